@@ -5,6 +5,7 @@
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { browserVariable, hasChromium, serveBrowser } from "./browser/chromium.ts";
 import { binaryVariable, buildBinary } from "./support/binary.ts";
 import { runFolderVariable } from "./support/run-folder.ts";
 
@@ -19,6 +20,10 @@ if (startsGateways && env[binaryVariable] === undefined) {
   env[binaryVariable] = join(folder, "modelgate");
   buildBinary(env[binaryVariable]);
 }
+// So is a browser: one serves all files, each of which has its own cookies and storage there.
+const opensPages = given.length === 0 || given.some((path) => path.includes("browser"));
+const browser = opensPages && hasChromium ? await serveBrowser() : undefined;
+if (browser !== undefined) env[browserVariable] = browser.wsEndpoint();
 // Many start gateways, databases and browsers of their own and wait for them: on two cores a third worker uses that time.
 // The slowest files begin first; `--update-timings` writes anew which those are.
 const order = "--timings=test/timings.json";
@@ -28,5 +33,6 @@ const suite = Bun.spawn([process.execPath, "test", "--parallel=3", order, ...giv
 });
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => suite.kill(signal));
 const code = await suite.exited;
+await browser?.close();
 rmSync(folder, { recursive: true, force: true });
 process.exit(code);

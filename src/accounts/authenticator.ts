@@ -15,6 +15,7 @@ import { readBudgetsOfKey } from "./budgets.ts";
 import { hashForeignKey, isForeignKey, upgradeForeignKey } from "./foreign-key.ts";
 import { toKeyLimits, toNetworkList } from "./key-fields.ts";
 import type { LastUsedTracker } from "./last-used.ts";
+import { readModelLimitsOfKey } from "./model-limits.ts";
 import { isToken } from "./tokens/issuers.ts";
 import { TokenAuthenticator, type TokenOptions } from "./tokens/token-authenticator.ts";
 
@@ -282,6 +283,7 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
   const { account_budget_nanodollars: limitNanodollars, account_budget_period: period } = record;
   if (limitNanodollars !== null) caller.accountBudget = { limitNanodollars, period: period ?? "month" };
   if (record.keeps_content) caller.keepsContent = true;
+  if (record.model_limits !== null) caller.modelLimits = readModelLimitsOfKey(record.model_limits);
   if (record.budgets !== null) caller.budgets = readBudgetsOfKey(record.budgets);
   const networks = toNetworkList(record.allowed_networks);
   if (networks !== undefined) caller.allowedNetworks = networks;

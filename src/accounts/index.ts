@@ -56,6 +56,15 @@ export {
   searchKeys,
 } from "./keys.ts";
 export {
+  changeModelLimits,
+  checkModelLimits,
+  deleteModelLimits,
+  listModelLimits,
+  readModelLimits,
+  type StoredModelLimits,
+  setModelLimits,
+} from "./model-limits.ts";
+export {
   findUsers,
   listAccountsPage,
   listInvitationsPage,

@@ -48,12 +48,22 @@ export interface SubjectBudgetState extends Omit<BudgetState, "resetsAt"> {
   readonly resetsAt: number | undefined;
 }
 
-/** Bounds that a key has of its own and beside those of its account; an absent one does not bind. */
-export interface KeyLimits {
+/** Bounds of calls per minute and at once; an absent one does not bind. */
+export interface RateLimits {
   requestsPerMinute?: number | undefined;
   tokensPerMinute?: number | undefined;
-  /** Calls of the key that may run at once. */
+  /** Calls that may run at once. */
   concurrentCalls?: number | undefined;
+}
+
+/** Bounds of the calls of one model, beside those of all models together. */
+export interface ModelLimits {
+  readonly account?: RateLimits | undefined;
+  readonly key?: RateLimits | undefined;
+}
+
+/** Bounds that a key has of its own and beside those of its account; an absent one does not bind. */
+export interface KeyLimits extends RateLimits {
   /** The most that premium calls of the key may cost in a period. Calls that cost the account nothing draw nothing. */
   budgetNanodollars?: number | undefined;
   /** Period of the budget; absent: `month`. */
@@ -81,6 +91,8 @@ export interface Caller {
   limits: Limits;
   /** Absent for a key that has none, which is most. */
   keyLimits?: KeyLimits | undefined;
+  /** Limits of single models by their ids; absent where there is none. */
+  modelLimits?: ReadonlyMap<string, ModelLimits> | undefined;
   /** Absent for an account without one. */
   accountBudget?: AccountBudget | undefined;
   /** Budgets of subjects that its calls may draw on; absent where there is none. */
@@ -260,6 +272,7 @@ export interface Ledger {
   checkRequests(caller: Caller): void;
   readWalletState(accountId: string): Promise<WalletState>;
   readQuotaState(caller: Pick<Caller, "accountId" | "freeTokensPerDay">): Promise<QuotaState>;
-  readLimitState(caller: Caller): Promise<LimitState>;
+  /** @param model One whose own limits are looked at too; absent: none. */
+  readLimitState(caller: Caller, model?: string): Promise<LimitState>;
   readLimitsUsage(caller: Caller): Promise<LimitsUsage>;
 }

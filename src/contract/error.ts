@@ -29,12 +29,22 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable;
 
+/** The limit that refused a call. */
+export interface ReachedLimit {
+  readonly name: "requests_per_minute" | "tokens_per_minute" | "concurrent_calls";
+  readonly owner: "account" | "key";
+  /** The model whose calls it counts; absent: all models. */
+  readonly model?: string | undefined;
+}
+
 /** Details beside the message of a {@link GatewayError}. */
 export interface ErrorDetails {
   /** The request field at fault, as a path: `messages[0].role`. */
   param?: string | undefined;
   /** After how many milliseconds a retry can succeed; becomes `retry-after` in whole seconds. */
   retryAfterMs?: number | undefined;
+  /** The limit of the caller that is reached; becomes `x-modelgate-limit`. */
+  limit?: ReachedLimit | undefined;
   /** A provider's or an SDK's own code, shown in place of ours (the status stays ours). */
   publicCode?: string | undefined;
   cause?: unknown;
@@ -57,6 +67,7 @@ export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;
   readonly retryAfterMs: number | undefined;
+  readonly limit: ReachedLimit | undefined;
   readonly publicCode: string;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
@@ -65,6 +76,7 @@ export class GatewayError extends Error {
     this.code = code;
     this.param = details.param;
     this.retryAfterMs = details.retryAfterMs;
+    this.limit = details.limit;
     this.publicCode = details.publicCode ?? code;
   }
 

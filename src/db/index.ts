@@ -36,6 +36,7 @@ export {
   type CallState,
   type Database,
   isSeen,
+  type ModelLimitsTable,
   type RefusalsTable,
   type Role,
   type ServiceAccountsTable,

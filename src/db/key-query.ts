@@ -34,6 +34,8 @@ export interface KeyRecord {
   foreign_hash: string | null;
   /** JSON array of the rows of `budgets` that its calls may draw on, each as an array of {@link budgetFields}; null: none. */
   budgets: string | null;
+  /** JSON array of the rows of `model_limits` that bind its calls, each as an array of {@link modelLimitFields}; null: none. */
+  model_limits: string | null;
   /** Whether the content of its calls is kept. */
   keeps_content: SqlBool;
 }
@@ -50,7 +52,16 @@ const budgetFields = [
   "raise_until",
 ] as const;
 
-const budgetsOfKey = {
+const modelLimitFields = [
+  "account_id",
+  "key_id",
+  "model",
+  "requests_per_minute",
+  "tokens_per_minute",
+  "concurrent_calls",
+] as const;
+
+const rowsOfKey = {
   sqlite: (row: RawBuilder<unknown>) => sql<string>`json_group_array(json_array(${row}) order by created_at, id)`,
   postgres: (row: RawBuilder<unknown>) => sql<string>`json_agg(json_build_array(${row}) order by created_at, id)::text`,
 };
@@ -89,11 +100,25 @@ export function keyQuery(db: Kysely<Database>, engine: Engine, column: "id" | "f
     ])
     .select(({ selectFrom }) =>
       selectFrom("budgets")
-        .select(budgetsOfKey[engine](sql.join(budgetFields.map((field) => sql.ref(`budgets.${field}`)))).as("budgets"))
+        .select(rowsOfKey[engine](sql.join(budgetFields.map((field) => sql.ref(`budgets.${field}`)))).as("budgets"))
         .whereRef("budgets.account_id", "=", "keys.account_id")
         .where(({ eb, or, ref }) => or([eb("key_id", "is", null), eb("key_id", "=", ref("keys.id"))]))
         .having(({ eb, fn }) => eb(fn.countAll(), ">", sql.lit(0)))
         .as("budgets"),
+    )
+    .select(({ selectFrom }) =>
+      selectFrom("model_limits")
+        .select(
+          rowsOfKey[engine](sql.join(modelLimitFields.map((field) => sql.ref(`model_limits.${field}`)))).as("limits"),
+        )
+        .where(({ and, eb, or, ref }) =>
+          or([
+            and([eb("account_id", "=", sql.lit("")), eb("key_id", "=", sql.lit(""))]),
+            and([eb("account_id", "=", ref("keys.account_id")), eb("key_id", "in", [sql.lit(""), ref("keys.id")])]),
+          ]),
+        )
+        .having(({ eb, fn }) => eb(fn.countAll(), ">", sql.lit(0)))
+        .as("model_limits"),
     )
     .select(({ exists, ref, selectFrom }) =>
       exists(

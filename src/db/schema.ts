@@ -39,6 +39,7 @@ export interface Database extends AlertTables, ContentTables, UsageTables {
   key_budget_usage: { account_id: string; key_id: string; period_start: number; spent_nanodollars: number };
   budgets: BudgetsTable;
   budget_usage: BudgetUsageTable;
+  model_limits: ModelLimitsTable;
   opening_balances: OpeningBalancesTable;
   /** Live processes that share the database; `seen_at` is by the clock of the database. */
   nodes: { id: string; seen_at: number };
@@ -145,6 +146,20 @@ export interface BudgetsTable {
   /** Added to it until `raise_until`; both are null without a raise. */
   raise_nanodollars: number | null;
   raise_until: number | null;
+  created_at: number;
+}
+
+/** Limits of the calls of one model; null: it does not bind. */
+export interface ModelLimitsTable {
+  id: string;
+  /** Empty: each account by itself that has none of its own for the model. */
+  account_id: string;
+  /** Empty: all keys of the account together. */
+  key_id: string;
+  model: string;
+  requests_per_minute: number | null;
+  tokens_per_minute: number | null;
+  concurrent_calls: number | null;
   created_at: number;
 }
 

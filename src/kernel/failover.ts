@@ -263,7 +263,7 @@ function isOverlong({ answeredBy, call, sent }: ModelRun): boolean {
   return answeredBy !== undefined && call.cancelReason === "timeout" && ![...sent].some(({ isTimedOut }) => isTimedOut);
 }
 
-/** Errors that another model may not have: those before the hold, and those from a provider. */
+/** Errors that another model may not have: those before the hold, beside a limit of the model, and those from a provider. */
 const beforeHold: ReadonlySet<ErrorCode> = new Set([
   "invalid_request",
   "model_not_found",
@@ -287,10 +287,10 @@ const ofProvider: ReadonlySet<ErrorCode> = new Set([
  * that another one may not have. Before the hold `invalid_request` is about this model: the shape of the request was
  * checked before.
  */
-export function mayFallBack(run: ModelRun, { code, cause }: GatewayError): boolean {
+export function mayFallBack(run: ModelRun, { code, limit, cause }: GatewayError): boolean {
   const { call, sent } = run;
   if (call.cancelReason !== undefined || call.clientLeft || run.answeredBy !== undefined) return false;
-  if (run.hold === undefined) return beforeHold.has(code);
+  if (run.hold === undefined) return beforeHold.has(code) || limit?.model !== undefined;
   // A plugin that could not make its request of this one: another model's may.
   if (code === "internal_error") return run.attempt !== undefined && sent.size === 0;
   if (!ofProvider.has(code)) return false;
@@ -311,9 +311,9 @@ export function withEarlierFailures({ call }: ModelRun, error: GatewayError): Ga
   const { failures } = call;
   if (failures.length === 0) return error;
   const before = failures.map((failure) => `'${failure.model}' (${failure.code})`).join(", ");
-  const { code, message, param, publicCode, retryAfterMs, cause } = error;
+  const { code, message, param, publicCode, retryAfterMs, limit, cause } = error;
   const fullMessage = `${message} (also tried: ${before})`;
-  return new GatewayError(code, fullMessage, { param, publicCode, retryAfterMs, cause });
+  return new GatewayError(code, fullMessage, { param, publicCode, retryAfterMs, limit, cause });
 }
 
 /** The error that the caller sees. What a provider says about our keys is replaced, and a key that it repeats is hidden. */

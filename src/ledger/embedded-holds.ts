@@ -79,7 +79,7 @@ export class EmbeddedHolds implements CallHolds {
 
   charge(end: EndedCall): void {
     const { accountId, draws, holdNanodollars } = end.open;
-    this.#accounts.find(accountId)?.charge(end.open, end);
+    this.#accounts.find(accountId)?.charge(end);
     if (draws === undefined) return;
     this.#subjects.addHold(draws, -holdNanodollars);
     this.#subjects.addCharge(draws, end.chargedNanodollars);
@@ -279,8 +279,8 @@ class AccountState {
   #day = 0;
   #usedTokens = 0;
   #heldTokens = 0;
-  #unwritten = 0;
-  #unwrittenTokens = 0;
+  /** Charges that are still to be written. */
+  readonly #unwritten = new Set<EndedCall>();
   #openCalls = 0;
   /** Keys that have a budget; undefined until the first is seen. */
   #keys: IdleMap<KeyState> | undefined;
@@ -295,18 +295,21 @@ class AccountState {
 
   /** Takes over the written figures and keeps what is not written yet. */
   refresh(balance: AccountBalance, today: number): void {
-    this.#balance = balance.balanceNanodollars - this.#unwritten;
+    this.#balance = balance.balanceNanodollars;
     this.turnTo(balance.quotaDay === undefined ? today : Math.max(today, balance.quotaDay));
-    this.#usedTokens = this.#unwrittenTokens + (balance.quotaDay === this.#day ? balance.usedTokens : 0);
+    this.#usedTokens = balance.quotaDay === this.#day ? balance.usedTokens : 0;
+    for (const { open, chargedNanodollars, quotaTokens } of this.#unwritten) {
+      this.#balance -= chargedNanodollars;
+      if (open.quotaDay === this.#day) this.#usedTokens += quotaTokens;
+    }
   }
 
-  /** Begins a new day's quota; holds and unwritten draws of an older day no longer count. */
+  /** Begins a new day's quota; holds and draws of an older day no longer count. */
   turnTo(day: number): void {
     if (day <= this.#day) return;
     this.#day = day;
     this.#usedTokens = 0;
     this.#heldTokens = 0;
-    this.#unwrittenTokens = 0;
   }
 
   /**
@@ -347,22 +350,20 @@ class AccountState {
   }
 
   /** Turns a hold into a charge that is still to be written. */
-  charge(open: OpenCall, { chargedNanodollars: nanodollars, quotaTokens }: EndedCall): void {
+  charge(end: EndedCall): void {
+    const { open, chargedNanodollars: nanodollars } = end;
+    this.#unwritten.add(end);
     this.#budgetOf(open)?.charge(open, nanodollars);
     this.#addHold(open, -1);
     this.#balance -= nanodollars;
-    this.#unwritten += nanodollars;
     if (this.#spent !== undefined && dayOf(open.openedAt) >= this.#spent.since) this.#spent.nanodollars += nanodollars;
-    if (open.quotaDay !== this.#day) return;
-    this.#usedTokens += quotaTokens;
-    this.#unwrittenTokens += quotaTokens;
+    if (open.quotaDay === this.#day) this.#usedTokens += end.quotaTokens;
   }
 
   /** The charge of a call is written. */
-  written({ open, chargedNanodollars, quotaTokens }: EndedCall): void {
-    this.#budgetOf(open)?.written(open.periodStart, chargedNanodollars);
-    this.#unwritten -= chargedNanodollars;
-    if (open.quotaDay === this.#day) this.#unwrittenTokens -= quotaTokens;
+  written(end: EndedCall): void {
+    this.#unwritten.delete(end);
+    this.#budgetOf(end.open)?.leave();
     this.#openCalls -= 1;
   }
 
@@ -395,6 +396,9 @@ class AccountState {
   ): void {
     const key = this.#keyOf(keyId, at.now);
     key.refresh(balance, startOfPeriod(at.now, period), period);
+    for (const { open, chargedNanodollars } of this.#unwritten) {
+      if (open.keyId === keyId) key.addSpent(open, chargedNanodollars);
+    }
     key.revision = at.revision;
   }
 
@@ -404,8 +408,11 @@ class AccountState {
    */
   refreshSpent(since: number, revision: number, read: () => number): void {
     if (this.#spent?.since === since && this.#spent.revision === revision) return;
-    const isSettled = this.#unwritten === 0;
-    this.#spent = { since, nanodollars: read() + this.#unwritten, revision: isSettled ? revision : undefined };
+    const isSettled = this.#unwritten.size === 0;
+    this.#spent = { since, nanodollars: read(), revision: isSettled ? revision : undefined };
+    for (const { open, chargedNanodollars } of this.#unwritten) {
+      if (dayOf(open.openedAt) >= since) this.#spent.nanodollars += chargedNanodollars;
+    }
   }
 
   /** Whether forgetting this account loses nothing. */
@@ -513,7 +520,6 @@ class KeyState {
   #resetsAt = 0;
   #spent = 0;
   #held = 0;
-  #unwritten = 0;
   #openCalls = 0;
   /** The store's revision at which the budget was last read; absent before the first time. */
   revision: number | undefined;
@@ -523,13 +529,13 @@ class KeyState {
     return this.revision === revision && now < this.#resetsAt && period === this.#period;
   }
 
-  /** Takes over the written figures and keeps what is not written yet. */
+  /** Takes over the written figures, to which the caller adds what is not written yet. */
   refresh(balance: BudgetBalance, thisPeriod: number, period: BudgetPeriod): void {
     this.turnTo(balance.periodStart === undefined ? thisPeriod : Math.max(thisPeriod, balance.periodStart), period);
-    this.#spent = this.#unwritten + (balance.periodStart === this.#periodStart ? balance.spentNanodollars : 0);
+    this.#spent = balance.periodStart === this.#periodStart ? balance.spentNanodollars : 0;
   }
 
-  /** Begins a new period's budget; holds and unwritten charges of an older one no longer count. */
+  /** Begins a new period's budget; holds and charges of an older one no longer count. */
   turnTo(periodStart: number, period: BudgetPeriod): void {
     this.#period = period;
     this.#resetsAt = endOfPeriod(Math.max(periodStart, this.#periodStart), period);
@@ -537,7 +543,6 @@ class KeyState {
     this.#periodStart = periodStart;
     this.#spent = 0;
     this.#held = 0;
-    this.#unwritten = 0;
   }
 
   /** The part of the budget that is neither spent nor held. */
@@ -555,7 +560,7 @@ class KeyState {
   /** Gives back what {@link take} took, as if the call had never come. */
   release(held: HoldAmounts): void {
     this.#removeHold(held);
-    this.#openCalls -= 1;
+    this.leave();
   }
 
   /** Takes back a {@link release}. */
@@ -567,14 +572,16 @@ class KeyState {
   /** Turns a hold into a charge that is still to be written. */
   charge(held: HoldAmounts, nanodollars: number): void {
     this.#removeHold(held);
-    if (held.periodStart !== this.#periodStart) return;
-    this.#spent += nanodollars;
-    this.#unwritten += nanodollars;
+    this.addSpent(held, nanodollars);
+  }
+
+  /** Counts a charge, if it is of this period. */
+  addSpent({ periodStart }: HoldAmounts, nanodollars: number): void {
+    if (periodStart === this.#periodStart) this.#spent += nanodollars;
   }
 
   /** The charge of a call is written. */
-  written(periodStart: number | null, nanodollars: number): void {
-    if (periodStart === this.#periodStart) this.#unwritten -= nanodollars;
+  leave(): void {
     this.#openCalls -= 1;
   }
 

@@ -107,7 +107,7 @@ export class ProcessLedger implements Ledger {
       let admitted: AdmittedCall;
       try {
         admitted = await this.#holds.open(admission, quota, now);
-        this.#limits.opened(admitted.open);
+        this.#limits.opened(admission, admitted.open);
       } catch (error) {
         await this.#limits.release(admission, this.#now());
         throw error;
@@ -171,8 +171,8 @@ export class ProcessLedger implements Ledger {
     return this.#holds.quota(caller, this.#now());
   }
 
-  async readLimitState(caller: Caller): Promise<LimitState> {
-    return this.#limits.state(caller, this.#now());
+  async readLimitState(caller: Caller, model?: string): Promise<LimitState> {
+    return this.#limits.state(caller, this.#now(), model);
   }
 
   async readLimitsUsage(caller: Caller): Promise<LimitsUsage> {
@@ -227,7 +227,7 @@ export class ProcessLedger implements Ledger {
     const quota = counting === undefined ? undefined : await counting;
     const holding = this.#holds.extend(call.open, call.admission, quota, now);
     call.open = holding instanceof Promise ? await holding : holding;
-    this.#limits.opened(call.open);
+    this.#limits.opened(call.admission, call.open);
     return call.open;
   }
 

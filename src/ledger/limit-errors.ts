@@ -5,6 +5,7 @@ import {
   GatewayError,
   type QuotaState,
   quoteValue,
+  type ReachedLimit,
   type WalletState,
 } from "../contract/index.ts";
 import { type BudgetDraw, type BudgetFigures, endOfPeriod } from "../db/index.ts";
@@ -14,35 +15,45 @@ const unavailableRetryMs = 1000;
 /** When a running call ends is not known. */
 const callsRetryMs = 1000;
 
-/** Whose limit it is. */
-type Owner = "account" | "key";
+/** Whose limit it is, and of which model's calls; without one, of all calls. */
+export type LimitOwner = Pick<ReachedLimit, "owner" | "model">;
 
-export function requestsExceeded(limit: number, waitMs: number, owner: Owner = "account"): GatewayError {
+const ofAccount: LimitOwner = { owner: "account" };
+
+export function requestsExceeded(limit: number, waitMs: number, whose = ofAccount): GatewayError {
   return new GatewayError(
     "rate_limit_exceeded",
-    `Request limit reached: ${limit} requests a minute for this ${owner}; try again in ${seconds(waitMs)}`,
-    { retryAfterMs: waitMs },
+    `Request limit reached: ${limit} requests a minute ${describe(whose)}; try again in ${seconds(waitMs)}`,
+    { retryAfterMs: waitMs, limit: toReached("requests_per_minute", whose) },
   );
 }
 
 export function tokensExceeded(
   { limit, limitTokens }: { limit: number; limitTokens: number },
   waitMs: number,
-  owner: Owner = "account",
+  whose = ofAccount,
 ): GatewayError {
   return new GatewayError(
     "rate_limit_exceeded",
-    `Token limit reached: ${limit} tokens a minute for this ${owner}, and this request has ${limitTokens}; try again in ${seconds(waitMs)}`,
-    { retryAfterMs: waitMs },
+    `Token limit reached: ${limit} tokens a minute ${describe(whose)}, and this request has ${limitTokens}; try again in ${seconds(waitMs)}`,
+    { retryAfterMs: waitMs, limit: toReached("tokens_per_minute", whose) },
   );
 }
 
-export function callsExceeded(limit: number, owner: Owner = "account"): GatewayError {
+export function callsExceeded(limit: number, whose = ofAccount): GatewayError {
   return new GatewayError(
     "rate_limit_exceeded",
-    `Concurrency limit reached: ${limit} calls at once for this ${owner}; try again when one of them has ended`,
-    { retryAfterMs: callsRetryMs },
+    `Concurrency limit reached: ${limit} calls at once ${describe(whose)}; try again when one of them has ended`,
+    { retryAfterMs: callsRetryMs, limit: toReached("concurrent_calls", whose) },
   );
+}
+
+function toReached(name: ReachedLimit["name"], { owner, model }: LimitOwner): ReachedLimit {
+  return { name, owner, model };
+}
+
+function describe({ owner, model }: LimitOwner): string {
+  return model === undefined ? `for this ${owner}` : `of the model ${quoteValue(model)} for this ${owner}`;
 }
 
 /** What is missing is known as far as it is above what is left. */
@@ -64,7 +75,7 @@ export function budgetExceeded(
   { minNanodollars, caller }: Least & Pick<AdmissionRequest, "caller">,
   { limitNanodollars, spentNanodollars, heldNanodollars, resetsAt }: BudgetState,
   now: number,
-  owner: Owner = "key",
+  owner: LimitOwner["owner"] = "key",
 ): GatewayError {
   const period = owner === "key" ? caller.keyLimits?.budgetPeriod : caller.accountBudget?.period;
   const advice = owner === "key" ? "raise the budget, or use another key or" : "raise the budget, or use";

@@ -1,8 +1,8 @@
-import type { AdmissionRequest, Caller, CallsState, KeyLimits, LimitState, Limits } from "../contract/index.ts";
+import type { AdmissionRequest, Caller, CallsState, LimitState, Limits, RateLimits } from "../contract/index.ts";
 import type { EndedCall, GrantedHold, HoldAmounts, OpenCall } from "../db/index.ts";
 import { additionalTokens } from "./holds.ts";
 import { IdleMap } from "./idle-map.ts";
-import { callsExceeded, requestsExceeded, tokensExceeded } from "./limit-errors.ts";
+import { callsExceeded, type LimitOwner, requestsExceeded, tokensExceeded } from "./limit-errors.ts";
 
 /** What a call that was counted in has left of its limits. */
 export interface LimitReservation {
@@ -28,7 +28,7 @@ export interface CallLimits {
   /** @throws {GatewayError} `rate_limit_exceeded` when no request is left, as far as this process knows. */
   check(caller: Caller, now: number): void;
   /** The hold of a call is written. */
-  opened(open: OpenCall): void;
+  opened(admission: AdmissionRequest, open: OpenCall): void;
   /**
    * Counts more tokens of a running call, and decides what else it holds of the free quota.
    *
@@ -40,30 +40,66 @@ export interface CallLimits {
   release(admission: AdmissionRequest, now: number): void | Promise<void>;
   /** The end of a call is written. */
   end(admission: AdmissionRequest, end: EndedCall, now: number): void | Promise<void>;
-  state(caller: Caller, now: number): LimitState | Promise<LimitState>;
+  /** @param model One whose own limits are looked at too; absent: none. */
+  state(caller: Caller, now: number, model?: string): LimitState | Promise<LimitState>;
   running(caller: Caller): RunningCalls | Promise<RunningCalls>;
   close(): void;
 }
 
-/** What is added to what an account and its key use. */
+/** Limits that a call counts against: those of its key or its account, for all calls or for those of its model. */
+export interface CountedLimits extends LimitOwner {
+  readonly limits: RateLimits;
+}
+
+/** All that bind a call, in the order in which they are checked. The last ones are those of the account for all calls. */
+export function limitsOf({ limits, keyLimits, modelLimits }: Caller, model: string | undefined): CountedLimits[] {
+  const ofModel = model === undefined ? undefined : modelLimits?.get(model);
+  const all: CountedLimits[] = [];
+  if (ofModel?.key !== undefined) all.push({ owner: "key", model, limits: ofModel.key });
+  if (keyLimits !== undefined) all.push({ owner: "key", limits: keyLimits });
+  if (ofModel?.account !== undefined) all.push({ owner: "account", model, limits: ofModel.account });
+  all.push({ owner: "account", limits });
+  return all;
+}
+
+/** What is added to what the calls of an account use. */
 interface Amounts {
   running: number;
   requests: number;
   tokens: number;
 }
 
-/** Keys per account above which idle ones are evicted. */
-const keysMax = 1000;
+/** Keys per account, and models with a limit per account or key, above which idle ones are evicted. */
+const usagesMax = 1000;
 
-/** What an account, or a key with limits of its own, uses. */
+/** What the calls of an account or a key use, or of a model of either. */
 class LimitUsage {
   readonly rate = new RateLimit();
   running = 0;
+  /** Of the keys of an account that have limits of their own. */
   keys: IdleMap<LimitUsage> | undefined;
+  /** Of the models that have limits of their own there. */
+  models: IdleMap<LimitUsage> | undefined;
 
   isIdle(now: number): boolean {
-    return this.running === 0 && this.rate.isEmpty(now) && this.keys?.isIdle(now) !== false;
+    if (this.running !== 0 || !this.rate.isEmpty(now)) return false;
+    return this.keys?.isIdle(now) !== false && this.models?.isIdle(now) !== false;
   }
+
+  ofKey(keyId: string, now: number): LimitUsage {
+    this.keys ??= new IdleMap(usagesMax, () => new LimitUsage());
+    return this.keys.getOrMake(keyId, now);
+  }
+
+  ofModel(model: string, now: number): LimitUsage {
+    this.models ??= new IdleMap(usagesMax, () => new LimitUsage());
+    return this.models.getOrMake(model, now);
+  }
+}
+
+/** Limits that a call counts against, with what is used of them. */
+interface UsedLimits extends CountedLimits {
+  readonly usage: LimitUsage;
 }
 
 /** The limits of one process. Each method runs in one go, which is what makes counting in atomic. */
@@ -74,58 +110,60 @@ export class ProcessLimits implements CallLimits {
     this.#accounts = new IdleMap(accountsMax, () => new LimitUsage());
   }
 
-  take(admission: AdmissionRequest, now: number): LimitReservation {
-    const { limits, keyLimits } = admission.caller;
-    const account = this.#accounts.getOrMake(admission.caller.accountId, now);
-    const key = keyLimits === undefined ? undefined : keyOf(account, admission.caller.keyId, now);
-    if (key !== undefined && keyLimits !== undefined) {
-      key.rate.check(admission.limitTokens, keyLimits, "key", now);
-      checkConcurrency(key.running, keyLimits.concurrentCalls, "key");
+  take({ caller, model, limitTokens }: AdmissionRequest, now: number): LimitReservation {
+    const all = this.#find(caller, model, now);
+    for (const one of all) {
+      one.usage.rate.check(limitTokens, one.limits, one, now);
+      checkConcurrency(one.usage.running, one.limits.concurrentCalls, one);
     }
-    account.rate.check(admission.limitTokens, limits, "account", now);
-    checkConcurrency(account.running, limits.concurrentCalls, "account");
-    this.#count(admission, 1, now);
-    return { limits: this.state(admission.caller, now) };
+    add(all, { running: 1, requests: 1, tokens: limitTokens }, now);
+    return { limits: toState(all, caller.limits, now) };
   }
 
-  /** Counts a call that Redis has admitted, and takes over the figures kept there. */
-  countAdmitted(admission: AdmissionRequest, ofAccount: Backlogs, ofKey: Backlogs, now: number): LimitState {
-    this.#count(admission, 1, now);
-    this.restore(admission.caller, ofAccount, ofKey, now);
-    return this.state(admission.caller, now);
+  /**
+   * Counts a call that Redis has admitted, and takes over the figures kept there.
+   *
+   * @param backlogs Those of {@link limitsOf} the call, in the same order.
+   */
+  countAdmitted(
+    { caller, model, limitTokens }: AdmissionRequest,
+    backlogs: readonly Backlogs[],
+    now: number,
+  ): LimitState {
+    const all = this.#find(caller, model, now);
+    add(all, { running: 1, requests: 1, tokens: limitTokens }, now);
+    restore(all, backlogs, now);
+    return toState(all, caller.limits, now);
   }
 
-  restore({ accountId, keyId, keyLimits }: Caller, ofAccount: Backlogs, ofKey: Backlogs, now: number): void {
-    const account = this.#accounts.getOrMake(accountId, now);
-    account.rate.restore(ofAccount, now);
-    if (keyLimits !== undefined) keyOf(account, keyId, now).rate.restore(ofKey, now);
+  restore(caller: Caller, model: string | undefined, backlogs: readonly Backlogs[], now: number): void {
+    restore(this.#find(caller, model, now), backlogs, now);
   }
 
   check({ accountId, keyId, limits, keyLimits }: Caller, now: number): void {
     const account = this.#accounts.get(accountId);
     const ofKey = { requestsPerMinute: keyLimits?.requestsPerMinute };
-    account?.keys?.get(keyId)?.rate.check(0, ofKey, "key", now);
-    account?.rate.check(0, { requestsPerMinute: limits.requestsPerMinute }, "account", now);
+    account?.keys?.get(keyId)?.rate.check(0, ofKey, { owner: "key" }, now);
+    account?.rate.check(0, { requestsPerMinute: limits.requestsPerMinute }, { owner: "account" }, now);
   }
 
   opened(): void {}
 
-  extend({ caller }: AdmissionRequest, moreTokens: number, now: number): undefined {
-    this.#add(caller, { running: 0, requests: 0, tokens: moreTokens }, now);
+  extend({ caller, model }: AdmissionRequest, moreTokens: number, now: number): undefined {
+    add(this.#find(caller, model, now), { running: 0, requests: 0, tokens: moreTokens }, now);
   }
 
-  release(admission: AdmissionRequest, now: number): void {
-    this.#count(admission, -1, now);
+  release({ caller, model, limitTokens }: AdmissionRequest, now: number): void {
+    add(this.#find(caller, model, now), { running: -1, requests: -1, tokens: -limitTokens }, now);
   }
 
   end(admission: AdmissionRequest, end: EndedCall, now: number): void {
-    this.#add(admission.caller, { running: -1, requests: 0, tokens: additionalTokens(admission, end) }, now);
+    const tokens = additionalTokens(admission, end);
+    add(this.#find(admission.caller, admission.model, now), { running: -1, requests: 0, tokens }, now);
   }
 
-  state({ accountId, keyId, limits, keyLimits }: Caller, now: number): LimitState {
-    const account = this.#accounts.getOrMake(accountId, now);
-    const state = account.rate.state(limits, now);
-    return keyLimits === undefined ? state : keyOf(account, keyId, now).rate.narrow(state, keyLimits, now);
+  state(caller: Caller, now: number, model?: string): LimitState {
+    return toState(this.#find(caller, model, now), caller.limits, now);
   }
 
   running({ accountId, keyId }: Caller): RunningCalls {
@@ -136,20 +174,32 @@ export class ProcessLimits implements CallLimits {
 
   close(): void {}
 
-  #count({ caller, limitTokens }: AdmissionRequest, calls: 1 | -1, now: number): void {
-    this.#add(caller, { running: calls, requests: calls, tokens: calls * limitTokens }, now);
+  #find(caller: Caller, model: string | undefined, now: number): UsedLimits[] {
+    const account = this.#accounts.getOrMake(caller.accountId, now);
+    return limitsOf(caller, model).map(({ owner, model, limits }) => {
+      const ofAll = owner === "key" ? account.ofKey(caller.keyId, now) : account;
+      return { owner, model, limits, usage: model === undefined ? ofAll : ofAll.ofModel(model, now) };
+    });
   }
+}
 
-  #add(caller: Caller, { running, requests, tokens }: Amounts, now: number): void {
-    const { accountId, keyId, limits, keyLimits } = caller;
-    const account = this.#accounts.getOrMake(accountId, now);
-    account.running += running;
-    account.rate.add(requests, tokens, limits, now);
-    if (keyLimits === undefined) return;
-    const key = keyOf(account, keyId, now);
-    key.running += running;
-    key.rate.add(requests, tokens, keyLimits, now);
+/** Adds to what is used, also beyond the limits; negative numbers are returned. */
+function add(all: readonly UsedLimits[], { running, requests, tokens }: Amounts, now: number): void {
+  for (const { usage, limits } of all) {
+    usage.running += running;
+    usage.rate.add(requests, tokens, limits, now);
   }
+}
+
+function restore(all: readonly UsedLimits[], backlogs: readonly Backlogs[], now: number): void {
+  for (const [at, { usage }] of all.entries()) usage.rate.restore(backlogs[at] as Backlogs, now);
+}
+
+/** The narrowest of the limits, beginning with the account's for all calls. */
+function toState(all: readonly UsedLimits[], ofAccount: Limits, now: number): LimitState {
+  return all.reduceRight<LimitState | undefined>((state, { usage: { rate }, limits }) => {
+    return state === undefined ? rate.state(ofAccount, now) : rate.narrow(state, limits, now);
+  }, undefined) as LimitState;
 }
 
 /** The concurrent calls of the account or of its key, whichever has fewer left. */
@@ -161,13 +211,8 @@ export function narrowerCalls({ limits, keyLimits }: Caller, { ofAccount, ofKey 
   return key.limit - key.running <= account.limit - account.running ? key : account;
 }
 
-function keyOf(account: LimitUsage, keyId: string, now: number): LimitUsage {
-  account.keys ??= new IdleMap(keysMax, () => new LimitUsage());
-  return account.keys.getOrMake(keyId, now);
-}
-
-function checkConcurrency(running: number, callsMax: number | undefined, owner: "account" | "key"): void {
-  if (callsMax !== undefined && running >= callsMax) throw callsExceeded(callsMax, owner);
+function checkConcurrency(running: number, callsMax: number | undefined, whose: LimitOwner): void {
+  if (callsMax !== undefined && running >= callsMax) throw callsExceeded(callsMax, whose);
 }
 
 const minuteMs = 60_000;
@@ -175,8 +220,8 @@ const minuteMs = 60_000;
 /** Rounding errors in sums of fractions of a minute are smaller than this. */
 const toleranceMs = 0.001;
 
-/** Limits per minute of an account or of one of its keys; an absent one does not apply. */
-export type Rates = Pick<KeyLimits, "requestsPerMinute" | "tokensPerMinute">;
+/** Limits per minute; an absent one does not apply. */
+type Rates = Pick<RateLimits, "requestsPerMinute" | "tokensPerMinute">;
 
 /** The used part of limits per minute, as milliseconds until all of it is free again. */
 export interface Backlogs {
@@ -185,7 +230,7 @@ export interface Backlogs {
 }
 
 /**
- * The requests and tokens per minute that an account or one of its keys has used, by GCRA: each unit adds its share of a
+ * The requests and tokens per minute that calls have used, by GCRA: each unit adds its share of a
  * minute to a backlog, which drains in real time. The backlog is measured in time instead of units, so that callers with
  * different limits can share it.
  */
@@ -202,15 +247,15 @@ class RateLimit {
   }
 
   /** @throws {GatewayError} `rate_limit_exceeded` when a call with this many tokens does not fit now. */
-  check(tokens: number, { requestsPerMinute, tokensPerMinute }: Rates, owner: "account" | "key", now: number): void {
+  check(tokens: number, { requestsPerMinute, tokensPerMinute }: Rates, whose: LimitOwner, now: number): void {
     this.#drain(now);
     if (requestsPerMinute !== undefined) {
       const waitMs = waitMsFor(this.#requestsMs, 1, requestsPerMinute);
-      if (waitMs > 0) throw requestsExceeded(requestsPerMinute, waitMs, owner);
+      if (waitMs > 0) throw requestsExceeded(requestsPerMinute, waitMs, whose);
     }
     if (tokensPerMinute === undefined) return;
     const waitMs = waitMsFor(this.#tokensMs, tokens, tokensPerMinute);
-    if (waitMs > 0) throw tokensExceeded({ limit: tokensPerMinute, limitTokens: tokens }, waitMs, owner);
+    if (waitMs > 0) throw tokensExceeded({ limit: tokensPerMinute, limitTokens: tokens }, waitMs, whose);
   }
 
   /** Adds requests and tokens, also beyond the limit; negative numbers are returned to it. */
@@ -238,13 +283,13 @@ class RateLimit {
     };
   }
 
-  /** The limits of an account, each replaced by the one of its key if less is left of that. */
-  narrow(account: LimitState, { requestsPerMinute, tokensPerMinute }: Rates, now: number): LimitState {
+  /** Limits of wider owners, each replaced by this one if less is left of it. */
+  narrow(wider: LimitState, { requestsPerMinute, tokensPerMinute }: Rates, now: number): LimitState {
     this.#drain(now);
-    const narrowed = { ...account };
+    const narrowed = { ...wider };
     if (requestsPerMinute !== undefined) {
       const remaining = remainingUnits(this.#requestsMs, requestsPerMinute);
-      if (remaining <= account.remainingRequests) {
+      if (remaining <= wider.remainingRequests) {
         narrowed.limitRequests = requestsPerMinute;
         narrowed.remainingRequests = remaining;
         narrowed.resetRequestsMs = this.#requestsMs;
@@ -252,7 +297,7 @@ class RateLimit {
     }
     if (tokensPerMinute !== undefined) {
       const remaining = remainingUnits(this.#tokensMs, tokensPerMinute);
-      if (remaining <= account.remainingTokens) {
+      if (remaining <= wider.remainingTokens) {
         narrowed.limitTokens = tokensPerMinute;
         narrowed.remainingTokens = remaining;
         narrowed.resetTokensMs = this.#tokensMs;

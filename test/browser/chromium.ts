@@ -1,6 +1,13 @@
 import { existsSync } from "node:fs";
 import axe from "axe-core";
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type BrowserServer,
+  chromium,
+  type Page,
+} from "playwright-core";
 
 /** The path on Debian; without Chromium these tests are skipped with a message. */
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -19,8 +26,21 @@ const quiet = [
   "--disable-sync",
 ];
 
+const launch = { executablePath, args: quiet, headless: true };
+
+/** Names the address of the browser that `test/run.ts` has started for all files of a run. */
+export const browserVariable = "MODELGATE_TEST_BROWSER";
+
+/** Starts a browser that several processes use, each in contexts of its own; who starts it ends it, also at a signal. */
+export function serveBrowser(): Promise<BrowserServer> {
+  const byCaller = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
+  return chromium.launchServer({ ...launch, ...byCaller, host: "127.0.0.1" });
+}
+
+/** The browser of the run, or one of the calling file alone; to be closed in either case. */
 export function openBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath, args: quiet, headless: true });
+  const address = process.env[browserVariable];
+  return address ? chromium.connect(address) : chromium.launch(launch);
 }
 
 interface Axe {
@@ -73,9 +93,11 @@ export async function openTab(
 export async function findViolations(page: Page, rules?: string[]): Promise<string[]> {
   // Injected through the debugger protocol, which bypasses the CSP of the page.
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
-  const { violations } = await page.evaluate(
-    (options) => (globalThis as unknown as { axe: Axe }).axe.run(options),
-    rules === undefined ? {} : { runOnly: rules },
+  // What passes is most of what it finds, and nobody reads it.
+  const options = { resultTypes: ["violations" as const], ...(rules !== undefined && { runOnly: rules }) };
+  const violations = await page.evaluate(
+    async (options) => (await (globalThis as unknown as { axe: Axe }).axe.run(options)).violations,
+    options,
   );
   return violations
     .filter(({ impact }) => impact !== "minor")

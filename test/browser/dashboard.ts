@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from "bun:test";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Cookie, Download, Page } from "playwright-core";
 import { type Gateway, startGateway } from "../support/gateway.ts";
 import { openBrowser, openTab, type WatchedTab } from "./chromium.ts";
 
@@ -66,11 +66,23 @@ export async function fillSignIn(page: Page, email: string, password: string): P
   await page.getByRole("button", { name: "Sign in" }).click();
 }
 
-/** Signs in and waits for the first page. */
+/** Cookies of the sessions that were begun, by email. */
+const sessions = new Map<string, Cookie[]>();
+
+/** Signs in and waits for the first page: by the form, or by a session of an earlier test of the file that has not ended. */
 export async function signIn(page: Page, email: string): Promise<void> {
+  const context = page.context();
+  const cookies = sessions.get(email);
+  if (cookies !== undefined) await context.addCookies(cookies);
   await page.goto("/");
+  if (cookies !== undefined) {
+    const form = page.getByRole("button", { name: "Sign in", exact: true });
+    await form.or(firstPage(page)).first().waitFor();
+    if (!(await form.isVisible())) return;
+  }
   await fillSignIn(page, email, ownPassword);
   await seeFirstPage(page);
+  sessions.set(email, await context.cookies());
 }
 
 export function seeHeading(page: Page, name: string): Promise<void> {
@@ -79,7 +91,14 @@ export function seeHeading(page: Page, name: string): Promise<void> {
 
 /** Waits for where somebody lands: operators on the home page of the gateway, members on the overview of their account. */
 export function seeFirstPage(page: Page): Promise<void> {
-  return page.getByRole("heading", { level: 1, name: /^(Home|Overview)$/ }).waitFor();
+  return firstPage(page).waitFor();
+}
+
+const firstPage = (page: Page) => page.getByRole("heading", { level: 1, name: /^(Home|Overview)$/ });
+
+/** The text of a file that the page had the browser save; the browser's own folder is another process's. */
+export async function downloadedText(download: Download): Promise<string> {
+  return await new Response((await download.createReadStream()) as never).text();
 }
 
 /** Signs in as the owner for the first time, and changes the password. */

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { createUser, ownPassword, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { createUser, downloadedText, ownPassword, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 const messages = [{ role: "user", content: "Say hello" }];
 
@@ -91,7 +91,7 @@ describe.skipIf(!hasChromium)("the request log", () => {
         page.getByRole("link", { name: "CSV" }).click(),
       ]);
       expect(download.suggestedFilename()).toBe("modelgate-requests.csv");
-      const text = await Bun.file(await download.path()).text();
+      const text = await downloadedText(download);
       expect(text.trim().split("\r\n")).toHaveLength(2);
       expect(text).toContain(id);
     }));

@@ -18,6 +18,7 @@ import { importLiteLlm, importNewApi, importOpenRouter } from "./import.ts";
 import { keyCreate, keyList, keyRevoke, keyRotate, keySet } from "./key.ts";
 import { ledgerExport, ledgerVerify } from "./ledger.ts";
 import { ledgerReconcile } from "./ledger-reconcile.ts";
+import { limitDelete, limitList, limitSet } from "./limit.ts";
 import { pluginCheck } from "./plugin-check.ts";
 import { pluginList } from "./plugin-list.ts";
 import { pluginNew } from "./plugin-new.ts";
@@ -56,6 +57,9 @@ export const commands: readonly Command[] = [
   keySet,
   keyRotate,
   keyRevoke,
+  limitSet,
+  limitList,
+  limitDelete,
   adminKeyCreate,
   adminKeyList,
   adminKeyRevoke,

@@ -103,11 +103,7 @@ export function parseKeyId(idOrKey: string): string {
  * @throws {UsageError} When there is no name.
  */
 export async function parseAllowedModels(text: string, context: CliContext, config: Config): Promise<string[]> {
-  const { plugins, registry } = await loadSnapshot(context, config, await readProviderSettings(context, config));
-  const ids = new Map([...registry.virtualModels.keys()].map((id) => [id, id]));
-  for (const { model } of toCatalogueRows(plugins)) {
-    for (const name of [model.id, ...(model.aliases ?? [])]) if (!ids.has(name)) ids.set(name, model.id);
-  }
+  const { ids } = await readModelIds(context, config);
   const names = text.split(",").map((name) => name.trim());
   const allowed = new Set<string>();
   for (const name of names) {
@@ -118,6 +114,29 @@ export async function parseAllowedModels(text: string, context: CliContext, conf
   }
   if (allowed.size > 0) return [...allowed];
   throw new UsageError(`Cannot read --models ${JSON.stringify(text)}, expected model ids separated by commas`);
+}
+
+/**
+ * Reads any name of a model as its id. An unknown one is kept with a warning.
+ *
+ * @throws {UsageError} For a virtual model, whose calls are those of the models that serve them.
+ */
+export async function parseModel(name: string, context: CliContext, config: Config): Promise<string> {
+  const { ids, virtual } = await readModelIds(context, config);
+  if (virtual.has(name)) throw new UsageError(`${name} is a virtual model; name the models that serve its calls`);
+  const id = ids.get(name);
+  if (id === undefined) warnUnknownModel(name, [...ids.keys()], context);
+  return id ?? name;
+}
+
+/** The ids of all models by their names. */
+async function readModelIds(context: CliContext, config: Config) {
+  const { plugins, registry } = await loadSnapshot(context, config, await readProviderSettings(context, config));
+  const ids = new Map([...registry.virtualModels.keys()].map((id) => [id, id]));
+  for (const { model } of toCatalogueRows(plugins)) {
+    for (const name of [model.id, ...(model.aliases ?? [])]) if (!ids.has(name)) ids.set(name, model.id);
+  }
+  return { ids, virtual: registry.virtualModels };
 }
 
 /** `none` becomes `null`, which removes the value; a flag that was not given is `undefined`. */

@@ -210,6 +210,19 @@ create table budgets (
 
 create index budgets_of_account on budgets (account_id, created_at);
 
+create table model_limits (
+  id text not null primary key,
+  account_id text not null,
+  key_id text not null,
+  model text not null,
+  requests_per_minute bigint,
+  tokens_per_minute bigint,
+  concurrent_calls bigint,
+  created_at bigint not null
+);
+
+create unique index model_limits_of_account on model_limits (account_id, key_id, model);
+
 create table budget_usage (
   budget_id text not null,
   period_start bigint not null,

@@ -1,6 +1,6 @@
 /**
- * One document with all that an operator decides: accounts and teams, API keys without their secrets, budgets, providers, catalogue,
- * virtual models, rules of alerts and issuers of tokens. Reading it gives the state; writing it makes the state what it says, which is
+ * One document with all that an operator decides: accounts and teams, API keys without their secrets, budgets, limits of models,
+ * providers, catalogue, virtual models, rules of alerts and issuers of tokens. Reading it gives the state; writing it makes the state what it says, which is
  * planned first, entry by entry, so that a plan can be read before anything changes and a document that is in force changes nothing.
  * What the document does not name is left as it is: an account is archived, a key revoked and a provider removed by saying so.
  */
@@ -16,10 +16,12 @@ import {
   changeProject,
   checkBudget,
   checkKeyFields,
+  checkModelLimits,
   createBudget,
   createProject,
   createServiceAccount,
   deleteBudget,
+  deleteModelLimits,
   emailsOf,
   expectManagedKeys,
   findAccounts,
@@ -28,6 +30,7 @@ import {
   hasScope,
   listAccountsPage,
   listBudgets,
+  listModelLimits,
   listServiceAccounts,
   listUsableKeys,
   listUsersPage,
@@ -39,6 +42,8 @@ import {
   recordAudit,
   type ServiceAccount,
   type StoredBudget,
+  type StoredModelLimits,
+  setModelLimits,
   teamActions,
   type User,
 } from "../../accounts/index.ts";
@@ -76,6 +81,7 @@ import { type AdminApi, adminRoutes, lacksScope, writeOnce } from "./guard.ts";
 import { invalid, optional, parameters, readFlag } from "./lists.ts";
 import { readKeyChanges, readKeyLimits } from "./project-keys.ts";
 import { readProjectChanges, security, tags } from "./projects.ts";
+import { idOfLimitedModel } from "./rate-limits.ts";
 
 const Text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
 const Email = Text(254);
@@ -175,6 +181,23 @@ const BudgetEntry = Type.Object(
 );
 type BudgetEntry = Static<typeof BudgetEntry>;
 
+const RateLimitEntry = Type.Object(
+  {
+    account: Type.Optional({
+      ...Email,
+      description: "The e-mail of its account, or the address of its team; absent: each",
+    }),
+    api_key_id: optional({ ...Text(100), description: "`null`: all keys of the account together" }),
+    model: Text(200),
+    requests_per_minute: optional(Limit),
+    tokens_per_minute: optional(Limit),
+    concurrent_calls: optional(Limit),
+    status: Type.Optional(Type.Union([Type.Literal("present"), Type.Literal("removed")])),
+  },
+  closed,
+);
+type RateLimitEntry = Static<typeof RateLimitEntry>;
+
 /** Rows in one section of a document. */
 const entriesMax = 10_000;
 const list = (entry: TSchema) => Type.Optional(Type.Array(entry, { maxItems: entriesMax }));
@@ -182,6 +205,12 @@ const sectionSchemas = {
   accounts: Type.Optional(Type.Array(AccountEntry, { maxItems: entriesMax })),
   keys: Type.Optional(Type.Array(KeyEntry, { maxItems: entriesMax })),
   budgets: Type.Optional(Type.Array(BudgetEntry, { maxItems: entriesMax })),
+  rate_limits: Type.Optional(
+    Type.Array(RateLimitEntry, {
+      maxItems: entriesMax,
+      description: "Of single models; others stand with what they bind",
+    }),
+  ),
   providers: Type.Optional(Type.Array(ProviderEntry, { maxItems: 200 })),
   sandbox: Type.Optional(Type.Union([Type.Literal("on"), Type.Literal("off"), Type.Literal("auto")])),
   catalogue: Type.Optional(
@@ -201,6 +230,7 @@ const areas: Readonly<Record<Section, AdminKeyArea>> = {
   accounts: "accounts",
   keys: "keys",
   budgets: "accounts",
+  rate_limits: "accounts",
   providers: "providers",
   sandbox: "providers",
   catalogue: "catalogue",
@@ -383,6 +413,16 @@ const readers: { readonly [S in Section]: (deps: HttpDeps) => Promise<Document[S
       return account === undefined ? [] : [{ account, ...toBudgetEntry(budget, deps.now()) }];
     });
   },
+  async rate_limits(deps) {
+    const emails = new Map((await listAll(deps)).map(({ id, email }) => [id, email]));
+    const limits = await listModelLimits(deps.store, undefined, entriesMax + 1);
+    expectFew("rate_limits", limits.length);
+    return limits.flatMap(({ accountId, ...entry }) => {
+      if (accountId === undefined) return [toRateLimitEntry(entry)];
+      const account = emails.get(accountId);
+      return account === undefined ? [] : [{ account, ...toRateLimitEntry(entry) }];
+    });
+  },
   providers: ({ providers }) =>
     [...providers.settings.rows.values()]
       .filter(({ isRemoved }) => !isRemoved)
@@ -502,6 +542,7 @@ async function planDocument(deps: HttpDeps, admin: Manager, document: Document):
   const names = [
     ...(document.accounts ?? []).map(({ email }) => email),
     ...[...(document.keys ?? []), ...(document.budgets ?? [])].map(({ account }) => account),
+    ...(document.rate_limits ?? []).flatMap(({ account = [] }) => account),
   ];
   const accounts = await findAccounts(deps.store, names);
   const planning: Planning = { deps, admin, document, accounts, keyIds: new Map() };
@@ -511,6 +552,7 @@ async function planDocument(deps: HttpDeps, admin: Manager, document: Document):
     ...(await planAccounts(planning)),
     ...(await planKeys(planning)),
     ...(await planBudgets(planning)),
+    ...(await planRateLimits(planning)),
     ...(await planAlerts(planning)),
     ...(await planIssuers(planning)),
   ];
@@ -847,6 +889,82 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
         const { id: accountId } = (await deps.accounts.find(entry.account)) as Account;
         const made = { ...targetOf(entry), limitNanodollars, raise: changes.raise ?? undefined };
         await createBudget(store, { by: admin, accountId, ...made }, now());
+        return undefined;
+      },
+    });
+  }
+  return steps;
+}
+
+function toRateLimitEntry({ keyId, model, limits }: Pick<StoredModelLimits, "keyId" | "model" | "limits">) {
+  return {
+    api_key_id: keyId ?? null,
+    model,
+    requests_per_minute: limits.requestsPerMinute ?? null,
+    tokens_per_minute: limits.tokensPerMinute ?? null,
+    concurrent_calls: limits.concurrentCalls ?? null,
+  };
+}
+
+/** Limits of a model are found by whom they bind. @throws {GatewayError} `invalid_request` */
+async function planRateLimits({ deps, admin, document, accounts, keyIds }: Planning): Promise<Step[]> {
+  const { store, now } = deps;
+  const entries = (document.rate_limits ?? []).map((entry) => ({
+    ...entry,
+    model: idOfLimitedModel(deps, entry.model),
+  }));
+  if (entries.length === 0) return [];
+  const created = new Set((document.accounts ?? []).map(({ email }) => toLower(email)));
+  const labelOf = ({ account = "each account", model, api_key_id: key }: RateLimitEntry) =>
+    [account, model, ...(key == null ? [] : [key])].join(" ");
+  expectOnce("rate_limits", entries.map(labelOf));
+  const present = await listModelLimits(store, undefined, Number.MAX_SAFE_INTEGER);
+  const steps: Step[] = [];
+  for (const entry of entries) {
+    const { account: email, model, status } = entry;
+    const account = email === undefined ? undefined : accounts.get(email);
+    if (email !== undefined && account === undefined && !created.has(toLower(email))) {
+      throw invalid("rate_limits", `The account ${quoteValue(email)} of a limit does not exist`);
+    }
+    const keyIdOf = () => (entry.api_key_id == null ? undefined : (keyIds.get(entry.api_key_id) ?? entry.api_key_id));
+    const isNewAccount = email !== undefined && account === undefined;
+    const there = present.find(
+      (one) => !isNewAccount && one.accountId === account?.id && one.keyId === keyIdOf() && one.model === model,
+    );
+    const common = { section: "rate_limits" as const, id: labelOf(entry) };
+    if (status === "removed") {
+      if (there === undefined) continue;
+      steps.push({
+        ...common,
+        action: "remove",
+        fields: {},
+        async run() {
+          await deleteModelLimits(store, { by: admin, accountId: there.accountId, id: there.id }, now());
+          return undefined;
+        },
+      });
+      continue;
+    }
+    const current = there === undefined ? {} : toRateLimitEntry(there);
+    const { requests_per_minute, tokens_per_minute, concurrent_calls } = entry;
+    const wanted = { requests_per_minute, tokens_per_minute, concurrent_calls };
+    const fields = diff(current, wanted);
+    if (Object.keys(fields).length === 0 && there !== undefined) continue;
+    const read = (given: number | null | undefined, before: number | undefined) =>
+      given === undefined ? before : (given ?? undefined);
+    const limits = {
+      requestsPerMinute: read(requests_per_minute, there?.limits.requestsPerMinute),
+      tokensPerMinute: read(tokens_per_minute, there?.limits.tokensPerMinute),
+      concurrentCalls: read(concurrent_calls, there?.limits.concurrentCalls),
+    };
+    checkModelLimits({ accountId: email, keyId: keyIdOf(), model, limits });
+    steps.push({
+      ...common,
+      action: there === undefined ? "create" : "change",
+      fields,
+      async run() {
+        const accountId = email === undefined ? undefined : ((await deps.accounts.find(email)) as Account).id;
+        await setModelLimits(store, { by: admin, accountId, keyId: keyIdOf(), model, limits }, now());
         return undefined;
       },
     });

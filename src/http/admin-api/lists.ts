@@ -11,7 +11,7 @@ export function optional<Schema extends TSchema>(schema: Schema) {
   return Type.Optional(nullable(schema));
 }
 
-export const limitMax = 100;
+const limitMax = 100;
 const limitDefault = 20;
 
 /** Parameters of a query, for the OpenAPI document. */

@@ -21,7 +21,6 @@ import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
 import {
   invalid,
-  limitMax,
   listOf,
   listParameters,
   nullable,
@@ -59,10 +58,6 @@ const Credit = formBody({
   note: Type.String({ minLength: 1, maxLength: 500 }),
   reference: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
 });
-const RateLimitChange = formBody({
-  max_requests_per_1_minute: Type.Optional(Limit),
-  max_tokens_per_1_minute: Type.Optional(Limit),
-});
 
 const ProjectObject = Type.Object({
   id: Type.String(),
@@ -91,13 +86,6 @@ const ProjectWithMoney = Type.Intersect([
     ),
   }),
 ]);
-const RateLimitObject = Type.Object({
-  id: Type.String(),
-  object: Type.Literal("project.rate_limit"),
-  model: Type.String({ description: "`*`: all models together" }),
-  max_requests_per_1_minute: Type.Integer(),
-  max_tokens_per_1_minute: Type.Integer(),
-});
 const CreditObject = Type.Object({
   object: Type.Literal("organization.project.credit"),
   balance_usd: Usd,
@@ -108,8 +96,6 @@ export const tags = ["Management"];
 export const security = [{ admin: [] }];
 export const readErrors = [400, 401, 403, 404, 429, 500, 503] as const;
 export const writeErrors = [400, 401, 403, 404, 409, 413, 429, 500, 503] as const;
-/** The only rate limit of an account, which is for all of its models together. */
-const rateLimitId = "all";
 
 /** The account that is a project. @throws {GatewayError} `not_found` */
 export async function readProject({ accounts }: HttpDeps, id: string): Promise<Account> {
@@ -214,84 +200,40 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
     );
 }
 
-/** The money and limits of projects. */
-export function projectLimitsController(deps: HttpDeps, api: AdminApi) {
+/** The money of projects. */
+export function projectCreditsController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
-  return new Elysia({ prefix: "/organization/projects" })
-    .use(adminRoutes(deps, api, "accounts"))
-    .post(
-      "/:project_id/credits",
-      ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const { id: accountId } = await readProject(deps, params.project_id);
-          const { note, reference } = body;
-          const nanodollars = readCredit(body.usd);
-          const { balanceNanodollars, repeated } = await createAudited(store, now)(
-            (scope) => creditWallet(scope, { accountId, nanodollars, note, reference }, now),
-            (credit) => {
-              const entry = { accountId: admin.accountId, action: "account.credit", subject: accountId };
-              return { ...entry, detail: { usd: formatUsd(nanodollars), note, repeated: credit.repeated } };
-            },
-          );
-          return {
-            object: "organization.project.credit" as const,
-            balance_usd: formatUsd(balanceNanodollars),
-            repeated,
-          };
-        }),
-      {
-        body: Credit,
-        detail: {
-          summary: "Add money to the wallet of a project",
-          tags,
-          security,
-          description: "A `reference` is credited once, however often it is sent.",
-          responses: responses({ "application/json": CreditObject }, writeErrors),
-        },
+  return new Elysia({ prefix: "/organization/projects" }).use(adminRoutes(deps, api, "accounts")).post(
+    "/:project_id/credits",
+    ({ request, admin, params, body }) =>
+      writeOnce(deps, { request, admin, body }, async () => {
+        const { id: accountId } = await readProject(deps, params.project_id);
+        const { note, reference } = body;
+        const nanodollars = readCredit(body.usd);
+        const { balanceNanodollars, repeated } = await createAudited(store, now)(
+          (scope) => creditWallet(scope, { accountId, nanodollars, note, reference }, now),
+          (credit) => {
+            const entry = { accountId: admin.accountId, action: "account.credit", subject: accountId };
+            return { ...entry, detail: { usd: formatUsd(nanodollars), note, repeated: credit.repeated } };
+          },
+        );
+        return {
+          object: "organization.project.credit" as const,
+          balance_usd: formatUsd(balanceNanodollars),
+          repeated,
+        };
+      }),
+    {
+      body: Credit,
+      detail: {
+        summary: "Add money to the wallet of a project",
+        tags,
+        security,
+        description: "A `reference` is credited once, however often it is sent.",
+        responses: responses({ "application/json": CreditObject }, writeErrors),
       },
-    )
-    .get(
-      "/:project_id/rate_limits",
-      async ({ params }) => {
-        return toList([await readProject(deps, params.project_id)], limitMax, (account) => toRateLimit(deps, account));
-      },
-      {
-        detail: {
-          summary: "List the rate limits of a project: one, for all models together",
-          tags,
-          security,
-          responses: responses({ "application/json": listOf(RateLimitObject) }, readErrors),
-        },
-      },
-    )
-    .post(
-      "/:project_id/rate_limits/:rate_limit_id",
-      ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const { id } = await readProject(deps, params.project_id);
-          if (params.rate_limit_id !== rateLimitId) {
-            throw new GatewayError(
-              "not_found",
-              `No rate limit has this id; the only one of a project is ${rateLimitId}`,
-            );
-          }
-          const changes = {
-            requestsPerMinute: body.max_requests_per_1_minute,
-            tokensPerMinute: body.max_tokens_per_1_minute,
-          };
-          await changeProject(store, { by: admin, accountId: id, changes }, now);
-          return toRateLimit(deps, await readProject(deps, id));
-        }),
-      {
-        body: RateLimitChange,
-        detail: {
-          summary: "Modify the rate limit of a project",
-          tags,
-          security,
-          responses: responses({ "application/json": RateLimitObject }, writeErrors),
-        },
-      },
-    );
+    },
+  );
 }
 
 /** @throws {GatewayError} `invalid_request` */
@@ -345,15 +287,5 @@ async function toProjectWithMoney(
             used_usd: formatUsd(budget.spentNanodollars),
             resets_at: toIso(budget.resetsAt) as string,
           },
-  };
-}
-
-function toRateLimit({ config }: HttpDeps, account: Account): Static<typeof RateLimitObject> {
-  return {
-    id: rateLimitId,
-    object: "project.rate_limit",
-    model: "*",
-    max_requests_per_1_minute: account.requestsPerMinute ?? config.requestsPerMinute,
-    max_tokens_per_1_minute: account.tokensPerMinute ?? config.tokensPerMinute,
   };
 }

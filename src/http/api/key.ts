@@ -10,6 +10,7 @@ import {
   type LimitState,
   type LimitsUsage,
   type QuotaState,
+  type RateLimits,
   type SubjectBudget,
   type SubjectBudgetState,
   type WalletState,
@@ -64,6 +65,16 @@ const KeyObject = Type.Object({
         resets_in_seconds: Type.Null({ description: "A call is free again when a running one has ended" }),
       },
       { description: "Concurrent calls, of the key or its account; `limit` is `null` when there is no limit" },
+    ),
+    models: Type.Array(
+      Type.Object({
+        model: Type.String(),
+        of: Type.Union([Type.Literal("key"), Type.Literal("account")]),
+        requests_per_minute: orNull(Amount),
+        tokens_per_minute: orNull(Amount),
+        concurrent_calls: orNull(Amount),
+      }),
+      { description: "Limits of single models, beside the others" },
     ),
   }),
   quota: Type.Object(
@@ -160,6 +171,10 @@ function toKeyJson(caller: Caller, { limits, bounds, quota, wallet }: KeyState, 
         resets_in_seconds: limits.resetTokensMs / 1000,
       },
       concurrent_calls: toCallsJson(bounds.calls),
+      models: [...(caller.modelLimits ?? [])].flatMap(([model, { key, account }]) => [
+        ...(key === undefined ? [] : [toModelLimitsJson(model, "key", key)]),
+        ...(account === undefined ? [] : [toModelLimitsJson(model, "account", account)]),
+      ]),
     },
     quota: {
       limit: quota.limitTokens,
@@ -180,6 +195,20 @@ function toKeyJson(caller: Caller, { limits, bounds, quota, wallet }: KeyState, 
       remaining_usd: formatUsd(Math.max(0, balance - held)),
       resets_at: null,
     },
+  };
+}
+
+function toModelLimitsJson(
+  model: string,
+  owner: "key" | "account",
+  { requestsPerMinute, tokensPerMinute, concurrentCalls }: RateLimits,
+) {
+  return {
+    model,
+    of: owner,
+    requests_per_minute: requestsPerMinute ?? null,
+    tokens_per_minute: tokensPerMinute ?? null,
+    concurrent_calls: concurrentCalls ?? null,
   };
 }
 

@@ -6,7 +6,10 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
   "/organization/projects": { name: "Search", budget_usd: "100.00", budget_period: "month" },
   "/organization/projects/{project_id}": { name: "Search and find", budget_usd: null },
   "/organization/projects/{project_id}/credits": { usd: "25.00", note: "November", reference: "invoice-1042" },
+  "/organization/projects/{project_id}/rate_limits": { model: "gpt-4.1", max_requests_per_1_minute: 60 },
   "/organization/projects/{project_id}/rate_limits/{rate_limit_id}": { max_requests_per_1_minute: 600 },
+  "/organization/rate_limits": { model: "gpt-4.1", max_tokens_per_1_minute: 200_000 },
+  "/organization/rate_limits/{rate_limit_id}": { max_concurrent_calls: 4 },
   "/organization/projects/{project_id}/budgets": { subject: "end_user", budget_usd: "1.00", budget_period: "day" },
   "/organization/projects/{project_id}/budgets/{budget_id}": { raise_usd: "5.00", raise_until: 4_102_444_800 },
   "/organization/projects/{project_id}/api_keys": {

@@ -1,5 +1,5 @@
 import type { ValidationError } from "elysia";
-import { GatewayError, isOfOperator, type LimitState, makeCallId } from "../../contract/index.ts";
+import { GatewayError, isOfOperator, type LimitState, makeCallId, type ReachedLimit } from "../../contract/index.ts";
 import type { Log } from "../../kernel/index.ts";
 import { toOpenaiError } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -7,7 +7,7 @@ import { recordRefusal } from "./execute.ts";
 import { dataHeaders, exposeResponse, type ResponseHeaders } from "./headers.ts";
 import { type ClientFormat, type HttpCall, readClientRequestId } from "./http-call.ts";
 import { invalidHost } from "./origin.ts";
-import { limitHeaders } from "./respond.ts";
+import { limitHeaders, toHeaderText } from "./respond.ts";
 import { notFoundPage } from "./static-assets.ts";
 import { toQueryError } from "./validate.ts";
 
@@ -50,6 +50,7 @@ export async function errorResponse(deps: HttpDeps, thrown: unknown, known: Fail
   if (clientRequestId !== undefined) headers["x-client-request-id"] = clientRequestId;
   const attempts = call?.execution?.attempts ?? 0;
   if (attempts > 0) headers["x-modelgate-attempts"] = String(attempts);
+  if (error.limit !== undefined) headers["x-modelgate-limit"] = describeLimit(error.limit);
   if (isFinal(error)) headers["x-should-retry"] = "false";
   if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
   if (deps.snapshot().sandbox) headers["x-modelgate-sandbox"] = "true";
@@ -68,11 +69,17 @@ function isFinal(error: GatewayError): boolean {
   return code === "request_too_large" || code === "invalid_api_key";
 }
 
+/** A list as RFC 8941 has it: `tokens_per_minute;owner=key;model="acme/large"`. */
+function describeLimit({ name, owner, model }: ReachedLimit): string {
+  const ofModel = model === undefined ? "" : `;model="${toHeaderText(model).replaceAll(/["\\]/g, "?")}"`;
+  return `${name};owner=${owner}${ofModel}`;
+}
+
 /** An error is answered even when the limits cannot be read. */
 async function readLimitHeaders(deps: HttpDeps, call: HttpCall, refusal: GatewayError): Promise<ResponseHeaders> {
   try {
     const counted = await countRefused(deps, call, refusal);
-    return limitHeaders(counted ?? (await deps.ledger.readLimitState(call.caller)));
+    return limitHeaders(counted ?? (await deps.ledger.readLimitState(call.caller, refusal.limit?.model)));
   } catch (error) {
     deps.log.error("limits_unknown", { error });
     return {};

@@ -69,7 +69,7 @@ function addFallbackHeaders(headers: ResponseHeaders, { run, failures }: Call): 
 }
 
 /** A header holds no other characters than those of ASCII in every client. */
-function toHeaderText(text: string): string {
+export function toHeaderText(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, "?");
 }
 

@@ -2,11 +2,12 @@ import { clearInterval, setInterval } from "node:timers";
 import { type AdmissionRequest, type Caller, GatewayError, type LimitState } from "../../contract/index.ts";
 import { type EndedCall, type HoldAmounts, type OpenCall, type Store, startOfDay } from "../../db/index.ts";
 import { accountNotRead, additionalTokens } from "../holds.ts";
-import { callsExceeded, quotaExceeded, requestsExceeded, tokensExceeded } from "../limit-errors.ts";
+import { callsExceeded, type LimitOwner, quotaExceeded, requestsExceeded, tokensExceeded } from "../limit-errors.ts";
 import {
   type Backlogs,
   type CallLimits,
   type LimitReservation,
+  limitsOf,
   ProcessLimits,
   type RunningCalls,
   toBacklogs,
@@ -29,6 +30,12 @@ export interface RedisLimitsOptions {
   accountsMax?: number;
   /** Called when Redis goes down or comes back. */
   report?: (event: string, fields: Record<string, unknown>) => void;
+}
+
+/** A call that runs here, with the owners of its limits beside the account. */
+interface RunningCall {
+  readonly open: OpenCall;
+  readonly owners: string;
 }
 
 /** Limits that several nodes share. */
@@ -68,7 +75,7 @@ class RedisCallLimits implements RedisLimits {
   readonly #connection: RedisConnection;
   /** All calls of this node are counted here too. */
   readonly #localLimits: ProcessLimits;
-  readonly #running = new Map<string, OpenCall>();
+  readonly #running = new Map<string, RunningCall>();
   /** SQL's sums of accounts that are being read. */
   readonly #loading = new Map<string, Promise<string[]>>();
   readonly #timer: NodeJS.Timeout;
@@ -124,8 +131,9 @@ class RedisCallLimits implements RedisLimits {
     this.#localLimits.check(caller, now);
   }
 
-  opened(open: OpenCall): void {
-    this.#running.set(open.callId, open);
+  opened({ caller, model }: AdmissionRequest, open: OpenCall): void {
+    const owners = limitsOf(caller, model).map((owner) => toOwnerText(caller, owner));
+    this.#running.set(open.callId, { open, owners: owners.join("") });
   }
 
   extend(admission: AdmissionRequest, moreTokens: number, now: number): undefined | Promise<HoldAmounts | undefined> {
@@ -149,11 +157,14 @@ class RedisCallLimits implements RedisLimits {
     await this.#settle(admission, drawn, [0, additionalTokens(admission, end)]);
   }
 
-  async state(caller: Caller, now: number): Promise<LimitState> {
-    const found = await this.#read(caller, ["rate", `rate ${caller.keyId}`]);
-    if (found !== undefined)
-      this.#localLimits.restore(caller, readBacklogs(found[0], now), readBacklogs(found[1], now), now);
-    return this.#localLimits.state(caller, now);
+  async state(caller: Caller, now: number, model?: string): Promise<LimitState> {
+    const fields = limitsOf(caller, model).map((owner) => `rate${toOwnerText(caller, owner)}`);
+    const found = await this.#read(caller, fields);
+    if (found !== undefined) {
+      const backlogs = found.map((field) => readBacklogs(field, now));
+      this.#localLimits.restore(caller, model, backlogs, now);
+    }
+    return this.#localLimits.state(caller, now, model);
   }
 
   async running(caller: Caller): Promise<RunningCalls> {
@@ -178,16 +189,19 @@ class RedisCallLimits implements RedisLimits {
   async #takeShared(admission: AdmissionRequest, now: number): Promise<LimitReservation> {
     const { accountId } = admission.caller;
     const key = this.#keyOf(accountId);
-    const args = [this.#time(), ...toAdmitArguments(admission, this.#leaseMs)];
-    let answer = await this.#connection.run("admit", key, [...args, "", ""]);
-    if (answer[0] === "load") {
-      answer = await this.#connection.run("admit", key, [...args, ...(await this.#load(accountId))]);
-    }
+    const admit = (loaded: readonly string[]) => {
+      const call = [admission.callId, String(this.#leaseMs), ...toQuotaArguments(admission), ...loaded];
+      return this.#connection.run("admit", key, [this.#time(), ...call, ...toLimitArguments(admission)]);
+    };
+    let answer = await admit(["", ""]);
+    if (answer[0] === "load") answer = await admit(await this.#load(accountId));
     if (answer[0] !== "ok") throw toLimitError(answer, admission, now);
-    const [hold, day, available, ...backlogs] = answer.slice(1).map(Number) as [number, number, number, ...number[]];
-    const [requestsMs, tokensMs, keyRequestsMs = 0, keyTokensMs = 0] = backlogs as [number, number, ...number[]];
-    const ofKey = { requestsMs: keyRequestsMs, tokensMs: keyTokensMs };
-    const limits = this.#localLimits.countAdmitted(admission, { requestsMs, tokensMs }, ofKey, now);
+    const [hold, day, available, ...figures] = answer.slice(1).map(Number) as [number, number, number, ...number[]];
+    const backlogs: Backlogs[] = [];
+    for (let at = 0; at < figures.length; at += 2) {
+      backlogs.push({ requestsMs: figures[at] as number, tokensMs: figures[at + 1] as number });
+    }
+    const limits = this.#localLimits.countAdmitted(admission, backlogs, now);
     if (admission.premium) return { limits };
     return { limits, quota: { ...toQuotaHold(hold, day), available } };
   }
@@ -231,8 +245,8 @@ class RedisCallLimits implements RedisLimits {
 
   /** Renews all running calls of this node. */
   async #renew(): Promise<void> {
-    const renewals: { accountId: string; calls: OpenCall[] }[] = [];
-    for (const [accountId, calls] of Map.groupBy(this.#running.values(), (open) => open.accountId)) {
+    const renewals: { accountId: string; calls: RunningCall[] }[] = [];
+    for (const [accountId, calls] of Map.groupBy(this.#running.values(), ({ open }) => open.accountId)) {
       for (let at = 0; at < calls.length; at += callsPerRenewal) {
         renewals.push({ accountId, calls: calls.slice(at, at + callsPerRenewal) });
       }
@@ -242,11 +256,11 @@ class RedisCallLimits implements RedisLimits {
     }
   }
 
-  async #renewCalls({ accountId, calls }: { accountId: string; calls: OpenCall[] }): Promise<void> {
+  async #renewCalls({ accountId, calls }: { accountId: string; calls: RunningCall[] }): Promise<void> {
     // Some may have ended since.
-    const running = calls.filter(({ callId }) => this.#running.has(callId));
-    const args = running.flatMap(({ callId, keyId, quotaDay, holdTokens }) => {
-      return [callId, keyId, String(quotaDay ?? -1), String(holdTokens)];
+    const running = calls.filter(({ open }) => this.#running.has(open.callId));
+    const args = running.flatMap(({ open: { callId, quotaDay, holdTokens }, owners }) => {
+      return [callId, String(quotaDay ?? -1), String(holdTokens), owners];
     });
     if (running.length === 0) return;
     await this.#connection.run("renew", this.#keyOf(accountId), [this.#time(), String(this.#leaseMs), ...args]);
@@ -268,42 +282,38 @@ class RedisCallLimits implements RedisLimits {
   }
 }
 
-/** The arguments of `admit` after the time. */
-function toAdmitArguments(admission: AdmissionRequest, leaseMs: number): string[] {
-  const { limits, keyLimits, keyId } = admission.caller;
-  const ofAccount = toBacklogs(1, admission.limitTokens, limits);
-  const ofKey = toBacklogs(1, admission.limitTokens, keyLimits ?? {});
-  return [
-    admission.callId,
-    String(leaseMs),
-    keyId,
-    ...[ofAccount.requestsMs, ofAccount.tokensMs, limits.concurrentCalls].map(toArgument),
-    ...[ofKey.requestsMs, ofKey.tokensMs, keyLimits?.concurrentCalls].map(toArgument),
-    ...toQuotaArguments(admission),
-  ];
+/** An owner of limits, as the scripts name it. */
+function toOwnerText({ keyId }: Caller, { owner, model }: LimitOwner): string {
+  const ofAll = owner === "key" ? ` ${keyId}` : "";
+  if (model === undefined) return ofAll;
+  // A name from a catalogue may have any characters.
+  return `${ofAll === "" ? " " : ofAll}:${encodeURIComponent(model)}`;
+}
+
+/** The last arguments of `admit`: each owner, what the request and its tokens add to its backlogs, and its concurrent calls. */
+function toLimitArguments({ caller, model, limitTokens }: AdmissionRequest): string[] {
+  return limitsOf(caller, model).flatMap((counted) => {
+    const { requestsMs, tokensMs } = toBacklogs(1, limitTokens, counted.limits);
+    const figures = [requestsMs, tokensMs, counted.limits.concurrentCalls].map(toArgument);
+    return [toOwnerText(caller, counted), ...figures];
+  });
 }
 
 /** The arguments of `extend` after the time. */
 function toExtendArguments(admission: AdmissionRequest, moreTokens: number): string[] {
-  const { limits, keyLimits, keyId } = admission.caller;
-  return [
-    admission.callId,
-    toArgument(toBacklogs(0, moreTokens, limits).tokensMs),
-    keyId,
-    toArgument(toBacklogs(0, moreTokens, keyLimits ?? {}).tokensMs),
-    ...toQuotaArguments(admission),
-  ];
+  const { caller, model, callId } = admission;
+  const ofOwners = limitsOf(caller, model).flatMap((counted) => {
+    return [toOwnerText(caller, counted), toArgument(toBacklogs(0, moreTokens, counted.limits).tokensMs)];
+  });
+  return [callId, ...toQuotaArguments(admission), ...ofOwners];
 }
 
-/** What `settle` adds to the rate limits of the account and of the key. */
-function toAddedArguments({ caller }: AdmissionRequest, requests: number, tokens: number): string[] {
-  const ofAccount = toBacklogs(requests, tokens, caller.limits);
-  const ofKey = toBacklogs(requests, tokens, caller.keyLimits ?? {});
-  return [
-    ...[ofAccount.requestsMs, ofAccount.tokensMs].map(toArgument),
-    caller.keyId,
-    ...[ofKey.requestsMs, ofKey.tokensMs].map(toArgument),
-  ];
+/** The last arguments of `settle`: each owner, and what is added to its backlogs. */
+function toAddedArguments({ caller, model }: AdmissionRequest, requests: number, tokens: number): string[] {
+  return limitsOf(caller, model).flatMap((counted) => {
+    const { requestsMs, tokensMs } = toBacklogs(requests, tokens, counted.limits);
+    return [toOwnerText(caller, counted), ...[requestsMs, tokensMs].map(toArgument)];
+  });
 }
 
 /** What a call draws from the free quota; empty for a premium call. */
@@ -320,28 +330,23 @@ function toQuotaHold(holdTokens: number, quotaDay: number): HoldAmounts {
 }
 
 /** Why the script refused a call, as the caller is told. */
-function toLimitError([limit, ...words]: string[], admission: AdmissionRequest, now: number): Error {
-  const { limits, keyLimits, freeTokensPerDay } = admission.caller;
-  const owner = words[0] === "key" ? "key" : "account";
-  const bounds = owner === "key" ? (keyLimits ?? limits) : limits;
-  const waitMs = Number(words[1]);
-  switch (limit) {
-    case "requests":
-      return requestsExceeded(bounds.requestsPerMinute as number, waitMs, owner);
-    case "tokens": {
-      const tokens = { limit: bounds.tokensPerMinute as number, limitTokens: admission.limitTokens };
-      return tokensExceeded(tokens, waitMs, owner);
-    }
-    case "calls":
-      return callsExceeded(bounds.concurrentCalls as number, owner);
-    case "quota": {
-      const [usedTokens, heldTokens, day] = words.map(Number) as [number, number, number];
-      const quota = { limitTokens: freeTokensPerDay, usedTokens, heldTokens, resetsAt: startOfDay(day + 1) };
-      return quotaExceeded(admission, quota, now);
-    }
-    default:
-      return new Error(`Redis answered ${limit} to an admission`);
+function toLimitError([name, ...words]: string[], admission: AdmissionRequest, now: number): Error {
+  const { caller, model, limitTokens } = admission;
+  if (name === "quota") {
+    const [usedTokens, heldTokens, day] = words.map(Number) as [number, number, number];
+    const limit = caller.freeTokensPerDay;
+    return quotaExceeded(admission, { limitTokens: limit, usedTokens, heldTokens, resetsAt: startOfDay(day + 1) }, now);
   }
+  const [place, waitMs] = words.map(Number) as [number, number];
+  const counted = limitsOf(caller, model)[place];
+  const { requestsPerMinute, tokensPerMinute, concurrentCalls } = counted?.limits ?? {};
+  if (name === "requests" && requestsPerMinute !== undefined)
+    return requestsExceeded(requestsPerMinute, waitMs, counted);
+  if (name === "tokens" && tokensPerMinute !== undefined) {
+    return tokensExceeded({ limit: tokensPerMinute, limitTokens }, waitMs, counted);
+  }
+  if (name === "calls" && concurrentCalls !== undefined) return callsExceeded(concurrentCalls, counted);
+  return new Error(`Redis answered ${name} to an admission`);
 }
 
 /** What a field `rate` has left by now; where Redis's clock differs from this one's it is off by as much. */

@@ -2,11 +2,14 @@
  * The Lua scripts that Redis runs, each atomically. An account is one hash, so that a script has one key and Redis
  * evicts an account as a whole:
  *
- * - `rate`, `rate <key id>`: backlogs of requests and tokens per minute in milliseconds, and when they were last drained.
- * - `call <call id>`: a running call: the end of its lease, its key, the day of its free quota (-1: none), and the tokens
- *   it holds of that quota.
- * - `running`, `running <key id>`: the number of running calls. `sweepAt`: when expired leases are removed next.
+ * - `rate<owner>`: backlogs of requests and tokens per minute in milliseconds, and when they were last drained.
+ * - `running<owner>`: the number of running calls. `sweepAt`: when expired leases are removed next.
+ * - `call <call id>`: a running call: the end of its lease, the day of its free quota (-1: none), the tokens it holds of
+ *   that quota, and its owners beside the account.
  * - `day`, `used`, `held`: the free quota; `loadedAt`: when `used` was read from SQL.
+ *
+ * An owner of limits is the account (an empty text), a key of it, or a model of either. The text of each other begins with a
+ * space and has no further one, so that the owners of a call are written one after the other.
  *
  * All nodes share the clock of Redis, unless the first argument is a time.
  */
@@ -35,44 +38,53 @@ local function backlogs(owner)
   return math.max(0, requests - math.max(0, elapsed)), math.max(0, tokens - math.max(0, elapsed))
 end
 
+-- Without limits there is nothing to add to.
 local function addBacklogs(owner, moreRequests, moreTokens)
+  if not moreRequests and not moreTokens then return '0', '0' end
   local requests, tokens = backlogs(owner)
   requests, tokens = math.max(0, requests + (moreRequests or 0)), math.max(0, tokens + (moreTokens or 0))
   setBacklogs(owner, requests, tokens)
   return exact(requests), exact(tokens)
 end
 
-local function readCall(id)
-  return string.match(get('call ' .. id) or '', '^(%S+) (%S+) (%S+) (%S+)$')
+local function parseCall(text)
+  return string.match(text or '', '^(%S+) (%S+) (%S+)(.*)$')
 end
 
-local function addCall(id, deadline, keyId, day, tokens)
-  set('call ' .. id, table.concat({ deadline, keyId, day, tokens }, ' '))
-  add('running', 1)
-  add('running ' .. keyId, 1)
+local function setCall(id, deadline, day, tokens, owners)
+  set('call ' .. id, deadline .. ' ' .. day .. ' ' .. tokens .. owners)
+end
+
+local function addRunning(owners, number)
+  add('running', number)
+  for owner in string.gmatch(owners, ' %S+') do add('running' .. owner, number) end
+end
+
+local function addCall(id, deadline, day, tokens, owners)
+  setCall(id, deadline, day, tokens, owners)
+  addRunning(owners, 1)
   if day == get('day') then add('held', tokens) end
 end
 
 local function removeCall(id)
-  local deadline, keyId, day, tokens = readCall(id)
+  local deadline, day, tokens, owners = parseCall(get('call ' .. id))
   if not deadline then return false end
   drop('call ' .. id)
-  add('running', -1)
-  add('running ' .. keyId, -1)
+  addRunning(owners, -1)
   if day == get('day') then add('held', -tokens) end
   return true
 end
 `;
 
 /**
- * Admits a call or returns the limit that refuses it. Arguments: time, call id, lease in milliseconds, key id; what the
- * request and its tokens add to the backlogs of the account, and its limit of concurrent calls; the same three of the
- * key; the most and the least tokens requested of the free quota and its limit; the latest day with quota used according
- * to SQL, and the tokens used on it. Missing values are empty. Returns `load` when it needs the last two.
+ * Admits a call or returns the limit that refuses it. Arguments: time, call id, lease in milliseconds; the most and the least
+ * tokens requested of the free quota and its limit; the latest day with quota used according to SQL, and the tokens used on
+ * it; then of each owner, in the order in which they are checked: its text, what the request and its tokens add to its
+ * backlogs, and its limit of concurrent calls. Missing values are empty. Returns `load` when it needs the two from SQL, the
+ * place of the owner with a refusal, and else the backlogs of each owner.
  */
 export const admitScript = `${common}
-local callId, leaseMs, keyId = ARGV[2], tonumber(ARGV[3]), ARGV[4]
-local keyOwner = ' ' .. keyId
+local callId, leaseMs = ARGV[2], tonumber(ARGV[3])
 
 -- Removes calls with an expired lease and counts the others again.
 local function sweep()
@@ -80,11 +92,12 @@ local function sweep()
   for at = 1, #fields, 2 do
     local field, value = fields[at], fields[at + 1]
     if string.find(field, '^call ') then
-      local deadline, ofKey, day, tokens = string.match(value, '^(%S+) (%S+) (%S+) (%S+)')
+      local deadline, day, tokens, owners = parseCall(value)
       if tonumber(deadline) <= now then
         drop(field)
       else
-        for _, owner in ipairs({ '', ' ' .. ofKey }) do running[owner] = (running[owner] or 0) + 1 end
+        running[''] = (running[''] or 0) + 1
+        for owner in string.gmatch(owners, ' %S+') do running[owner] = (running[owner] or 0) + 1 end
         if day == today then held = held + tokens end
       end
     elseif string.find(field, '^running') then
@@ -100,25 +113,25 @@ local function sweep()
   redis.call('PEXPIRE', account, keptMs)
 end
 
-local function findRefusal(name, owner, request, tokens, callsMax)
+local function findRefusal(place, owner, request, tokens, callsMax)
   local usedRequests, usedTokens = backlogs(owner)
   local wait = request and usedRequests + request - minute or 0
-  if wait > tolerance then return { 'requests', name, exact(wait) } end
+  if wait > tolerance then return { 'requests', place, exact(wait) } end
   wait = tokens and usedTokens + math.min(tokens, minute) - minute or 0
-  if wait > tolerance then return { 'tokens', name, exact(wait) } end
-  if callsMax and tonumber(get('running' .. owner) or 0) >= callsMax then return { 'calls', name } end
+  if wait > tolerance then return { 'tokens', place, exact(wait) } end
+  if callsMax and tonumber(get('running' .. owner) or 0) >= callsMax then return { 'calls', place } end
 end
 
 local sweepWait = tonumber(get('sweepAt') or 0) - now
 if sweepWait <= 0 or sweepWait > leaseMs then sweep() end
-local request, tokens, callsMax = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local keyRequest, keyTokens, keyCallsMax = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
-local refusal = findRefusal('key', keyOwner, keyRequest, keyTokens, keyCallsMax)
-  or findRefusal('account', '', request, tokens, callsMax)
-if refusal then return refusal end
+for at = 9, #ARGV, 4 do
+  local request, tokens, callsMax = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+  local refusal = findRefusal(whole((at - 9) / 4), ARGV[at], request, tokens, callsMax)
+  if refusal then return refusal end
+end
 
-local requested, least, limit = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
-local loadedDay = tonumber(ARGV[14])
+local requested, least, limit = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local loadedDay = tonumber(ARGV[7])
 local day, hold, available = '-1', 0, 0
 if requested then
   local known = redis.call('HMGET', account, 'day', 'used', 'loadedAt')
@@ -127,7 +140,7 @@ if requested then
   day = whole(ofDay)
   if not (known[1] == day and known[2] and now - known[3] < minute) then
     if not loadedDay then return { 'load' } end
-    redis.call('HSET', account, 'day', day, 'used', loadedDay == ofDay and ARGV[15] or '0', 'loadedAt', whole(now))
+    redis.call('HSET', account, 'day', day, 'used', loadedDay == ofDay and ARGV[8] or '0', 'loadedAt', whole(now))
     if known[1] ~= day then sweep() end
   end
   local used, held = tonumber(get('used')), tonumber(get('held') or 0)
@@ -136,25 +149,26 @@ if requested then
   if available <= 0 or hold < least then return { 'quota', whole(used), whole(held), day } end
 end
 
-local accountRequests, accountTokens = addBacklogs('', request, tokens)
-local answer = { 'ok', whole(hold), day, whole(available), accountRequests, accountTokens }
-if keyRequest or keyTokens then
-  answer[7], answer[8] = addBacklogs(keyOwner, keyRequest, keyTokens)
+local answer, owners = { 'ok', whole(hold), day, whole(available) }, ''
+for at = 9, #ARGV, 4 do
+  local requests, tokens = addBacklogs(ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]))
+  table.insert(answer, requests)
+  table.insert(answer, tokens)
+  owners = owners .. ARGV[at]
 end
-addCall(callId, whole(now + leaseMs), keyId, day, whole(hold))
+addCall(callId, whole(now + leaseMs), day, whole(hold), owners)
 return answer
 `;
 
 /**
- * Counts more tokens of a running call and raises its hold on the free quota. Arguments: time, call id; what is added to
- * the backlog of tokens of the account; the key's id and what is added to its backlog; the most and the least tokens that
- * the call is to hold in all and the limit, empty for a premium call. Returns `unknown` when Redis knows too little to
- * decide: the call is lost, or nothing was drawn on the day that has begun since.
+ * Counts more tokens of a running call and raises its hold on the free quota. Arguments: time, call id; the most and the least
+ * tokens that the call is to hold in all and the limit, empty for a premium call; then of each owner its text and what is
+ * added to its backlog of tokens. Returns `unknown` when Redis knows too little to decide: the call is lost, or nothing was
+ * drawn on the day that has begun since.
  */
 export const extendScript = `${common}
-local moreTokens, keyTokens = tonumber(ARGV[3]), tonumber(ARGV[5])
-local requested, least, limit = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local deadline, keyId, ofDay, tokens = readCall(ARGV[2])
+local requested, least, limit = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local deadline, ofDay, tokens, owners = parseCall(get('call ' .. ARGV[2]))
 local hold, day = 0, get('day')
 if requested then
   local used = tonumber(get('used'))
@@ -163,36 +177,34 @@ if requested then
   local held = tonumber(get('held') or 0) - own
   hold = math.min(limit - used - held, requested)
   if hold <= 0 or hold < least then return { 'quota', whole(used), whole(held), day } end
-  set('call ' .. ARGV[2], table.concat({ deadline, keyId, day, whole(hold) }, ' '))
+  setCall(ARGV[2], deadline, day, whole(hold), owners)
   add('held', hold - own)
 end
-if moreTokens then addBacklogs('', 0, moreTokens) end
-if keyTokens then addBacklogs(' ' .. ARGV[4], 0, keyTokens) end
+for at = 6, #ARGV, 2 do addBacklogs(ARGV[at], nil, tonumber(ARGV[at + 1])) end
 return { 'ok', whole(hold), day or '-1' }
 `;
 
 /**
- * Removes a call whose end is written in SQL. Arguments: time, call id, the day of its free quota and the tokens used;
- * what is added to the backlogs of the account; the key's id and what is added to its backlogs, empty without limits.
- * For a call that Redis does not know, the loaded sum may or may not include its tokens, so the sum is loaded again.
+ * Removes a call whose end is written in SQL. Arguments: time, call id, the day of its free quota and the tokens used; then of
+ * each owner its text and what is added to its backlogs, empty without limits. For a call that Redis does not know, the
+ * loaded sum may or may not include its tokens, so the sum is loaded again.
  */
 export const settleScript = `${common}
 local isKnown = removeCall(ARGV[2])
 if ARGV[4] ~= '0' and ARGV[3] == get('day') then
   if isKnown and get('used') then add('used', ARGV[4]) else drop('used') end
 end
-local function correct(owner, requests, tokens)
-  if (requests or 0) ~= 0 or (tokens or 0) ~= 0 then addBacklogs(owner, requests, tokens) end
+for at = 5, #ARGV, 3 do
+  local requests, tokens = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  if (requests or 0) ~= 0 or (tokens or 0) ~= 0 then addBacklogs(ARGV[at], requests, tokens) end
 end
-correct('', tonumber(ARGV[5]), tonumber(ARGV[6]))
-correct(' ' .. ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9]))
 redis.call('PEXPIRE', account, keptMs)
 return { 'ok' }
 `;
 
 /**
  * Renews the leases of running calls of an account, and restores calls that Redis has lost. Arguments: time, lease in
- * milliseconds, then of each call its id, key, day and tokens held.
+ * milliseconds, then of each call its id, the day of its free quota, the tokens held, and its owners beside the account.
  */
 export const renewScript = `${common}
 local deadline = whole(now + tonumber(ARGV[2]))

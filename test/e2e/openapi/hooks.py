@@ -95,6 +95,8 @@ def manage(case):
             return value
         if name == "key_id" and is_admin_key:
             return ORGANIZATION["admin_key_id"]
+        if name == "rate_limit_id" and "/projects/" not in case.operation.path:
+            name = "shared_rate_limit_id"
         return (ORGANIZATION.get(f"ended_{name}") if ends else None) or ORGANIZATION.get(name, value)
 
     if case.path_parameters:
@@ -109,6 +111,8 @@ def manage(case):
             body = {"user_id": ORGANIZATION["user_id"], "role": body.get("role", "member")}
         if "/budgets" in case.operation.path:
             body = budget(case.operation.path, body)
+        if "/rate_limits" in case.operation.path:
+            body = body | {"max_requests_per_1_minute": 5} | ({"api_key_id": None} if "api_key_id" in body else {})
         if "expires_at" in body:
             body.pop("expires_in_seconds", None)
         if "budget_period" in body and "budget_usd" not in body and "/api_keys" not in case.operation.path:

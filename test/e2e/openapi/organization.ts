@@ -28,6 +28,8 @@ export async function prepareOrganization(origin: string, key: string): Promise<
         budget_period: "day",
       })
     ).id;
+  const limit = async (path: string, model: string) =>
+    (await post(`${path}/rate_limits`, { model, max_requests_per_1_minute: 5 })).id;
   const providerId = await provider("test-a");
   await post("/catalogue/openai", { content: { models: [] } });
   return {
@@ -48,6 +50,9 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     ended_user_id: accountOf(await invite("ben@example.com")),
     invite_id: await invite("carl@example.com"),
     ended_invite_id: await invite("dan@example.com"),
-    rate_limit_id: "all",
+    rate_limit_id: await limit(`/projects/${project}`, "gpt-4.1"),
+    ended_rate_limit_id: await limit(`/projects/${project}`, "gpt-4.1-mini"),
+    shared_rate_limit_id: await limit("", "gpt-4.1"),
+    ended_shared_rate_limit_id: await limit("", "gpt-4.1-mini"),
   };
 }

@@ -166,6 +166,46 @@ describe("the document of a gateway", () => {
     }
   });
 
+  test("sets, changes and removes limits of models by whom they bind", async () => {
+    const [each, team, newcomer] = [
+      { model: "famA-4.1", tokens_per_minute: 500 },
+      { model: "famA-4.1", account: "search@teams.example", requests_per_minute: 5 },
+      { model: "famA-4.1", account: "carl@example.com", api_key_id: "new", concurrent_calls: 2 },
+    ];
+    const body = {
+      accounts: [{ email: "carl@example.com", name: "Carl" }],
+      keys: [{ id: "new", account: "carl@example.com", name: "phone" }],
+      rate_limits: [each, team, newcomer],
+    };
+    const { json: made } = await ask("PUT", "", { body });
+    expect(made.changes.slice(2)).toMatchObject([
+      { section: "rate_limits", id: "each account famA-4.1", action: "create" },
+      { id: "search@teams.example famA-4.1", action: "create" },
+      { id: "carl@example.com famA-4.1 new", fields: { concurrent_calls: { before: null, after: 2 } } },
+    ]);
+    const read = async () => (await ask("GET", "?sections=rate_limits")).json.rate_limits;
+    const set = [team, { ...newcomer, api_key_id: made.keys[0].id }].map((entry) => expect.objectContaining(entry));
+    expect(await read()).toEqual([expect.objectContaining(each), ...set.map(() => expect.anything())]);
+    expect(await read()).toEqual(expect.arrayContaining(set));
+    expect((await ask("PUT", "", { body: { rate_limits: await read() } })).json.changes).toEqual([]);
+    const more = { ...team, tokens_per_minute: 900, requests_per_minute: null };
+    const { json } = await ask("PUT", "", { body: { rate_limits: [more, { ...each, status: "removed" }] } });
+    expect(json.changes).toMatchObject([
+      { action: "change", fields: { requests_per_minute: { before: 5, after: null } } },
+      { action: "remove" },
+    ]);
+    expect(await read()).toHaveLength(2);
+    expect(await read()).toContainEqual({ ...more, api_key_id: null, concurrent_calls: null });
+    for (const [wrong, param] of [
+      [{ ...more, tokens_per_minute: null }, "requests_per_minute"],
+      [{ ...more, account: "nobody@example.com" }, "rate_limits"],
+      [{ ...more, model: "fast" }, "model"],
+    ] as const) {
+      const refused = await ask("PUT", "", { body: { rate_limits: [wrong] } });
+      expect([refused.status, refused.json.error.param]).toEqual([400, param]);
+    }
+  });
+
   test("changes what differs by field, revokes, archives and removes what it says so of, and leaves the rest", async () => {
     const change = {
       accounts: [{ email: "ada@example.com", status: "archived", free_tokens_per_day: null }],

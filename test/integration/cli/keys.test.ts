@@ -74,3 +74,48 @@ describe("key", () => {
     expect((await bench.run("key", "rotate", id, "--grace-seconds", "99999999")).stderr).toContain("grace_seconds");
   });
 });
+
+describe("limit", () => {
+  test("set, list and delete work on the limits of a model for each account, for one and for a key", async () => {
+    const { id: keyId } = await bench.json<{ id: string }>(
+      ...["key", "create", "--account", "ada@example.org", "--name", "laptop"],
+    );
+    const set = (...flags: string[]) => bench.json<{ id: string; model: string }>("limit", "set", "gpt-4.1", ...flags);
+    const each = await set("--requests-per-minute", "60", "--tokens-per-minute", "9000");
+    await set("--account", "ada@example.org", "--requests-per-minute", "600");
+    await set("--key", keyId, "--concurrent-calls", "2");
+    const none = {
+      account: null,
+      key: null,
+      requests_per_minute: null,
+      tokens_per_minute: null,
+      concurrent_calls: null,
+    };
+    const account = "ada@example.org";
+    expect(await bench.json("limit", "list")).toMatchObject([
+      { ...none, id: each.id, model: each.model, requests_per_minute: 60, tokens_per_minute: 9000 },
+      { ...none, account, requests_per_minute: 600 },
+      { ...none, account, key: keyId, concurrent_calls: 2 },
+    ]);
+    expect((await bench.run("limit", "list")).stdout).toContain("each account");
+    expect(await set("--requests-per-minute", "30")).toEqual(each);
+    expect(await bench.json("limit", "delete", each.id)).toEqual({ id: each.id, deleted: true });
+    expect(await bench.json<object[]>("limit", "list", "--account", account)).toHaveLength(2);
+    expect((await bench.run("limit", "delete", each.id)).code).toBe(2);
+  });
+
+  test.each([
+    [[], "No limit is given"],
+    [["--requests-per-minute", "0"], "expected a whole number from 1"],
+    [["--requests-per-minute", "1", "--key", "key_x"], "There is no API key key_x"],
+    [["--requests-per-minute", "1", "--key", "key_x", "--account", "a"], "exclude each other"],
+  ])("set with %p is refused", async (flags, message) => {
+    const { code, stderr } = await bench.run("limit", "set", "gpt-4.1", ...flags);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+  });
+
+  test("set warns of a model that the catalogue does not have", async () => {
+    const { code, stderr } = await bench.run("limit", "set", "gpt-4.11", "--requests-per-minute", "1");
+    expect([code, stderr]).toEqual([0, expect.stringContaining("the catalogue has no model gpt-4.11")]);
+  });
+});

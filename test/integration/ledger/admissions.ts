@@ -2,6 +2,7 @@ import type {
   AccountBudget,
   AdmissionRequest,
   KeyLimits,
+  ModelLimits,
   Settlement,
   SubjectBudget,
 } from "../../../src/contract/index.ts";
@@ -15,11 +16,13 @@ export interface AdmissionFields extends Partial<Omit<AdmissionRequest, "caller"
   freeTokensPerDay?: number;
   requestsPerMinute?: number;
   tokensPerMinute?: number;
-  concurrentCalls?: number;
+  concurrentCalls?: number | undefined;
   keyId?: string;
   keyLimits?: KeyLimits | undefined;
   accountBudget?: AccountBudget | undefined;
   budgets?: readonly SubjectBudget[] | undefined;
+  /** Limits of single models, by their ids. */
+  modelLimits?: Readonly<Record<string, ModelLimits>> | undefined;
 }
 
 let claims = 0;
@@ -35,6 +38,7 @@ export function createAdmission(fields: AdmissionFields = {}): AdmissionRequest 
     keyLimits,
     accountBudget,
     budgets,
+    modelLimits,
     ...rest
   } = fields;
   claims += 1;
@@ -46,6 +50,7 @@ export function createAdmission(fields: AdmissionFields = {}): AdmissionRequest 
       keyLimits,
       accountBudget,
       budgets,
+      ...(modelLimits !== undefined && { modelLimits: new Map(Object.entries(modelLimits)) }),
       freeTokensPerDay,
       limits: { requestsPerMinute, tokensPerMinute, concurrentCalls },
     },

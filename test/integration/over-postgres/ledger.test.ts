@@ -6,6 +6,7 @@ testOverPostgres(
     "integration/ledger/rows",
     "integration/ledger/wallet",
     "integration/ledger/limits",
+    "integration/ledger/model-limits",
     "integration/ledger/quota",
     "integration/ledger/budget",
     "integration/ledger/budget-periods",

@@ -1,4 +1,10 @@
-import { commandLine, createAdminKey, createBudget, createServiceAccount } from "../../../src/accounts/index.ts";
+import {
+  commandLine,
+  createAdminKey,
+  createBudget,
+  createServiceAccount,
+  setModelLimits,
+} from "../../../src/accounts/index.ts";
 import type { InProcessGateway } from "../../support/in-process.ts";
 import { joinTeam, type TeamIds } from "./team-rows.ts";
 
@@ -46,6 +52,12 @@ export function organizationRows<Row>(
     const fields = { by: commandLine, accountId: member(), ...target };
     return `${member()} ${(await createBudget(parts.gateway().store, fields, Date.now())).id}`;
   };
+  const aLimit = { model: "gpt-4.1", max_requests_per_1_minute: 5 };
+  const newLimit = async (accountId?: string) => {
+    const target = { by: commandLine, accountId, model: crypto.randomUUID(), limits: { requestsPerMinute: 5 } };
+    return (await setModelLimits(parts.gateway().store, target, Date.now())).id;
+  };
+  const newLimitOfMember = async () => `${member()} ${await newLimit(member())}`;
   const newAdminKey = async () =>
     (await createAdminKey(parts.gateway().store, commandLine, { name: "x", scopes: ["usage:read"] }, Date.now())).id;
   const newMate = async () => {
@@ -131,10 +143,19 @@ export function organizationRows<Row>(
     [`POST ${project}/archive`]: managed(200, { id: newAccount }),
     [`POST ${project}/credits`]: managed(200, { id: newAccount, body: { usd: "1.00", note: "test" } }),
     [`GET ${project}/rate_limits`]: managed(200, { id: member }),
+    [`POST ${project}/rate_limits`]: managed(200, { id: newAccount, body: aLimit }),
     [`POST ${project}/rate_limits/:rate_limit_id`]: managed(200, {
       id: async () => `${await newAccount()} all`,
       body: { max_requests_per_1_minute: 5 },
     }),
+    [`DELETE ${project}/rate_limits/:rate_limit_id`]: managed(200, { id: newLimitOfMember }),
+    [`GET ${path}/rate_limits`]: managed(200),
+    [`POST ${path}/rate_limits`]: managed(200, { body: aLimit }),
+    [`POST ${path}/rate_limits/:rate_limit_id`]: managed(200, {
+      id: () => newLimit(),
+      body: { max_tokens_per_1_minute: 5 },
+    }),
+    [`DELETE ${path}/rate_limits/:rate_limit_id`]: managed(200, { id: () => newLimit() }),
     [`GET ${project}/budgets`]: managed(200, { id: member }),
     [`POST ${project}/budgets`]: managed(200, { id: newAccount, body: aBudget }),
     [`GET ${project}/budgets/:budget_id`]: managed(200, { id: newBudget }),

@@ -57,6 +57,21 @@ describe("a list of models", () => {
     },
   );
 
+  test.each([
+    ["of the model", "a", "b"],
+    ["of all models together", undefined, undefined],
+  ])("goes on when a limit %s is reached, if another model may have room", async (_, model, answered) => {
+    const { kernel, ledger } = bench({ a: works, b: works });
+    const { admit } = ledger;
+    const limit = { name: "requests_per_minute", owner: "account", model } as const;
+    const refusal = new GatewayError("rate_limit_exceeded", "No", { retryAfterMs: 5000, limit });
+    ledger.admit = (admission) => (admission.model === "a" ? Promise.reject(refusal) : admit.call(ledger, admission));
+    const outcome = await runCall(kernel, listed(["a", "b"])).catch((error) => error);
+    if (answered === undefined)
+      expect(outcome).toMatchObject({ code: "rate_limit_exceeded", limit, retryAfterMs: 5000 });
+    else expect(outcome).toMatchObject({ model: answered });
+  });
+
   test("goes on when a check of the model refuses the request before the hold", async () => {
     const { kernel, ledger } = bench({ a: works, b: works }, { a: { contextTokens: 100 } });
     const call = listed(["a", "b"], { max_tokens: 500 });

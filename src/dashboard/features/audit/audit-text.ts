@@ -102,6 +102,8 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "budget.create": (budget) => `Created the ${toBudgetText(budget)}`,
   "budget.change": (budget) => `Changed the ${toBudgetText(budget)}`,
   "budget.delete": (budget) => `Deleted the ${toBudgetText(budget)}`,
+  "model_limit.set": (limits) => `Set the ${toLimitsText(limits)}`,
+  "model_limit.delete": (limits) => `Deleted the ${toLimitsText(limits)}`,
   "voucher.create": ({ usd, expires_at: at }) =>
     `Created a voucher worth ${toUsd(usd)}${typeof at === "string" ? `, valid until ${formatDay(at)}` : ""}`,
   "voucher.void": () => "Voided the voucher",
@@ -167,6 +169,7 @@ export const auditGroups: readonly (readonly [
   ["admin_key", "Admin keys", { create: "Admin key created", revoke: "Admin key revoked" }],
   ["service_account", "Service accounts", { create: "Service account created", delete: "Service account deleted" }],
   ["budget", "Budgets", { create: "Budget created", change: "Budget changed", delete: "Budget deleted" }],
+  ["model_limit", "Limits of models", { set: "Limits of a model set", delete: "Limits of a model deleted" }],
   ["voucher", "Vouchers", { create: "Voucher created", void: "Voucher voided" }],
   ["payment", "Payments", { refund: "Refund", dispute: "Dispute", dispute_won: "Dispute won" }],
   [
@@ -239,6 +242,16 @@ function toBudgetText({ subject, name, usd, period, raise_usd: raise, raise_unti
   const span = period === "lifetime" ? "in all" : `a ${period}`;
   const raised = raise === null ? "" : `, raised by ${toUsd(raise)} until ${formatDay(String(until))}`;
   return `budget of ${whose}: ${toUsd(usd)} ${span}${raised}`;
+}
+
+function toLimitsText({ account, key, model, ...limits }: Detail): string {
+  const whose = key !== null ? "the key" : account !== null ? "the account" : "each account";
+  const figures = [
+    [limits.requests_per_minute, "requests a minute"],
+    [limits.tokens_per_minute, "tokens a minute"],
+    [limits.concurrent_calls, "calls at once"],
+  ].flatMap(([limit, unit]) => (limit === null ? [] : [`${limit} ${unit}`]));
+  return `limits of ${model} for ${whose}: ${figures.join(", ")}`;
 }
 
 function describeReversal({ usd, note }: Detail): string {

@@ -1,12 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { GatewayError } from "../../../../src/contract/index.ts";
+import { GatewayError, type ModelLimits } from "../../../../src/contract/index.ts";
 import { creditWallet, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import { node as databaseNode } from "../../db/postgres/fixture.ts";
 import { type AdmissionFields, addAccount, createAdmission, createSettlement, statesOf } from "../fixture.ts";
 import { canShare, type Node, startNode, startNodes, until, useNodes } from "./fixture.ts";
 
 useNodes();
+const ofModel = (limits: ModelLimits): AdmissionFields => ({ modelLimits: { "model-1": limits } });
 /** For a machine that has other work, where a Redis that is late would be one that is silent. */
 const patient = { answerMsMax: 5000 };
 
@@ -47,6 +48,9 @@ describe.skipIf(!canShare)("two nodes", () => {
     ["a key's requests per minute", { keyLimits: { requestsPerMinute: 7 } }, 7, "rate_limit_exceeded"],
     ["a key's tokens per minute", { keyLimits: { tokensPerMinute: 900 }, limitTokens: 100 }, 9, "rate_limit_exceeded"],
     ["a key's calls at once", { keyLimits: { concurrentCalls: 5 } }, 5, "rate_limit_exceeded"],
+    ["a model's requests per minute", ofModel({ account: { requestsPerMinute: 7 } }), 7, "rate_limit_exceeded"],
+    ["a model's tokens per minute", ofModel({ key: { tokensPerMinute: 9 } }), 9, "rate_limit_exceeded"],
+    ["a model's calls at once", ofModel({ key: { concurrentCalls: 5 }, account: {} }), 5, "rate_limit_exceeded"],
   ])("share %s", async (_what, fields, count, code) => {
     const { nodes } = await startNodes(2, 100_000, patient);
     const { admitted, refusals } = await race(nodes, fields);

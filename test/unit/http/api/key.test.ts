@@ -17,6 +17,7 @@ describe("GET /key", () => {
         requests_per_minute: { limit: 60, used: 1, remaining: 59, resets_in_seconds: 1 },
         tokens_per_minute: { limit: 100_000, used: 1000, remaining: 99_000, resets_in_seconds: 0.6 },
         concurrent_calls: { limit: null, used: 1, remaining: null, resets_in_seconds: null },
+        models: [],
       },
       quota: { limit: 250_000, used: 1000, held: 500, remaining: 248_500, resets_at: "2026-11-22T00:00:00.000Z" },
       budget: null,

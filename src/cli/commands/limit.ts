@@ -1,0 +1,117 @@
+import { commandLine, deleteModelLimits, listModelLimits, setModelLimits } from "../../accounts/index.ts";
+import { defineCommand, UsageError } from "../command.ts";
+import { columns } from "../lib/format.ts";
+import { parseKeyId, parseLimit, parseModel } from "../lib/parse.ts";
+import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
+
+const owner = {
+  account: { value: "A", description: "Id or e-mail of the account (default: each account by itself)" },
+  key: { value: "ID", description: "An API key, beside the limits of its account" },
+} as const;
+
+export const limitSet = defineCommand({
+  name: "limit set",
+  description: "Limit the calls of one model, of each account, of one account or of an API key",
+  flags: {
+    ...owner,
+    "requests-per-minute": { value: "N", description: "Requests per minute" },
+    "tokens-per-minute": { value: "N", description: "Tokens per minute" },
+    "concurrent-calls": { value: "N", description: "Concurrent calls" },
+  },
+  args: ["MODEL"],
+  example: "limit set gpt-4.1 --account ada@example.org --requests-per-minute 60",
+  async run(context, { flags, args, config, now }) {
+    const read = (flag: "requests-per-minute" | "tokens-per-minute" | "concurrent-calls") => {
+      const text = flags[flag];
+      return text === undefined ? undefined : parseLimit(`--${flag}`, text);
+    };
+    const limits = {
+      requestsPerMinute: read("requests-per-minute"),
+      tokensPerMinute: read("tokens-per-minute"),
+      concurrentCalls: read("concurrent-calls"),
+    };
+    if (Object.values(limits).every((limit) => limit === undefined)) {
+      throw new UsageError(
+        "No limit is given; name one of --requests-per-minute, --tokens-per-minute, --concurrent-calls",
+      );
+    }
+    const model = await parseModel(args.MODEL, context, config);
+    const set = async (opened: OpenedStore) =>
+      setModelLimits(opened.store, { by: commandLine, ...(await findOwner(opened, flags)), model, limits }, now);
+    const { id } = await withStore(config, set, now);
+    return {
+      json: { id, model },
+      text: `The limits of ${model} are set; delete them with modelgate limit delete ${id}`,
+    };
+  },
+});
+
+export const limitList = defineCommand({
+  name: "limit list",
+  description: "List the limits of models",
+  flags: { account: { value: "A", description: "Only those of this account and its keys, by id or e-mail" } },
+  args: [],
+  example: "limit list",
+  async run(_context, { flags, config, now }) {
+    const json = await withStore(
+      config,
+      async ({ store, accounts }) => {
+        const account = flags.account === undefined ? undefined : await findAccount(accounts, flags.account);
+        const emails = new Map((await accounts.list()).map(({ id, email }) => [id, email]));
+        const found = await listModelLimits(store, account?.id, Number.MAX_SAFE_INTEGER);
+        return found.map(({ id, accountId, keyId, model, limits }) => ({
+          id,
+          model,
+          account: accountId === undefined ? null : (emails.get(accountId) ?? accountId),
+          key: keyId ?? null,
+          requests_per_minute: limits.requestsPerMinute ?? null,
+          tokens_per_minute: limits.tokensPerMinute ?? null,
+          concurrent_calls: limits.concurrentCalls ?? null,
+        }));
+      },
+      now,
+    );
+    const rows = json.map((row) => [
+      row.id,
+      row.model,
+      row.key ?? row.account ?? "each account",
+      ...[row.requests_per_minute, row.tokens_per_minute, row.concurrent_calls].map((limit) => String(limit ?? "–")),
+    ]);
+    const head = ["id", "model", "of", "requests/min", "tokens/min", "at once"];
+    const empty = "No model has limits of its own; set one with modelgate limit set";
+    return { json, text: rows.length === 0 ? empty : columns([head, ...rows]) };
+  },
+});
+
+export const limitDelete = defineCommand({
+  name: "limit delete",
+  description: "Delete the limits of a model, by the id that limit list shows",
+  flags: {},
+  args: ["ID"],
+  example: "limit delete ID",
+  async run(_context, { args, config, now }) {
+    const remove = async ({ store }: OpenedStore) => {
+      const all = await listModelLimits(store, undefined, Number.MAX_SAFE_INTEGER);
+      const found = all.find(({ id }) => id === args.ID);
+      if (found === undefined) throw new UsageError(`No limits have the id ${args.ID}; see modelgate limit list`);
+      await deleteModelLimits(store, { by: commandLine, accountId: found.accountId, id: found.id }, now);
+      return found.model;
+    };
+    const model = await withStore(config, remove, now);
+    return { json: { id: args.ID, deleted: true }, text: `The limits of ${model} are deleted` };
+  },
+});
+
+/** @throws {UsageError} For both, or an account or key that is not there. */
+async function findOwner(
+  { accounts }: OpenedStore,
+  { account, key }: { readonly account?: string | undefined; readonly key?: string | undefined },
+) {
+  if (account !== undefined && key !== undefined) throw new UsageError("--account and --key exclude each other");
+  if (account !== undefined) return { accountId: (await findAccount(accounts, account)).id };
+  if (key === undefined) return {};
+  const keyId = parseKeyId(key);
+  const found = await accounts.findKeyOwner(keyId);
+  if (found === undefined) throw new UsageError(`There is no API key ${keyId}; see modelgate key list`);
+  return { accountId: found.accountId, keyId };
+}

@@ -1,0 +1,273 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import {
+  type Account,
+  changeModelLimits,
+  changeProject,
+  deleteModelLimits,
+  listModelLimits,
+  type StoredModelLimits,
+  setModelLimits,
+} from "../../accounts/index.ts";
+import { responses } from "../api/openapi.ts";
+import { idOfModel } from "../dashboard-api/read-fields.ts";
+import type { HttpDeps } from "../deps.ts";
+import { parseUrl } from "../lifecycle/origin.ts";
+import { formBody } from "../lifecycle/validate.ts";
+import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import { invalid, listOf, listParameters, nullable, optional, parameters, readPage, toList } from "./lists.ts";
+import { readErrors, readProject, security, tags, writeErrors } from "./projects.ts";
+
+const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+const ModelName = Type.String({ minLength: 1, maxLength: 200, description: "Any name of the model" });
+const KeyId = Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the project together" });
+const bounds = {
+  max_requests_per_1_minute: optional(Limit),
+  max_tokens_per_1_minute: optional(Limit),
+  max_concurrent_calls: optional(Limit),
+};
+const NewLimit = formBody({ model: ModelName, ...bounds });
+const NewProjectLimit = formBody({ model: ModelName, api_key_id: optional(KeyId), ...bounds });
+const LimitChange = formBody(bounds);
+
+const RateLimitObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("project.rate_limit"),
+  model: Type.String({ description: "`*`: all models together" }),
+  api_key_id: nullable(Type.String()),
+  max_requests_per_1_minute: nullable(Type.Integer()),
+  max_tokens_per_1_minute: nullable(Type.Integer()),
+  max_concurrent_calls: nullable(Type.Integer({ description: "Calls that may run at once" })),
+});
+type RateLimitObject = Static<typeof RateLimitObject>;
+const Deleted = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("project.rate_limit.deleted"),
+  deleted: Type.Boolean(),
+});
+
+/** The limits of a project for all of its models together. */
+const limitOfAll = "all";
+const one = { "application/json": RateLimitObject };
+const each = "Each project by itself that has no limits of its own for the model; those of its keys bind beside them.";
+
+/** The limits of projects per minute and at once: for all models together, and for single ones. */
+export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
+  const { store, now } = deps;
+  return new Elysia({ prefix: "/organization/projects/:project_id/rate_limits" })
+    .use(adminRoutes(deps, api, "accounts"))
+    .get(
+      "",
+      async ({ request, params }) => {
+        const account = await readProject(deps, params.project_id);
+        const ofModels = await listModelLimits(store, account.id);
+        return toPage(request, [toRateLimitOfAll(deps, account), ...ofModels.map(toRateLimit)]);
+      },
+      {
+        detail: {
+          summary: "List the rate limits of a project",
+          tags,
+          security,
+          description: "The first one, `all`, is for all models together.",
+          parameters: parameters(listParameters),
+          responses: responses({ "application/json": listOf(RateLimitObject) }, readErrors),
+        },
+      },
+    )
+    .post(
+      "",
+      ({ request, admin, params, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const { id: accountId } = await readProject(deps, params.project_id);
+          const { api_key_id: keyId, ...others } = body;
+          return await set(deps, { by: admin, accountId, keyId: keyId ?? undefined }, others);
+        }),
+      {
+        body: NewProjectLimit,
+        detail: {
+          summary: "Set the limits of a model for a project or one of its keys",
+          tags,
+          security,
+          description: "In place of those that the model has there. A call keeps to all limits that are for it.",
+          responses: responses(one, writeErrors),
+        },
+      },
+    )
+    .post(
+      "/:rate_limit_id",
+      ({ request, admin, params, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const { id: accountId } = await readProject(deps, params.project_id);
+          const { rate_limit_id: id } = params;
+          const changes = readBounds(body);
+          if (id !== limitOfAll) {
+            return toRateLimit(await changeModelLimits(store, { by: admin, accountId, id, changes }, now()));
+          }
+          const { concurrentCalls, ...ofMinute } = changes;
+          if (concurrentCalls !== undefined) {
+            throw invalid("max_concurrent_calls", "CONCURRENT_CALLS sets it for all models together");
+          }
+          await changeProject(store, { by: admin, accountId, changes: ofMinute }, now);
+          return toRateLimitOfAll(deps, await readProject(deps, accountId));
+        }),
+      {
+        body: LimitChange,
+        detail: {
+          summary: "Modify a rate limit of a project",
+          tags,
+          security,
+          description: "`null` removes a limit of a model, and gives back the configured one for all models.",
+          responses: responses(one, writeErrors),
+        },
+      },
+    )
+    .delete(
+      "/:rate_limit_id",
+      ({ request, admin, params: { project_id: accountId, rate_limit_id: id } }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          await deleteModelLimits(store, { by: admin, accountId, id }, now());
+          return toDeleted(id);
+        }),
+      {
+        detail: {
+          summary: "Delete the limits of a model for a project or a key",
+          tags,
+          security,
+          responses: responses({ "application/json": Deleted }, writeErrors),
+        },
+      },
+    );
+}
+
+/** The limits of models for each project. */
+export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
+  const { store, now } = deps;
+  return new Elysia({ prefix: "/organization/rate_limits" })
+    .use(adminRoutes(deps, api, "accounts"))
+    .get("", async ({ request }) => toPage(request, (await listModelLimits(store, null)).map(toRateLimit)), {
+      detail: {
+        summary: "List the limits of models for each project",
+        tags,
+        security,
+        description: each,
+        parameters: parameters(listParameters),
+        responses: responses({ "application/json": listOf(RateLimitObject) }, readErrors),
+      },
+    })
+    .post(
+      "",
+      ({ request, admin, body }) => writeOnce(deps, { request, admin, body }, () => set(deps, { by: admin }, body)),
+      {
+        body: NewLimit,
+        detail: {
+          summary: "Set the limits of a model for each project",
+          tags,
+          security,
+          description: `In place of those that the model has there. ${each}`,
+          responses: responses(one, writeErrors),
+        },
+      },
+    )
+    .post(
+      "/:rate_limit_id",
+      ({ request, admin, params: { rate_limit_id: id }, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const change = { by: admin, accountId: undefined, id, changes: readBounds(body) };
+          return toRateLimit(await changeModelLimits(store, change, now()));
+        }),
+      {
+        body: LimitChange,
+        detail: {
+          summary: "Modify the limits of a model for each project",
+          tags,
+          security,
+          description: "`null` removes a limit.",
+          responses: responses(one, writeErrors),
+        },
+      },
+    )
+    .delete(
+      "/:rate_limit_id",
+      ({ request, admin, params: { rate_limit_id: id } }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          await deleteModelLimits(store, { by: admin, accountId: undefined, id }, now());
+          return toDeleted(id);
+        }),
+      {
+        detail: {
+          summary: "Delete the limits of a model for each project",
+          tags,
+          security,
+          responses: responses({ "application/json": Deleted }, writeErrors),
+        },
+      },
+    );
+}
+
+type Target = Pick<Parameters<typeof setModelLimits>[1], "by" | "accountId" | "keyId">;
+
+async function set(
+  deps: HttpDeps,
+  target: Target,
+  { model, ...body }: Static<typeof NewLimit>,
+): Promise<RateLimitObject> {
+  const { requestsPerMinute, tokensPerMinute, concurrentCalls } = readBounds(body);
+  const limits = {
+    requestsPerMinute: requestsPerMinute ?? undefined,
+    tokensPerMinute: tokensPerMinute ?? undefined,
+    concurrentCalls: concurrentCalls ?? undefined,
+  };
+  return toRateLimit(
+    await setModelLimits(deps.store, { ...target, model: idOfLimitedModel(deps, model), limits }, deps.now()),
+  );
+}
+
+/** The id of the model whose calls a limit counts. @throws {GatewayError} `invalid_request` for a virtual model. */
+export function idOfLimitedModel({ kernel }: HttpDeps, name: string): string {
+  if (!kernel.registry.virtualModels.has(name)) return idOfModel(kernel, name);
+  throw invalid("model", "is a virtual model, whose calls are counted at the models that serve them; limit these");
+}
+
+function readBounds(body: Static<typeof LimitChange>) {
+  return {
+    requestsPerMinute: body.max_requests_per_1_minute,
+    tokensPerMinute: body.max_tokens_per_1_minute,
+    concurrentCalls: body.max_concurrent_calls,
+  };
+}
+
+/** There are never many, so that all were read. */
+function toPage(request: Request, all: readonly RateLimitObject[]) {
+  const { limit, after } = readPage(parseUrl(request).searchParams);
+  const last = after === undefined ? -1 : all.findIndex(({ id }) => id === after);
+  if (after !== undefined && last === -1) throw invalid("after", "is no limit of this list");
+  return toList(all.slice(last + 1), limit, (entry) => entry);
+}
+
+function toRateLimit({ id, keyId, model, limits }: StoredModelLimits): RateLimitObject {
+  return {
+    id,
+    object: "project.rate_limit",
+    model,
+    api_key_id: keyId ?? null,
+    max_requests_per_1_minute: limits.requestsPerMinute ?? null,
+    max_tokens_per_1_minute: limits.tokensPerMinute ?? null,
+    max_concurrent_calls: limits.concurrentCalls ?? null,
+  };
+}
+
+function toRateLimitOfAll({ config }: HttpDeps, account: Account): RateLimitObject {
+  return {
+    id: limitOfAll,
+    object: "project.rate_limit",
+    model: "*",
+    api_key_id: null,
+    max_requests_per_1_minute: account.requestsPerMinute ?? config.requestsPerMinute,
+    max_tokens_per_1_minute: account.tokensPerMinute ?? config.tokensPerMinute,
+    max_concurrent_calls: config.concurrentCalls ?? null,
+  };
+}
+
+function toDeleted(id: string) {
+  return { id, object: "project.rate_limit.deleted" as const, deleted: true };
+}
