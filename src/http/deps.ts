@@ -7,7 +7,6 @@ import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
 import type { remoteCalls } from "../ledger/index.ts";
 import type { OperatorCatalogueEditor, PluginSnapshot, Providers, SecretBox } from "../providers/index.ts";
 import type { RefusalLog, UsageRollup } from "../reports/index.ts";
-import type { Sockets } from "./lifecycle/http-call.ts";
 import type { MemoryAccountant } from "./memory/call-memory.ts";
 import type { SseHeartbeat } from "./sse/stream.bun.ts";
 
@@ -75,6 +74,16 @@ export interface StaticAsset {
   readonly plain: Uint8Array<ArrayBuffer>;
   readonly gzip: Uint8Array<ArrayBuffer>;
   readonly br: Uint8Array<ArrayBuffer>;
+}
+
+/** The part of Bun's server that knows who a request is from. */
+export interface Clients {
+  requestIP(request: Request): { address: string } | null;
+}
+
+/** The part of Bun's server used here: how long the socket of a request may be idle, in seconds; 0 means for ever. */
+export interface Sockets extends Clients {
+  timeout(request: Request, seconds: number): void;
 }
 
 /** The dashboard as files, by path; `/index.html` is the page. */

@@ -27,10 +27,10 @@ import { usageController } from "./api/usage.ts";
 import { dashboardApi } from "./dashboard-api/index.ts";
 import { signInController } from "./dashboard-api/sign-in.ts";
 import { webhooksController } from "./dashboard-api/webhooks.ts";
-import type { HttpDeps } from "./deps.ts";
+import type { HttpDeps, Sockets } from "./deps.ts";
 import { errorHandler } from "./lifecycle/errors.ts";
 import { cors, nosniff } from "./lifecycle/headers.ts";
-import type { ClientFormat, Sockets } from "./lifecycle/http-call.ts";
+import type { ClientFormat } from "./lifecycle/http-call.ts";
 import { staticAssetsController } from "./lifecycle/static-assets.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */

@@ -1,8 +1,8 @@
 import { isToken, RefusedKeyError } from "../../accounts/index.ts";
 import { type Caller, GatewayError, makeCallId } from "../../contract/index.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { Clients, HttpDeps, Sockets } from "../deps.ts";
 import { CallMemory } from "../memory/call-memory.ts";
-import { type Clients, clientAddressOf, type Endpoint, HttpCall, type Sockets } from "./http-call.ts";
+import { clientAddressOf, type Endpoint, HttpCall } from "./http-call.ts";
 
 /**
  * Step 1: sheds load. It comes before anything is done for a request, and again once a body has been received.

@@ -35,7 +35,9 @@ export function requestBody<Schema extends TSchema>(
 
 /** The value as the schema of a body, made by {@link requestBody}, has it. @throws {GatewayError} `invalid_request` */
 export function validateBody(schema: TSchema, value: unknown): unknown {
-  const { "~standard": standard } = schema as unknown as { "~standard": { validate(value: unknown): { value: unknown } } };
+  const { "~standard": standard } = schema as unknown as {
+    "~standard": { validate(value: unknown): { value: unknown } };
+  };
   return standard.validate(value).value;
 }
 
