@@ -84,7 +84,7 @@ function toAdmission<C extends Capability>(
 ): AdmissionRequest {
   const { model, compiledPrice } = run.modelEntry;
   const { caller, capability, session, tag, endUser, openedAt } = run.call.request;
-  const wanted = first === upper ? most : toHold(run, first);
+  const amount = first === upper ? most : toHold(run, first);
   const least = handler.lowerBound === undefined ? most : toHold(run, handler.lowerBound(run, upper));
   return {
     callId: run.ledgerId,
@@ -92,9 +92,9 @@ function toAdmission<C extends Capability>(
     model: model.id,
     capability,
     premium: model.premium,
-    holdNanodollars: wanted.nanodollars,
+    holdNanodollars: amount.nanodollars,
     minNanodollars: least.nanodollars,
-    holdTokens: wanted.tokens,
+    holdTokens: amount.tokens,
     minTokens: least.tokens,
     limitTokens: limitTokensOf(run, first) ?? handler.promptTokens?.(run) ?? 0,
     priceVersion: compiledPrice?.version,
@@ -294,12 +294,12 @@ export class GrowingHold implements OutputHold {
   async #extend(leastTokens: number, mostTokens = this.#used + this.#options.stepTokens): Promise<void> {
     const { ledger, hold, amountOf, limitTokensOf, outputTokensMax } = this.#options;
     const most = Math.min(outputTokensMax, mostTokens);
-    const [wanted, least] = [amountOf(most), amountOf(leastTokens)];
+    const [amount, least] = [amountOf(most), amountOf(leastTokens)];
     const extension: Extension = {
       callId: hold.callId,
-      holdNanodollars: wanted.nanodollars,
+      holdNanodollars: amount.nanodollars,
       minNanodollars: least.nanodollars,
-      holdTokens: wanted.tokens,
+      holdTokens: amount.tokens,
       minTokens: least.tokens,
       limitTokens: limitTokensOf(most),
     };

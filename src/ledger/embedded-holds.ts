@@ -51,10 +51,10 @@ export class EmbeddedHolds implements CallHolds {
 
   /** Runs without a pause until the write, so no other call comes in between. */
   open(admission: AdmissionRequest, _quota: GrantedHold | undefined, now: number): Promise<AdmittedCall> {
-    const { account, taken } = this.#take(admission, now);
-    const open = toOpenCall(admission, taken);
+    const { account, taken: grant } = this.#take(admission, now);
+    const open = toOpenCall(admission, grant);
     return this.#queue.add(open).then((outcome) => {
-      if (!outcome?.failures.has(open)) return { open, available: taken.available };
+      if (!outcome?.failures.has(open)) return { open, available: grant.available };
       account.release(open);
       if (open.draws !== undefined) this.#releaseDraws(open.draws, open);
       throw holdNotWritten(outcome.failures.get(open));
@@ -68,11 +68,11 @@ export class EmbeddedHolds implements CallHolds {
   extend(open: OpenCall, admission: AdmissionRequest, _quota: HoldAmounts | undefined, now: number): OpenCall {
     const account = this.#getPayer(admission, now);
     const draws = findDraws(admission, now);
-    const { available: _, ...held } =
+    const { available: _, ...amounts } =
       draws === undefined && open.draws === undefined
         ? account.extend(open, admission, now)
         : this.#extendDraws(open, draws, { account, admission, now });
-    const extended: OpenCall = { ...open, ...held };
+    const extended: OpenCall = { ...open, ...amounts };
     void this.#queue.add({ kind: "extend", open: extended });
     return extended;
   }
@@ -143,9 +143,9 @@ export class EmbeddedHolds implements CallHolds {
     if (draws === undefined) return account.take(admission, now);
     this.#enter(admission.caller.accountId, draws, now);
     try {
-      const taken = account.take(admission, now, this.#subjects.findScarcest(draws));
-      this.#subjects.addHold(draws, taken.holdNanodollars);
-      return { ...taken, draws };
+      const grant = account.take(admission, now, this.#subjects.findScarcest(draws));
+      this.#subjects.addHold(draws, grant.holdNanodollars);
+      return { ...grant, draws };
     } catch (error) {
       this.#subjects.leave(draws);
       throw error;
@@ -163,10 +163,10 @@ export class EmbeddedHolds implements CallHolds {
     this.#subjects.addHold(before, -holdNanodollars);
     try {
       const scarcest = draws.length === 0 ? undefined : this.#subjects.findScarcest(draws);
-      const taken = account.extend(open, admission, now, scarcest);
-      this.#subjects.addHold(draws, taken.holdNanodollars);
+      const grant = account.extend(open, admission, now, scarcest);
+      this.#subjects.addHold(draws, grant.holdNanodollars);
       this.#subjects.leave(before);
-      return { ...taken, draws: draws.length === 0 ? undefined : draws };
+      return { ...grant, draws: draws.length === 0 ? undefined : draws };
     } catch (error) {
       this.#subjects.addHold(before, holdNanodollars);
       this.#subjects.leave(draws);
@@ -318,9 +318,9 @@ class AccountState {
    * @throws {GatewayError} Naming what does not suffice.
    */
   take(admission: AdmissionRequest, now: number, scarcest?: ScarcestBudget): GrantedHold {
-    const held = admission.premium ? this.#holdMoney(admission, now, scarcest) : this.#holdQuota(admission, now);
+    const amounts = admission.premium ? this.#holdMoney(admission, now, scarcest) : this.#holdQuota(admission, now);
     this.#openCalls += 1;
-    return held;
+    return amounts;
   }
 
   /**
@@ -458,13 +458,13 @@ class AccountState {
     const ofAccount = admission.caller.accountBudget && this.accountBudget(admission.caller.accountBudget);
     const inAccount = ofAccount === undefined ? available : toLeft(ofAccount);
     const ofSubject = scarcest === undefined ? available : scarcest.left;
-    const left = Math.min(available, inBudget, inAccount, ofSubject);
+    const availableNanodollars = Math.min(available, inBudget, inAccount, ofSubject);
     // What costs nothing is admitted also where nothing is left.
     const isFree = admission.holdNanodollars === 0;
-    const holdNanodollars = isFree ? 0 : Math.min(left, admission.holdNanodollars);
-    if (!isFree && (left <= 0 || holdNanodollars < admission.minNanodollars)) {
+    const holdNanodollars = isFree ? 0 : Math.min(availableNanodollars, admission.holdNanodollars);
+    if (!isFree && (availableNanodollars <= 0 || holdNanodollars < admission.minNanodollars)) {
       const isScarce = (part: number) => part <= 0 || part < available;
-      if (scarcest !== undefined && isScarce(ofSubject) && ofSubject <= left) {
+      if (scarcest !== undefined && isScarce(ofSubject) && ofSubject <= availableNanodollars) {
         throw subjectBudgetExceeded(admission, scarcest, now);
       }
       if (key !== undefined && limit !== undefined && isScarce(inBudget) && (!ofAccount || inBudget <= inAccount)) {
@@ -475,22 +475,28 @@ class AccountState {
     }
     this.#held += holdNanodollars;
     const periodStart = key === undefined ? null : key.take(holdNanodollars);
-    return { quotaDay: null, holdNanodollars, holdTokens: 0, periodStart, available: Math.max(left, holdNanodollars) };
+    return {
+      quotaDay: null,
+      holdNanodollars,
+      holdTokens: 0,
+      periodStart,
+      available: Math.max(availableNanodollars, holdNanodollars),
+    };
   }
 
   #holdQuota(admission: AdmissionRequest, now: number): GrantedHold {
     const limit = admission.caller.freeTokensPerDay;
-    const held = this.#heldTokens;
-    const available = limit - this.#usedTokens - held;
+    const heldTokens = this.#heldTokens;
+    const available = limit - this.#usedTokens - heldTokens;
     const holdTokens = Math.min(available, admission.holdTokens);
     if (available <= 0 || holdTokens < admission.minTokens) throw quotaExceeded(admission, this.quota(limit), now);
     this.#heldTokens += holdTokens;
     return { quotaDay: this.#day, holdNanodollars: 0, holdTokens, periodStart: null, available };
   }
 
-  #addHold(held: HoldAmounts, sign: 1 | -1): void {
-    this.#held += sign * held.holdNanodollars;
-    if (held.quotaDay === this.#day) this.#heldTokens += sign * held.holdTokens;
+  #addHold(hold: HoldAmounts, sign: 1 | -1): void {
+    this.#held += sign * hold.holdNanodollars;
+    if (hold.quotaDay === this.#day) this.#heldTokens += sign * hold.holdTokens;
   }
 }
 
@@ -558,8 +564,8 @@ class KeyState {
   }
 
   /** Gives back what {@link take} took, as if the call had never come. */
-  release(held: HoldAmounts): void {
-    this.#removeHold(held);
+  release(hold: HoldAmounts): void {
+    this.#removeHold(hold);
     this.leave();
   }
 
@@ -570,9 +576,9 @@ class KeyState {
   }
 
   /** Turns a hold into a charge that is still to be written. */
-  charge(held: HoldAmounts, nanodollars: number): void {
-    this.#removeHold(held);
-    this.addSpent(held, nanodollars);
+  charge(hold: HoldAmounts, nanodollars: number): void {
+    this.#removeHold(hold);
+    this.addSpent(hold, nanodollars);
   }
 
   /** Counts a charge, if it is of this period. */

@@ -104,15 +104,15 @@ export class ProcessLedger implements Ledger {
       const counting = this.#limits.take(admission, now);
       // Awaited only if needed: in memory, limits and hold are checked without a pause.
       const { limits, quota } = counting instanceof Promise ? await counting : counting;
-      let admitted: AdmittedCall;
+      let grant: AdmittedCall;
       try {
-        admitted = await this.#holds.open(admission, quota, now);
-        this.#limits.opened(admission, admitted.open);
+        grant = await this.#holds.open(admission, quota, now);
+        this.#limits.opened(admission, grant.open);
       } catch (error) {
         await this.#limits.release(admission, this.#now());
         throw error;
       }
-      const { open, available } = admitted;
+      const { open, available } = grant;
       call.open = open;
       const [availableNanodollars, availableTokens] = admission.premium ? [available, 0] : [0, available];
       return { callId, ...toHeldAmounts(open), availableNanodollars, availableTokens, limits };

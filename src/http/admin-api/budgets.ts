@@ -96,8 +96,8 @@ export function budgetsController(deps: HttpDeps, api: AdminApi) {
         const { id } = await readProject(deps, params.project_id);
         const { limit, after } = readPage(parseUrl(request).searchParams);
         const last = after === undefined ? undefined : await readBudgetOf(store, id, after);
-        const found = await listBudgets(store, [id], { limit: limit + 1, after: last });
-        return toList(found, limit, await toBudgets(deps, found));
+        const budgets = await listBudgets(store, [id], { limit: limit + 1, after: last });
+        return toList(budgets, limit, await toBudgets(deps, budgets));
       },
       {
         detail: {
@@ -190,11 +190,11 @@ export function budgetController(deps: HttpDeps, api: AdminApi) {
       async ({ request, params }) => {
         const { limit } = readPage(parseUrl(request).searchParams);
         const budget = await readBudgetOf(store, params.project_id, params.budget_id);
-        const found = await readSpentBySubject(store, budget, { limit: limit + 1, now: now() });
-        const data = found.slice(0, limit).map(({ name, spentNanodollars }) => {
+        const subjects = await readSpentBySubject(store, budget, { limit: limit + 1, now: now() });
+        const data = subjects.slice(0, limit).map(({ name, spentNanodollars }) => {
           return { name: name === "" ? null : name, used_usd: formatUsd(spentNanodollars) };
         });
-        return { object: "list" as const, data, has_more: found.length > limit };
+        return { object: "list" as const, data, has_more: subjects.length > limit };
       },
       {
         detail: {

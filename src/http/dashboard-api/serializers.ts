@@ -134,9 +134,9 @@ export function toVoucherJson(voucher: Voucher) {
 }
 
 export function toAuditEntryJson(
-  { id, at, accountId, action, subject, detail }: AuditRow,
+  { id, at, accountId, osUser, action, subject, detail }: AuditRow,
   emails: ReadonlyMap<string, string>,
 ) {
-  const who = { account: accountId, email: emails.get(accountId) ?? null };
+  const who = { account: accountId, email: emails.get(accountId) ?? null, os_user: osUser ?? null };
   return { id, at: toIso(at), ...who, action, subject, subject_email: emails.get(subject) ?? null, detail };
 }

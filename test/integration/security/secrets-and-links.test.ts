@@ -212,6 +212,7 @@ function toPath(path: string): string {
     [/\/catalogue\/:file_id/, "/catalogue/openai"],
     [/\/assets\/:file/, "/assets/page.js"],
     [/^\/admin\/\*/, "/admin/accounts"],
+    [/^\/help\/\*/, "/help/billing"],
     [/\/api\/auth\/\*/, "/api/auth/get-session"],
   ];
   const filled = values.reduce((text, [pattern, value]) => text.replace(pattern, value), path);
