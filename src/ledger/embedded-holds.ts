@@ -50,15 +50,15 @@ export class EmbeddedHolds implements CallHolds {
   }
 
   /** Runs without a pause until the write, so no other call comes in between. */
-  async open(admission: AdmissionRequest, _quota: GrantedHold | undefined, now: number): Promise<AdmittedCall> {
+  open(admission: AdmissionRequest, _quota: GrantedHold | undefined, now: number): Promise<AdmittedCall> {
     const { account, taken: grant } = this.#take(admission, now);
-    const { available, ...amounts } = grant;
-    const open = toOpenCall(admission, amounts);
-    const outcome = await this.#queue.add(open);
-    if (!outcome?.failures.has(open)) return { open, available };
-    account.release(open);
-    if (open.draws !== undefined) this.#releaseDraws(open.draws, open);
-    throw holdNotWritten(outcome.failures.get(open));
+    const open = toOpenCall(admission, grant);
+    return this.#queue.add(open).then((outcome) => {
+      if (!outcome?.failures.has(open)) return { open, available: grant.available };
+      account.release(open);
+      if (open.draws !== undefined) this.#releaseDraws(open.draws, open);
+      throw holdNotWritten(outcome.failures.get(open));
+    });
   }
 
   /**

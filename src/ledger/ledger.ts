@@ -24,7 +24,7 @@ import {
   validateAdmission,
 } from "./holds.ts";
 import { ledgerUnavailable } from "./limit-errors.ts";
-import { type CallLimits, type LimitReservation, narrowerCalls, ProcessLimits } from "./limits.ts";
+import { type CallLimits, narrowerCalls, ProcessLimits } from "./limits.ts";
 import { PostgresHolds } from "./postgres-holds.ts";
 import type { RedisLimits, RedisLimitsOptions } from "./redis/redis-limits.ts";
 
@@ -104,7 +104,15 @@ export class ProcessLedger implements Ledger {
       const counting = this.#limits.take(admission, now);
       // Awaited only if needed: in memory, limits and hold are checked without a pause.
       const { limits, quota } = counting instanceof Promise ? await counting : counting;
-      const { open, available } = await this.#hold(admission, quota, now);
+      let grant: AdmittedCall;
+      try {
+        grant = await this.#holds.open(admission, quota, now);
+        this.#limits.opened(admission, grant.open);
+      } catch (error) {
+        await this.#limits.release(admission, this.#now());
+        throw error;
+      }
+      const { open, available } = grant;
       call.open = open;
       const [availableNanodollars, availableTokens] = admission.premium ? [available, 0] : [0, available];
       return { callId, ...toHeldAmounts(open), availableNanodollars, availableTokens, limits };
@@ -141,7 +149,7 @@ export class ProcessLedger implements Ledger {
     // An end that could not be written is kept and tried again, and the call stands open in the store until then: the charge is sure,
     // so that the answer is given out.
     await this.#queue.add(call.end);
-    await call.limitsUpdated;
+    if (call.limitsUpdated !== undefined) await call.limitsUpdated;
   }
 
   async countRequest(callId: string, caller: Caller): Promise<LimitState> {
@@ -208,18 +216,6 @@ export class ProcessLedger implements Ledger {
     this.#limits.close();
     const ids = [...this.#queue.unwritten].map((end) => end.open.callId);
     if (ids.length > 0) throw new Error(`Cannot write the charges of ${ids.length} calls: ${ids.join(", ")}`);
-  }
-
-  /** Takes the hold of a call that the limits have counted; they take it back where it is refused here. */
-  async #hold(admission: AdmissionRequest, quota: LimitReservation["quota"], now: number): Promise<AdmittedCall> {
-    try {
-      const opened = await this.#holds.open(admission, quota, now);
-      this.#limits.opened(admission, opened.open);
-      return opened;
-    } catch (error) {
-      await this.#limits.release(admission, this.#now());
-      throw error;
-    }
   }
 
   /** Over an embedded store it has happened when this returns its promise. */
