@@ -31,4 +31,5 @@ export const endpoints: OpenaiOptions = {
   translation: {},
   speech: {},
   moderation: {},
+  decisions: {},
 };

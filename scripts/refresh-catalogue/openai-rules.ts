@@ -1,4 +1,4 @@
-import type { Model } from "../../src/contract/index.ts";
+import type { Model, Price, Rate } from "../../src/contract/index.ts";
 import {
   isPositive,
   type Listed,
@@ -124,6 +124,25 @@ function openaiImageFacts(id: string, listed: Listed): Facts {
   return { price, imageOutputTokensMax, options: { extra: { quality: "medium" }, values: { quality } } };
 }
 
+/**
+ * `POST /decisions` is charged by the input alone, whatever of it a cache had: https://developers.openai.com/api/docs/guides/decisions.
+ * The list has no price of it.
+ */
+function withDecisionsPrice(id: string, price: Price | undefined): Price | undefined {
+  if (id !== "gpt-6-luna" || price?.inputToken === undefined) return price;
+  const toRates = (inputToken: Rate) => ({
+    inputToken,
+    cacheReadToken: inputToken,
+    cacheWriteToken: inputToken,
+    outputToken: { usd: "0", per: 1_000_000 },
+  });
+  const tiers = price.tiers?.flatMap(({ aboveInputTokens, inputToken }) =>
+    inputToken === undefined ? [] : [{ aboveInputTokens, ...toRates(inputToken) }],
+  );
+  const decisions = { ...toRates(price.inputToken), ...(tiers && { tiers }) };
+  return { ...price, serviceTiers: { decisions, ...price.serviceTiers } };
+}
+
 function openaiChatFacts(id: string, listed: Listed): Facts {
   const input = listed.max_input_tokens;
   const output = listed.max_output_tokens ?? 0;
@@ -158,7 +177,7 @@ function openaiChatFacts(id: string, listed: Listed): Facts {
   const omit = [...(reasonsByDefault ? [...samplingOmit, "stop"] : []), ...keeping];
   // https://platform.openai.com/docs/guides/reasoning: from 5.4 on, functions and reasoning go together at /responses only.
   const isNew = !isFirst && listed.mode !== "responses" && !/^gpt-5\.[1-3]/.test(id);
-  const searching = withSearchPrice(price, listed);
+  const searching = withDecisionsPrice(id, withSearchPrice(price, listed));
   return {
     contextTokens,
     ...(searching?.webSearch && { searchTokensMax }),

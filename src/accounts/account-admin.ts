@@ -16,6 +16,7 @@ export interface Account {
   /** Its own limits; absent when the configured ones apply. */
   requestsPerMinute: number | undefined;
   tokensPerMinute: number | undefined;
+  concurrentCalls: number | undefined;
   /** Ids of the models that it may use with all of its keys; absent: all. */
   allowedModels: string[] | undefined;
   /** Budget of all of its keys together in a period; absent: no bound but the wallet. */
@@ -66,6 +67,7 @@ export function accountRowOf(
     free_tokens_per_day: null,
     requests_per_minute: null,
     tokens_per_minute: null,
+    concurrent_calls: null,
     created_at: now,
     disabled_at: null,
     budget_nanodollars: null,
@@ -302,6 +304,7 @@ export function toAccount(row: Selectable<Database["accounts"]>): Account {
     freeTokensPerDay: row.free_tokens_per_day ?? undefined,
     requestsPerMinute: row.requests_per_minute ?? undefined,
     tokensPerMinute: row.tokens_per_minute ?? undefined,
+    concurrentCalls: row.concurrent_calls ?? undefined,
     allowedModels: readModelList(row.allowed_models),
     budget:
       row.budget_nanodollars === null

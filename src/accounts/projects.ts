@@ -27,6 +27,7 @@ export interface ProjectChanges extends Pick<AccountChanges, "name" | "email" | 
   /** Limits of the account; `null`: the configured ones. */
   readonly requestsPerMinute?: number | null | undefined;
   readonly tokensPerMinute?: number | null | undefined;
+  readonly concurrentCalls?: number | null | undefined;
   readonly budget?: AccountBudget | null | undefined;
   readonly isDisabled?: boolean | undefined;
 }
@@ -63,6 +64,7 @@ async function setLimits(
   const columns = {
     ...(changes.requestsPerMinute !== undefined && { requests_per_minute: changes.requestsPerMinute }),
     ...(changes.tokensPerMinute !== undefined && { tokens_per_minute: changes.tokensPerMinute }),
+    ...(changes.concurrentCalls !== undefined && { concurrent_calls: changes.concurrentCalls }),
   };
   const wrong = Object.entries(columns).find(([, limit]) => limit !== null && !(isAmount(limit) && limit >= 1));
   if (wrong !== undefined) {
@@ -144,15 +146,15 @@ export function inviteUser(
 ): Promise<{ accountId: string; token: string; expiresAt: number }> {
   return inTransaction(store, async (scope) => {
     const actions = auditedActions(createAudited(scope, now), now);
-    const known = await scope.db
+    const person = await scope.db
       .selectFrom("accounts")
       .select("id")
       .where("email", "=", email.trim().toLowerCase())
       .executeTakeFirst();
-    if (known !== undefined && (await findUser(scope, known.id)) !== undefined) {
+    if (person !== undefined && (await findUser(scope, person.id)) !== undefined) {
       throw new GatewayError("conflict", `The user ${email} exists already`, { param: "email" });
     }
-    const accountId = known?.id ?? (await actions.createAccount(by, { email })).id;
+    const accountId = person?.id ?? (await actions.createAccount(by, { email })).id;
     await actions.changeAccount(by, accountId, { role });
     for (const team of teams) {
       await addPersonAudited(scope, { by, personId: accountId, ...team }, now());

@@ -8,6 +8,8 @@ export interface AuditRow extends AuditEntry {
   id: string;
   /** Milliseconds since 1970. */
   at: number;
+  /** Who ran a command, by the operating system. */
+  osUser: string | undefined;
 }
 
 /** Filter of entries; times in milliseconds since 1970. An absent field does not filter. */
@@ -112,9 +114,18 @@ function toAuditRow({
   id,
   at,
   account_id: accountId,
+  os_user: osUser,
   action,
   subject,
   detail,
 }: Selectable<Database["audit"]>): AuditRow {
-  return { id, at, accountId, action, subject, detail: JSON.parse(detail) as AuditEntry["detail"] };
+  return {
+    id,
+    at,
+    accountId,
+    osUser: osUser ?? undefined,
+    action,
+    subject,
+    detail: JSON.parse(detail) as AuditEntry["detail"],
+  };
 }

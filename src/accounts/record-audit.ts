@@ -1,4 +1,6 @@
+import { userInfo } from "node:os";
 import type { TransactionScope } from "../db/index.ts";
+import { commandLine } from "./roles.ts";
 
 /** An action of an administrator, of a command, of the identity provider, of a token, or of a payment provider with money. */
 export interface AuditEntry {
@@ -14,8 +16,22 @@ export interface AuditEntry {
 export async function recordAudit({ db }: Pick<TransactionScope, "db">, entry: AuditEntry, at: number): Promise<void> {
   const row = { account_id: entry.accountId, action: entry.action, subject: entry.subject };
   const detail = JSON.stringify(entry.detail);
+  const osUser = entry.accountId === commandLine.accountId ? readOsUser() : null;
   await db
     .insertInto("audit")
-    .values({ ...row, id: crypto.randomUUID(), at, detail })
+    .values({ ...row, id: crypto.randomUUID(), at, os_user: osUser, detail })
     .execute();
 }
+
+/** The user who runs this process, and who became it by `sudo`. The user of a container may have no name. */
+function readOsUser(): string | null {
+  try {
+    const { username } = userInfo();
+    const { SUDO_USER: caller = username } = process.env;
+    return (caller === username ? username : `${caller} as ${username}`).slice(0, osUserLengthMax);
+  } catch {
+    return null;
+  }
+}
+
+const osUserLengthMax = 100;

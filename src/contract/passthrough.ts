@@ -1,5 +1,6 @@
 import { KindGuard, type TSchema } from "@sinclair/typebox";
 import type { UpstreamError } from "./error.ts";
+import type { Model } from "./model.ts";
 import type { Call as PluginCall, ServerEvent } from "./plugin.ts";
 
 /** The JSON of a whole answer, or of one event, of a wire format. */
@@ -52,12 +53,14 @@ export function isScalarSchema(schema: TSchema | undefined): boolean {
  * without knowing the format.
  */
 export interface PassthroughFormat {
-  readonly protocol: "responses" | "messages";
-  /** The field of a request that bounds the answer. */
-  readonly outputLimit: string;
+  readonly protocol: "responses" | "messages" | "decisions";
+  /** The field of a request that bounds the answer; absent: there is none. */
+  readonly outputLimit?: string;
   readonly prompt: PromptForm;
-  /** The handler of a plugin that counts the tokens of a body. */
-  readonly countHandler: "countResponsesTokens" | "countMessagesTokens";
+  /** The handler of a plugin that counts the tokens of a body; absent: none does. */
+  readonly countHandler?: "countResponsesTokens" | "countMessagesTokens";
+  /** Whether a row is asked in the format, where its plugin can; absent: all are. */
+  serves?(model: Model): boolean;
   /** Whether a header of the client's belongs to the format, and goes to the provider. */
   isOwnHeader(name: string): boolean;
   /** The body's request for reasoning; absent: there is none. */

@@ -139,6 +139,7 @@ export interface NativeAnswer {
 export const optionalHandlers = [
   "responses",
   "messages",
+  "decisions",
   "compactResponse",
   "countChatTokens",
   "countResponsesTokens",
@@ -176,6 +177,8 @@ export interface Handlers {
   responses?(call: Call<NativeRequest>): Promise<NativeAnswer>;
   /** Hands on a body of Anthropic's Messages protocol; likewise. */
   messages?(call: Call<NativeRequest>): Promise<NativeAnswer>;
+  /** Hands on a body of OpenAI's decisions; likewise. */
+  decisions?(call: Call<NativeRequest>): Promise<NativeAnswer>;
   /** Compacts a conversation of the Responses protocol; the answer is whole, and no field bounds its output. */
   compactResponse?(call: Call<NativeRequest>): Promise<NativeAnswer>;
   /**

@@ -73,12 +73,12 @@ export function createIdempotencyKeys(options: IdempotencyKeysOptions): Idempote
   return {
     async claim(request) {
       working.add(request.callId);
-      let found: Claim | undefined;
+      let keyClaim: Claim | undefined;
       try {
-        found = await claim(request);
-        return found;
+        keyClaim = await claim(request);
+        return keyClaim;
       } finally {
-        if (found?.state !== "claimed") working.delete(request.callId);
+        if (keyClaim?.state !== "claimed") working.delete(request.callId);
       }
     },
     async complete(request, answer) {
@@ -167,8 +167,8 @@ async function takeOver(
     return { state: "done", callId: deadCallId, answerBytes: undefined };
   }
   const change = { call_id: request.callId, node_id: nodeId };
-  const taken = await own(db.updateTable("idempotency_keys").set(change), dead).returning("id").execute();
-  return { state: taken.length > 0 ? "claimed" : "running" };
+  const row = await own(db.updateTable("idempotency_keys").set(change), dead).returning("id").execute();
+  return { state: row.length > 0 ? "claimed" : "running" };
 }
 
 interface KeptAnswer {

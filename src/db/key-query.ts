@@ -26,6 +26,7 @@ export interface KeyRecord {
   account_budget_period: BudgetPeriod | null;
   account_requests_per_minute: number | null;
   account_tokens_per_minute: number | null;
+  account_concurrent_calls: number | null;
   free_tokens_per_day: number | null;
   /** 0: nobody has verified the e-mail of the account's holder; null: the account has no holder. */
   holder_email_verified: number | null;
@@ -92,6 +93,7 @@ export function keyQuery(db: Kysely<Database>, engine: Engine, column: "id" | "f
       "accounts.budget_period as account_budget_period",
       "accounts.requests_per_minute as account_requests_per_minute",
       "accounts.tokens_per_minute as account_tokens_per_minute",
+      "accounts.concurrent_calls as account_concurrent_calls",
       "accounts.free_tokens_per_day",
       "accounts.disabled_at as account_disabled_at",
       "users.email_verified as holder_email_verified",

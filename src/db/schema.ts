@@ -82,6 +82,7 @@ interface AccountsTable {
   free_tokens_per_day: number | null;
   requests_per_minute: number | null;
   tokens_per_minute: number | null;
+  concurrent_calls: number | null;
   created_at: number;
   /** Its keys and users are refused; null: they are not. */
   disabled_at: number | null;
@@ -379,6 +380,8 @@ interface AuditTable {
   id: string;
   at: number;
   account_id: string;
+  /** Of a command: the user of the operating system who ran it; null for every other actor, or where it has no name. */
+  os_user: Generated<string | null>;
   /** `account.credit`, for example. */
   action: string;
   /** Id of what it was done to. */

@@ -105,10 +105,11 @@ function inboundAt(path: string): ClientFormat | undefined {
 }
 
 function endsAs(pattern: string, path: string): boolean {
-  const wanted = pattern.split("/").slice(1);
-  const given = path.split("/").slice(-wanted.length);
+  const segments = pattern.split("/").slice(1);
+  const lastSegments = path.split("/").slice(-segments.length);
   return (
-    wanted.length === given.length && wanted.every((part, i) => (part.startsWith(":") ? given[i] : part === given[i]))
+    segments.length === lastSegments.length &&
+    segments.every((part, i) => (part.startsWith(":") ? lastSegments[i] : part === lastSegments[i]))
   );
 }
 
@@ -142,8 +143,14 @@ function allowedMethods(routes: readonly Route[], path: string): string[] {
 }
 
 function pathMatches(pattern: string, path: string): boolean {
-  const [wanted, given] = [pattern.split("/"), path.split("/")];
+  const [patternSegments, pathSegments] = [pattern.split("/"), path.split("/")];
   if (pattern.endsWith("/*"))
-    return wanted.slice(0, -1).every((part, i) => part === given[i]) && given.length >= wanted.length;
-  return wanted.length === given.length && wanted.every((part, i) => part.startsWith(":") || part === given[i]);
+    return (
+      patternSegments.slice(0, -1).every((part, i) => part === pathSegments[i]) &&
+      pathSegments.length >= patternSegments.length
+    );
+  return (
+    patternSegments.length === pathSegments.length &&
+    patternSegments.every((part, i) => part.startsWith(":") || part === pathSegments[i])
+  );
 }

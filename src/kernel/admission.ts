@@ -57,7 +57,7 @@ async function holdFor<C extends Capability>(
   const most = toHold(run, upper);
   const growth = most.nanodollars === Number.MAX_SAFE_INTEGER ? undefined : handler.growth?.(run, upper);
   const first = growth === undefined ? upper : growth.boundOf(Math.min(growth.stepTokens, growth.outputTokensMax()));
-  const wanted = first === upper ? most : toHold(run, first);
+  const amount = first === upper ? most : toHold(run, first);
   const least = handler.lowerBound === undefined ? most : toHold(run, handler.lowerBound(run, upper));
   const hold = await ledger.admit({
     callId: run.ledgerId,
@@ -65,9 +65,9 @@ async function holdFor<C extends Capability>(
     model: model.id,
     capability,
     premium: model.premium,
-    holdNanodollars: wanted.nanodollars,
+    holdNanodollars: amount.nanodollars,
     minNanodollars: least.nanodollars,
-    holdTokens: wanted.tokens,
+    holdTokens: amount.tokens,
     minTokens: least.tokens,
     limitTokens: limitTokensOf(run, first) ?? handler.promptTokens?.(run) ?? 0,
     priceVersion: compiledPrice?.version,
@@ -275,12 +275,12 @@ export class GrowingHold implements OutputHold {
   async #extend(leastTokens: number, mostTokens = this.#used + this.#options.stepTokens): Promise<void> {
     const { ledger, hold, amountOf, limitTokensOf, outputTokensMax } = this.#options;
     const most = Math.min(outputTokensMax, mostTokens);
-    const [wanted, least] = [amountOf(most), amountOf(leastTokens)];
+    const [amount, least] = [amountOf(most), amountOf(leastTokens)];
     const extension: Extension = {
       callId: hold.callId,
-      holdNanodollars: wanted.nanodollars,
+      holdNanodollars: amount.nanodollars,
       minNanodollars: least.nanodollars,
-      holdTokens: wanted.tokens,
+      holdTokens: amount.tokens,
       minTokens: least.tokens,
       limitTokens: limitTokensOf(most),
     };

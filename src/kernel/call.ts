@@ -502,14 +502,14 @@ export class Attempt implements Sender {
     return this.run.growingHold?.coverAll();
   }
 
-  onSent(sent: SentRequest, nowMs: number): void {
+  onSent(request: SentRequest, nowMs: number): void {
     const { run } = this;
     if (run.sent.size === 0) run.sentMs = nowMs;
-    run.sent.add(sent);
+    run.sent.add(request);
   }
 
-  onRefused(sent: SentRequest): void {
-    this.run.sent.delete(sent);
+  onRefused(request: SentRequest): void {
+    this.run.sent.delete(request);
   }
 
   reserve(bytes: number): void {
@@ -636,13 +636,14 @@ export class Passthrough implements PassedAnswer {
     return handlers[this.#handler]?.bind(handlers);
   }
 
-  isServedBy(plugin: ProviderPlugin): boolean {
-    return plugin.handlers[this.#handler] !== undefined;
+  /** Whether a route is asked in the client's protocol. */
+  isServedBy({ plugin, model }: { readonly plugin: ProviderPlugin; readonly model: Model }): boolean {
+    return plugin.handlers[this.#handler] !== undefined && this.format.serves?.(model) !== false;
   }
 
   /** Whether a field of the request bounds the answer; a request without one cannot be lowered. */
   get isBounded(): boolean {
-    return this.#handler !== "compactResponse";
+    return this.format.outputLimit !== undefined && this.#handler !== "compactResponse";
   }
 
   /**
@@ -650,14 +651,14 @@ export class Passthrough implements PassedAnswer {
    * the tool is left out there.
    */
   searchLimitOf({ model, routes }: ModelEntry): number {
-    if (model.price?.webSearch === undefined || !routes.some(({ plugin }) => this.isServedBy(plugin))) return 0;
+    if (model.price?.webSearch === undefined || !routes.some((route) => this.isServedBy(route))) return 0;
     return Math.min(this.format.searchLimitOf(this.body) ?? this.#searchesDefault, searchesLimit);
   }
 
   /** The most tokens that searches put into one prompt, together; infinite where only the context bounds them. */
   searchTokensMaxOf({ routes }: ModelEntry): number {
     if (!this.format.isSearchBounded(this.body)) return Number.POSITIVE_INFINITY;
-    const served = routes.filter(({ plugin }) => this.isServedBy(plugin));
+    const served = routes.filter((route) => this.isServedBy(route));
     return Math.max(...served.map(({ model }) => model.searchTokensMax ?? Number.POSITIVE_INFINITY));
   }
 
@@ -668,7 +669,8 @@ export class Passthrough implements PassedAnswer {
 
   /** Returns a placeholder request to estimate tokens by, where the uniform format cannot express the real one. */
   toPlaceholderRequest(): ChatRequest {
-    const { model, stream, [this.format.outputLimit]: limit } = this.body;
+    const { outputLimit = "" } = this.format;
+    const { model, stream, [outputLimit]: limit } = this.body;
     const content = JSON.stringify(this.body);
     return {
       model: model as string,
@@ -694,7 +696,7 @@ export class Passthrough implements PassedAnswer {
       throw new GatewayError("invalid_request", message, { param: "tools" });
     }
     if (untranslatable === undefined && !needsSearch) return modelEntry;
-    const routes = modelEntry.routes.filter(({ plugin }) => this.isServedBy(plugin));
+    const routes = modelEntry.routes.filter((route) => this.isServedBy(route));
     if (routes.length === 0 && untranslatable !== undefined) throw untranslatable;
     return { ...modelEntry, routes };
   }
@@ -713,6 +715,7 @@ export class Passthrough implements PassedAnswer {
     const body = isSame ? this.body : format.withSearchLimit(this.body, searchesMax, warn);
     const limit = max_completion_tokens || max_tokens;
     const field = format.outputLimit;
+    if (field === undefined) return body;
     const requested = body[field];
     if (!limit || (typeof requested === "number" && requested <= limit)) return body;
     return { ...body, [field]: limit };

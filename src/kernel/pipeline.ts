@@ -111,7 +111,7 @@ function validateByPlugins({ modelEntry, call, request, passthrough }: ModelRun)
   const { capability } = call.request;
   let refusal: GatewayError | undefined;
   for (const { plugin, model } of modelEntry.routes) {
-    if (passthrough?.isServedBy(plugin)) return;
+    if (passthrough?.isServedBy({ plugin, model })) return;
     const check = plugin.checks?.[capability] as ((input: CheckInput<unknown>) => void) | undefined;
     if (check === undefined) return;
     try {

@@ -51,9 +51,9 @@ export class EmbeddedHolds implements CallHolds {
 
   /** Runs without a pause until the write, so no other call comes in between. */
   async open(admission: AdmissionRequest, _quota: GrantedHold | undefined, now: number): Promise<AdmittedCall> {
-    const { account, taken } = this.#take(admission, now);
-    const { available, ...held } = taken;
-    const open = toOpenCall(admission, held);
+    const { account, taken: grant } = this.#take(admission, now);
+    const { available, ...amounts } = grant;
+    const open = toOpenCall(admission, amounts);
     const outcome = await this.#queue.add(open);
     if (!outcome?.failures.has(open)) return { open, available };
     account.release(open);
@@ -68,18 +68,18 @@ export class EmbeddedHolds implements CallHolds {
   extend(open: OpenCall, admission: AdmissionRequest, _quota: HoldAmounts | undefined, now: number): OpenCall {
     const account = this.#getPayer(admission, now);
     const draws = findDraws(admission, now);
-    const { available: _, ...held } =
+    const { available: _, ...amounts } =
       draws === undefined && open.draws === undefined
         ? account.extend(open, admission, now)
         : this.#extendDraws(open, draws, { account, admission, now });
-    const extended: OpenCall = { ...open, ...held };
+    const extended: OpenCall = { ...open, ...amounts };
     void this.#queue.add({ kind: "extend", open: extended });
     return extended;
   }
 
   charge(end: EndedCall): void {
     const { accountId, draws, holdNanodollars } = end.open;
-    this.#accounts.find(accountId)?.charge(end.open, end);
+    this.#accounts.find(accountId)?.charge(end);
     if (draws === undefined) return;
     this.#subjects.addHold(draws, -holdNanodollars);
     this.#subjects.addCharge(draws, end.chargedNanodollars);
@@ -143,9 +143,9 @@ export class EmbeddedHolds implements CallHolds {
     if (draws === undefined) return account.take(admission, now);
     this.#enter(admission.caller.accountId, draws, now);
     try {
-      const taken = account.take(admission, now, this.#subjects.findScarcest(draws));
-      this.#subjects.addHold(draws, taken.holdNanodollars);
-      return { ...taken, draws };
+      const grant = account.take(admission, now, this.#subjects.findScarcest(draws));
+      this.#subjects.addHold(draws, grant.holdNanodollars);
+      return { ...grant, draws };
     } catch (error) {
       this.#subjects.leave(draws);
       throw error;
@@ -163,10 +163,10 @@ export class EmbeddedHolds implements CallHolds {
     this.#subjects.addHold(before, -holdNanodollars);
     try {
       const scarcest = draws.length === 0 ? undefined : this.#subjects.findScarcest(draws);
-      const taken = account.extend(open, admission, now, scarcest);
-      this.#subjects.addHold(draws, taken.holdNanodollars);
+      const grant = account.extend(open, admission, now, scarcest);
+      this.#subjects.addHold(draws, grant.holdNanodollars);
       this.#subjects.leave(before);
-      return { ...taken, draws: draws.length === 0 ? undefined : draws };
+      return { ...grant, draws: draws.length === 0 ? undefined : draws };
     } catch (error) {
       this.#subjects.addHold(before, holdNanodollars);
       this.#subjects.leave(draws);
@@ -279,8 +279,8 @@ class AccountState {
   #day = 0;
   #usedTokens = 0;
   #heldTokens = 0;
-  #unwritten = 0;
-  #unwrittenTokens = 0;
+  /** Charges that are still to be written. */
+  readonly #unwritten = new Set<EndedCall>();
   #openCalls = 0;
   /** Keys that have a budget; undefined until the first is seen. */
   #keys: IdleMap<KeyState> | undefined;
@@ -295,18 +295,21 @@ class AccountState {
 
   /** Takes over the written figures and keeps what is not written yet. */
   refresh(balance: AccountBalance, today: number): void {
-    this.#balance = balance.balanceNanodollars - this.#unwritten;
+    this.#balance = balance.balanceNanodollars;
     this.turnTo(balance.quotaDay === undefined ? today : Math.max(today, balance.quotaDay));
-    this.#usedTokens = this.#unwrittenTokens + (balance.quotaDay === this.#day ? balance.usedTokens : 0);
+    this.#usedTokens = balance.quotaDay === this.#day ? balance.usedTokens : 0;
+    for (const { open, chargedNanodollars, quotaTokens } of this.#unwritten) {
+      this.#balance -= chargedNanodollars;
+      if (open.quotaDay === this.#day) this.#usedTokens += quotaTokens;
+    }
   }
 
-  /** Begins a new day's quota; holds and unwritten draws of an older day no longer count. */
+  /** Begins a new day's quota; holds and draws of an older day no longer count. */
   turnTo(day: number): void {
     if (day <= this.#day) return;
     this.#day = day;
     this.#usedTokens = 0;
     this.#heldTokens = 0;
-    this.#unwrittenTokens = 0;
   }
 
   /**
@@ -315,9 +318,9 @@ class AccountState {
    * @throws {GatewayError} Naming what does not suffice.
    */
   take(admission: AdmissionRequest, now: number, scarcest?: ScarcestBudget): GrantedHold {
-    const held = admission.premium ? this.#holdMoney(admission, now, scarcest) : this.#holdQuota(admission, now);
+    const amounts = admission.premium ? this.#holdMoney(admission, now, scarcest) : this.#holdQuota(admission, now);
     this.#openCalls += 1;
-    return held;
+    return amounts;
   }
 
   /**
@@ -347,22 +350,20 @@ class AccountState {
   }
 
   /** Turns a hold into a charge that is still to be written. */
-  charge(open: OpenCall, { chargedNanodollars: nanodollars, quotaTokens }: EndedCall): void {
+  charge(end: EndedCall): void {
+    const { open, chargedNanodollars: nanodollars } = end;
+    this.#unwritten.add(end);
     this.#budgetOf(open)?.charge(open, nanodollars);
     this.#addHold(open, -1);
     this.#balance -= nanodollars;
-    this.#unwritten += nanodollars;
     if (this.#spent !== undefined && dayOf(open.openedAt) >= this.#spent.since) this.#spent.nanodollars += nanodollars;
-    if (open.quotaDay !== this.#day) return;
-    this.#usedTokens += quotaTokens;
-    this.#unwrittenTokens += quotaTokens;
+    if (open.quotaDay === this.#day) this.#usedTokens += end.quotaTokens;
   }
 
   /** The charge of a call is written. */
-  written({ open, chargedNanodollars, quotaTokens }: EndedCall): void {
-    this.#budgetOf(open)?.written(open.periodStart, chargedNanodollars);
-    this.#unwritten -= chargedNanodollars;
-    if (open.quotaDay === this.#day) this.#unwrittenTokens -= quotaTokens;
+  written(end: EndedCall): void {
+    this.#unwritten.delete(end);
+    this.#budgetOf(end.open)?.leave();
     this.#openCalls -= 1;
   }
 
@@ -395,6 +396,9 @@ class AccountState {
   ): void {
     const key = this.#keyOf(keyId, at.now);
     key.refresh(balance, startOfPeriod(at.now, period), period);
+    for (const { open, chargedNanodollars } of this.#unwritten) {
+      if (open.keyId === keyId) key.addSpent(open, chargedNanodollars);
+    }
     key.revision = at.revision;
   }
 
@@ -404,8 +408,11 @@ class AccountState {
    */
   refreshSpent(since: number, revision: number, read: () => number): void {
     if (this.#spent?.since === since && this.#spent.revision === revision) return;
-    const isSettled = this.#unwritten === 0;
-    this.#spent = { since, nanodollars: read() + this.#unwritten, revision: isSettled ? revision : undefined };
+    const isSettled = this.#unwritten.size === 0;
+    this.#spent = { since, nanodollars: read(), revision: isSettled ? revision : undefined };
+    for (const { open, chargedNanodollars } of this.#unwritten) {
+      if (dayOf(open.openedAt) >= since) this.#spent.nanodollars += chargedNanodollars;
+    }
   }
 
   /** Whether forgetting this account loses nothing. */
@@ -451,13 +458,13 @@ class AccountState {
     const ofAccount = admission.caller.accountBudget && this.accountBudget(admission.caller.accountBudget);
     const inAccount = ofAccount === undefined ? available : toLeft(ofAccount);
     const ofSubject = scarcest === undefined ? available : scarcest.left;
-    const left = Math.min(available, inBudget, inAccount, ofSubject);
+    const availableNanodollars = Math.min(available, inBudget, inAccount, ofSubject);
     // What costs nothing is admitted also where nothing is left.
     const isFree = admission.holdNanodollars === 0;
-    const holdNanodollars = isFree ? 0 : Math.min(left, admission.holdNanodollars);
-    if (!isFree && (left <= 0 || holdNanodollars < admission.minNanodollars)) {
+    const holdNanodollars = isFree ? 0 : Math.min(availableNanodollars, admission.holdNanodollars);
+    if (!isFree && (availableNanodollars <= 0 || holdNanodollars < admission.minNanodollars)) {
       const isScarce = (part: number) => part <= 0 || part < available;
-      if (scarcest !== undefined && isScarce(ofSubject) && ofSubject <= left) {
+      if (scarcest !== undefined && isScarce(ofSubject) && ofSubject <= availableNanodollars) {
         throw subjectBudgetExceeded(admission, scarcest, now);
       }
       if (key !== undefined && limit !== undefined && isScarce(inBudget) && (!ofAccount || inBudget <= inAccount)) {
@@ -468,22 +475,28 @@ class AccountState {
     }
     this.#held += holdNanodollars;
     const periodStart = key === undefined ? null : key.take(holdNanodollars);
-    return { quotaDay: null, holdNanodollars, holdTokens: 0, periodStart, available: Math.max(left, holdNanodollars) };
+    return {
+      quotaDay: null,
+      holdNanodollars,
+      holdTokens: 0,
+      periodStart,
+      available: Math.max(availableNanodollars, holdNanodollars),
+    };
   }
 
   #holdQuota(admission: AdmissionRequest, now: number): GrantedHold {
     const limit = admission.caller.freeTokensPerDay;
-    const held = this.#heldTokens;
-    const available = limit - this.#usedTokens - held;
+    const heldTokens = this.#heldTokens;
+    const available = limit - this.#usedTokens - heldTokens;
     const holdTokens = Math.min(available, admission.holdTokens);
     if (available <= 0 || holdTokens < admission.minTokens) throw quotaExceeded(admission, this.quota(limit), now);
     this.#heldTokens += holdTokens;
     return { quotaDay: this.#day, holdNanodollars: 0, holdTokens, periodStart: null, available };
   }
 
-  #addHold(held: HoldAmounts, sign: 1 | -1): void {
-    this.#held += sign * held.holdNanodollars;
-    if (held.quotaDay === this.#day) this.#heldTokens += sign * held.holdTokens;
+  #addHold(hold: HoldAmounts, sign: 1 | -1): void {
+    this.#held += sign * hold.holdNanodollars;
+    if (hold.quotaDay === this.#day) this.#heldTokens += sign * hold.holdTokens;
   }
 }
 
@@ -513,7 +526,6 @@ class KeyState {
   #resetsAt = 0;
   #spent = 0;
   #held = 0;
-  #unwritten = 0;
   #openCalls = 0;
   /** The store's revision at which the budget was last read; absent before the first time. */
   revision: number | undefined;
@@ -523,13 +535,13 @@ class KeyState {
     return this.revision === revision && now < this.#resetsAt && period === this.#period;
   }
 
-  /** Takes over the written figures and keeps what is not written yet. */
+  /** Takes over the written figures, to which the caller adds what is not written yet. */
   refresh(balance: BudgetBalance, thisPeriod: number, period: BudgetPeriod): void {
     this.turnTo(balance.periodStart === undefined ? thisPeriod : Math.max(thisPeriod, balance.periodStart), period);
-    this.#spent = this.#unwritten + (balance.periodStart === this.#periodStart ? balance.spentNanodollars : 0);
+    this.#spent = balance.periodStart === this.#periodStart ? balance.spentNanodollars : 0;
   }
 
-  /** Begins a new period's budget; holds and unwritten charges of an older one no longer count. */
+  /** Begins a new period's budget; holds and charges of an older one no longer count. */
   turnTo(periodStart: number, period: BudgetPeriod): void {
     this.#period = period;
     this.#resetsAt = endOfPeriod(Math.max(periodStart, this.#periodStart), period);
@@ -537,7 +549,6 @@ class KeyState {
     this.#periodStart = periodStart;
     this.#spent = 0;
     this.#held = 0;
-    this.#unwritten = 0;
   }
 
   /** The part of the budget that is neither spent nor held. */
@@ -553,9 +564,9 @@ class KeyState {
   }
 
   /** Gives back what {@link take} took, as if the call had never come. */
-  release(held: HoldAmounts): void {
-    this.#removeHold(held);
-    this.#openCalls -= 1;
+  release(hold: HoldAmounts): void {
+    this.#removeHold(hold);
+    this.leave();
   }
 
   /** Takes back a {@link release}. */
@@ -565,16 +576,18 @@ class KeyState {
   }
 
   /** Turns a hold into a charge that is still to be written. */
-  charge(held: HoldAmounts, nanodollars: number): void {
-    this.#removeHold(held);
-    if (held.periodStart !== this.#periodStart) return;
-    this.#spent += nanodollars;
-    this.#unwritten += nanodollars;
+  charge(hold: HoldAmounts, nanodollars: number): void {
+    this.#removeHold(hold);
+    this.addSpent(hold, nanodollars);
+  }
+
+  /** Counts a charge, if it is of this period. */
+  addSpent({ periodStart }: HoldAmounts, nanodollars: number): void {
+    if (periodStart === this.#periodStart) this.#spent += nanodollars;
   }
 
   /** The charge of a call is written. */
-  written(periodStart: number | null, nanodollars: number): void {
-    if (periodStart === this.#periodStart) this.#unwritten -= nanodollars;
+  leave(): void {
     this.#openCalls -= 1;
   }
 

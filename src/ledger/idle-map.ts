@@ -23,8 +23,8 @@ export class IdleMap<Value extends Forgettable> {
   }
 
   getOrMake(id: string, now: number): Value {
-    const found = this.#values.get(id);
-    if (found !== undefined) return found;
+    const value = this.#values.get(id);
+    if (value !== undefined) return value;
     const made = this.#make();
     this.#makeRoom(now);
     this.#values.set(id, made);

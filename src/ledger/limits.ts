@@ -76,9 +76,9 @@ const usagesMax = 1000;
 class LimitUsage {
   readonly rate = new RateLimit();
   running = 0;
-  /** Of the keys of an account that have limits of their own. */
+  /** Usage of the keys of an account that have limits of their own. */
   keys: IdleMap<LimitUsage> | undefined;
-  /** Of the models that have limits of their own there. */
+  /** Usage of the models that have limits of their own there. */
   models: IdleMap<LimitUsage> | undefined;
 
   isIdle(now: number): boolean {

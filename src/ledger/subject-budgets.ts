@@ -130,9 +130,9 @@ export class SubjectCounters {
   /** The scarcest budget of a call that was counted in. */
   findScarcest(draws: readonly BudgetDraw[]): ScarcestBudget {
     const all = draws.map((draw) => {
-      const { spent, held } = this.#counters.get(draw.text) as SubjectCounter;
-      const left = draw.limitNanodollars - spent - held;
-      return { draw, left, spentNanodollars: spent, heldNanodollars: held };
+      const { spent, held: openHolds } = this.#counters.get(draw.text) as SubjectCounter;
+      const available = draw.limitNanodollars - spent - openHolds;
+      return { draw, left: available, spentNanodollars: spent, heldNanodollars: openHolds };
     });
     return all.reduce((scarcest, one) => (one.left < scarcest.left ? one : scarcest));
   }

@@ -20,7 +20,7 @@ export interface Inbound<Body = never, Options = never> {
   /** The paths that take and answer the format, below the base path; `:id` stands for one segment. */
   readonly endpoints: readonly string[];
   /** The format's name of the output limit; absent: as the uniform format. */
-  readonly outputLimit?: string;
+  readonly outputLimit?: string | undefined;
   /**
    * Refuses a body of another format before its schema is looked at, whose complaint would be about a missing field.
    *

@@ -72,6 +72,7 @@ const DialectOptions = Type.Object(
     speech: closed(request),
     moderation: closed(request),
     rerank: closed(request),
+    decisions: closed(request),
   } satisfies Record<keyof OpenaiOptions, TSchema>,
   { additionalProperties: false },
 );

@@ -22,14 +22,14 @@ const pageRows = 500;
  * Reads calls page by page, one account after the other and each by time. It holds no transaction, so a running gateway
  * is not kept from anything.
  */
-export async function* exportCalls(store: Store, wanted: CallsWanted): AsyncGenerator<WrittenCall[]> {
-  if (wanted.accountId !== undefined) {
-    yield* readCalls(store, wanted.accountId, wanted);
+export async function* exportCalls(store: Store, filter: CallsWanted): AsyncGenerator<WrittenCall[]> {
+  if (filter.accountId !== undefined) {
+    yield* readCalls(store, filter.accountId, filter);
     return;
   }
   let account = await nextAccount(store, 0);
   while (account !== undefined) {
-    yield* readCalls(store, account.id, wanted);
+    yield* readCalls(store, account.id, filter);
     account = await nextAccount(store, account.no);
   }
 }

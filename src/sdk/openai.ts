@@ -1,4 +1,5 @@
 import type { Call, Handlers, Model } from "../contract/index.ts";
+import { decisionsHandler } from "../protocols/decisions/passthrough.ts";
 import { mapRequests } from "../protocols/map-requests.ts";
 import { chatHandler } from "../protocols/openai/chat.ts";
 import { embeddingsHandler } from "../protocols/openai/embeddings.ts";
@@ -21,7 +22,7 @@ import { responsesHandlers } from "../protocols/responses/passthrough.ts";
  */
 export function openai(options: OpenaiOptions): Handlers {
   const { chat, responses, embeddings, images, imageEdits, transcription, translation, speech } = options;
-  const { moderation, rerank } = options;
+  const { moderation, rerank, decisions } = options;
   const handlers: Handlers = {
     ...(chat && {
       chat: Object.assign(withResponsesEndpoint(chatHandler(chat), chat, responses !== undefined), {
@@ -38,6 +39,7 @@ export function openai(options: OpenaiOptions): Handlers {
     ...(speech && { speech: speechHandler(speech) }),
     ...(moderation && { moderation: moderationHandler(moderation) }),
     ...(rerank && { rerank: rerankHandler(rerank) }),
+    ...(decisions && { decisions: decisionsHandler(decisions) }),
   };
   return withPaths(handlers, options);
 }
@@ -54,6 +56,7 @@ const ownPaths: readonly (readonly [capability: keyof OpenaiOptions, path: strin
   ["speech", "/audio/speech"],
   ["moderation", "/moderations"],
   ["rerank", "/rerank"],
+  ["decisions", "/decisions"],
 ];
 
 /** The handlers, asking at the `path` of their options, or of the row where it has one. */
@@ -72,13 +75,13 @@ function withPaths(handlers: Handlers, options: OpenaiOptions): Handlers {
 type Handler = (call: Call<unknown>) => Promise<unknown>;
 
 function toPath(path: string, model: Model, options: OpenaiOptions): string {
-  const known = ownPaths.find(([, own]) => path === own || path.startsWith(`${own}/`));
-  if (known === undefined) return path;
-  const [capability, own] = known;
+  const ownPath = ownPaths.find(([, own]) => path === own || path.startsWith(`${own}/`));
+  if (ownPath === undefined) return path;
+  const [capability, own] = ownPath;
   // The path of a row is that of the endpoint that serves it.
   const isOfRow = capability === (model.endpoint ?? model.capability);
   const defaults = options[capability] ?? {};
-  const given = isOfRow ? resolveOptions(defaults, model).path : defaults.path;
-  if (given === undefined) return path;
-  return given.replaceAll("{model}", encodeURIComponent(model.upstreamId)) + path.slice(own.length);
+  const pathOfRow = isOfRow ? resolveOptions(defaults, model).path : defaults.path;
+  if (pathOfRow === undefined) return path;
+  return pathOfRow.replaceAll("{model}", encodeURIComponent(model.upstreamId)) + path.slice(own.length);
 }

@@ -52,6 +52,7 @@ async function fund(accountId: string): Promise<void> {
       free_tokens_per_day: null,
       requests_per_minute: null,
       tokens_per_minute: null,
+      concurrent_calls: null,
       created_at: 0,
     })
     .execute();

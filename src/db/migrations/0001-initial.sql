@@ -8,6 +8,7 @@ create table accounts (
   free_tokens_per_day bigint,
   requests_per_minute bigint,
   tokens_per_minute bigint,
+  concurrent_calls bigint,
   budget_nanodollars bigint,
   budget_period text,
   allowed_models text,
@@ -433,6 +434,7 @@ create table audit (
   id text not null primary key,
   at bigint not null,
   account_id text not null,
+  os_user text,
   action text not null,
   subject text not null,
   detail text not null

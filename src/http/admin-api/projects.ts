@@ -43,6 +43,7 @@ const decided = {
   free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
   requests_per_minute: optional(Limit),
   tokens_per_minute: optional(Limit),
+  concurrent_calls: optional(Limit),
   budget_usd: optional(Usd),
   budget_period: Type.Optional(Period),
 };
@@ -71,6 +72,7 @@ const ProjectObject = Type.Object({
   free_tokens_per_day: nullable(Type.Integer({ description: "`null`: the configured quota" })),
   requests_per_minute: nullable(Type.Integer({ description: "`null`: the configured limit" })),
   tokens_per_minute: nullable(Type.Integer({ description: "`null`: the configured limit" })),
+  concurrent_calls: nullable(Type.Integer({ description: "`null`: the configured limit" })),
 });
 const ProjectWithMoney = Type.Intersect([
   ProjectObject,
@@ -247,6 +249,7 @@ export function readProjectChanges(body: Static<typeof NewProject> | Static<type
     freeTokensPerDay: body.free_tokens_per_day,
     requestsPerMinute: body.requests_per_minute,
     tokensPerMinute: body.tokens_per_minute,
+    concurrentCalls: body.concurrent_calls,
     budget: typeof usd === "string" ? { limitNanodollars: readBudget(usd), period: period ?? "month" } : usd,
   };
 }
@@ -264,6 +267,7 @@ function toProject(account: Account): Static<typeof ProjectObject> {
     free_tokens_per_day: account.freeTokensPerDay ?? null,
     requests_per_minute: account.requestsPerMinute ?? null,
     tokens_per_minute: account.tokensPerMinute ?? null,
+    concurrent_calls: account.concurrentCalls ?? null,
   };
 }
 

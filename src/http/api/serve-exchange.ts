@@ -145,7 +145,7 @@ export function findPassthrough(
   }
   const passthrough = new Passthrough(requested, headers, config.webSearches);
   const routes = call.candidates?.flatMap(({ modelEntry }) => modelEntry.routes) ?? [];
-  const isServed = routes.some(({ plugin }) => passthrough.isServedBy(plugin));
+  const isServed = routes.some((route) => passthrough.isServedBy(route));
   // It also knows which requests are of no use without a provider of their format.
   return isServed || passthrough.needsSearch ? passthrough : undefined;
 }

@@ -28,6 +28,7 @@ const AccountChange = formBody({
   allowed_models: Type.Optional(Type.Union([Models, Type.Null()])),
   requests_per_minute: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()])),
   tokens_per_minute: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()])),
+  concurrent_calls: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()])),
 });
 
 /** The days of usage that the page of an account shows. */
@@ -73,8 +74,18 @@ export function adminAccountController(deps: HttpDeps) {
     .patch(
       "",
       async ({ admin, params: { id }, body }) => {
-        const { allowed_models: allowedModels, requests_per_minute, tokens_per_minute, ...others } = body;
-        const limits = { requestsPerMinute: requests_per_minute, tokensPerMinute: tokens_per_minute };
+        const {
+          allowed_models: allowedModels,
+          requests_per_minute,
+          tokens_per_minute,
+          concurrent_calls,
+          ...others
+        } = body;
+        const limits = {
+          requestsPerMinute: requests_per_minute,
+          tokensPerMinute: tokens_per_minute,
+          concurrentCalls: concurrent_calls,
+        };
         if (Object.values(limits).some((limit) => limit !== undefined)) {
           await changeProject(store, { by: admin, accountId: id, changes: limits }, now);
         }
@@ -120,8 +131,9 @@ function toLimitsJson({ config }: HttpDeps, account: Account) {
   return {
     requests_per_minute: account.requestsPerMinute ?? config.requestsPerMinute,
     tokens_per_minute: account.tokensPerMinute ?? config.tokensPerMinute,
-    concurrent_calls: config.concurrentCalls ?? null,
+    concurrent_calls: account.concurrentCalls ?? config.concurrentCalls ?? null,
     own_requests_per_minute: account.requestsPerMinute ?? null,
     own_tokens_per_minute: account.tokensPerMinute ?? null,
+    own_concurrent_calls: account.concurrentCalls ?? null,
   };
 }

@@ -19,7 +19,7 @@ import { toAuditEntryJson, toIso } from "./serializers.ts";
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 254 }));
 const Filter = Type.Object({ ...spanFields, actor: text, action: text, subject: text });
 const PageQuery = Type.Composite([Filter, CursorQuery]);
-const columns = ["id", "at", "account", "email", "action", "subject", "subject_email", "detail"] as const;
+const columns = ["id", "at", "account", "email", "os_user", "action", "subject", "subject_email", "detail"] as const;
 
 /** The audit log. */
 export function auditController(deps: HttpDeps) {

@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { Account, AccountRow, ApiKey, AuditRow, Session, Voucher } from "../../accounts/index.ts";
+import type { Account, AccountRow, ApiKey, AuditRow, Session, StoredBudget, Voucher } from "../../accounts/index.ts";
 import { formatUsd, type QuotaState, type WalletState } from "../../contract/index.ts";
+import { endOfPeriod, startOfPeriod } from "../../db/index.ts";
 import type { LatestCalls, RecentCall, StatementLine } from "../../reports/index.ts";
 
 /** Entries on one page of a list. */
@@ -121,6 +122,20 @@ export function toSessionJson({ id, createdAt, expiresAt, lastUsedAt, address, u
   };
 }
 
+/** A budget by subject. What is spent is unknown where each subject has its own. */
+export function toSubjectBudgetJson(budget: StoredBudget, spentNanodollars: number | undefined, now: number) {
+  const { id, subject, name, keyId, period, limitNanodollars, raise, createdAt } = budget;
+  return {
+    ...{ id, object: "organization.project.budget" as const, subject, name: name ?? null, api_key_id: keyId ?? null },
+    ...{ budget_usd: formatUsd(limitNanodollars), budget_period: period },
+    raise_usd: raise === undefined ? null : formatUsd(raise.nanodollars),
+    raise_until: raise === undefined ? null : Math.floor(raise.until / 1000),
+    used_usd: spentNanodollars === undefined ? null : formatUsd(spentNanodollars),
+    resets_at: period === "lifetime" ? null : toIso(endOfPeriod(startOfPeriod(now, period), period)),
+    created_at: Math.floor(createdAt / 1000),
+  };
+}
+
 export function toVoucherJson(voucher: Voucher) {
   return {
     id: voucher.id,
@@ -134,9 +149,9 @@ export function toVoucherJson(voucher: Voucher) {
 }
 
 export function toAuditEntryJson(
-  { id, at, accountId, action, subject, detail }: AuditRow,
+  { id, at, accountId, osUser, action, subject, detail }: AuditRow,
   emails: ReadonlyMap<string, string>,
 ) {
-  const who = { account: accountId, email: emails.get(accountId) ?? null };
+  const who = { account: accountId, email: emails.get(accountId) ?? null, os_user: osUser ?? null };
   return { id, at: toIso(at), ...who, action, subject, subject_email: emails.get(subject) ?? null, detail };
 }

@@ -306,8 +306,8 @@ const clientRequestIdForm = /^[\w.:/+=@-]{1,128}$/;
 
 /** The client's own `x-request-id`, if it is safe in a header and a log line. */
 export function readClientRequestId({ headers }: Request): string | undefined {
-  const given = headers.get("x-request-id");
-  return given !== null && clientRequestIdForm.test(given) ? given : undefined;
+  const requestId = headers.get("x-request-id");
+  return requestId !== null && clientRequestIdForm.test(requestId) ? requestId : undefined;
 }
 
 /** Reads the address of the client of a request, given the address of the connection and `x-forwarded-for`. */

@@ -87,7 +87,7 @@ async function estimatePrompt(kernel: Kernel, run: ModelRun<"chat">): Promise<Me
   const { request, modelEntry, answeredBy, passthrough } = run;
   const { model } = modelEntry;
   const routes = modelEntry.routes.filter(({ plugin }) => answeredBy === undefined || plugin.name === answeredBy);
-  const isPassed = passthrough !== undefined && routes.some(({ plugin }) => passthrough.isServedBy(plugin));
+  const isPassed = passthrough !== undefined && routes.some((route) => passthrough.isServedBy(route));
   const [body, form] = isPassed ? [passthrough.body, passthrough.format.prompt] : [request, chatForm];
   const open = run.owedRequests.filter(({ usage }) => usage === undefined).length;
   const copiesMax = isPassed ? 1 : promptCopiesMax(request, { ...modelEntry, routes });
@@ -128,10 +128,10 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     if (n && n > fanOutMax && promptCopiesMax(request, run.modelEntry) > 1) {
       throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });
     }
-    const wanted = getOutputTokens(request);
-    if (wanted !== undefined && model.contextTokens !== undefined && wanted > model.contextTokens) {
+    const outputTokens = getOutputTokens(request);
+    if (outputTokens !== undefined && model.contextTokens !== undefined && outputTokens > model.contextTokens) {
       const param = request.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
-      const message = `${param} is ${wanted}, but the whole context of ${model.id} is ${model.contextTokens} tokens`;
+      const message = `${param} is ${outputTokens}, but the whole context of ${model.id} is ${model.contextTokens} tokens`;
       throw new GatewayError("invalid_request", message, { param });
     }
     checkLogprobs(run, kernel.network.bounds.answerBytesMax);
@@ -146,21 +146,21 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const bounds = boundPrompts(run);
     run.isOpenEnded = bounds.some(({ isOpenEnded }) => isOpenEnded);
     run.keepsHour = bounds.some(({ keepsHour }) => keepsHour);
-    let [sent, audioInputToken] = [0, 0];
+    let [textTokens, audioInputToken] = [0, 0];
     for (const { meters } of bounds) {
-      sent = Math.max(sent, meters.inputToken ?? 0);
+      textTokens = Math.max(textTokens, meters.inputToken ?? 0);
       audioInputToken = Math.max(audioInputToken, meters.audioInputToken ?? 0);
     }
-    sent = Math.min(counted, sent);
+    textTokens = Math.min(counted, textTokens);
     audioInputToken = Math.min(counted, audioInputToken);
     const searches = run.passthrough?.searchLimitOf(modelEntry) ?? 0;
     setSearches(run, searches);
-    run.sentTokensMax = sent;
+    run.sentTokensMax = textTokens;
     // What a search finds is part of the prompt that is read next, and only its provider counts it.
     run.isOpenEnded ||= searches > 0;
     const outputTokens = (request.n ?? 1) * getOutputTokensMax(request, modelEntry);
     return {
-      inputToken: searches > 0 ? promptTokensMax(run, searches, outputTokens) : sent,
+      inputToken: searches > 0 ? promptTokensMax(run, searches, outputTokens) : textTokens,
       ...(audioInputToken > 0 && { audioInputToken }),
       ...(searches > 0 && { webSearch: searches }),
       [getOutputMeter(request, model)]: outputTokens,
@@ -354,8 +354,8 @@ async function streamChunks(run: ModelRun<"chat">, opened: OpenedChat, head: Ans
   };
   // A chunk that is not paid is neither counted nor sent.
   const send = (raw: ChatChunk) => {
-    const held = run.spend(chunkTokensMax(raw));
-    return held === undefined ? forward(raw) : held.then(() => forward(raw));
+    const extension = run.spend(chunkTokensMax(raw));
+    return extension === undefined ? forward(raw) : extension.then(() => forward(raw));
   };
   sink.open();
   if (opened.completion !== undefined) for (const chunk of toChunks(opened.completion)) await send(chunk);
@@ -539,15 +539,15 @@ function promptTokensMax(
   output: number,
 ) {
   const context = getContextTokensMax(modelEntry.model) ?? contextTokensDefault;
-  const found = passthrough?.searchTokensMaxOf(modelEntry) ?? Number.POSITIVE_INFINITY;
-  return (searches + 1) * Math.min(context, sentTokensMax + found + output);
+  const searchTokens = passthrough?.searchTokensMaxOf(modelEntry) ?? Number.POSITIVE_INFINITY;
+  return (searches + 1) * Math.min(context, sentTokensMax + searchTokens + output);
 }
 
 /** The bounds of all bodies that may be sent: that of chat, for each copy of it, and that which the client wrote. */
 function boundPrompts({ request, modelEntry, passthrough }: ModelRun<"chat">): PromptBound[] {
   const { model, routes } = modelEntry;
   const bounds: PromptBound[] = [];
-  if (passthrough !== undefined && routes.some(({ plugin }) => passthrough.isServedBy(plugin))) {
+  if (passthrough !== undefined && routes.some((route) => passthrough.isServedBy(route))) {
     bounds.push(boundPrompt(passthrough.body, passthrough.format.prompt, model));
   }
   if (passthrough?.untranslatable !== undefined) return bounds;
@@ -703,8 +703,8 @@ function withOneOutputLimit(request: ChatRequest): ChatRequest {
 
 /** A limit above what the model makes, by its row, would not be held for: a provider may keep to what it is sent. */
 function withOutputLimitOf(request: ChatRequest, { outputTokensMax }: Model): ChatRequest {
-  const wanted = getOutputTokens(request);
-  if (wanted === undefined || outputTokensMax === undefined || wanted <= outputTokensMax) return request;
+  const outputTokens = getOutputTokens(request);
+  if (outputTokens === undefined || outputTokensMax === undefined || outputTokens <= outputTokensMax) return request;
   return { ...request, [nameOfLimit(request)]: outputTokensMax };
 }
 
@@ -734,12 +734,12 @@ function mayExceed(request: ChatRequest, { routes }: ModelEntry): boolean {
 function getOutputTokensMax(request: ChatRequest, modelEntry: ModelEntry): number {
   const { model } = modelEntry;
   const max = model.outputTokensMax ?? getContextTokensMax(model);
-  const wanted = mayExceed(request, modelEntry) ? undefined : getOutputTokens(request);
-  if (wanted === undefined) return max ?? outputTokensDefault;
-  return max === undefined ? wanted : Math.min(wanted, max);
+  const outputTokens = mayExceed(request, modelEntry) ? undefined : getOutputTokens(request);
+  if (outputTokens === undefined) return max ?? outputTokensDefault;
+  return max === undefined ? outputTokens : Math.min(outputTokens, max);
 }
 
-type CountHandler = "countChatTokens" | PassthroughFormat["countHandler"];
+type CountHandler = "countChatTokens" | NonNullable<PassthroughFormat["countHandler"]>;
 
 /** A count that takes longer is of less use than an estimate. */
 const countMsMax = 10_000;
@@ -754,13 +754,14 @@ const marginTokens = 1000;
  * @returns `undefined` when no route counts, or the provider failed.
  * @throws {GatewayError} When the provider says what is wrong with the request.
  */
-export function countPassthrough(
+export async function countPassthrough(
   kernel: Kernel,
   request: ClientRequest,
   modelEntry: ModelEntry,
   { format, body, headers }: Passthrough,
 ): Promise<number | undefined> {
-  return ask(kernel, request, modelEntry, { name: format.countHandler, counted: { body, headers } });
+  if (format.countHandler === undefined) return undefined;
+  return await ask(kernel, request, modelEntry, { name: format.countHandler, counted: { body, headers } });
 }
 
 /**
@@ -771,7 +772,7 @@ export function countPassthrough(
  */
 export async function countPrompt(kernel: Kernel, run: ModelRun<"chat">): Promise<number | undefined> {
   const { request, passthrough, modelEntry } = run;
-  const isPassed = passthrough !== undefined && modelEntry.routes.some(({ plugin }) => passthrough.isServedBy(plugin));
+  const isPassed = passthrough !== undefined && modelEntry.routes.some((route) => passthrough.isServedBy(route));
   // A count of what a legacy request is translated into would miss its functions.
   if (!isPassed && (request.functions || request.messages.some(({ role }) => role === "function"))) return undefined;
   const { memory: _, signal: __, ...counting } = run.call.request;

@@ -40,7 +40,7 @@ export function createOpener<Opened>(
   openChat: (plugin: ProviderPlugin, call: Call<ChatRequest>) => Promise<Opened>,
 ) {
   return (plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<Opened | OpenedPassthrough> => {
-    if (passthrough.isServedBy(plugin)) return openPassthrough(passthrough, plugin, call);
+    if (passthrough.isServedBy({ plugin, model: call.model })) return openPassthrough(passthrough, plugin, call);
     for (const message of passthrough.warnings) call.warn(message);
     return openChat(plugin, call);
   };
@@ -112,8 +112,8 @@ async function sendEvents(
   const send = (event: ServerEvent) => {
     const read = readEvent(event, passthrough.format);
     if (read === undefined) return undefined;
-    const held = run.spend(reader.tokensMaxOf(read));
-    return held === undefined ? reader.read(read) : held.then(() => reader.read(read));
+    const extension = run.spend(reader.tokensMaxOf(read));
+    return extension === undefined ? reader.read(read) : extension.then(() => reader.read(read));
   };
   sink.open();
   await pump(stream, send, () => reader.isComplete);
@@ -163,15 +163,15 @@ class PassthroughReader {
     const head = format.headOf(part);
     const isChanged = head !== undefined && this.#rename(head);
     if (head !== undefined) passthrough.head = head;
-    const sent = {
+    const sentEvent = {
       event: event.event,
       data: isChanged || event.data.includes("\n") ? JSON.stringify(part) : event.data,
     };
     this.#note(part);
-    if (!format.isLast(part.type)) return this.#run.sink?.pass(sent);
+    if (!format.isLast(part.type)) return this.#run.sink?.pass(sentEvent);
     this.isComplete = true;
     passthrough.answer = head;
-    passthrough.lastEvent = sent;
+    passthrough.lastEvent = sentEvent;
     return undefined;
   }
 

@@ -159,18 +159,18 @@ class RedisCallLimits implements RedisLimits {
 
   async state(caller: Caller, now: number, model?: string): Promise<LimitState> {
     const fields = limitsOf(caller, model).map((owner) => `rate${toOwnerText(caller, owner)}`);
-    const found = await this.#read(caller, fields);
-    if (found !== undefined) {
-      const backlogs = found.map((field) => readBacklogs(field, now));
+    const reply = await this.#read(caller, fields);
+    if (reply !== undefined) {
+      const backlogs = reply.map((field) => readBacklogs(field, now));
       this.#localLimits.restore(caller, model, backlogs, now);
     }
     return this.#localLimits.state(caller, now, model);
   }
 
   async running(caller: Caller): Promise<RunningCalls> {
-    const found = await this.#read(caller, ["running", `running ${caller.keyId}`]);
-    if (found === undefined) return this.#localLimits.running(caller);
-    return { ofAccount: Number(found[0] ?? 0), ofKey: Number(found[1] ?? 0) };
+    const reply = await this.#read(caller, ["running", `running ${caller.keyId}`]);
+    if (reply === undefined) return this.#localLimits.running(caller);
+    return { ofAccount: Number(reply[0] ?? 0), ofKey: Number(reply[1] ?? 0) };
   }
 
   problems(): string[] {

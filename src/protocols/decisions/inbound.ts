@@ -11,10 +11,12 @@ import {
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { type Exchange, type ServedInbound, toOpenaiError } from "../inbound.ts";
 import { toResponseUsage } from "../responses/inbound-stream.ts";
+import { decisionsFormat } from "./passthrough.ts";
 import { Decision, type DecisionItem, type DecisionQuestion, DecisionRequest } from "./schema.ts";
 
 /**
- * OpenAI's decisions: typed questions about an input, each answered by probabilities. Any chat model that holds its answer to a
+ * OpenAI's decisions: typed questions about an input, each answered by probabilities. A provider that has the endpoint gets the
+ * body as it is. Any other chat model that holds its answer to a
  * JSON schema can serve them: the schema has a number for each predicate, choice and level, and what follows from the numbers is
  * computed here.
  */
@@ -28,7 +30,8 @@ export const decisionsInbound: ServedInbound<DecisionRequest> = {
     summary: "Answers to typed questions about an input, with probabilities",
     description:
       "Served by every chat model that can hold its answer to a JSON schema. Each request is one call of the model, " +
-      "charged as chat; the probabilities are the model's own estimates.",
+      "charged as chat; the probabilities are the model's own estimates. A provider that has the endpoint itself is asked there, " +
+      "at its own price.",
     streams: false,
   },
   refuse: () => undefined,
@@ -37,6 +40,7 @@ export const decisionsInbound: ServedInbound<DecisionRequest> = {
     return {
       request: toChatRequest(request),
       warnings: [],
+      passthrough: { format: decisionsFormat, body: request },
       toAnswer: (completion) => toDecision(request, completion),
       push: () => "",
       end: () => "",
@@ -173,17 +177,17 @@ function toDecision({ questions }: DecisionRequest, { model, choices, usage }: C
     answers: questions.map((question, index) => {
       const name = question.name ?? null;
       if (refused) return { type: "refusal", name };
-      const given = isRecord(numbers) ? numbers[`q${index + 1}`] : undefined;
-      return { name, ...toAnswer(question, given, `q${index + 1}`) };
+      const answer = isRecord(numbers) ? numbers[`q${index + 1}`] : undefined;
+      return { name, ...toAnswer(question, answer, `q${index + 1}`) };
     }),
     usage: toResponseUsage(usage as ChatUsage),
   };
 }
 
-function toAnswer(question: DecisionQuestion, given: unknown, key: string) {
-  if (question.type === "predicate") return { type: "predicate" as const, probability: readProbability(given, key) };
+function toAnswer(question: DecisionQuestion, answer: unknown, key: string) {
+  if (question.type === "predicate") return { type: "predicate" as const, probability: readProbability(answer, key) };
   const options = optionsOf(question);
-  const record = isRecord(given) ? given : {};
+  const record = isRecord(answer) ? answer : {};
   const shares = toShares(
     options.map((option) => readProbability(record[option.key], `${key}.${option.key}`)),
     key,

@@ -4,7 +4,7 @@ import { optional } from "../../contract/optional.ts";
 
 const { model } = ChatRequest.properties;
 /** Most questions of one request, as OpenAI bounds it. */
-const questionsMax = 128;
+const questionsMax = 400;
 
 const textPart = Type.Object({ type: Type.Literal("input_text"), text: Type.String() }, { additionalProperties: true });
 const imagePart = Type.Object(

@@ -80,6 +80,7 @@ describe("projects", () => {
       allowed_models: ["gpt-4.1-nano"],
       free_tokens_per_day: 7,
       requests_per_minute: 3,
+      concurrent_calls: 2,
       budget_usd: "12.000000001",
       budget_period: "week",
     });
@@ -88,6 +89,7 @@ describe("projects", () => {
       free_tokens_per_day: 7,
       requests_per_minute: 3,
       tokens_per_minute: null,
+      concurrent_calls: 2,
       wallet: { balance_usd: "0", held_usd: "0" },
       budget: { budget_usd: "12.000000001", budget_period: "week", used_usd: "0" },
     });
@@ -107,7 +109,12 @@ describe("projects", () => {
       project_id: made.id,
       max_tokens_per_1_minute: 99,
     });
-    const unset = { allowed_models: null, free_tokens_per_day: null, requests_per_minute: null };
+    const unset = {
+      allowed_models: null,
+      free_tokens_per_day: null,
+      requests_per_minute: null,
+      concurrent_calls: null,
+    };
     const body = { ...unset, budget_usd: null };
     expect((await ask("POST", path, { body })).json).toMatchObject({ ...unset, budget: null, tokens_per_minute: 99 });
     expect((await ask("GET", path)).json.wallet).toEqual({ balance_usd: "0.000000003", held_usd: "0" });

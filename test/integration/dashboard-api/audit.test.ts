@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { userInfo } from "node:os";
 import { sql } from "kysely";
 import { recordAudit } from "../../../src/accounts/index.ts";
 import type { Store } from "../../../src/db/index.ts";
@@ -104,9 +105,12 @@ describe("filters", () => {
     const csv = await admin.get(`${api}/audit.csv?subject=${ada.account.email}&action=account`);
     expect(csv.headers.get("content-disposition")).toBe('attachment; filename="modelgate-audit.csv"');
     const [head, line, ...others] = (await csv.text()).split("\r\n");
-    expect(head).toBe("id,at,account,email,action,subject,subject_email,detail");
+    expect(head).toBe("id,at,account,email,os_user,action,subject,subject_email,detail");
+    const { username } = userInfo();
+    const { SUDO_USER: caller = username } = process.env;
+    const osUser = caller === username ? username : `${caller} as ${username}`;
     expect(line).toEndWith(
-      `"cli",,"account.credit","${ada.account.id}","ada@example.org","{""usd"":""5"",""note"":""=1+1""}"`,
+      `"cli",,"${osUser}","account.credit","${ada.account.id}","ada@example.org","{""usd"":""5"",""note"":""=1+1""}"`,
     );
     expect(others).toEqual([""]);
     const lines = (await (await admin.get(`${api}/audit.jsonl?actor=admin@example.org`)).text()).trim().split("\n");

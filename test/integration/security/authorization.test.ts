@@ -222,6 +222,7 @@ const rows: Record<string, Row> = {
   "GET /openapi.json": open(200),
   "GET /assets/:file": open(200, { id: () => "page.js" }),
   "GET /admin/*": open(200, { id: () => "accounts" }),
+  "GET /help/*": open(200, { id: () => "billing" }),
 };
 const pages = [
   "",
@@ -236,6 +237,7 @@ const pages = [
   "overview",
   "connect",
   "settings",
+  "help",
   "sign-in",
   "admin",
   "docs",

@@ -212,6 +212,7 @@ function toPath(path: string): string {
     [/\/catalogue\/:file_id/, "/catalogue/openai"],
     [/\/assets\/:file/, "/assets/page.js"],
     [/^\/admin\/\*/, "/admin/accounts"],
+    [/^\/help\/\*/, "/help/billing"],
     [/\/api\/auth\/\*/, "/api/auth/get-session"],
   ];
   const filled = values.reduce((text, [pattern, value]) => text.replace(pattern, value), path);
@@ -285,7 +286,6 @@ describe("the table of secrets and links", () => {
     [`POST ${api}/teams`]: [],
     [`POST ${api}/teams/leave`]: ["invitation to a team"],
     [`POST ${api}/admin/accounts/:id/team/invitations`]: ["invitation to a team"],
-    [`PUT ${api}/admin/accounts/:id/team/budget`]: [],
     [`DELETE ${api}/admin/accounts/:id/team/invitations/:invitation`]: ["invitation to a team"],
     [`PATCH ${api}/admin/accounts/:id/team/people/:person`]: ["invitation to a team"],
     [`DELETE ${api}/admin/accounts/:id/team/people/:person`]: ["invitation to a team", "API key", "session cookie"],

@@ -29,6 +29,7 @@ describe("accounts", () => {
       freeTokensPerDay: undefined,
       requestsPerMinute: undefined,
       tokensPerMinute: undefined,
+      concurrentCalls: undefined,
       allowedModels: undefined,
       budget: undefined,
       createdAt: 1000,

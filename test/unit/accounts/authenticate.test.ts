@@ -48,7 +48,11 @@ describe("authenticate", () => {
 
   test("returns a key's own limits beside those of its account", async () => {
     const { accounts, account, store, id, key } = await holder();
-    await store.db.updateTable("accounts").set({ requests_per_minute: 100 }).where("id", "=", account.id).execute();
+    await store.db
+      .updateTable("accounts")
+      .set({ requests_per_minute: 100, concurrent_calls: 3 })
+      .where("id", "=", account.id)
+      .execute();
     await store.db
       .updateTable("keys")
       .set({ requests_per_minute: 500, tokens_per_minute: 7 })
@@ -56,7 +60,11 @@ describe("authenticate", () => {
       .execute();
     store.bumpRevision();
     const { limits, keyLimits } = await accounts.authenticate(key);
-    expect(limits).toEqual({ requestsPerMinute: 100, tokensPerMinute: defaults.tokensPerMinute });
+    expect(limits).toEqual({
+      requestsPerMinute: 100,
+      tokensPerMinute: defaults.tokensPerMinute,
+      concurrentCalls: 3,
+    });
     expect(keyLimits).toEqual({ requestsPerMinute: 500, tokensPerMinute: 7 });
   });
 

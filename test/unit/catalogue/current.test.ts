@@ -71,6 +71,13 @@ describe("the current models", () => {
       const { serviceTiers = {}, tiers: _long, markupPercent: _markup, webSearch: _search, ...own } = row.price ?? {};
       for (const [name, { tiers: _tiers, ...rates }] of Object.entries(serviceTiers)) {
         expect(Object.keys(rates)).toEqual(Object.keys(own));
+        if (name === "decisions") {
+          // No tier of chat, but the price of an endpoint, which charges all of the input alike and no output.
+          const input = row.price?.inputToken;
+          const free = { usd: "0", per: 1_000_000 };
+          expect(Object.values(rates)).toEqual([input, input, input, free] as (typeof free)[]);
+          continue;
+        }
         for (const [meter, rate] of Object.entries(rates)) {
           const factor = Number(rate.usd) / Number(own[meter as keyof typeof own]?.usd);
           // Some cost the same from a cache.

@@ -64,12 +64,14 @@ function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail
   const initial = {
     requests_per_minute: String(limits.own_requests_per_minute ?? ""),
     tokens_per_minute: String(limits.own_tokens_per_minute ?? ""),
+    concurrent_calls: String(limits.own_concurrent_calls ?? ""),
   };
   const form = useForm(initial, async (values) => {
     const read = (text: string) => (text.trim() === "" ? null : Number(text));
     const changes = {
       requests_per_minute: read(values.requests_per_minute),
       tokens_per_minute: read(values.tokens_per_minute),
+      concurrent_calls: read(values.concurrent_calls),
     };
     await request(api.admin.accounts({ id }).patch(changes));
     await refreshAccounts();
@@ -92,6 +94,13 @@ function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail
           autoComplete="off"
           placeholder="Default"
           {...form.field("tokens_per_minute")}
+        />
+        <TextField
+          label="Concurrent calls"
+          inputMode="numeric"
+          autoComplete="off"
+          placeholder="Default"
+          {...form.field("concurrent_calls")}
           hint="Leave empty for the gateway's"
         />
       </div>

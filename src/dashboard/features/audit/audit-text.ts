@@ -13,8 +13,9 @@ export const actors: Readonly<Record<string, string>> = {
   stripe: "Stripe",
 };
 
-export function describeActor({ email, account }: AuditEntry): string {
-  return email ?? actors[account] ?? account;
+export function describeActor({ email, account, os_user: osUser }: AuditEntry): string {
+  const name = email ?? actors[account] ?? account;
+  return osUser === null ? name : `${name} (${osUser})`;
 }
 
 export const auditSentences: Readonly<Record<string, (detail: Detail, subject: string) => string>> = {

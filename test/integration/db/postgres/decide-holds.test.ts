@@ -86,3 +86,60 @@ postgresTest("a budget, a quota and a wallet of one batch are each their own, ex
     { refused: "quota", usedTokens: 0, heldTokens: 100, day: 7 },
   ]);
 });
+
+postgresTest(
+  "an extension that is refused keeps its old hold, which counts for those behind it in the batch",
+  async () => {
+    const { store } = await node();
+    await setWallet(store, 100);
+    const budget = { budgetLimit: 90, quotaLimit: 100, minHold: 1 };
+    const paid = [60, 10].map((holdNanodollars, index) =>
+      openOf(`paid ${index}`, { holdNanodollars, periodStart: 20, guard: budget }),
+    ) as [OpenCall, OpenCall];
+    const free = [50, 10].map((holdTokens, index) =>
+      openOf(`free ${index}`, { premium: false, quotaDay: 7, holdTokens, guard: { quotaLimit: 100, minHold: 1 } }),
+    ) as [OpenCall, OpenCall];
+    await store.writeLedger([...paid, ...free]);
+    const extend = (open: OpenCall, fields: Partial<OpenCall>, minHold: number) =>
+      ({ kind: "extend", open: { ...open, guard: { ...budget, minHold }, ...fields } }) as const;
+    const extensions = [
+      extend(paid[0], { holdNanodollars: 200 }, 95),
+      extend(paid[1], { holdNanodollars: 200 }, 11),
+      extend(free[0], { holdTokens: 200 }, 95),
+      extend(free[1], { holdTokens: 200 }, 11),
+    ] as const;
+    const behind = [
+      openOf("paid behind", { holdNanodollars: 40, keyId: "key_2", guard: { quotaLimit: 100, minHold: 1 } }),
+      openOf("free behind", { premium: false, quotaDay: 7, holdTokens: 40, guard: { quotaLimit: 100, minHold: 1 } }),
+    ] as const;
+    const said = await store.writeLedger([
+      extensions[1],
+      extensions[0],
+      behind[0],
+      extensions[3],
+      extensions[2],
+      behind[1],
+    ]);
+    const decisions = [...extensions.map(({ open }) => open), ...behind].map((open) => said?.get(open));
+    expect(decisions).toMatchObject([
+      { refused: "budget", spentNanodollars: 0, heldNanodollars: 30, periodStart: 20 },
+      { holdNanodollars: 30 },
+      { refused: "quota", usedTokens: 0, heldTokens: 50, day: 7 },
+      { holdTokens: 50 },
+      { holdNanodollars: 10 },
+      { refused: "quota", usedTokens: 0, heldTokens: 100, day: 7 },
+    ]);
+    const rows = await store.db
+      .selectFrom("open_calls")
+      .select(["id", "hold_nanodollars", "hold_tokens"])
+      .orderBy("id")
+      .execute();
+    expect(rows.map((row) => [row.id, row.hold_nanodollars, row.hold_tokens])).toEqual([
+      ["free 0", 0, 50],
+      ["free 1", 0, 50],
+      ["paid 0", 60, 0],
+      ["paid 1", 30, 0],
+      ["paid behind", 10, 0],
+    ]);
+  },
+);
