@@ -50,10 +50,10 @@ try {
 
 function readArguments(words: string[]): { targets: readonly ReleaseTarget[]; folder: string } {
   const only = words[0] === "--only" ? (words.splice(0, 2)[1] ?? "").split(",") : undefined;
-  const unknown = only?.find((wanted) => releaseTargets.every(({ name }) => name !== wanted));
+  const unknown = only?.find((target) => releaseTargets.every(({ name }) => name !== target));
   if (unknown !== undefined) {
-    const known = releaseTargets.map(({ name }) => name).join(", ");
-    throw new Error(`Cannot build for '${unknown}': expected some of ${known}`);
+    const targetNames = releaseTargets.map(({ name }) => name).join(", ");
+    throw new Error(`Cannot build for '${unknown}': expected some of ${targetNames}`);
   }
   const targets = releaseTargets.filter(({ name }) => only === undefined || only.includes(name));
   return { targets, folder: resolve(words[0] ?? join(root, "dist/release")) };

@@ -28,8 +28,8 @@ export async function createSbom(): Promise<string> {
   const add = async (name: string, from: string): Promise<Models.Component | undefined> => {
     const key = keysFrom(name, from).find((one) => lock.packages[one] !== undefined);
     if (key === undefined) return undefined;
-    const known = components.get(key);
-    if (known !== undefined) return known;
+    const listedComponent = components.get(key);
+    if (listedComponent !== undefined) return listedComponent;
     // bunfig.toml has no peers installed but those that package.json names.
     if (!existsSync(packageFile(key)) && !platformPackages.test(key)) return undefined;
     const [id, , needs, checksum] = lock.packages[key] as Locked;

@@ -176,9 +176,9 @@ export async function createApp(options: AppOptions): Promise<App> {
       await rollup.freshen();
       return await readUsedModels(store, { days: 30, now: now() });
     },
-    measure: async (wanted) => {
+    measure: async (calls) => {
       await rollup.freshen();
-      return await measureCalls(store, wanted);
+      return await measureCalls(store, calls);
     },
   });
   return {
@@ -212,9 +212,9 @@ async function openProviders(options: AppOptions, now: () => number): Promise<Pr
 /** The issuers of tokens, and how their keys are read. @throws {ConfigError} When JWT_ISSUERS cannot be used. */
 function openTokenIssuers({ config, store }: AppOptions) {
   const { jwtIssuers, jwtNetworks = [], proxyEnv } = config;
-  let given: readonly TokenIssuer[] | undefined;
+  let issuers: readonly TokenIssuer[] | undefined;
   try {
-    given = jwtIssuers === undefined ? undefined : parseTokenIssuers(jwtIssuers);
+    issuers = jwtIssuers === undefined ? undefined : parseTokenIssuers(jwtIssuers);
   } catch (error) {
     throw new ConfigError("JWT_ISSUERS", (error as Error).message);
   }
@@ -223,7 +223,7 @@ function openTokenIssuers({ config, store }: AppOptions) {
   const overTls = createPublicRequest({ proxyEnv, isPublic });
   const plain = createPublicRequest({ isPublic: isListed });
   const readDocument = (url: string) => fetchDocument(url.startsWith("http:") ? plain : overTls, url);
-  return { issuers: new TokenIssuers(store, given), readDocument };
+  return { issuers: new TokenIssuers(store, issuers), readDocument };
 }
 
 async function readSealKey(store: Store): Promise<Uint8Array> {

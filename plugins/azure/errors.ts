@@ -8,8 +8,8 @@ import type { RefusedResponse } from "../../src/contract/index.ts";
  */
 export function readError(answer: RefusedResponse): UpstreamError {
   const upstreamError = classifyRefusal(answer);
-  const said = parseJson(answer.body);
-  const error = isRecord(said) && isRecord(said.error) ? said.error : {};
+  const body = parseJson(answer.body);
+  const error = isRecord(body) && isRecord(body.error) ? body.error : {};
   const { status } = answer;
   const inner = isRecord(error.innererror) ? error.innererror : error.inner_error;
   const isFiltered =

@@ -59,13 +59,13 @@ async function askCohere({ request, model, upstream }: Call<EmbeddingsRequest>, 
       input_type: type,
       ...(typeof dimensions === "number" && { output_dimension: dimensions }),
     });
-    const given = isRecord(answer) ? answer.embeddings : undefined;
-    const found = isRecord(given) ? given.float : given;
-    if (!Array.isArray(found)) throw classifyError(answer);
-    if (found.length !== part.length || !found.every(isVector)) {
+    const embeddings = isRecord(answer) ? answer.embeddings : undefined;
+    const vectorList = isRecord(embeddings) ? embeddings.float : embeddings;
+    if (!Array.isArray(vectorList)) throw classifyError(answer);
+    if (vectorList.length !== part.length || !vectorList.every(isVector)) {
       throw new UpstreamError("bad_response", `The provider's answer has not ${part.length} vectors`);
     }
-    vectors.push(...found);
+    vectors.push(...vectorList);
   }
   return { vectors };
 }

@@ -51,8 +51,8 @@ const messageKinds: readonly (readonly [RegExp, UpstreamErrorKind])[] = [
 
 /** Reads a refusal: its type is in a header, or in the body as `__type`. */
 export function readError({ status, headers, body }: RefusedResponse): UpstreamError {
-  const said = parseJson(body);
-  const { message, Message, __type: bodyType, error }: Record<string, unknown> = isRecord(said) ? said : {};
+  const value = parseJson(body);
+  const { message, Message, __type: bodyType, error }: Record<string, unknown> = isRecord(value) ? value : {};
   const inner = isRecord(error) ? error.message : undefined;
   const text = [message, Message, inner].find((one) => typeof one === "string" && one !== "") as string | undefined;
   const type = headers.get("x-amzn-errortype") ?? (typeof bodyType === "string" ? bodyType : "");
@@ -61,8 +61,8 @@ export function readError({ status, headers, body }: RefusedResponse): UpstreamE
 
 /** Reads an exception that came in the stream. */
 export function readStreamError({ data }: ServerEvent): UpstreamError {
-  const said = parseJson(data);
-  const error = isRecord(said) && isRecord(said.error) ? said.error : {};
+  const value = parseJson(data);
+  const error = isRecord(value) && isRecord(value.error) ? value.error : {};
   const message = typeof error.message === "string" ? error.message : undefined;
   return toUpstreamError({ type: String(error.type ?? ""), message });
 }

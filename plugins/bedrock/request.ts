@@ -55,8 +55,8 @@ const temperatureDefaults = [0.7, 1];
 export function toConverse(requested: ChatRequest & { service_tier?: unknown }, around: TranslationContext) {
   const { model, warn } = around;
   const tier = toServiceTier(requested.service_tier, model);
-  const taken = tier === undefined ? translated : [...translated, "service_tier"];
-  const request = pickSupportedFields(requested, taken, model, warn);
+  const supported = tier === undefined ? translated : [...translated, "service_tier"];
+  const request = pickSupportedFields(requested, supported, model, warn);
   const limit = model.outputTokensMax ?? outputTokensMaxDefault;
   const maxTokens = Math.min(request.max_completion_tokens ?? request.max_tokens ?? limit, limit);
   const { toolConfig, schema, reading } = toFormat(request, around);
@@ -113,12 +113,12 @@ function toFormat(request: ChatRequest, { model, warn }: TranslationContext): Fo
     warn("Asked for response_format in words, because the model does not take it");
     return { toolConfig, reading: { firstOnly, fenced: true } };
   }
-  const known = (toolConfig?.tools ?? []).map((tool) => (tool.toolSpec as { name?: string } | undefined)?.name);
+  const toolNames = (toolConfig?.tools ?? []).map((tool) => (tool.toolSpec as { name?: string } | undefined)?.name);
   let jsonTool = "json_answer";
-  while (known.includes(jsonTool)) jsonTool += "_";
+  while (toolNames.includes(jsonTool)) jsonTool += "_";
   const inputSchema = { json: { type: "object", ...schema } };
   const tool = { toolSpec: { name: jsonTool, description: "Gives the answer to the user", inputSchema } };
-  const toolChoice = known.length > 0 ? { any: {} } : { tool: { name: jsonTool } };
+  const toolChoice = toolNames.length > 0 ? { any: {} } : { tool: { name: jsonTool } };
   return {
     toolConfig: { tools: [...(toolConfig?.tools ?? []), tool], toolChoice },
     reading: { firstOnly: true, jsonTool },
@@ -131,9 +131,9 @@ function toTools(request: ChatRequest, model: Model, warn: Warn): ToolConfig | u
   const called = new Set(
     request.messages.flatMap(({ tool_calls: calls }) => (calls ?? []).map((call) => call.function.name)),
   );
-  const given = request.tools ?? [];
-  const shown = given.filter(({ function: { name } }) => names?.has(name) ?? true);
-  if (mode === "none" || given.length === 0) {
+  const toolList = request.tools ?? [];
+  const shown = toolList.filter(({ function: { name } }) => names?.has(name) ?? true);
+  if (mode === "none" || toolList.length === 0) {
     if (called.size === 0) return undefined;
     if (mode === "none")
       warn("Left out tool_choice, because calls in the conversation need their tools", "tool_choice");
@@ -157,13 +157,13 @@ function toTools(request: ChatRequest, model: Model, warn: Warn): ToolConfig | u
   return { tools, toolChoice };
 }
 
-function toDemand({ tool_choice: wanted }: ChatRequest, model: Model, warn: Warn): Block | undefined {
+function toDemand({ tool_choice: choice }: ChatRequest, model: Model, warn: Warn): Block | undefined {
   if (model.options?.toolChoice === false) {
     warn("Left out tool_choice, because a call cannot be demanded of this model", "tool_choice");
     return undefined;
   }
-  if (isRecord(wanted) && wanted.type === "function") {
-    return { tool: { name: (wanted.function as { name: string }).name } };
+  if (isRecord(choice) && choice.type === "function") {
+    return { tool: { name: (choice.function as { name: string }).name } };
   }
   return { any: {} };
 }
@@ -240,16 +240,16 @@ function toTurns(messages: readonly Message[], thinks: boolean, around: Translat
       append("user", blocks);
       continue;
     }
-    const taken = (calls ?? []).map((call) => ids.take(call.id));
+    const sentIds = (calls ?? []).map((call) => ids.take(call.id));
     const used = (calls ?? []).flatMap((call, place): Block[] => {
       const input = readArguments(call, `${path}.tool_calls[${place}]`);
       return [
-        { toolUse: { toolUseId: taken[place], name: call.function.name, input } },
+        { toolUse: { toolUseId: sentIds[place], name: call.function.name, input } },
         ...toCachePoint(call, around.model),
       ];
     });
     append("assistant", [...(thinks ? toThoughts(message) : []), ...blocks, ...used]);
-    append("user", toResults(messages, index, { taken, documents, around }));
+    append("user", toResults(messages, index, { taken: sentIds, documents, around }));
     if (used.length > 0) while (messages[index + 1]?.role === "tool") index++;
   }
   if (turns.length > 0) return { system, messages: turns };
@@ -273,14 +273,18 @@ interface ResultsAround {
   around: TranslationContext;
 }
 
-function toResults(messages: readonly Message[], index: number, { taken, documents, around }: ResultsAround): Block[] {
+function toResults(
+  messages: readonly Message[],
+  index: number,
+  { taken: sentIds, documents, around }: ResultsAround,
+): Block[] {
   return getToolResults(messages, index).flatMap(({ message, index: at }, place) => {
     const path = `messages[${at}].content`;
     const blocks = toBlocks(message.content, { path, isUser: true, documents, around });
     const content = blocks.filter((block) => !("cachePoint" in block));
     const failed = "is_error" in message && message.is_error === true ? { status: "error" } : {};
     const toolResult = {
-      toolUseId: taken[place],
+      toolUseId: sentIds[place],
       content: content.length > 0 ? content : [{ text: "(nothing)" }],
       ...failed,
     };
@@ -355,8 +359,8 @@ function toName(filename: unknown, number: number): string {
 class CallIds {
   readonly #taken = new Set<string>();
 
-  take(sent: string): string {
-    const plain = sent.replace(/[^\w.:-]/g, "_").slice(0, 64) || "call";
+  take(clientId: string): string {
+    const plain = clientId.replace(/[^\w.:-]/g, "_").slice(0, 64) || "call";
     let id = plain;
     // The count grows with each call, so that a free one is found at once.
     for (let count = this.#taken.size; this.#taken.has(id); count++) id = `${plain.slice(0, 54)}_${count}`;

@@ -34,10 +34,10 @@ export async function signAws(request: SignedRequest, keys: AwsKeys, nowMs: numb
     "x-amz-date": time,
     ...(keys.sessionToken !== undefined && { "x-amz-security-token": keys.sessionToken }),
   };
-  const given = Object.entries(request.headers).filter(
+  const entries = Object.entries(request.headers).filter(
     ([name]) => name === "content-type" || name.startsWith("x-amz-"),
   );
-  const signed: Record<string, string> = { ...Object.fromEntries(given), host: url.host, ...own };
+  const signed: Record<string, string> = { ...Object.fromEntries(entries), host: url.host, ...own };
   const names = Object.keys(signed).sort();
   const canonical = [
     request.method,

@@ -55,17 +55,17 @@ export class ConverseStream implements ChatStream<ServerEvent> {
 
   push(event: ServerEvent): ChatChunk[] {
     if (event.event === "error") throw readStreamError(event);
-    const said = parseJson(event.data);
-    if (!parseShape(said, eventShape)) {
+    const value = parseJson(event.data);
+    if (!parseShape(value, eventShape)) {
       throw new UpstreamError("bad_response", "The provider's stream holds an event that is no object");
     }
-    if (event.event === "raw") throw readStreamError({ event: "error", data: JSON.stringify({ error: said }) });
+    if (event.event === "raw") throw readStreamError({ event: "error", data: JSON.stringify({ error: value }) });
     this.#chunks = [];
-    if (event.event === "contentBlockStart" && said.start?.toolUse !== undefined) this.#open(said.start.toolUse);
-    else if (event.event === "contentBlockDelta" && said.delta !== undefined) this.#grow(said.delta);
+    if (event.event === "contentBlockStart" && value.start?.toolUse !== undefined) this.#open(value.start.toolUse);
+    else if (event.event === "contentBlockDelta" && value.delta !== undefined) this.#grow(value.delta);
     else if (event.event === "contentBlockStop") this.#close();
-    else if (event.event === "messageStop") this.#stop(said.stopReason);
-    else if (event.event === "metadata") this.#report(toUsage(said.usage), said.serviceTier);
+    else if (event.event === "messageStop") this.#stop(value.stopReason);
+    else if (event.event === "metadata") this.#report(toUsage(value.usage), value.serviceTier);
     return this.#chunks;
   }
 

@@ -40,10 +40,10 @@ export async function embeddings({ request, model, upstream, warn }: Call<Embedd
 }
 
 function readVectors(answer: unknown, count: number): number[][] {
-  const found = isRecord(answer) && isRecord(answer.embeddings) ? answer.embeddings.float : undefined;
-  if (!Array.isArray(found)) throw classifyError(answer);
+  const vectors = isRecord(answer) && isRecord(answer.embeddings) ? answer.embeddings.float : undefined;
+  if (!Array.isArray(vectors)) throw classifyError(answer);
   const isVector = (vector: unknown) => Array.isArray(vector) && typeof vector[0] === "number";
-  if (found.length === count && found.every(isVector)) return found;
+  if (vectors.length === count && vectors.every(isVector)) return vectors;
   throw new UpstreamError("bad_response", `The provider's answer has not ${count} vectors`);
 }
 

@@ -23,8 +23,8 @@ const encodings: Readonly<Record<string, string>> = {
 /** Text to speech: https://developers.deepgram.com/reference/text-to-speech/speak-request */
 export async function speech({ request, model, upstream, warn }: Call<SpeechRequest>): Promise<Speech> {
   warnOfOthers(request, translated, warn);
-  const { input, response_format: format, speech_sample_rate: given } = request;
-  const sampleRate = given ?? sampleRateDefault;
+  const { input, response_format: format, speech_sample_rate: requestedRate } = request;
+  const sampleRate = requestedRate ?? sampleRateDefault;
   const encoding = encodings[format ?? "wav"];
   const query = encoding ?? `encoding=linear16&container=none&sample_rate=${sampleRate}`;
   const body = { text: input };

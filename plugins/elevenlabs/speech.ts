@@ -53,8 +53,8 @@ export async function speech({ request, model, upstream, warn }: Call<SpeechRequ
 }
 
 /** The nearest rate that it makes. */
-function toSampleRate(wanted: number): number {
-  return sampleRates.reduce((best, rate) => (Math.abs(rate - wanted) < Math.abs(best - wanted) ? rate : best));
+function toSampleRate(target: number): number {
+  return sampleRates.reduce((best, rate) => (Math.abs(rate - target) < Math.abs(best - target) ? rate : best));
 }
 
 function toSpeed(speed: SpeechRequest["speed"], warn: Call<SpeechRequest>["warn"]): number | undefined {

@@ -53,8 +53,8 @@ export function toImageConfig(size: ImagesRequest["size"], quality: ImagesReques
   };
 }
 
-function nearest(choices: Record<string, number>, wanted: number): string {
-  const distance = (name: string) => Math.abs(Math.log((choices[name] as number) / wanted));
+function nearest(choices: Record<string, number>, target: number): string {
+  const distance = (name: string) => Math.abs(Math.log((choices[name] as number) / target));
   return Object.keys(choices).reduce((best, name) => (distance(name) < distance(best) ? name : best));
 }
 

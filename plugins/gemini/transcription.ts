@@ -7,14 +7,15 @@ import type { GenerateAnswer } from "../../src/protocols/generate-content/schema
 
 const { expectAllowed, readCandidates, readTokenUsage } = generateContent;
 /** Fields of the request, those that the kernel measured, and those that the endpoint handles itself. */
-const known = `model file language timestamp_granularities audioMs audioMsMin audioMsMax unknownFields response_format
+const supportedFields =
+  `model file language timestamp_granularities audioMs audioMsMin audioMsMax unknownFields response_format
   stream`.split(/\s+/);
 const typesOfEndings: Record<string, string> = { mpga: "mp3", mpeg: "mp3" };
 
 /** https://ai.google.dev/gemini-api/docs/generate-content/transcribe */
 export async function transcription(call: Call<TranscriptionRequest>): Promise<Transcript> {
   const { file, language, timestamp_granularities: granularities } = call.request;
-  warnOfOthers(call.request, known, call.warn);
+  warnOfOthers(call.request, supportedFields, call.warn);
   const ending = file.name.split(".").at(-1)?.toLowerCase() as string;
   const data = toBase64(new Uint8Array(await file.arrayBuffer()));
   const body = {
@@ -46,19 +47,19 @@ function toCode(code: string): string {
 function fromHeard(answer: GenerateAnswer): Transcript {
   const [candidate = {}] = readCandidates(answer);
   const parts = candidate.content?.parts ?? [];
-  const heard = parts.flatMap(({ audioTranscription }) => audioTranscription ?? []);
-  const words = heard
+  const transcriptions = parts.flatMap(({ audioTranscription }) => audioTranscription ?? []);
+  const words = transcriptions
     .flatMap(({ words = [] }) => words)
     .map(({ word = "", startOffset = "", endOffset = "" }) => {
       return { word, start: Number.parseFloat(startOffset), end: Number.parseFloat(endOffset) };
     });
   const join = (texts: { text?: string | undefined }[]) => texts.map(({ text = "" }) => text).join("");
-  const text = join(parts) || join(heard) || words.map(({ word }) => word).join(" ");
+  const text = join(parts) || join(transcriptions) || words.map(({ word }) => word).join(" ");
   expectAllowed(candidate, text !== "", "file");
   const isTimed = words.length > 0 && words.every(({ start, end }) => Number.isFinite(start + end));
   return {
     text,
-    language: heard[0]?.languageCode,
+    language: transcriptions[0]?.languageCode,
     words: isTimed ? words : undefined,
     usage: readTokenUsage(answer.usageMetadata, false),
   };

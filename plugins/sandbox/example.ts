@@ -28,16 +28,16 @@ export function createExample(schema: unknown, text: string): unknown {
 
 /** The last JSON schema of an object that a prompt spells out, as clients do that ask for `json_object`. */
 export function findSchema(text: string): Schema | undefined {
-  let found: Schema | undefined;
+  let match: Schema | undefined;
   let [start, depth] = [0, 0];
   // Braces and whole JSON strings; a brace in a string does not count.
   for (const { 0: token, index } of text.matchAll(/[{}]|"(?:[^"\\\n]|\\.)*"?/g)) {
     if (token === "{" && depth++ === 0) start = index;
     if (token !== "}" || depth === 0 || --depth > 0) continue;
     const value = parseJson(text.slice(start, index + 1));
-    if (isRecord(value) && isRecord(value.properties)) found = value;
+    if (isRecord(value) && isRecord(value.properties)) match = value;
   }
-  return found;
+  return match;
 }
 
 interface Place {
@@ -129,8 +129,8 @@ function choose(choices: unknown[], place: Place): Schema {
   spend(place, choices.length);
   const schemas = choices.filter(isRecord);
   const isNull = (schema: Schema) => schema.type === "null";
-  const wanted = place.depth < depthMax ? schemas.find((schema) => !isNull(schema)) : schemas.find(isNull);
-  return wanted ?? schemas[0] ?? {};
+  const branch = place.depth < depthMax ? schemas.find((schema) => !isNull(schema)) : schemas.find(isNull);
+  return branch ?? schemas[0] ?? {};
 }
 
 /** A list of names or choices that references lead to again and again is read each time: so many of it count as a value. */

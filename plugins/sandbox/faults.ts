@@ -49,16 +49,16 @@ export async function* withFaults<Chunk>(
   faults: Faults,
   signal: AbortSignal,
 ): AsyncGenerator<Chunk> {
-  let sent = 0;
+  let count = 0;
   for (const chunk of chunks) {
-    if (sent === faults.breakAfter) throw cutOff();
-    if (sent === faults.errorAfter) {
+    if (count === faults.breakAfter) throw cutOff();
+    if (count === faults.errorAfter) {
       throw classifyError({ error: { message: "[sandbox] This error was asked for", type: "server_error" } });
     }
-    if (sent > 0 && faults.paceMs !== undefined)
+    if (count > 0 && faults.paceMs !== undefined)
       await sleep(Math.min(faults.paceMs, delayMsMax), undefined, { signal });
     yield chunk;
-    sent++;
+    count++;
   }
 }
 

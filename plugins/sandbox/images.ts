@@ -48,12 +48,12 @@ async function* showUnfinished(
 function draw(width: number, height: number, hash: number): Picture {
   const pixels = new Uint8Array(width * height);
   const unit = Math.max(1, Math.floor(width / columns));
-  const left = Math.floor((width - unit * (columns - 2)) / 2);
+  const margin = Math.floor((width - unit * (columns - 2)) / 2);
   const top = Math.floor((height - unit * 5) / 2);
   for (let y = 0; y < height; y++) {
     const row = Math.floor((y - top) / unit);
     for (let x = 0; x < width; x++) {
-      const column = Math.floor((x - left) / unit);
+      const column = Math.floor((x - margin) / unit);
       pixels[y * width + x] = isInk(column, row) ? 2 : ((x + y) >> 5) & 1;
     }
   }

@@ -57,13 +57,13 @@ function textFor(request: ChatRequest, model: Model, prompt: string, choice: num
   }
   if (format?.type === "json_schema") return JSON.stringify(createExample(format.json_schema.schema, prompt));
   const last = request.messages.at(-1);
-  const heard = last?.role === "tool" ? `the tool's answer ${getText(last)}` : prompt;
+  const input = last?.role === "tool" ? `the tool's answer ${getText(last)}` : prompt;
   const attachments = countAttachments(request);
   const beside = attachments === 0 ? "" : ` (and ${attachments} ${attachments === 1 ? "attachment" : "attachments"})`;
   const variant = [choice > 0 && `choice ${choice}`, typeof request.seed === "number" && `seed ${request.seed}`].filter(
     Boolean,
   );
-  return `[sandbox] ${model.id} echoes${variant.length === 0 ? "" : ` (${variant.join(", ")})`}: ${heard}${beside}`;
+  return `[sandbox] ${model.id} echoes${variant.length === 0 ? "" : ` (${variant.join(", ")})`}: ${input}${beside}`;
 }
 
 const stopCharactersMax = 256;

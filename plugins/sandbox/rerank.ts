@@ -8,11 +8,11 @@ export async function rerank({ request, signal }: Call<RerankRequest>): Promise<
   const { text, faults } = readFaults(query);
   await applyFaults(faults, signal);
   failWhole(faults);
-  const wanted = toWords(text);
+  const queryWords = toWords(text);
   const results = documents.map((document, index) => {
     const words = toWords(document);
-    const shared = [...wanted].filter((word) => words.has(word)).length;
-    return { index, relevance_score: wanted.size === 0 ? 0 : shared / wanted.size };
+    const shared = [...queryWords].filter((word) => words.has(word)).length;
+    return { index, relevance_score: queryWords.size === 0 ? 0 : shared / queryWords.size };
   });
   if (faults.usageMissing) return { results };
   const queryTokens = toPieces(query).length;

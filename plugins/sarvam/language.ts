@@ -22,10 +22,10 @@ const languageOfScript: readonly [RegExp, string][] = [
  *
  * @throws {GatewayError} `invalid_request` when the model has no such language; the message lists those it has.
  */
-export function toLanguageCode(param: string, language: string, known: readonly string[] | undefined): string {
+export function toLanguageCode(param: string, language: string, codes: readonly string[] | undefined): string {
   const code = language.includes("-") ? language : `${language}-IN`;
-  if (known !== undefined && !known.includes(code)) {
-    throw badRequest(`${param} is '${language}', but this model takes: ${known.join(", ")}`, param);
+  if (codes !== undefined && !codes.includes(code)) {
+    throw badRequest(`${param} is '${language}', but this model takes: ${codes.join(", ")}`, param);
   }
   return getOwn(ownNames, code) ?? code;
 }

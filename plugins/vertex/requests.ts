@@ -27,9 +27,9 @@ export function toAnthropic(request: MappedRequest) {
 /** The path, at the place of the row where that has one: its price is that of the place. */
 function place(path: string, { model, baseUrl }: MappedRequest): string {
   const { location } = model.options ?? {};
-  const given = /\/locations\/([^/]+)/.exec(baseUrl)?.[1];
-  if (typeof location !== "string" || given === undefined || given === location) return path;
+  const urlLocation = /\/locations\/([^/]+)/.exec(baseUrl)?.[1];
+  if (typeof location !== "string" || urlLocation === undefined || urlLocation === location) return path;
   // At an address that the operator gave, only the path says the place.
-  const moved = baseUrl.replace(`//${hostOf(given)}/`, `//${hostOf(location)}/`);
-  return moved.replace(`/locations/${given}/`, `/locations/${location}/`) + path;
+  const moved = baseUrl.replace(`//${hostOf(urlLocation)}/`, `//${hostOf(location)}/`);
+  return moved.replace(`/locations/${urlLocation}/`, `/locations/${location}/`) + path;
 }

@@ -36,11 +36,11 @@ export interface BuildOptions {
 export function buildRows(
   list: Readonly<Record<string, Listed>>,
   rules: ProviderRules,
-  { today, taken, before }: BuildOptions,
+  { today, taken: owners, before }: BuildOptions,
 ): BuiltRows {
   const leftOut = new Map<string, string>();
   const rows = new Map<string, Model>((rules.extra ?? []).map((row) => [row.id, row]));
-  const known = new Map(before.map((row) => [row.id, row]));
+  const rowsBefore = new Map(before.map((row) => [row.id, row]));
   const snapshots: [string, string][] = [];
   for (const [name, listed] of Object.entries(list)) {
     const capability = capabilityOf[listed.mode ?? ""];
@@ -50,9 +50,9 @@ export function buildRows(
     const { upstreamId } = names;
     const id = `${rules.idPrefix ?? ""}${names.id}`;
     if (rows.has(id)) continue;
-    const owner = taken.get(id);
+    const owner = owners.get(id);
     const reason = findReason(listedId, listed, capability, { rules, today, owner });
-    const before = known.get(id);
+    const before = rowsBefore.get(id);
     const row =
       reason === undefined ? toRow({ id, upstreamId }, listed, capability, { rules, today, before }) : undefined;
     if (row !== undefined) rows.set(id, row);

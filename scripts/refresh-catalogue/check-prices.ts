@@ -13,8 +13,8 @@ export function checkPrices(provider: string, rows: readonly Model[], today: Dat
     const options = { providerId: providers[provider] ?? provider };
     const priceOn = (timestamp: Date) => {
       const usage = { input_tokens: 1000, output_tokens: 1000 };
-      const found = calcPrice(usage, id, { ...options, timestamp });
-      return found === null ? undefined : round(found.total_price * 1000);
+      const price = calcPrice(usage, id, { ...options, timestamp });
+      return price === null ? undefined : round(price.total_price * 1000);
     };
     const own = round(toUsd(price?.inputToken) + toUsd(price?.outputToken));
     const [now, later] = [priceOn(today), priceOn(new Date(today.getTime() + aheadMs))];

@@ -53,8 +53,8 @@ function tidy(price: Price | undefined): Price | undefined {
   const services = Object.entries(serviceTiers).flatMap(([name, { tiers: long, ...rates }]) => {
     const isWhole = names.every((meter) => rates[meter as keyof typeof rates] !== undefined);
     if (!isWhole) return [];
-    const kept = Object.fromEntries(names.map((meter) => [meter, rates[meter as keyof typeof rates]]));
-    return [[name, { ...kept, ...(long && { tiers: trim(long) }) }] as const];
+    const basicRates = Object.fromEntries(names.map((meter) => [meter, rates[meter as keyof typeof rates]]));
+    return [[name, { ...basicRates, ...(long && { tiers: trim(long) }) }] as const];
   });
   return {
     ...own,

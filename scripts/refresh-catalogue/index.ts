@@ -31,18 +31,18 @@ const list = {
   ...(await readList(positionals[0] ?? listUrl)),
   ...readGenaiPrices(secondList, new Date(today)),
 };
-const wanted = positionals[1]?.split(",") ?? all.map(([plugin]) => plugin);
-const taken = new Map<string, string>();
+const plugins = positionals[1]?.split(",") ?? all.map(([plugin]) => plugin);
+const owners = new Map<string, string>();
 for (const [plugin] of all) {
   const file = join(root, "catalogue", `${plugin}.json`);
   if (existsSync(file)) take(readRows(file));
 }
 let differences = 0;
 for (const [plugin, rulings] of all) {
-  if (!wanted.includes(plugin)) continue;
+  if (!plugins.includes(plugin)) continue;
   const file = join(root, "plugins", plugin, "catalogue.json");
   const before = existsSync(file) ? readRows(file) : [];
-  const built = rulings.map((ruling) => ({ ruling, ...buildRows(list, ruling, { today, taken, before }) }));
+  const built = rulings.map((ruling) => ({ ruling, ...buildRows(list, ruling, { today, taken: owners, before }) }));
   const rows = [...new Map(built.flatMap((one) => one.rows.map((row) => [row.id, row]))).values()];
   rows.sort((a, b) => (a.id < b.id ? -1 : 1));
   take(rows);
@@ -61,7 +61,7 @@ if (flags.check === true) {
   print(differences === 0 ? "The catalogue agrees with the lists" : `${differences} differences; nothing was written`);
   process.exitCode = differences === 0 ? 0 : 1;
 } else {
-  const files = wanted.map((plugin) => `plugins/${plugin}/catalogue.json`);
+  const files = plugins.map((plugin) => `plugins/${plugin}/catalogue.json`);
   spawnSync("biome", ["format", "--config-path=.biome.json", "--write", ...files], { cwd: root });
 }
 
@@ -82,7 +82,7 @@ async function readRules(): Promise<[string, readonly ProviderRules[]][]> {
 
 /** A name is one model's, whichever provider has it first. */
 function take(rows: readonly Model[]): void {
-  for (const { id, aliases = [] } of rows) for (const name of [id, ...aliases]) taken.set(name, id);
+  for (const { id, aliases = [] } of rows) for (const name of [id, ...aliases]) owners.set(name, id);
 }
 
 /** A rate stands on one line. */

@@ -76,9 +76,9 @@ export async function takePasswordAttempt(
 ): Promise<() => Promise<void>> {
   const account = createHash("sha256").update(toSignInAddress(email)).digest("base64url");
   const pair = `network:${account}:${network}`;
-  const known = `known:${account}:${network}`;
+  const knownId = `known:${account}:${network}`;
   const { attempts } = await countAttempt(store, pair, first.windowMs, now);
-  const isKnown = await isCounting(store, known, now);
+  const isKnown = await isCounting(store, knownId, now);
   const isFirst = !isKnown && attempts <= first.tries;
   const key = isKnown ? `own:${account}:${network}` : `${isFirst ? "first" : "further"}:${account}`;
   try {
@@ -90,7 +90,7 @@ export async function takePasswordAttempt(
   }
   return async () => {
     await forgetAttempts(store, pair, key);
-    await countAttempt(store, known, knownMs, now);
+    await countAttempt(store, knownId, knownMs, now);
   };
 }
 

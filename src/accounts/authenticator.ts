@@ -118,9 +118,9 @@ export class Authenticator {
     if (key === undefined && !isAdminKey(token) && isForeignKey(token)) return this.#authenticateForeign(token);
     if (isAdminKey(token)) throw incorrectKey(maskKey(token), "is an admin key, which makes no calls; use an API key");
     if (key === undefined) throw malformedKey(token);
-    const found = this.#find(key.id);
-    if (found instanceof Promise) return found.then((known) => this.#check(token, key, known));
-    return this.#check(token, key, found);
+    const entry = this.#find(key.id);
+    if (entry instanceof Promise) return entry.then((entry) => this.#check(token, key, entry));
+    return this.#check(token, key, entry);
   }
 
   /** A key of another gateway that was imported. It is checked by its whole text, as it has no id of ours. */
@@ -140,13 +140,13 @@ export class Authenticator {
       this.#unknown.set(present, revision);
       throw malformedKey(token);
     }
-    const known = this.#keep(record.id, record, { revision, changes: this.#keyChanges });
-    if (known === undefined) throw malformedKey(token);
+    const entry = this.#keep(record.id, record, { revision, changes: this.#keyChanges });
+    if (entry === undefined) throw malformedKey(token);
     if (record.foreign_hash === imported)
       await upgradeForeignKey(this.#store, record.id, hashes).catch(() => undefined);
     // Its text is the secret before the first rotation.
-    const verified = { known, until: record.previous_until ?? undefined };
-    if (this.#known.get(record.id) === known) this.#verified.set(token, verified);
+    const verified = { known: entry, until: record.previous_until ?? undefined };
+    if (this.#known.get(record.id) === entry) this.#verified.set(token, verified);
     return this.#getCaller(verified);
   }
 
@@ -168,21 +168,21 @@ export class Authenticator {
 
   /** The caller of a key whose holder was proved in another way than by its secret. */
   #readCaller(id: string): Caller | undefined | Promise<Caller | undefined> {
-    const toCaller = (known: KnownKey | undefined) => known && this.#getCaller({ known, until: undefined });
-    const found = this.#find(id, true);
-    return found instanceof Promise ? found.then(toCaller) : toCaller(found);
+    const toCaller = (entry: KnownKey | undefined) => entry && this.#getCaller({ known: entry, until: undefined });
+    const lookup = this.#find(id, true);
+    return lookup instanceof Promise ? lookup.then(toCaller) : toCaller(lookup);
   }
 
-  #check(token: string, { secret }: KeyParts, known: KnownKey | undefined): Caller {
+  #check(token: string, { secret }: KeyParts, entry: KnownKey | undefined): Caller {
     const hash = hashSecret(secret);
-    const matches = equalHashes(hash, known === undefined ? noHash : known.secretHash);
-    const isPrevious = !matches && equalHashes(hash, known?.previous?.secretHash ?? noHash);
-    if (known === undefined || (!matches && !isPrevious)) {
+    const matches = equalHashes(hash, entry === undefined ? noHash : entry.secretHash);
+    const isPrevious = !matches && equalHashes(hash, entry?.previous?.secretHash ?? noHash);
+    if (entry === undefined || (!matches && !isPrevious)) {
       const problem = "does not exist; check that it was copied completely, or create a new one";
-      throw incorrectKey(maskKey(token), problem, known?.caller);
+      throw incorrectKey(maskKey(token), problem, entry?.caller);
     }
-    const verified = { known, until: isPrevious ? known.previous?.until : undefined };
-    if (this.#known.get(known.caller.keyId) === known) this.#verified.set(token, verified);
+    const verified = { known: entry, until: isPrevious ? entry.previous?.until : undefined };
+    if (this.#known.get(entry.caller.keyId) === entry) this.#verified.set(token, verified);
     return this.#getCaller(verified);
   }
 
@@ -202,29 +202,29 @@ export class Authenticator {
     return caller;
   }
 
-  #isCurrent(known: KnownKey): boolean {
-    return known.revision === this.#store.revision && this.#known.get(known.caller.keyId) === known;
+  #isCurrent(entry: KnownKey): boolean {
+    return entry.revision === this.#store.revision && this.#known.get(entry.caller.keyId) === entry;
   }
 
   /** A stale key stays known to exist, so its next look-up is not queued with those of made-up ids. */
   #markStale(id: string): void {
     this.#keyChanges += 1;
     this.#unknown.delete(id);
-    const known = this.#known.get(id);
-    if (known !== undefined) this.#known.set(id, { ...known, revision: -1 });
+    const entry = this.#known.get(id);
+    if (entry !== undefined) this.#known.set(id, { ...entry, revision: -1 });
   }
 
   /** @param isProven Nobody can have made the id up. */
   #find(id: string, isProven = false): KnownKey | undefined | Promise<KnownKey | undefined> {
     const { revision } = this.#store;
-    const known = this.#known.get(id);
-    if (known?.revision === revision) return known;
+    const entry = this.#known.get(id);
+    if (entry?.revision === revision) return entry;
     if (this.#unknown.get(id) === revision) return undefined;
     const changes = this.#keyChanges;
     const keep = (record: KeyRecord | undefined) => this.#keep(id, record, { revision, changes });
     try {
       const record =
-        this.#store.shared && known === undefined && !isProven ? this.#readNew(id) : this.#store.readKey(id);
+        this.#store.shared && entry === undefined && !isProven ? this.#readNew(id) : this.#store.readKey(id);
       return record instanceof Promise ? record.then(keep, storeUnavailable) : keep(record);
     } catch (cause) {
       return storeUnavailable(cause);
@@ -247,11 +247,11 @@ export class Authenticator {
 
   /** A record that was read before a change answers this request and is not cached. */
   #keep(id: string, record: KeyRecord | undefined, at: { revision: number; changes: number }): KnownKey | undefined {
-    const found = record === undefined ? undefined : toKnownKey(record, this.#defaults, at.revision);
-    if (at.revision !== this.#store.revision || at.changes !== this.#keyChanges) return found;
-    if (found === undefined) this.#unknown.set(id, at.revision);
-    else this.#known.set(id, found);
-    return found;
+    const entry = record === undefined ? undefined : toKnownKey(record, this.#defaults, at.revision);
+    if (at.revision !== this.#store.revision || at.changes !== this.#keyChanges) return entry;
+    if (entry === undefined) this.#unknown.set(id, at.revision);
+    else this.#known.set(id, entry);
+    return entry;
   }
 }
 

@@ -25,7 +25,7 @@ export interface AuthOptions {
 /** Hashes and verifies passwords. */
 interface Passwords {
   hash(password: string): Promise<string>;
-  verify(given: { hash: string; password: string }): Promise<boolean>;
+  verify(credentials: { hash: string; password: string }): Promise<boolean>;
 }
 
 const ownPasswords: Passwords = { hash: hashPassword, verify: verifyPassword };
@@ -64,11 +64,11 @@ export function openSessions(options: AuthOptions): (cookies: string) => Promise
   return async (cookies) => {
     const request = { headers: new Headers({ cookie: cookies }), query: { disableRefresh: true } };
     // better-auth reports why a session cannot be read, and then throws an error that does not say it.
-    const found = await api.getSession(request).catch((error: unknown) => {
+    const session = await api.getSession(request).catch((error: unknown) => {
       throw failure ?? error;
     });
-    if (found === null) return undefined;
-    const { id, userId, expiresAt } = found.session;
+    if (session === null) return undefined;
+    const { id, userId, expiresAt } = session.session;
     return { id, userId, expiresAt: expiresAt.getTime() };
   };
 }

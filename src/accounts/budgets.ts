@@ -216,8 +216,8 @@ type BudgetOfKey = [
 
 /** The budgets in a `KeyRecord`. */
 export function readBudgetsOfKey(text: string): readonly SubjectBudget[] {
-  const found = parsed.get(text);
-  if (found !== undefined) return found;
+  const parsedBudgets = parsed.get(text);
+  if (parsedBudgets !== undefined) return parsedBudgets;
   const budgets = (JSON.parse(text) as BudgetOfKey[]).map(
     ([id, subject, name, keyId, limitNanodollars, period, raise, until]) => ({
       id,

@@ -75,16 +75,16 @@ export async function acceptInvitation(
   now: number,
 ): Promise<{ email: string }> {
   checkPassword(password);
-  const known = await store.db
+  const row = await store.db
     .selectFrom("invitations")
     .select("account_id")
     .where("token_hash", "=", hashToken(token))
     .executeTakeFirst();
   // Hashing a password takes a lot of CPU, so unknown tokens are refused first.
-  if (known === undefined) throw invalidInvitation();
+  if (row === undefined) throw invalidInvitation();
   const hash = await hashPassword(password);
   return store.change(async (db) => {
-    const { account_id: accountId } = known;
+    const { account_id: accountId } = row;
     await lockAccount(db, accountId);
     const invitation = await db
       .deleteFrom("invitations")

@@ -557,11 +557,11 @@ export async function changeKey(
   { now, keysMax, by }: KeyRules & { readonly by?: string | undefined },
 ): Promise<void> {
   const { name, expiresAt, allowedModels, allowedNetworks } = changes;
-  const given = Object.entries(changes.bounds ?? {}).filter(([, value]) => value !== undefined) as [
+  const entries = Object.entries(changes.bounds ?? {}).filter(([, value]) => value !== undefined) as [
     keyof KeyLimits,
     NonNullable<KeyLimits[keyof KeyLimits]> | null,
   ][];
-  const bounds = Object.fromEntries(given.map(([bound, value]) => [bound, value ?? undefined])) as KeyLimits;
+  const bounds = Object.fromEntries(entries.map(([bound, value]) => [bound, value ?? undefined])) as KeyLimits;
   const lists = { allowedModels: allowedModels ?? undefined, allowedNetworks: allowedNetworks ?? undefined };
   checkKeyFields({ name, bounds, expiresAt: expiresAt ?? undefined, ...lists }, now);
   const columns = limitColumns(bounds);
@@ -570,7 +570,7 @@ export async function changeKey(
     ...(expiresAt !== undefined && { expires_at: expiresAt }),
     ...(allowedModels !== undefined && { allowed_models: allowedModels && JSON.stringify(allowedModels) }),
     ...(allowedNetworks !== undefined && { allowed_networks: toNetworksColumn(allowedNetworks ?? undefined) }),
-    ...Object.fromEntries(given.map(([bound]) => [columnOf[bound], columns[columnOf[bound]]])),
+    ...Object.fromEntries(entries.map(([bound]) => [columnOf[bound], columns[columnOf[bound]]])),
   };
   if (Object.keys(set).length === 0) {
     throw new GatewayError("invalid_request", "There is nothing to change: send at least one field");

@@ -179,8 +179,8 @@ type LimitsOfKey = [
 
 /** The limits of models in a `KeyRecord`, by model. Those of the account come before those for each account. */
 export function readModelLimitsOfKey(text: string): ReadonlyMap<string, ModelLimits> {
-  const found = parsed.get(text);
-  if (found !== undefined) return found;
+  const cached = parsed.get(text);
+  if (cached !== undefined) return cached;
   const byModel = new Map<string, { each?: RateLimits; account?: RateLimits; key?: RateLimits }>();
   for (const [accountId, keyId, model, requests, tokens, calls] of JSON.parse(text) as LimitsOfKey[]) {
     const owner = keyId !== "" ? "key" : accountId !== "" ? "account" : "each";

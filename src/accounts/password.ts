@@ -36,8 +36,8 @@ export async function verifyPassword({ hash, password }: { hash: string; passwor
   if (parts === null) throw new Error("The hash of a password cannot be read");
   const [, N, r, p, salt, key] = parts as unknown as string[];
   const cost = { N: Number(N), r: Number(r), p: Number(p) };
-  const [expected, found] = [Buffer.from(key as string, "hex"), await derive(password, salt as string, cost)];
-  return expected.length === found.length && timingSafeEqual(expected, found);
+  const [expected, derived] = [Buffer.from(key as string, "hex"), await derive(password, salt as string, cost)];
+  return expected.length === derived.length && timingSafeEqual(expected, derived);
 }
 
 /** Makes a password with 99 bits that is easy to read and type. */

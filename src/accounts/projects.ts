@@ -146,15 +146,15 @@ export function inviteUser(
 ): Promise<{ accountId: string; token: string; expiresAt: number }> {
   return inTransaction(store, async (scope) => {
     const actions = auditedActions(createAudited(scope, now), now);
-    const known = await scope.db
+    const person = await scope.db
       .selectFrom("accounts")
       .select("id")
       .where("email", "=", email.trim().toLowerCase())
       .executeTakeFirst();
-    if (known !== undefined && (await findUser(scope, known.id)) !== undefined) {
+    if (person !== undefined && (await findUser(scope, person.id)) !== undefined) {
       throw new GatewayError("conflict", `The user ${email} exists already`, { param: "email" });
     }
-    const accountId = known?.id ?? (await actions.createAccount(by, { email })).id;
+    const accountId = person?.id ?? (await actions.createAccount(by, { email })).id;
     await actions.changeAccount(by, accountId, { role });
     for (const team of teams) {
       await addPersonAudited(scope, { by, personId: accountId, ...team }, now());

@@ -23,14 +23,14 @@ export class RateLimiter {
   take(key: string, max: number = this.#max): void {
     const now = this.#now();
     this.#attempts ??= new LRUCache({ max: trackedMax });
-    const known = this.#attempts.get(key);
-    if (known === undefined || known.endsAt <= now) {
+    const attempts = this.#attempts.get(key);
+    if (attempts === undefined || attempts.endsAt <= now) {
       this.#attempts.set(key, { count: 1, endsAt: now + minuteMs });
       return;
     }
-    known.count += 1;
-    if (known.count <= max) return;
-    throw tooManyAttempts({ max, windowMs: minuteMs, what: this.#what }, known.endsAt - now);
+    attempts.count += 1;
+    if (attempts.count <= max) return;
+    throw tooManyAttempts({ max, windowMs: minuteMs, what: this.#what }, attempts.endsAt - now);
   }
 }
 

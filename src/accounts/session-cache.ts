@@ -14,12 +14,12 @@ export function cacheSessions(
   readSession: (cookies: string) => Promise<Session | undefined>,
   now: () => number,
 ): (cookies: string) => Promise<Session | undefined> {
-  const known = new LRUCache<string, Session>({ max: keptMax, ttl: keptMs });
+  const cache = new LRUCache<string, Session>({ max: keptMax, ttl: keptMs });
   return async (cookies) => {
-    const kept = known.get(cookies);
-    if (kept !== undefined && kept.expiresAt > now()) return kept;
+    const cachedSession = cache.get(cookies);
+    if (cachedSession !== undefined && cachedSession.expiresAt > now()) return cachedSession;
     const session = await readSession(cookies);
-    if (session !== undefined && cookies.length <= cookiesLengthMax) known.set(cookies, session);
+    if (session !== undefined && cookies.length <= cookiesLengthMax) cache.set(cookies, session);
     return session;
   };
 }

@@ -36,7 +36,7 @@ export interface MeasuredCalls {
 }
 
 /** Measures calls; the database's reports do so. */
-export type Measure = (wanted: MeasuredCalls) => Promise<Measurement>;
+export type Measure = (calls: MeasuredCalls) => Promise<Measurement>;
 
 /** Unit of each metric. */
 export const metricUnits = {

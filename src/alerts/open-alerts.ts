@@ -38,8 +38,8 @@ export function createAlerts(deps: AlertsDeps) {
     async evaluate(): Promise<void> {
       const at = now();
       const findings: OwnedFinding[] = [];
-      const add = (owner: string, found: readonly Finding[]) =>
-        findings.push(...found.map((finding) => ({ ...finding, owner })));
+      const add = (owner: string, news: readonly Finding[]) =>
+        findings.push(...news.map((finding) => ({ ...finding, owner })));
       const settings = (await readRules(store, [gatewayOwner])).get(gatewayOwner) ?? [];
       const thresholds = toThresholds(settings);
       const sources = { folder: config.home, health: deps.health, usedModels: deps.usedModels };
@@ -63,7 +63,7 @@ export function createAlerts(deps: AlertsDeps) {
 async function checkAccounts(
   { store }: AlertsDeps,
   now: number,
-  add: (owner: string, found: readonly Finding[]) => void,
+  add: (owner: string, findings: readonly Finding[]) => void,
 ): Promise<void> {
   const rows = await store.db
     .selectFrom("alert_channels")

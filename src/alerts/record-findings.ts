@@ -44,9 +44,9 @@ export async function recordFindings(
   const reachable = new Set(owners.map(({ owner }) => owner));
   const muted = await readMutes({ db }, now);
   const isTold = ({ id, owner }: AlertRow) => reachable.has(owner) && !muted.has(id);
-  const known = new Map((await db.selectFrom("alerts").selectAll().execute()).map((row) => [row.id, row]));
+  const alertsBefore = new Map((await db.selectFrom("alerts").selectAll().execute()).map((row) => [row.id, row]));
   const same = rows.filter((row) => {
-    const before = known.get(row.id);
+    const before = alertsBefore.get(row.id);
     return before?.text === row.text && before.level === row.level && !(isTold(row) && isDue(before, row.level, now));
   });
   for (let from = 0; from < same.length; from += chunkSize) {
@@ -54,25 +54,27 @@ export async function recordFindings(
     await db.updateTable("alerts").set({ seen_at: now }).where("id", "in", ids).execute();
   }
   const changed = rows.filter((row) => !same.includes(row));
-  const found = new Set(rows.map(({ id }) => id));
-  const isCleared = [...known.values()].some(({ id, seen_at }) => !found.has(id) && seen_at <= now - clearedMs);
+  const findingIds = new Set(rows.map(({ id }) => id));
+  const isCleared = [...alertsBefore.values()].some(
+    ({ id, seen_at }) => !findingIds.has(id) && seen_at <= now - clearedMs,
+  );
   if (changed.length === 0 && !isCleared) return;
   await db.transaction().execute(async (transaction) => {
-    const told: [owner: string, notice: AlertNotice][] = [];
+    const notices: [owner: string, notice: AlertNotice][] = [];
     for (const row of changed) {
       await upsert(transaction, row);
       const claimed = isTold(row) ? await claim(transaction, row, now) : undefined;
-      if (claimed !== undefined) told.push([row.owner, toNotice(claimed, "firing")]);
+      if (claimed !== undefined) notices.push([row.owner, toNotice(claimed, "firing")]);
     }
     for (const row of await clear(transaction, now)) {
-      if (row.notified_at !== null && !muted.has(row.id)) told.push([row.owner, toNotice(row, "resolved")]);
+      if (row.notified_at !== null && !muted.has(row.id)) notices.push([row.owner, toNotice(row, "resolved")]);
       await keep(transaction, row);
     }
     await transaction
       .deleteFrom("alert_history")
       .where("ended_at", "<", now - historyMs)
       .execute();
-    const byOwner = Map.groupBy(told, ([owner]) => owner);
+    const byOwner = Map.groupBy(notices, ([owner]) => owner);
     for (const [owner, all] of byOwner) {
       await queue(
         transaction,
@@ -125,13 +127,13 @@ export async function muteAlert(
     await db.deleteFrom("alert_mutes").where("alert_id", "=", id).where("owner", "=", owner).execute();
     return;
   }
-  const known = await db
+  const alert = await db
     .selectFrom("alerts")
     .select("id")
     .where("id", "=", id)
     .where("owner", "=", owner)
     .executeTakeFirst();
-  if (known === undefined)
+  if (alert === undefined)
     throw new GatewayError("not_found", "The alert is over; it may have been resolved meanwhile");
   const change = { until_at: mute.until, muted_by: mute.by };
   await db

@@ -104,9 +104,9 @@ export async function writeSmtp(store: Pick<Store, "db">, box: SecretBox, smtp: 
 
 async function withPassword(store: Pick<Store, "db">, box: SecretBox, smtp: Smtp): Promise<Smtp> {
   if (smtp.user === undefined || smtp.password !== undefined) return smtp;
-  const known = await readSmtp(store, box);
-  const isSame = (["host", "port", "isTls", "user"] as const).every((name) => known?.[name] === smtp[name]);
-  if (isSame && known?.password !== undefined) return { ...smtp, password: known.password };
+  const before = await readSmtp(store, box);
+  const isSame = (["host", "port", "isTls", "user"] as const).every((name) => before?.[name] === smtp[name]);
+  if (isSame && before?.password !== undefined) return { ...smtp, password: before.password };
   throw new GatewayError("invalid_request", "password is missing: the server, its port or the user are new", {
     param: "password",
   });

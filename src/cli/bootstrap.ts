@@ -38,8 +38,8 @@ async function createFirstKey(
     const { key } = await accounts.createKey({ accountId, name: "first key" });
     return { key, given: false };
   }
-  const known = await store.readKey(givenKey.split("-")[2] as string);
-  if (known === undefined) await accounts.createKey({ accountId, name: "bootstrap key", key: givenKey });
+  const row = await store.readKey(givenKey.split("-")[2] as string);
+  if (row === undefined) await accounts.createKey({ accountId, name: "bootstrap key", key: givenKey });
   return { key: givenKey, given: true };
 }
 

@@ -28,10 +28,10 @@ export function parseArguments(argv: readonly string[], commands: readonly Comma
   const positionals = words.slice(command.name.split(" ").length);
   const parsed = parseFlags([...positionals, ...rest], command);
   const { help, json, ...flags } = parsed.flags;
-  const known = { command, json: json !== undefined, help: help !== undefined, group: undefined };
-  if (known.help) return { ...known, flags: {}, args: {} };
+  const common = { command, json: json !== undefined, help: help !== undefined, group: undefined };
+  if (common.help) return { ...common, flags: {}, args: {} };
   requireFlags(flags, command);
-  return { ...known, flags, args: requireArgs(parsed.positionals, command) };
+  return { ...common, flags, args: requireArgs(parsed.positionals, command) };
 }
 
 /** Splits off the flags; before the first flag are the command and its arguments. */
@@ -41,9 +41,9 @@ function splitWords(argv: readonly string[]): { words: readonly string[]; rest: 
 }
 
 function findCommand(words: readonly string[], commands: readonly Command[]): Command | undefined {
-  const found = commands.filter(({ name }) => name.split(" ").every((part, index) => words[index] === part));
+  const matches = commands.filter(({ name }) => name.split(" ").every((part, index) => words[index] === part));
   // `export calls` is a command of its own beside `export`.
-  return found.sort((one, other) => other.name.length - one.name.length)[0];
+  return matches.sort((one, other) => other.name.length - one.name.length)[0];
 }
 
 function parseWithoutCommand(
@@ -81,11 +81,11 @@ function describeUnknownCommand(words: readonly string[], commands: readonly Com
 
 function parseFlags(argv: readonly string[], command: Command) {
   const types = Object.entries(command.flags).map(([name, { value }]) => [name, value === "" ? "boolean" : "string"]);
-  const known: Record<string, { type: "boolean" | "string"; short?: string }> = {
+  const flagTypes: Record<string, { type: "boolean" | "string"; short?: string }> = {
     ...Object.fromEntries(types.map(([name, type]) => [name, { type }])),
     ...commonFlags,
   };
-  const options = { args: [...argv], options: known, strict: false, allowPositionals: true, tokens: true } as const;
+  const options = { args: [...argv], options: flagTypes, strict: false, allowPositionals: true, tokens: true } as const;
   const { tokens, positionals } = parseArgs(options);
   const flags: Record<string, string> = {};
   for (const token of tokens) {
@@ -93,8 +93,8 @@ function parseFlags(argv: readonly string[], command: Command) {
     const { name, value, inlineValue, index } = token;
     const written = (argv[index] as string).split("=")[0] as string;
     const flag = `Flag ${written} of ${command.name}`;
-    if (!Object.hasOwn(known, name)) {
-      const hint = getHint(name, Object.keys(known)) ?? `see modelgate ${command.name} --help`;
+    if (!Object.hasOwn(flagTypes, name)) {
+      const hint = getHint(name, Object.keys(flagTypes)) ?? `see modelgate ${command.name} --help`;
       throw new UsageError(`Unknown flag ${written} of ${command.name}, ${hint}`);
     }
     if (Object.hasOwn(flags, name)) throw new UsageError(`${flag} is given twice, expected once`);

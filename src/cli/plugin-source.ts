@@ -25,20 +25,20 @@ export async function loadPluginAt(path: string): Promise<PluginFile> {
   const whole = resolve(path);
   if (!existsSync(whole))
     throw new UsageError(`There is no ${path}, expected a plugin: name.json, name.ts, name.js or a folder`);
-  const given = statSync(whole).isDirectory()
+  const folder = statSync(whole).isDirectory()
     ? whole
     : indexFiles.includes(basename(whole))
       ? dirname(whole)
       : undefined;
   const index =
-    given === undefined ? undefined : indexFiles.map((file) => join(given, file)).find((file) => existsSync(file));
-  if (given !== undefined && index === undefined)
+    folder === undefined ? undefined : indexFiles.map((file) => join(folder, file)).find((file) => existsSync(file));
+  if (folder !== undefined && index === undefined)
     throw new UsageError(`${path} has no index file, expected one of ${indexFiles.join(", ")}`);
   const entry = index ?? whole;
   const ending = extname(entry);
-  const name = given === undefined ? basename(entry, ending) : basename(given);
+  const name = folder === undefined ? basename(entry, ending) : basename(folder);
   const kind = ending === ".json" ? "manifest" : "code";
-  const label = given === undefined ? basename(entry) : `${name}/${basename(entry)}`;
-  const plugin = await loadSource({ name, label, entry, kind, root: given, fingerprint: "" }, loadCode);
-  return { plugin, entry, isFolder: given !== undefined };
+  const label = folder === undefined ? basename(entry) : `${name}/${basename(entry)}`;
+  const plugin = await loadSource({ name, label, entry, kind, root: folder, fingerprint: "" }, loadCode);
+  return { plugin, entry, isFolder: folder !== undefined };
 }

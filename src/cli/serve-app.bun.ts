@@ -82,10 +82,10 @@ async function verifyLedgerApart(): Promise<string[]> {
   return differences;
 }
 
-function openLog({ logLevel, logFormat, given }: Config, storedSecrets: ReadonlySet<string>): OpenLog {
+function openLog({ logLevel, logFormat, given: variables }: Config, storedSecrets: ReadonlySet<string>): OpenLog {
   const { stderr } = process;
   const isPretty = logFormat === "pretty" || (logFormat === "auto" && stderr.isTTY);
-  const isColored = stderr.isTTY && !given.has("NO_COLOR");
+  const isColored = stderr.isTTY && !variables.has("NO_COLOR");
   // Standard error buffers without limit; waiting for each write to finish bounds the buffer.
   const write = (text: string) => new Promise<void>((resolve) => stderr.write(text, () => resolve()));
   const redact = createRedactor(process.env, storedSecrets);

@@ -150,12 +150,12 @@ function checkCertificates(env: Environment): void {
 }
 
 function readSetting({ variable, fallback, secret, expected, parse }: Setting, env: Environment): unknown {
-  const given = readText(env, variable);
-  const text = given ?? fallback;
+  const rawValue = readText(env, variable);
+  const text = rawValue ?? fallback;
   if (text === undefined) return undefined;
   const value = parse(text);
   if (value !== undefined) return value;
-  const problem = secret ? "its value is invalid" : `it is ${JSON.stringify(given)}`;
+  const problem = secret ? "its value is invalid" : `it is ${JSON.stringify(rawValue)}`;
   throw new ConfigError(variable, `${problem}, expected ${expected}`);
 }
 
@@ -274,10 +274,10 @@ function checkGroups(values: Values): void {
     throw new ConfigError("OIDC_ISSUER", "it is not set, but OIDC_ROLE_CLAIM is, expected both or neither");
   }
   for (const group of groups) {
-    const given = group.find((name) => values[name] !== undefined);
+    const present = group.find((name) => values[name] !== undefined);
     const missing = group.find((name) => values[name] === undefined);
-    if (given === undefined || missing === undefined) continue;
-    const problem = `it is not set, but ${settings[given].variable} is, expected both or neither`;
+    if (present === undefined || missing === undefined) continue;
+    const problem = `it is not set, but ${settings[present].variable} is, expected both or neither`;
     throw new ConfigError(settings[missing].variable, problem);
   }
 }

@@ -92,14 +92,14 @@ export class AnswerCopy<C extends Capability = Capability> {
 
   #add(place: string, role: string, text: unknown): void {
     if (typeof text !== "string" || text === "") return;
-    const kept = text.slice(0, Math.max(0, this.#left));
-    this.#isCut ||= kept.length < text.length;
-    if (kept === "") return;
-    this.#left -= kept.length;
+    const piece = text.slice(0, Math.max(0, this.#left));
+    this.#isCut ||= piece.length < text.length;
+    if (piece === "") return;
+    this.#left -= piece.length;
     const key = `${place} ${role}`;
     const turn = this.#turns.get(key);
-    if (turn === undefined) this.#turns.set(key, { role, text: kept });
-    else turn.text += kept;
+    if (turn === undefined) this.#turns.set(key, { role, text: piece });
+    else turn.text += piece;
   }
 }
 

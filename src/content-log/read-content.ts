@@ -61,10 +61,10 @@ export function readAnswer(answer: unknown, { capability, passthrough }: Exchang
 type Said = readonly [role: string, value: unknown];
 
 function readConversation({ system, instructions, messages, input, prompt }: Record<string, unknown>): Turn[] {
-  const said: Said[] = [];
-  if (system || instructions) said.push(["system", system ?? instructions]);
-  for (const item of [messages ?? input ?? prompt].flat()) said.push(toTurn(item));
-  return readLast(said);
+  const pieces: Said[] = [];
+  if (system || instructions) pieces.push(["system", system ?? instructions]);
+  for (const item of [messages ?? input ?? prompt].flat()) pieces.push(toTurn(item));
+  return readLast(pieces);
 }
 
 /** A message has a role, and an item of the Responses protocol a type. */
@@ -80,35 +80,35 @@ function toInput(value: unknown, place: number, all: readonly unknown[]): Said {
   return ["text", place === 0 ? `[${all.length} tokens]` : undefined];
 }
 
-function readFirst(said: readonly Said[]): Turn[] {
+function readFirst(pieces: readonly Said[]): Turn[] {
   const turns: Turn[] = [];
-  let left = charactersMax;
-  for (const [place, [role, value]] of said.entries()) {
-    if (left <= 0) return [...turns, toLeftOut(said.length - place)];
-    left -= addTurn(turns, role, value, left);
+  let room = charactersMax;
+  for (const [place, [role, value]] of pieces.entries()) {
+    if (room <= 0) return [...turns, toLeftOut(pieces.length - place)];
+    room -= addTurn(turns, role, value, room);
   }
   return turns;
 }
 
 /** From the end on, because a conversation repeats what was said before. */
-function readLast(said: readonly Said[]): Turn[] {
+function readLast(pieces: readonly Said[]): Turn[] {
   const turns: Turn[] = [];
-  let left = charactersMax;
-  for (let place = said.length - 1; place >= 0; place--) {
-    if (left <= 0) return [toLeftOut(place + 1), ...turns.reverse()];
-    const [role, value] = said[place] as Said;
-    left -= addTurn(turns, role, value, left);
+  let room = charactersMax;
+  for (let place = pieces.length - 1; place >= 0; place--) {
+    if (room <= 0) return [toLeftOut(place + 1), ...turns.reverse()];
+    const [role, value] = pieces[place] as Said;
+    room -= addTurn(turns, role, value, room);
   }
   return turns.reverse();
 }
 
-function addTurn(turns: Turn[], role: string, value: unknown, left: number): number {
-  const text = new BoundedText(left);
+function addTurn(turns: Turn[], role: string, value: unknown, room: number): number {
+  const text = new BoundedText(room);
   writeText(text, value);
-  const kept = text.toString();
-  if (kept !== "") turns.push({ role, text: kept });
+  const content = text.toString();
+  if (content !== "") turns.push({ role, text: content });
   // Also a turn that says nothing takes a little, so that many of them come to an end.
-  return kept.length + 16;
+  return content.length + 16;
 }
 
 function toLeftOut(count: number): Turn {

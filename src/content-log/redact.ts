@@ -45,8 +45,8 @@ export async function createRedact(patterns: string | undefined): Promise<Redact
   const { RE2JS } = await import("re2js");
   const own = patterns?.split(/\s+/).filter((pattern) => pattern !== "") ?? [];
   if (own.length > patternsMax) throw invalid(`it has ${own.length} patterns, expected at most ${patternsMax}`);
-  const given = own.map((pattern) => [anyText, pattern] as const);
-  const compiled = [...builtIn, ...given].map(([hint, pattern]) => ({ hint, pattern: compile(RE2JS, pattern) }));
+  const ownPatterns = own.map((pattern) => [anyText, pattern] as const);
+  const compiled = [...builtIn, ...ownPatterns].map(([hint, pattern]) => ({ hint, pattern: compile(RE2JS, pattern) }));
   const pace = createPace();
   return async (text) => {
     let redacted = text;

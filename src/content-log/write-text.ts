@@ -20,10 +20,10 @@ export class BoundedText {
   /** Adds a line. */
   add(text: string): void {
     if (text === "") return;
-    const kept = text.slice(0, Math.max(0, this.#left));
-    this.#isCut ||= kept.length < text.length;
-    this.#text += this.#text === "" ? kept : `\n${kept}`;
-    this.#left -= kept.length + 1;
+    const piece = text.slice(0, Math.max(0, this.#left));
+    this.#isCut ||= piece.length < text.length;
+    this.#text += this.#text === "" ? piece : `\n${piece}`;
+    this.#left -= piece.length + 1;
   }
 
   toString(): string {
@@ -126,8 +126,8 @@ function describeMedia(name: string, value: unknown, { media_type: type, format 
   if (/^https?:\/\//i.test(value)) return `[${name === "url" ? "file" : name} at ${URL.parse(value)?.host ?? "?"}]`;
   const isData = name === "data" || (value.length >= dataCharactersMin && isBase64(value));
   if (!isData) return undefined;
-  const given = typeof type === "string" ? toKind(type) : typeof format === "string" ? "audio" : name;
-  return `[${given} ${toKilobytes((value.length * 3) / 4)}]`;
+  const label = typeof type === "string" ? toKind(type) : typeof format === "string" ? "audio" : name;
+  return `[${label} ${toKilobytes((value.length * 3) / 4)}]`;
 }
 
 function isBase64(value: string): boolean {

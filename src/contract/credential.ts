@@ -148,10 +148,10 @@ export function findCredentialError(
   nameOf: (field: string) => string = (field) => field,
 ): { field: string; problem: string } | undefined {
   for (const [name, value] of Object.entries(values)) {
-    const field = form.fields.find((known) => known.name === name);
+    const field = form.fields.find((field) => field.name === name);
     if (field === undefined) {
-      const known = form.fields.map((one) => nameOf(one.name)).join(", ");
-      return { field: name, problem: `it is unknown, expected some of ${known}` };
+      const names = form.fields.map((one) => nameOf(one.name)).join(", ");
+      return { field: name, problem: `it is unknown, expected some of ${names}` };
     }
     if (value === undefined) continue;
     const isText = field.isFile === true ? /^[^\0]{1,16384}$/u.test(value) : /^[\x21-\x7e]{1,4096}$/.test(value);

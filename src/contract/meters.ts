@@ -174,13 +174,13 @@ export function toMeters(usage: ChatUsage | null | undefined): Meters | undefine
     drawn ?? 0,
   ] as const;
   if (!parts.every(isAmount)) return undefined;
-  const [read, written, hourly, heard, seen, heardBefore, audio, images] = parts;
+  const [read, written, hourly, audioIn, seen, heardBefore, audio, images] = parts;
   const input = prompt - read - written;
   const output = (completion ?? 0) - audio - images;
-  const isContradictory = heard > prompt || seen > prompt || heardBefore > Math.min(heard, read);
+  const isContradictory = audioIn > prompt || seen > prompt || heardBefore > Math.min(audioIn, read);
   if (input < 0 || isContradictory || output < 0 || hourly > written) return undefined;
   // Audio and images that were read from a cache are counted as that; some providers say how much of the audio was.
-  const audioInput = Math.min(heard - heardBefore, input);
+  const audioInput = Math.min(audioIn - heardBefore, input);
   const imageInput = Math.min(seen, input - audioInput);
   const meters: Meters = { inputToken: input - audioInput - imageInput };
   if (audioInput > 0) meters.audioInputToken = audioInput;

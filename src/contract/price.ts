@@ -54,8 +54,8 @@ export type Price = Static<typeof Price>;
  * @throws {RangeError} When a rate cannot be held exactly in integers below 2^53.
  */
 export function compilePrice(price: Price): CompiledPrice {
-  const known = compiled.get(price);
-  if (known !== undefined) return known;
+  const cachedPrice = compiled.get(price);
+  if (cachedPrice !== undefined) return cachedPrice;
   const compiledPrice = compileTariff(price);
   compiled.set(price, compiledPrice);
   return compiledPrice;

@@ -21,9 +21,9 @@ export function openSite(): StaticAssets {
       built ??= loadFiles();
       const file = (await built).get(path);
       if (file === undefined) return undefined;
-      const known = files.get(path) ?? compressFile(file);
-      files.set(path, known);
-      return known;
+      const siteFile = files.get(path) ?? compressFile(file);
+      files.set(path, siteFile);
+      return siteFile;
     },
   };
 }

@@ -8,7 +8,7 @@ import type { Database } from "./schema.ts";
 const lifetimeMs = 86_400_000;
 /** The most that the stored answers of an account take, compressed; older ones make room for newer ones. */
 const accountBytesMax = 64 * 1024 * 1024;
-/** What a row takes beside its answer, about. */
+/** Size of a row beside its answer, about. */
 const rowBytes = 512;
 
 /** A request with an Idempotency-Key. */
@@ -21,7 +21,7 @@ export interface KeyedRequest {
 }
 
 /**
- * What a request finds. `claimed`: it is the first and must run. `running`: an equal one runs. `other_body`: the key belongs
+ * The outcome of a claim. `claimed`: it is the first and must run. `running`: an equal one runs. `other_body`: the key belongs
  * to another request. `done`: an equal one has ended as `callId`; its answer takes so many bytes,
  * undefined when it was not stored.
  */
@@ -73,12 +73,12 @@ export function createIdempotencyKeys(options: IdempotencyKeysOptions): Idempote
   return {
     async claim(request) {
       working.add(request.callId);
-      let found: Claim | undefined;
+      let keyClaim: Claim | undefined;
       try {
-        found = await claim(request);
-        return found;
+        keyClaim = await claim(request);
+        return keyClaim;
       } finally {
-        if (found?.state !== "claimed") working.delete(request.callId);
+        if (keyClaim?.state !== "claimed") working.delete(request.callId);
       }
     },
     async complete(request, answer) {
@@ -167,8 +167,8 @@ async function takeOver(
     return { state: "done", callId: deadCallId, answerBytes: undefined };
   }
   const change = { call_id: request.callId, node_id: nodeId };
-  const taken = await own(db.updateTable("idempotency_keys").set(change), dead).returning("id").execute();
-  return { state: taken.length > 0 ? "claimed" : "running" };
+  const row = await own(db.updateTable("idempotency_keys").set(change), dead).returning("id").execute();
+  return { state: row.length > 0 ? "claimed" : "running" };
 }
 
 interface KeptAnswer {

@@ -48,8 +48,8 @@ async function missingFrom(db: Kysely<Database>, engine: Engine): Promise<readon
     );
   }
   // All columns: an unreleased build may have had others.
-  const found = await db.selectFrom("schema_versions").selectAll().orderBy("version").execute();
-  const isOurs = found.every(({ version, hash }, place) => {
+  const versions = await db.selectFrom("schema_versions").selectAll().orderBy("version").execute();
+  const isOurs = versions.every(({ version, hash }, place) => {
     const migration = migrations[place];
     return migration === undefined || (migration.version === version && hashOf(migration, engine) === hash);
   });
@@ -58,8 +58,8 @@ async function missingFrom(db: Kysely<Database>, engine: Engine): Promise<readon
       `The database was made by an unreleased build of modelgate, whose tables are not those of this one; ${advice}`,
     );
   }
-  refuseNewer(found.at(-1)?.version ?? 0);
-  return migrations.slice(found.length);
+  refuseNewer(versions.at(-1)?.version ?? 0);
+  return migrations.slice(versions.length);
 }
 
 async function tablesOf(db: Kysely<Database>, engine: Engine): Promise<string[]> {
@@ -71,10 +71,10 @@ async function tablesOf(db: Kysely<Database>, engine: Engine): Promise<string[]>
   return rows.map((row) => row.name);
 }
 
-function refuseNewer(found: number): void {
+function refuseNewer(version: number): void {
   const newest = migrations.at(-1)?.version ?? 0;
-  if (found <= newest) return;
+  if (version <= newest) return;
   throw new StoreError(
-    `The database has schema version ${found} and this modelgate knows up to ${newest}: start the newer modelgate that wrote it, or restore a backup from before its upgrade`,
+    `The database has schema version ${version} and this modelgate knows up to ${newest}: start the newer modelgate that wrote it, or restore a backup from before its upgrade`,
   );
 }

@@ -41,9 +41,9 @@ export class SqliteNames implements NameNumbers {
 
   #look(name: string): number {
     if (this.#numbers.size >= cachedMax) this.#numbers.clear();
-    const found = this.#find.get(name) as { id: number } | undefined;
-    const number = found === undefined ? Number(this.#insert.run(name).lastInsertRowid) : found.id;
-    if (found === undefined) this.#added.push(name);
+    const row = this.#find.get(name) as { id: number } | undefined;
+    const number = row === undefined ? Number(this.#insert.run(name).lastInsertRowid) : row.id;
+    if (row === undefined) this.#added.push(name);
     this.#numbers.set(name, number);
     return number;
   }
@@ -85,7 +85,7 @@ export class PostgresNames implements NameNumbers {
     await this.#find(values);
   }
 
-  /** What a failed connection leaves unknown is looked up again: a replica may lack the last names. */
+  /** Looks all up again after a connection has failed: a replica may lack the last names. */
   forget(): void {
     this.#numbers.clear();
   }

@@ -146,7 +146,7 @@ export interface StoreOptions {
   now?: () => number;
 }
 
-/** What changes are made with: a store, or what {@link inTransaction} hands out in its place. */
+/** A store for changes, or the one that {@link inTransaction} hands out in its place. */
 export type TransactionScope = Pick<Store, "db" | "change">;
 
 /** Runs several {@link Store.change} calls as one transaction. */
@@ -159,16 +159,16 @@ export function inTransaction<T>(
 
 /** Reads a setting or stores the one made now; of two processes that do so at once, both get the same value. */
 export async function readSetting(db: Kysely<Database>, name: string, make: () => string): Promise<string> {
-  const found = await find(db, name);
-  if (found !== undefined) return found;
+  const value = await find(db, name);
+  if (value !== undefined) return value;
   await db
     .insertInto("settings")
     .values({ name, value: make() })
     .onConflict((conflict) => conflict.column("name").doNothing())
     .execute();
-  const kept = await find(db, name);
-  if (kept === undefined) throw new Error(`Cannot keep setting ${name}: it was deleted meanwhile`);
-  return kept;
+  const stored = await find(db, name);
+  if (stored === undefined) throw new Error(`Cannot keep setting ${name}: it was deleted meanwhile`);
+  return stored;
 }
 
 async function find(db: Kysely<Database>, name: string): Promise<string | undefined> {

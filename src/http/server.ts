@@ -27,14 +27,15 @@ import { usageController } from "./api/usage.ts";
 import { dashboardApi } from "./dashboard-api/index.ts";
 import { signInController } from "./dashboard-api/sign-in.ts";
 import { webhooksController } from "./dashboard-api/webhooks.ts";
-import type { HttpDeps } from "./deps.ts";
+import type { HttpDeps, Sockets } from "./deps.ts";
 import { errorHandler } from "./lifecycle/errors.ts";
 import { cors, nosniff } from "./lifecycle/headers.ts";
 import type { ClientFormat } from "./lifecycle/http-call.ts";
 import { staticAssetsController } from "./lifecycle/static-assets.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
-export function createHttp(deps: HttpDeps) {
+export function createHttp(given: Omit<HttpDeps, "server">) {
+  const deps: HttpDeps = { ...given, server: (): Sockets | null => app.server };
   const mounts = [...new Set([deps.config.basePath, "/v1"])];
   const routes: Route[] = [];
   const shared = createShared(deps);
@@ -105,10 +106,11 @@ function inboundAt(path: string): ClientFormat | undefined {
 }
 
 function endsAs(pattern: string, path: string): boolean {
-  const wanted = pattern.split("/").slice(1);
-  const given = path.split("/").slice(-wanted.length);
+  const segments = pattern.split("/").slice(1);
+  const lastSegments = path.split("/").slice(-segments.length);
   return (
-    wanted.length === given.length && wanted.every((part, i) => (part.startsWith(":") ? given[i] : part === given[i]))
+    segments.length === lastSegments.length &&
+    segments.every((part, i) => (part.startsWith(":") ? lastSegments[i] : part === lastSegments[i]))
   );
 }
 
@@ -142,8 +144,14 @@ function allowedMethods(routes: readonly Route[], path: string): string[] {
 }
 
 function pathMatches(pattern: string, path: string): boolean {
-  const [wanted, given] = [pattern.split("/"), path.split("/")];
+  const [patternSegments, pathSegments] = [pattern.split("/"), path.split("/")];
   if (pattern.endsWith("/*"))
-    return wanted.slice(0, -1).every((part, i) => part === given[i]) && given.length >= wanted.length;
-  return wanted.length === given.length && wanted.every((part, i) => part.startsWith(":") || part === given[i]);
+    return (
+      patternSegments.slice(0, -1).every((part, i) => part === pathSegments[i]) &&
+      pathSegments.length >= patternSegments.length
+    );
+  return (
+    patternSegments.length === pathSegments.length &&
+    patternSegments.every((part, i) => part.startsWith(":") || part === pathSegments[i])
+  );
 }

@@ -502,14 +502,14 @@ export class Attempt implements Sender {
     return this.run.growingHold?.coverAll();
   }
 
-  onSent(sent: SentRequest, nowMs: number): void {
+  onSent(request: SentRequest, nowMs: number): void {
     const { run } = this;
     if (run.sent.size === 0) run.sentMs = nowMs;
-    run.sent.add(sent);
+    run.sent.add(request);
   }
 
-  onRefused(sent: SentRequest): void {
-    this.run.sent.delete(sent);
+  onRefused(request: SentRequest): void {
+    this.run.sent.delete(request);
   }
 
   reserve(bytes: number): void {

@@ -259,8 +259,10 @@ export function recordLateFailure(error: unknown, run: ModelRun, nowMs: number):
 }
 
 /** Whether an answer lasted longer than a call may, although its provider was not silent. */
-function isOverlong({ answeredBy, call, sent }: ModelRun): boolean {
-  return answeredBy !== undefined && call.cancelReason === "timeout" && ![...sent].some(({ isTimedOut }) => isTimedOut);
+function isOverlong({ answeredBy, call, sent: requests }: ModelRun): boolean {
+  return (
+    answeredBy !== undefined && call.cancelReason === "timeout" && ![...requests].some(({ isTimedOut }) => isTimedOut)
+  );
 }
 
 /** Errors that another model may not have: those before the hold, beside a limit of the model, and those from a provider. */
@@ -288,15 +290,15 @@ const ofProvider: ReadonlySet<ErrorCode> = new Set([
  * checked before.
  */
 export function mayFallBack(run: ModelRun, { code, limit, cause }: GatewayError): boolean {
-  const { call, sent } = run;
+  const { call, sent: requests } = run;
   if (call.cancelReason !== undefined || call.clientLeft || run.answeredBy !== undefined) return false;
   if (run.hold === undefined) return beforeHold.has(code) || limit?.model !== undefined;
   // A plugin that could not make its request of this one: another model's may.
-  if (code === "internal_error") return run.attempt !== undefined && sent.size === 0;
+  if (code === "internal_error") return run.attempt !== undefined && requests.size === 0;
   if (!ofProvider.has(code)) return false;
   // A served request is paid, whatever its provider says of it, and a second one would be too.
-  if ([...sent].some(({ isAnswered }) => isAnswered)) return false;
-  return !(cause instanceof UpstreamError) || maySendAgain(cause, sent.size > 0);
+  if ([...requests].some(({ isAnswered }) => isAnswered)) return false;
+  return !(cause instanceof UpstreamError) || maySendAgain(cause, requests.size > 0);
 }
 
 /** Whether a failure says something about the speed of the model: what a caller can cause does not. */

@@ -59,8 +59,8 @@ const anyModel: Model = {
  *
  * @throws {GatewayError} `conflict` when a key is missing.
  */
-export async function probe(network: Network, { plugin, credential, msMax, ...given }: Probe): Promise<ProbeResult> {
-  const model = given.model ?? plugin.models[0] ?? anyModel;
+export async function probe(network: Network, { plugin, credential, msMax, ...options }: Probe): Promise<ProbeResult> {
+  const model = options.model ?? plugin.models[0] ?? anyModel;
   const { registry } = buildRegistry([{ ...plugin, models: [model] }], () => credential);
   const modelEntry = registry.byName(model.id);
   const route = modelEntry?.routes[0];
@@ -88,8 +88,8 @@ export async function probe(network: Network, { plugin, credential, msMax, ...gi
     const { signal } = attempt;
     const list = () => upstream.json("/models", undefined, { method: "GET" });
     const ask = () => handler({ id, request, model, signal, upstream, warn: () => undefined });
-    const answer = await call.untilCancelled(given.model === undefined ? list() : ask());
-    return { ms: network.now() - startedMs, error: undefined, ...(given.model === undefined && { answer }) };
+    const answer = await call.untilCancelled(options.model === undefined ? list() : ask());
+    return { ms: network.now() - startedMs, error: undefined, ...(options.model === undefined && { answer }) };
   } catch (error) {
     return { ms: network.now() - startedMs, error: toUpstreamError(error, call, msMax) };
   } finally {

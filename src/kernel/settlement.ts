@@ -73,9 +73,9 @@ function sumServed<C extends Capability>(run: ModelRun<C>, handler: CapabilityHa
  * request, of the output more than its limit. The rest of the report is believed.
  */
 function boundReport(run: ModelRun, meters: Meters): Meters | undefined {
-  const { upper = {}, sent } = run;
+  const { upper = {}, sent: sentRequests } = run;
   const { model } = run.modelEntry;
-  const requests = Math.max(1, sent.size);
+  const requests = Math.max(1, sentRequests.size);
   const context = (getContextTokensMax(model) ?? contextTokensDefault) * requests;
   const limit = (model.outputTokensMax ?? mediaTokensDefault) * requests;
   const outputMax = (sumOutputTokens(upper) ?? 0) * limitMargin.share + limitMargin.tokens;
@@ -102,7 +102,8 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
   let { reported: counted = {} } = usageMeter;
   let source: UsageSource = usageMeter.reported === undefined ? "none" : "reported";
   try {
-    ({ meters: counted, source } = await usageMeter.count());
+    const count = usageMeter.count();
+    ({ meters: counted, source } = count instanceof Promise ? await count : count);
   } catch (error) {
     kernel.log.error("estimate_failed", { call: call.id, error });
   }

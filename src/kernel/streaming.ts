@@ -175,11 +175,11 @@ export interface BegunStream<Item> {
  * @param isComplete Whether no more items are needed.
  */
 export async function pump<Item>(
-  { first, taken: heard = 0, reader }: BegunStream<Item>,
+  { first, taken: begun = 0, reader }: BegunStream<Item>,
   take: (item: Item) => Promise<void> | undefined,
   isComplete?: () => boolean,
 ): Promise<void> {
-  let taken = 0;
+  let count = 0;
   try {
     for (
       let batch: readonly Item[] | undefined = first;
@@ -187,14 +187,14 @@ export async function pump<Item>(
       batch = reader.readNow?.() ?? (await reader.read())
     ) {
       for (const item of batch) {
-        if (taken >= heard) reader.onTake?.(item);
+        if (count >= begun) reader.onTake?.(item);
         const drained = take(item);
         if (drained !== undefined) await drained;
         if (isComplete?.()) {
           endEarly(reader);
           return;
         }
-        if (++taken % itemsPerTurn === 0) await nextTurn();
+        if (++count % itemsPerTurn === 0) await nextTurn();
       }
     }
   } catch (error) {

@@ -50,15 +50,15 @@ export class EmbeddedHolds implements CallHolds {
   }
 
   /** Runs without a pause until the write, so no other call comes in between. */
-  async open(admission: AdmissionRequest, _quota: GrantedHold | undefined, now: number): Promise<AdmittedCall> {
-    const { account, taken } = this.#take(admission, now);
-    const { available, ...held } = taken;
-    const open = toOpenCall(admission, held);
-    const outcome = await this.#queue.add(open);
-    if (!outcome?.failures.has(open)) return { open, available };
-    account.release(open);
-    if (open.draws !== undefined) this.#releaseDraws(open.draws, open);
-    throw holdNotWritten(outcome.failures.get(open));
+  open(admission: AdmissionRequest, _quota: GrantedHold | undefined, now: number): Promise<AdmittedCall> {
+    const { account, taken: grant } = this.#take(admission, now);
+    const open = toOpenCall(admission, grant);
+    return this.#queue.add(open).then((outcome) => {
+      if (!outcome?.failures.has(open)) return { open, available: grant.available };
+      account.release(open);
+      if (open.draws !== undefined) this.#releaseDraws(open.draws, open);
+      throw holdNotWritten(outcome.failures.get(open));
+    });
   }
 
   /**
@@ -68,11 +68,11 @@ export class EmbeddedHolds implements CallHolds {
   extend(open: OpenCall, admission: AdmissionRequest, _quota: HoldAmounts | undefined, now: number): OpenCall {
     const account = this.#getPayer(admission, now);
     const draws = findDraws(admission, now);
-    const { available: _, ...held } =
+    const { available: _, ...amounts } =
       draws === undefined && open.draws === undefined
         ? account.extend(open, admission, now)
         : this.#extendDraws(open, draws, { account, admission, now });
-    const extended: OpenCall = { ...open, ...held };
+    const extended: OpenCall = { ...open, ...amounts };
     void this.#queue.add({ kind: "extend", open: extended });
     return extended;
   }
@@ -143,9 +143,9 @@ export class EmbeddedHolds implements CallHolds {
     if (draws === undefined) return account.take(admission, now);
     this.#enter(admission.caller.accountId, draws, now);
     try {
-      const taken = account.take(admission, now, this.#subjects.findScarcest(draws));
-      this.#subjects.addHold(draws, taken.holdNanodollars);
-      return { ...taken, draws };
+      const grant = account.take(admission, now, this.#subjects.findScarcest(draws));
+      this.#subjects.addHold(draws, grant.holdNanodollars);
+      return { ...grant, draws };
     } catch (error) {
       this.#subjects.leave(draws);
       throw error;
@@ -163,10 +163,10 @@ export class EmbeddedHolds implements CallHolds {
     this.#subjects.addHold(before, -holdNanodollars);
     try {
       const scarcest = draws.length === 0 ? undefined : this.#subjects.findScarcest(draws);
-      const taken = account.extend(open, admission, now, scarcest);
-      this.#subjects.addHold(draws, taken.holdNanodollars);
+      const grant = account.extend(open, admission, now, scarcest);
+      this.#subjects.addHold(draws, grant.holdNanodollars);
       this.#subjects.leave(before);
-      return { ...taken, draws: draws.length === 0 ? undefined : draws };
+      return { ...grant, draws: draws.length === 0 ? undefined : draws };
     } catch (error) {
       this.#subjects.addHold(before, holdNanodollars);
       this.#subjects.leave(draws);
@@ -235,33 +235,32 @@ class AccountStates {
     if (state === undefined) return this.#read(accountId, now, key);
     const { revision } = this.#store;
     const isKnown = state.revision === revision && dayOf(now) <= state.day;
-    if (isKnown && (key === undefined || state.knowsBudget(key, revision, now))) return state;
+    const known = key && state.findKey(key.keyId);
+    if (isKnown && (key === undefined || known?.knowsBudget(revision, now, key.period))) return state;
     if (!isWriting) return this.#read(accountId, now, key);
     state.turnTo(dayOf(now));
-    if (key !== undefined) this.#turnBudget(state, accountId, key, now);
+    if (key === undefined) return state;
+    if (known?.revision !== undefined) known.turnTo(startOfPeriod(now, key.period), key.period);
+    // A budget that was never read is read also in the middle of a write: nothing of it can be on its way.
+    else this.#refreshBudget(state, key, this.#readBalance(accountId, now, key), now);
     return state;
   }
 
   #read(accountId: string, now: number, key: BudgetsRequested["key"]): AccountState {
-    const { revision } = this.#store;
-    const budgetQuery = key && { keyId: key.keyId, periodStart: startOfPeriod(now, key.period) };
-    const balance = this.#store.readBalance(accountId, budgetQuery);
+    const balance = this.#readBalance(accountId, now, key);
     const state = this.#states.getOrMake(accountId, now);
     state.refresh(balance, dayOf(now));
-    state.revision = revision;
-    if (key !== undefined && balance.budget !== undefined) {
-      state.refreshBudget(key, balance.budget, { revision, now });
-    }
+    state.revision = this.#store.revision;
+    if (key !== undefined) this.#refreshBudget(state, key, balance, now);
     return state;
   }
 
-  /** A budget that was never read is read also in the middle of a write: nothing of it can be on its way. */
-  #turnBudget(state: AccountState, accountId: string, key: NonNullable<BudgetsRequested["key"]>, now: number): void {
-    if (state.turnBudget(key, now)) return;
-    const { revision } = this.#store;
-    const query = { keyId: key.keyId, periodStart: startOfPeriod(now, key.period) };
-    const { budget } = this.#store.readBalance(accountId, query);
-    if (budget !== undefined) state.refreshBudget(key, budget, { revision, now });
+  #readBalance(accountId: string, now: number, key: BudgetsRequested["key"]): AccountBalance {
+    return this.#store.readBalance(accountId, key && { keyId: key.keyId, periodStart: startOfPeriod(now, key.period) });
+  }
+
+  #refreshBudget(state: AccountState, key: KeyRequested, { budget }: AccountBalance, now: number): void {
+    if (budget !== undefined) state.refreshBudget(key, budget, { revision: this.#store.revision, now });
   }
 }
 
@@ -318,9 +317,9 @@ class AccountState {
    * @throws {GatewayError} Naming what does not suffice.
    */
   take(admission: AdmissionRequest, now: number, scarcest?: ScarcestBudget): GrantedHold {
-    const held = admission.premium ? this.#holdMoney(admission, now, scarcest) : this.#holdQuota(admission, now);
+    const amounts = admission.premium ? this.#holdMoney(admission, now, scarcest) : this.#holdQuota(admission, now);
     this.#openCalls += 1;
-    return held;
+    return amounts;
   }
 
   /**
@@ -375,25 +374,13 @@ class AccountState {
     if (key !== undefined) key.revision = undefined;
   }
 
-  /** Whether the budget of a key as it is known holds for this moment. */
-  knowsBudget({ keyId, period }: NonNullable<BudgetsRequested["key"]>, revision: number, now: number): boolean {
-    return this.#keys?.get(keyId)?.knowsBudget(revision, now, period) === true;
-  }
-
-  /** Begins a new period for a key; `false` when nothing is known of its budget. */
-  turnBudget({ keyId, period }: NonNullable<BudgetsRequested["key"]>, now: number): boolean {
-    const key = this.#keys?.get(keyId);
-    if (key?.revision === undefined) return false;
-    key.turnTo(startOfPeriod(now, period), period);
-    return true;
+  /** The budget of a key that has one, as far as it is known. */
+  findKey(keyId: string): KeyState | undefined {
+    return this.#keys?.get(keyId);
   }
 
   /** Takes over what is written of a key's budget. */
-  refreshBudget(
-    { keyId, period }: NonNullable<BudgetsRequested["key"]>,
-    balance: BudgetBalance,
-    at: { revision: number; now: number },
-  ): void {
+  refreshBudget({ keyId, period }: KeyRequested, balance: BudgetBalance, at: { revision: number; now: number }): void {
     const key = this.#keyOf(keyId, at.now);
     key.refresh(balance, startOfPeriod(at.now, period), period);
     for (const { open, chargedNanodollars } of this.#unwritten) {
@@ -458,13 +445,13 @@ class AccountState {
     const ofAccount = admission.caller.accountBudget && this.accountBudget(admission.caller.accountBudget);
     const inAccount = ofAccount === undefined ? available : toLeft(ofAccount);
     const ofSubject = scarcest === undefined ? available : scarcest.left;
-    const left = Math.min(available, inBudget, inAccount, ofSubject);
-    // What costs nothing is admitted also where nothing is left.
+    const availableNanodollars = Math.min(available, inBudget, inAccount, ofSubject);
+    // A call that costs nothing is admitted also where nothing is left.
     const isFree = admission.holdNanodollars === 0;
-    const holdNanodollars = isFree ? 0 : Math.min(left, admission.holdNanodollars);
-    if (!isFree && (left <= 0 || holdNanodollars < admission.minNanodollars)) {
+    const holdNanodollars = isFree ? 0 : Math.min(availableNanodollars, admission.holdNanodollars);
+    if (!isFree && (availableNanodollars <= 0 || holdNanodollars < admission.minNanodollars)) {
       const isScarce = (part: number) => part <= 0 || part < available;
-      if (scarcest !== undefined && isScarce(ofSubject) && ofSubject <= left) {
+      if (scarcest !== undefined && isScarce(ofSubject) && ofSubject <= availableNanodollars) {
         throw subjectBudgetExceeded(admission, scarcest, now);
       }
       if (key !== undefined && limit !== undefined && isScarce(inBudget) && (!ofAccount || inBudget <= inAccount)) {
@@ -475,44 +462,55 @@ class AccountState {
     }
     this.#held += holdNanodollars;
     const periodStart = key === undefined ? null : key.take(holdNanodollars);
-    return { quotaDay: null, holdNanodollars, holdTokens: 0, periodStart, available: Math.max(left, holdNanodollars) };
+    return {
+      quotaDay: null,
+      holdNanodollars,
+      holdTokens: 0,
+      periodStart,
+      available: Math.max(availableNanodollars, holdNanodollars),
+    };
   }
 
   #holdQuota(admission: AdmissionRequest, now: number): GrantedHold {
     const limit = admission.caller.freeTokensPerDay;
-    const held = this.#heldTokens;
-    const available = limit - this.#usedTokens - held;
+    const heldTokens = this.#heldTokens;
+    const available = limit - this.#usedTokens - heldTokens;
     const holdTokens = Math.min(available, admission.holdTokens);
     if (available <= 0 || holdTokens < admission.minTokens) throw quotaExceeded(admission, this.quota(limit), now);
     this.#heldTokens += holdTokens;
     return { quotaDay: this.#day, holdNanodollars: 0, holdTokens, periodStart: null, available };
   }
 
-  #addHold(held: HoldAmounts, sign: 1 | -1): void {
-    this.#held += sign * held.holdNanodollars;
-    if (held.quotaDay === this.#day) this.#heldTokens += sign * held.holdTokens;
+  #addHold(hold: HoldAmounts, sign: 1 | -1): void {
+    this.#held += sign * hold.holdNanodollars;
+    if (hold.quotaDay === this.#day) this.#heldTokens += sign * hold.holdTokens;
   }
 }
 
-/** What is neither spent nor held of a budget. */
+/** The part of a budget that is neither spent nor held. */
 function toLeft({ limitNanodollars, spentNanodollars, heldNanodollars }: BudgetState): number {
   return limitNanodollars - spentNanodollars - heldNanodollars;
 }
 
+interface KeyRequested {
+  readonly keyId: string;
+  readonly period: BudgetPeriod;
+}
+
 /** The budgets that a call draws on: that of its key and that of its account. */
 interface BudgetsRequested {
-  readonly key?: { readonly keyId: string; readonly period: BudgetPeriod } | undefined;
+  readonly key?: KeyRequested | undefined;
   readonly account?: BudgetPeriod | undefined;
 }
 
-/** What is charged for premium calls of an account that began since a day. */
+/** Charges of premium calls of an account that began since a day. */
 interface Spent {
   readonly since: number;
   nanodollars: number;
   revision: number | undefined;
 }
 
-/** What a key with a budget has spent and holds of it, in memory. A period is named by its first day. */
+/** Charges and holds of a key with a budget, in memory. A period is named by its first day. */
 class KeyState {
   /** Never goes back, so that a clock that does mints no budget. */
   #periodStart = 0;
@@ -558,8 +556,8 @@ class KeyState {
   }
 
   /** Gives back what {@link take} took, as if the call had never come. */
-  release(held: HoldAmounts): void {
-    this.#removeHold(held);
+  release(hold: HoldAmounts): void {
+    this.#removeHold(hold);
     this.leave();
   }
 
@@ -570,9 +568,9 @@ class KeyState {
   }
 
   /** Turns a hold into a charge that is still to be written. */
-  charge(held: HoldAmounts, nanodollars: number): void {
-    this.#removeHold(held);
-    this.addSpent(held, nanodollars);
+  charge(hold: HoldAmounts, nanodollars: number): void {
+    this.#removeHold(hold);
+    this.addSpent(hold, nanodollars);
   }
 
   /** Counts a charge, if it is of this period. */

@@ -83,7 +83,7 @@ export function validateAdmission(admission: AdmissionRequest): void {
 }
 
 /** Creates the record of an admitted call, or with `guard` of one that the store decides about. */
-export function toOpenCall(admission: AdmissionRequest, held: HoldAmounts, guard?: OpenCall["guard"]): OpenCall {
+export function toOpenCall(admission: AdmissionRequest, amounts: HoldAmounts, guard?: OpenCall["guard"]): OpenCall {
   return {
     kind: "open",
     callId: admission.callId,
@@ -93,13 +93,13 @@ export function toOpenCall(admission: AdmissionRequest, held: HoldAmounts, guard
     capability: admission.capability,
     premium: admission.premium,
     openedAt: admission.openedAt,
-    quotaDay: held.quotaDay,
-    holdNanodollars: held.holdNanodollars,
-    holdTokens: held.holdTokens,
+    quotaDay: amounts.quotaDay,
+    holdNanodollars: amounts.holdNanodollars,
+    holdTokens: amounts.holdTokens,
     priceVersion: admission.priceVersion ?? null,
     session: admission.session,
-    periodStart: held.periodStart,
-    draws: held.draws,
+    periodStart: amounts.periodStart,
+    draws: amounts.draws,
     guard,
   };
 }

@@ -49,14 +49,14 @@ export class PostgresHolds implements CallHolds {
 
   async open(admission: AdmissionRequest, quota: GrantedHold | undefined, now: number): Promise<AdmittedCall> {
     const requested = quota === undefined ? undecidedHold(admission, now) : toOpenCall(admission, quota);
-    const [granted, left] = await Promise.all([
+    const [granted, budgetLeft] = await Promise.all([
       this.#write(requested, admission, now),
       this.#leftOfBudget(admission, now),
     ]);
     if (quota !== undefined) return { open: requested, available: quota.available };
     const { available, ...amounts } = granted as GrantedHold;
     const open = { ...requested, ...amounts, guard: undefined };
-    return { open, available: Math.max(open.holdNanodollars, Math.min(available, left)) };
+    return { open, available: Math.max(open.holdNanodollars, Math.min(available, budgetLeft)) };
   }
 
   async extend(
@@ -99,20 +99,20 @@ export class PostgresHolds implements CallHolds {
   written(): void {}
 
   async wallet(accountId: string): Promise<WalletState> {
-    const { balanceNanodollars, held } = await this.#read(accountId);
-    return { balanceNanodollars, heldNanodollars: held === undefined ? 0 : held.nanodollars };
+    const { balanceNanodollars, held: openHolds } = await this.#read(accountId);
+    return { balanceNanodollars, heldNanodollars: openHolds === undefined ? 0 : openHolds.nanodollars };
   }
 
   async quota(
     { accountId, freeTokensPerDay }: Pick<Caller, "accountId" | "freeTokensPerDay">,
     now: number,
   ): Promise<QuotaState> {
-    const { quotaDay, usedTokens, held } = await this.#read(accountId);
+    const { quotaDay, usedTokens, held: openHolds } = await this.#read(accountId);
     const day = Math.max(dayOf(now), quotaDay === undefined ? 0 : quotaDay);
     return {
       limitTokens: freeTokensPerDay,
       usedTokens: quotaDay === day ? usedTokens : 0,
-      heldTokens: held?.quotaDay === day ? held.tokens : 0,
+      heldTokens: openHolds?.quotaDay === day ? openHolds.tokens : 0,
       resetsAt: startOfDay(day + 1),
     };
   }
@@ -144,7 +144,7 @@ export class PostgresHolds implements CallHolds {
     if (limit === undefined && accountBudget === undefined) return {};
     const requested = { keyId, periodStart: startOfPeriod(now, period) };
     const since = accountBudget && startOfPeriod(now, accountBudget.period);
-    const [{ budget, held }, spent] = await Promise.all([
+    const [{ budget, held: openHolds }, spent] = await Promise.all([
       this.#read(accountId, requested),
       since === undefined ? 0 : this.#store.readSpent(accountId, since),
     ]);
@@ -157,7 +157,7 @@ export class PostgresHolds implements CallHolds {
     const ofAccount = accountBudget && {
       limitNanodollars: accountBudget.limitNanodollars,
       spentNanodollars: spent,
-      heldNanodollars: held === undefined ? 0 : held.nanodollars,
+      heldNanodollars: openHolds === undefined ? 0 : openHolds.nanodollars,
       resetsAt: endOfPeriod(since as number, accountBudget.period),
     };
     return { budget: ofKey || undefined, accountBudget: ofAccount };
@@ -170,12 +170,12 @@ export class PostgresHolds implements CallHolds {
     const budgets = await this.#budgetsOfOwners(admission.caller, now).catch(() => undefined);
     // Unknown: the call keeps to what it holds.
     if (budgets === undefined) return 0;
-    const left = [budgets.budget, budgets.accountBudget].map((budget) =>
+    const amounts = [budgets.budget, budgets.accountBudget].map((budget) =>
       budget === undefined
         ? Number.POSITIVE_INFINITY
         : budget.limitNanodollars - budget.spentNanodollars - budget.heldNanodollars,
     );
-    return Math.min(...left);
+    return Math.min(...amounts);
   }
 
   async #read(accountId: string, requested?: { keyId: string; periodStart: number }): Promise<AccountBalance> {
@@ -191,14 +191,14 @@ export class PostgresHolds implements CallHolds {
 function undecidedHold(admission: AdmissionRequest, now: number): OpenCall {
   const { premium, holdNanodollars, minNanodollars, holdTokens, minTokens, caller } = admission;
   const budgetLimit = getBudgetLimit(admission);
-  const wanted = {
+  const request = {
     quotaDay: premium ? null : dayOf(now),
     holdNanodollars: premium ? holdNanodollars : 0,
     holdTokens: premium ? 0 : holdTokens,
     periodStart: budgetLimit === undefined ? null : startOfPeriod(now, caller.keyLimits?.budgetPeriod),
     draws: findDraws(admission, now),
   };
-  return toOpenCall(admission, wanted, {
+  return toOpenCall(admission, request, {
     quotaLimit: caller.freeTokensPerDay,
     budgetLimit,
     ...(premium &&

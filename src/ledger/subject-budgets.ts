@@ -34,7 +34,7 @@ export function findKnownDraws(caller: Caller, now: number): BudgetDraw[] {
   });
 }
 
-/** What a call is of. What it does not name is a subject of its own, so that leaving it out is no way around a budget. */
+/** The subjects of a call. A name that it leaves out is a subject of its own, so that leaving it out is no way around a budget. */
 function namesOf({
   caller,
   model = "",
@@ -72,7 +72,7 @@ export interface ScarcestBudget extends BudgetFigures {
   readonly left: number;
 }
 
-/** What a subject has spent in a period, also what is not written yet, and what its running calls hold. */
+/** Charges of a subject in a period, also those that are not written yet, and holds of its running calls. */
 class SubjectCounter {
   spent = 0;
   held = 0;
@@ -130,9 +130,9 @@ export class SubjectCounters {
   /** The scarcest budget of a call that was counted in. */
   findScarcest(draws: readonly BudgetDraw[]): ScarcestBudget {
     const all = draws.map((draw) => {
-      const { spent, held } = this.#counters.get(draw.text) as SubjectCounter;
-      const left = draw.limitNanodollars - spent - held;
-      return { draw, left, spentNanodollars: spent, heldNanodollars: held };
+      const { spent, held: openHolds } = this.#counters.get(draw.text) as SubjectCounter;
+      const available = draw.limitNanodollars - spent - openHolds;
+      return { draw, left: available, spentNanodollars: spent, heldNanodollars: openHolds };
     });
     return all.reduce((scarcest, one) => (one.left < scarcest.left ? one : scarcest));
   }

@@ -292,7 +292,7 @@ const callsMax = 10;
  * outer join, so that every engine runs it in one pass over each.
  */
 async function compare(store: Store, { what, source, columns, ...queries }: Comparison): Promise<string[]> {
-  const { written, found, calls } = queries;
+  const { written, found: actual, calls } = queries;
   const sums = columns.flatMap((column) => [`w_${column}`, `f_${column}`]);
   const zero = sql`0`;
   // A union matches columns by their place, so both sides list written before found.
@@ -305,7 +305,7 @@ async function compare(store: Store, { what, source, columns, ...queries }: Comp
     )} from (${query}) as side`;
   const { rows } = await sql<Record<string, number | string>>`
     select subject, ${sql.join(sums.map((sum) => sql`sum(${sql.ref(sum)}) as ${sql.ref(sum)}`))}
-    from (${side(written, true)} union all ${side(found, false)}) as sides
+    from (${side(written, true)} union all ${side(actual, false)}) as sides
     group by subject
     having ${sql.join(
       columns.map((column) => sql`sum(${sql.ref(`w_${column}`)}) <> sum(${sql.ref(`f_${column}`)})`),

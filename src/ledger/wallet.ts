@@ -5,7 +5,7 @@ import { type Database, moveWallet, type Store, type TransactionScope, withMigra
 /** A movement of a wallet made by hand. */
 export interface Credit {
   accountId: string;
-  /** What is added; negative takes away, also below zero. */
+  /** The amount that is added; negative takes away, also below zero. */
   nanodollars: number;
   /** Why, for the account holder; at most 500 characters. */
   note: string;
@@ -147,20 +147,20 @@ export async function takeDemoCredit(store: Store, now: () => number): Promise<v
   await withMigrationLock(store, async () => {
     const accountId = await readDemoAccount(store);
     if (accountId === undefined) return;
-    const left = await readDemoLeft(store, accountId);
-    if (left <= 0) return;
+    const demoLeft = await readDemoLeft(store, accountId);
+    if (demoLeft <= 0) return;
     const note = "Demo credit ended: a provider is configured";
-    await creditWallet(store, { accountId, nanodollars: -left, note, reference: demoReferences.taken }, now);
+    await creditWallet(store, { accountId, nanodollars: -demoLeft, note, reference: demoReferences.taken }, now);
   });
 }
 
 /** The account that has demo credit which was not taken back. */
 async function readDemoAccount({ db }: Store): Promise<string | undefined> {
-  const given = await db.selectFrom("settings").select("value").where("name", "=", demoSetting).executeTakeFirst();
-  if (given === undefined) return undefined;
-  const id = `credit:${given.value}:${demoReferences.taken}`;
-  const taken = await db.selectFrom("transactions").select("id").where("id", "=", id).executeTakeFirst();
-  return taken === undefined ? given.value : undefined;
+  const setting = await db.selectFrom("settings").select("value").where("name", "=", demoSetting).executeTakeFirst();
+  if (setting === undefined) return undefined;
+  const id = `credit:${setting.value}:${demoReferences.taken}`;
+  const transaction = await db.selectFrom("transactions").select("id").where("id", "=", id).executeTakeFirst();
+  return transaction === undefined ? setting.value : undefined;
 }
 
 async function readDemoLeft({ db }: Store, accountId: string): Promise<number> {

@@ -41,9 +41,9 @@ const listedMax = 60;
 const shownMax = 8;
 
 /** Suffix of an error about an unknown name: the closest known name, or else all of them. */
-export function suggestName(word: string, known: readonly string[]): string {
-  const near = didYouMean(word, known);
+export function suggestName(word: string, names: readonly string[]): string {
+  const near = didYouMean(word, names);
   if (near !== undefined) return `, did you mean ${near}?`;
-  if (known.length <= listedMax) return `; known are ${known.join(", ")}`;
-  return `; known are ${known.slice(0, shownMax).join(", ")} and ${known.length - shownMax} others`;
+  if (names.length <= listedMax) return `; known are ${names.join(", ")}`;
+  return `; known are ${names.slice(0, shownMax).join(", ")} and ${names.length - shownMax} others`;
 }

@@ -140,8 +140,8 @@ export class EventStreamParser {
 function toEvent(headers: Readonly<Record<string, string>>, data: string): ServerEvent {
   const kind = headers[":message-type"];
   if (kind === "event" || kind === undefined) return { event: headers[":event-type"] ?? "message", data };
-  const said = parseJson(data);
-  const message = headers[":error-message"] ?? (isRecord(said) ? (said.message ?? said.Message) : data);
+  const value = parseJson(data);
+  const message = headers[":error-message"] ?? (isRecord(value) ? (value.message ?? value.Message) : data);
   const type = headers[":exception-type"] ?? headers[":error-code"] ?? kind;
   return { event: "error", data: JSON.stringify({ error: { type, message } }) };
 }

@@ -260,12 +260,12 @@ class SchemaFlattener {
 
   /** Keeps the narrower of two bounds, and the outer one of two annotations. */
   #takeOther(rest: Map<string, unknown>, keyword: string, value: unknown): boolean {
-    const known = rest.get(keyword);
+    const other = rest.get(keyword);
     const bound = /^(?:exclusiveM|m)(in|ax)(?:imum$|[A-Z])/.exec(keyword)?.[1];
-    if (known === undefined) rest.set(keyword, value);
-    else if (bound !== undefined && typeof known === "number" && typeof value === "number") {
-      rest.set(keyword, bound === "in" ? Math.max(known, value) : Math.min(known, value));
-    } else return annotations.has(keyword) || this.#budget.textOf(known) === this.#budget.textOf(value);
+    if (other === undefined) rest.set(keyword, value);
+    else if (bound !== undefined && typeof other === "number" && typeof value === "number") {
+      rest.set(keyword, bound === "in" ? Math.max(other, value) : Math.min(other, value));
+    } else return annotations.has(keyword) || this.#budget.textOf(other) === this.#budget.textOf(value);
     return true;
   }
 
@@ -277,16 +277,16 @@ class SchemaFlattener {
 /** Keywords whose values are schemas that are taken at their own places. */
 const subschemas = new Set(["items", "prefixItems", "anyOf", "oneOf"]);
 
-function takeTypes(flat: FlatSchema, given: unknown[]): boolean {
-  const types = new Set(given.filter((type) => typeof type === "string").map((type) => type.toLowerCase()));
+function takeTypes(flat: FlatSchema, typeNames: unknown[]): boolean {
+  const types = new Set(typeNames.filter((type) => typeof type === "string").map((type) => type.toLowerCase()));
   if (types.size === 0) return false;
   if (flat.types === undefined) {
     flat.types = [...types];
     return true;
   }
-  const known = new Set(flat.types);
-  const narrow = [...types].filter((type) => known.has(type) || (type === "integer" && known.has("number")));
-  if (known.has("integer") && types.has("number")) narrow.push("integer");
+  const flatTypes = new Set(flat.types);
+  const narrow = [...types].filter((type) => flatTypes.has(type) || (type === "integer" && flatTypes.has("number")));
+  if (flatTypes.has("integer") && types.has("number")) narrow.push("integer");
   if (narrow.length > 0) flat.types = [...new Set(narrow)];
   return narrow.length > 0;
 }
@@ -559,11 +559,11 @@ function getAssertions(reduction: Reduction, flat: FlatSchema, type: string | un
   for (const [keyword, value] of flat.rest) {
     const types = getOwn(keywordTypes, keyword);
     if (types === undefined || (type !== undefined && !types.includes(type))) continue;
-    const kept =
+    const isKept =
       keyword === "format"
         ? typeof value === "string" && reduction.subset.formats.has(value)
         : reduction.subset.keywords.has(keyword);
-    if (kept) result[keyword] = value;
+    if (isKept) result[keyword] = value;
     else reduction.flattener.drop(pointer, keyword);
   }
   if (type === "object") addProperties(reduction, flat, result, pointer);
@@ -623,10 +623,11 @@ function addValues(reduction: Reduction, values: unknown[], result: Schema, poin
 /** Puts the only schema left of a choice into its place; a description of the place itself stands. */
 function mergeInto(result: Schema, only: Schema): void {
   for (const [keyword, value] of Object.entries(only)) {
-    const known = result[keyword];
-    if (known === undefined || keyword === "type") result[keyword] = value;
-    else if (keyword === "properties") result[keyword] = { ...known, ...(value as object) };
-    else if (keyword === "required") result[keyword] = [...new Set([...(known as string[]), ...(value as string[])])];
+    const memberValue = result[keyword];
+    if (memberValue === undefined || keyword === "type") result[keyword] = value;
+    else if (keyword === "properties") result[keyword] = { ...memberValue, ...(value as object) };
+    else if (keyword === "required")
+      result[keyword] = [...new Set([...(memberValue as string[]), ...(value as string[])])];
   }
 }
 

@@ -1,14 +1,14 @@
-const kept = new WeakMap<object, Map<unknown, unknown>>();
+const values = new WeakMap<object, Map<unknown, unknown>>();
 
 /**
  * Returns the value made for an object under this name, for as long as the object is in use: the tokens of a
  * credential, for example.
  */
 export function keepWith<Value>(owner: object, name: unknown, make: () => Value): Value {
-  let byName = kept.get(owner);
+  let byName = values.get(owner);
   if (byName === undefined) {
     byName = new Map();
-    kept.set(owner, byName);
+    values.set(owner, byName);
   }
   if (!byName.has(name)) byName.set(name, make());
   return byName.get(name) as Value;
@@ -16,5 +16,5 @@ export function keepWith<Value>(owner: object, name: unknown, make: () => Value)
 
 /** Forgets all that is kept with an object. */
 export function forgetKept(owner: object): void {
-  kept.delete(owner);
+  values.delete(owner);
 }

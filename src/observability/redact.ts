@@ -14,8 +14,8 @@ const charactersMin = 8;
  * @param stored Secrets that are not in the environment; it may grow.
  */
 export function createRedactor(env: Environment, stored: ReadonlySet<string> = new Set()): (text: string) => string {
-  const found = Object.entries(env).flatMap(([name, value]) => findSecrets(name, value ?? ""));
-  const forms = found.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]);
+  const values = Object.entries(env).flatMap(([name, value]) => findSecrets(name, value ?? ""));
+  const forms = values.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]);
   const secrets = [...new Set(forms)].filter(({ length }) => length >= charactersMin);
   // Longer secrets first, because one may contain another.
   secrets.sort((a, b) => b.length - a.length);

@@ -120,8 +120,8 @@ function readToken({ status, headers, body }: TokenResponse): { value: string; e
   if (typeof text !== "string" || !/^[\x21-\x7e]+$/.test(text)) {
     throw new UpstreamError("bad_response", "The token endpoint of the provider answered without a token");
   }
-  const given = Number(seconds);
-  const lifeMs = 1000 * (given > 0 && Number.isFinite(given) ? given : lifeSecondsDefault);
+  const lifetime = Number(seconds);
+  const lifeMs = 1000 * (lifetime > 0 && Number.isFinite(lifetime) ? lifetime : lifeSecondsDefault);
   return { value: text, expiresAt: Date.now() + lifeMs };
 }
 

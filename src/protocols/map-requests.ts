@@ -38,17 +38,17 @@ function mapUpstream(upstream: Upstream, model: Model, map: RequestMap): Upstrea
   return {
     baseUrl: upstream.baseUrl,
     json(path, body, init) {
-      const sent = to(path, body);
-      return upstream.json(sent.path, sent.body, init);
+      const mapped = to(path, body);
+      return upstream.json(mapped.path, mapped.body, init);
     },
     form: (path, form, init) => upstream.form(to(path, form).path, form, init),
     bytes(path, body, init) {
-      const sent = to(path, body);
-      return upstream.bytes(sent.path, sent.body, init);
+      const mapped = to(path, body);
+      return upstream.bytes(mapped.path, mapped.body, init);
     },
     events(path, body, init) {
-      const sent = to(path, body);
-      return upstream.events(sent.path, sent.body, init);
+      const mapped = to(path, body);
+      return upstream.events(mapped.path, mapped.body, init);
     },
     download: (url) => upstream.download(url),
   };

@@ -47,7 +47,7 @@ export async function fetchImages(messages: readonly Message[], upstream: Upstre
   return new Map(await Promise.all(fetches));
 }
 
-type Translate = (request: ChatRequest, asked: CheckInput<ChatRequest> & { warn: () => void }) => unknown;
+type Translate = (request: ChatRequest, input: CheckInput<ChatRequest> & { warn: () => void }) => unknown;
 
 /**
  * Makes a plugin's pure translation its `checks.chat`. It runs where a request holds what a provider may not take: parts
@@ -63,9 +63,9 @@ type Translate = (request: ChatRequest, asked: CheckInput<ChatRequest> & { warn:
  * check({ request: { messages: [], tools: [{ type: "function", function: { name: "weather" } }] } });
  * seen; // => [1]
  */
-export function precheckMultimodal(translate: Translate): (asked: CheckInput<ChatRequest>) => void {
-  return (asked) => {
-    if (holdsMoreThanText(asked.request)) translate(asked.request, { ...asked, warn: () => undefined });
+export function precheckMultimodal(translate: Translate): (input: CheckInput<ChatRequest>) => void {
+  return (input) => {
+    if (holdsMoreThanText(input.request)) translate(input.request, { ...input, warn: () => undefined });
   };
 }
 

@@ -35,18 +35,18 @@ export interface ToolDecision {
  * readToolChoice({ tools, tool_choice: "required" }); // => { mode: "required" }
  */
 export function readToolChoice({ tool_choice: choice, tools }: ChatRequest): ToolDecision | undefined {
-  const known = new Set((tools ?? []).map((tool) => tool.function.name));
+  const names = new Set((tools ?? []).map((tool) => tool.function.name));
   if (choice === undefined || choice === null) return undefined;
   const decision = typeof choice === "string" ? { mode: choice } : readNames(choice);
-  const unknown = [...(decision.names ?? [])].find((name) => !known.has(name));
+  const unknown = [...(decision.names ?? [])].find((name) => !names.has(name));
   if (unknown !== undefined) {
     const param = isRecord(choice) && choice.type === "allowed_tools" ? allowedToolsParam : "tool_choice";
     throw badRequest(
-      `tool_choice names ${unknown}, expected one of the tools: ${[...known].slice(0, namedMax).join(", ")}`,
+      `tool_choice names ${unknown}, expected one of the tools: ${[...names].slice(0, namedMax).join(", ")}`,
       param,
     );
   }
-  if (known.size > 0) return decision;
+  if (names.size > 0) return decision;
   if (decision.mode === "required") throw badRequest("tool_choice demands a call, expected tools", "tool_choice");
   return undefined;
 }
@@ -237,17 +237,17 @@ export function dropPaidTools(
   reason = "the price of this model does not cover them",
 ): void {
   const dropped: Record<string, unknown>[] = [];
-  const keep = (given: unknown): boolean => {
-    const tool = isRecord(given) ? given : { type: "" };
+  const keep = (value: unknown): boolean => {
+    const tool = isRecord(value) ? value : { type: "" };
     const isKept = isFree(tool);
     if (!isKept) dropped.push(tool);
     return isKept;
   };
   const clean = <Holder>(holder: Holder): Holder => {
     if (!isRecord(holder) || !Array.isArray(holder.tools)) return holder;
-    const given: unknown[] = holder.tools;
-    const tools = given.filter(keep).map(clean);
-    const isSame = tools.length === given.length && tools.every((tool, place) => tool === given[place]);
+    const toolList: unknown[] = holder.tools;
+    const tools = toolList.filter(keep).map(clean);
+    const isSame = tools.length === toolList.length && tools.every((tool, place) => tool === toolList[place]);
     return isSame ? holder : { ...holder, tools };
   };
   const { tools } = clean(body);
@@ -277,7 +277,7 @@ export function changeTools(
   body: Record<string, unknown>,
   change: (tool: Record<string, unknown>) => Record<string, unknown>,
 ): void {
-  const changeOne = (given: unknown): unknown => (isRecord(given) ? change(changeHolder(given)) : given);
+  const changeOne = (value: unknown): unknown => (isRecord(value) ? change(changeHolder(value)) : value);
   const changeHolder = (holder: Record<string, unknown>): Record<string, unknown> => {
     if (!Array.isArray(holder.tools)) return holder;
     const tools = mapChanged(holder.tools, changeOne);
@@ -302,11 +302,19 @@ export function withoutTools(
 }
 
 /** The tools of a body that is passed through, also those in a namespace and those that an item of `input` brings. */
-export function listTools({ tools, input }: Record<string, unknown>): Record<string, unknown>[] {
-  const given = (Array.isArray(tools) ? tools : []).filter(isRecord);
-  const own = given.flatMap((tool) => (Array.isArray(tool.tools) ? listTools({ tools: tool.tools }) : [tool]));
-  const items = (Array.isArray(input) ? input : []).filter(isRecord);
-  return [...own, ...items.flatMap((item) => (Array.isArray(item.tools) ? listTools({ tools: item.tools }) : []))];
+export function listTools(
+  { tools, input }: Record<string, unknown>,
+  list: Record<string, unknown>[] = [],
+): Record<string, unknown>[] {
+  for (const tool of Array.isArray(tools) ? tools : []) {
+    if (!isRecord(tool)) continue;
+    if (Array.isArray(tool.tools)) listTools({ tools: tool.tools }, list);
+    else list.push(tool);
+  }
+  for (const item of Array.isArray(input) ? input : []) {
+    if (isRecord(item) && Array.isArray(item.tools)) listTools({ tools: item.tools }, list);
+  }
+  return list;
 }
 
 /** Whether there are tools, all of one kind. */

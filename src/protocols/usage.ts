@@ -40,10 +40,12 @@ export function completeUsage(usage: Record<string, unknown>): Record<string, un
     return { prompt_tokens: total, ...usage };
   }
   if (typeof prompt !== "number" || typeof completion !== "number") return usage;
-  const known = isRecord(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
-  const cached = known.cached_tokens ?? beside;
+  const promptDetails = isRecord(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
+  const cached = promptDetails.cached_tokens ?? beside;
   const details =
-    typeof cached === "number" && known.cached_tokens === undefined ? { ...known, cached_tokens: cached } : undefined;
+    typeof cached === "number" && promptDetails.cached_tokens === undefined
+      ? { ...promptDetails, cached_tokens: cached }
+      : undefined;
   const output = isRecord(usage.completion_tokens_details)
     ? usage.completion_tokens_details.reasoning_tokens
     : undefined;

@@ -165,8 +165,8 @@ export function providerActions(deps: ActionsDeps) {
       return keyId;
     },
     async removeKey(by: string, name: string, id: string): Promise<void> {
-      const found = findKey(settings, name, id);
-      await change(by, ["provider.key.remove", name, { key: id, last4: found.last4 }], ({ db }) =>
+      const key = findKey(settings, name, id);
+      await change(by, ["provider.key.remove", name, { key: id, last4: key.last4 }], ({ db }) =>
         db.deleteFrom("provider_keys").where("id", "=", id).execute(),
       );
     },
@@ -232,8 +232,8 @@ async function saveRow({ db }: TransactionScope, row: Database["providers"]): Pr
 }
 
 function expectKnown({ snapshot }: ActionsDeps, name: string): ProviderPlugin {
-  const found = snapshot()?.plugins.find((plugin) => plugin.name === name);
-  if (found !== undefined) return found;
+  const loaded = snapshot()?.plugins.find((plugin) => plugin.name === name);
+  if (loaded !== undefined) return loaded;
   throw new GatewayError("not_found", `No provider is called '${name.slice(0, 60)}'`);
 }
 
@@ -258,13 +258,13 @@ export function checkCredential(
 ): string {
   const form = getForm(plugin.credential);
   if (form === undefined) return checkKey(secret);
-  const given = typeof secret === "string" ? parseJson(secret) : secret;
-  if (!isRecord(given)) {
+  const newFields = typeof secret === "string" ? parseJson(secret) : secret;
+  if (!isRecord(newFields)) {
     const names = form.fields.map(({ name }) => name).join(", ");
     throw invalid("key", `${plugin.name} has a credential with fields; expected an object with some of ${names}`);
   }
   const fields = Object.fromEntries(
-    Object.entries(given).flatMap(([name, value]) => {
+    Object.entries(newFields).flatMap(([name, value]) => {
       const text = isRecord(value) ? JSON.stringify(value) : typeof value === "string" ? value.trim() : "\0";
       return text === "" ? [] : [[name, text]];
     }),
@@ -305,18 +305,18 @@ function checkKey(secret: unknown): string {
 
 function checkNew(settings: ProviderSettings, name: string, key: string, id: string | undefined): string {
   if (id !== undefined) findKey(settings, name, id);
-  const known = settings.keysOf(name);
-  if (known.some((other) => other.secret === key)) {
+  const keys = settings.keysOf(name);
+  if (keys.some((other) => other.secret === key)) {
     throw new GatewayError("conflict", "This key is set already", { param: "key" });
   }
-  if (id === undefined && known.length >= keysMax) {
+  if (id === undefined && keys.length >= keysMax) {
     throw new GatewayError("conflict", `${name} has ${keysMax} keys already; replace one of them`);
   }
   return key;
 }
 
 function findKey(settings: ProviderSettings, name: string, id: string) {
-  const found = settings.keysOf(name).find((key) => key.id === id);
-  if (found !== undefined) return found;
+  const storedKey = settings.keysOf(name).find((key) => key.id === id);
+  if (storedKey !== undefined) return storedKey;
   throw new GatewayError("not_found", `${name} has no such key; it may have been removed meanwhile`);
 }

@@ -50,12 +50,12 @@ export function choosePlugins(
   const real = plugins.filter((plugin) => plugin.credential === "none" || hasKey(plugin));
   const served = real.filter(isEnabled);
   if (setting === "on") {
-    const known = new Set(served.flatMap((plugin) => plugin.models.map((model) => model.id)));
+    const modelIds = new Set(served.flatMap((plugin) => plugin.models.map((model) => model.id)));
     const simulated = plugins
       .filter(isEnabled)
       .filter(isSimulated)
       .flatMap((plugin) => plugin.models);
-    const rest = simulated.filter((model) => !known.has(model.id));
+    const rest = simulated.filter((model) => !modelIds.has(model.id));
     // First, so that a file does not take over a name of a simulated model.
     return { plugins: [createSandbox(rest), ...served], sandbox: served.length === 0 };
   }

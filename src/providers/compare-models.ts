@@ -14,10 +14,10 @@ export function compareModels(
 ): string[] {
   const old = new Map(before.map((model) => [model.id, model]));
   const lines = after.flatMap((model) => {
-    const known = old.get(model.id);
+    const before = old.get(model.id);
     old.delete(model.id);
-    if (known === undefined) return [`+ ${model.id}`];
-    const changes = compareFields(known, model, ignored);
+    if (before === undefined) return [`+ ${model.id}`];
+    const changes = compareFields(before, model, ignored);
     return changes.length === 0 ? [] : [`~ ${model.id}: ${changes.join("; ")}`];
   });
   return [...lines, ...[...old.keys()].map((id) => `- ${id}`)];

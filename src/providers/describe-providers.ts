@@ -19,9 +19,9 @@ function groupRoutes(registry: Registry): Map<string, FoundRoute[]> {
   const routes = new Map<string, FoundRoute[]>();
   for (const modelEntry of registry.modelEntries) {
     for (const route of modelEntry.routes) {
-      const known = routes.get(route.plugin.name);
-      if (known === undefined) routes.set(route.plugin.name, [{ modelEntry, route }]);
-      else known.push({ modelEntry, route });
+      const list = routes.get(route.plugin.name);
+      if (list === undefined) routes.set(route.plugin.name, [{ modelEntry, route }]);
+      else list.push({ modelEntry, route });
     }
   }
   return routes;
@@ -45,20 +45,22 @@ export interface ProviderHealth extends Health {
  */
 export function readHealth(providers: Providers, registry: Registry, nowMs: number): ProviderHealth[] {
   const plugins = new Map(providers.snapshot.plugins.map((plugin) => [plugin.name, plugin]));
-  return [...groupRoutes(registry)].flatMap(([provider, found]) => {
+  return [...groupRoutes(registry)].flatMap(([provider, routeList]) => {
     const plugin = plugins.get(provider);
-    return plugin === undefined || provider === "sandbox" ? [] : [toHealth(providers, { plugin, found, nowMs })];
+    return plugin === undefined || provider === "sandbox"
+      ? []
+      : [toHealth(providers, { plugin, found: routeList, nowMs })];
   });
 }
 
 function toHealth(
   { settings, health, startedAt, now }: Providers,
-  { plugin, found, nowMs }: { plugin: ProviderPlugin; found: readonly FoundRoute[]; nowMs: number },
+  { plugin, found: routes, nowMs }: { plugin: ProviderPlugin; found: readonly FoundRoute[]; nowMs: number },
 ): ProviderHealth {
   const provider = plugin.name;
   const at = now();
   const setAt = new Map(settings.keysOf(provider).map((key) => [key.id, key.setAt]));
-  const pauses = found[0]?.route.keys.statesAt(nowMs) ?? [];
+  const pauses = routes[0]?.route.keys.statesAt(nowMs) ?? [];
   const keys = settings.keyIdsOf(plugin).map((id, index) => {
     // Outcomes of the key that this one has replaced say nothing about it.
     const last = since(health.last(provider, id), setAt.get(id) ?? startedAt);
@@ -66,10 +68,10 @@ function toHealth(
   });
   const isPaused = ({ route }: FoundRoute) =>
     route.health.stateAt(nowMs) === "open" || route.circuitBreaker.stateAt(nowMs) !== "closed";
-  const circuits = { routes: found.length, pausedRoutes: found.filter(isPaused).length };
+  const circuits = { routes: routes.length, pausedRoutes: routes.filter(isPaused).length };
   const last = health.last(provider);
   const state = providerHealth({ last, recent: health.recent(provider), keys, circuits, now: at });
-  return { provider, ...state, ...circuits, last, keys, models: found.map(({ modelEntry }) => modelEntry.model.id) };
+  return { provider, ...state, ...circuits, last, keys, models: routes.map(({ modelEntry }) => modelEntry.model.id) };
 }
 
 function since(last: LastOutcomes, from: number): LastOutcomes {
@@ -103,7 +105,7 @@ export function describeProviders(providers: Providers, registry: Registry, nowM
   const healths = new Map(readHealth(providers, registry, nowMs).map((health) => [health.provider, health]));
   const plugins = new Map(snapshot.plugins.map((plugin) => [plugin.name, plugin]));
   return snapshot.states.map((state) => {
-    const found = routes.get(state.name) ?? [];
+    const routeList = routes.get(state.name) ?? [];
     const row = settings.rows.get(state.name);
     const health = healths.get(state.name);
     const last = health?.last ?? providers.health.last(state.name);
@@ -124,12 +126,12 @@ export function describeProviders(providers: Providers, registry: Registry, nowM
       /** Whether it was added here, and can be removed. */
       managed: row?.manifest !== undefined && !row.isRemoved && state.origin === `plugins/${state.name}.json`,
       keys: describeKeys(settings, plugins.get(state.name) ?? { name: state.name, credential: "key" }, {
-        pool: found[0]?.route,
+        pool: routeList[0]?.route,
         stats,
         nowMs,
         healths: health?.keys ?? [],
       }),
-      routes: found
+      routes: routeList
         .map((one) => toRoute(one, stats, nowMs))
         .sort(byTrouble)
         .slice(0, routesMax),
@@ -172,10 +174,10 @@ function describeKeys(
     attempts: pool === undefined ? null : toStatsJson(stats.ofKey(pool, index)),
     health: toKeyHealthJson(healths[index]),
   });
-  const given = settings.readGiven(plugin).keys;
-  if (given.length > 0) {
+  const environmentKeys = settings.readGiven(plugin).keys;
+  if (environmentKeys.length > 0) {
     const variable = nameVariables(plugin);
-    return given.map((key, index) => ({
+    return environmentKeys.map((key, index) => ({
       id: null,
       source: variable,
       last4: "",

@@ -197,9 +197,9 @@ export class HealthLog {
     const rows = await db.selectFrom("provider_attempts").selectAll().where("slot", ">", from).execute();
     this.#outcomes = new Map();
     for (const { provider, key_id: key, outcome, at, detail } of outcomes) {
-      const known = this.#outcomes.get(toId(provider, key)) ?? {};
-      known[outcome] = { ...(JSON.parse(detail) as object), at };
-      this.#outcomes.set(toId(provider, key), known);
+      const outcomeBefore = this.#outcomes.get(toId(provider, key)) ?? {};
+      outcomeBefore[outcome] = { ...(JSON.parse(detail) as object), at };
+      this.#outcomes.set(toId(provider, key), outcomeBefore);
     }
     this.#counts = new Map();
     for (const { provider, slot, attempts, errors } of rows) {
@@ -321,9 +321,9 @@ export class HealthLog {
     const all: Counts = new Map();
     for (const counts of [this.#counts, this.#pendingCounts]) {
       for (const [slot, { attempts, errors }] of counts.get(provider) ?? []) {
-        const known = getOrCreate(all, slot, () => ({ attempts: 0, errors: 0 }));
-        known.attempts += attempts;
-        known.errors += errors;
+        const slotCounts = getOrCreate(all, slot, () => ({ attempts: 0, errors: 0 }));
+        slotCounts.attempts += attempts;
+        slotCounts.errors += errors;
       }
     }
     return all;
@@ -394,10 +394,10 @@ function latest({ success, error, test }: LastOutcomes, now: number) {
     ...[success, passed].map((one) => one && { at: one.at, error: undefined }),
     ...[error, failed].map((one) => one && { at: one.at, error: one as { at: number; kind: string; status?: number } }),
   ];
-  const known = all.filter((one) => one !== undefined).filter(({ at }) => now - at <= dayMs);
+  const latestOfAll = all.filter((one) => one !== undefined).filter(({ at }) => now - at <= dayMs);
   // An error counts before a success of the same moment.
   return (
-    known.sort((one, other) => other.at - one.at || (one.error === undefined ? 1 : -1))[0] ?? {
+    latestOfAll.sort((one, other) => other.at - one.at || (one.error === undefined ? 1 : -1))[0] ?? {
       at: undefined,
       error: undefined,
     }
@@ -423,9 +423,9 @@ function toId(provider: string, key: string): string {
 
 function add(counts: Map<string, Counts>, [provider, slot]: [string, number], count: AttemptCount, sign: 1 | -1): void {
   const slots = getOrCreate(counts, provider, () => new Map());
-  const known = getOrCreate(slots, slot, () => ({ attempts: 0, errors: 0 }));
-  known.attempts += sign * count.attempts;
-  known.errors += sign * count.errors;
+  const slotCounts = getOrCreate(slots, slot, () => ({ attempts: 0, errors: 0 }));
+  slotCounts.attempts += sign * count.attempts;
+  slotCounts.errors += sign * count.errors;
 }
 
 function getOrCreate<Key, Value>(
@@ -635,8 +635,8 @@ export class AttemptWindow {
 
   #minuteAt(nowMs: number): Minute {
     const minute = Math.floor(nowMs / minuteMs);
-    const known = this.#minutes[minute % windowMinutes];
-    if (known?.minute === minute) return known;
+    const current = this.#minutes[minute % windowMinutes];
+    if (current?.minute === minute) return current;
     const fresh = { minute, calls: 0, errors: 0, durations: new Uint32Array(classes) };
     this.#minutes[minute % windowMinutes] = fresh;
     return fresh;
@@ -651,10 +651,10 @@ function classOf(ms: number): number {
 function quantile(durations: readonly number[], share: number): number | undefined {
   const total = durations.reduce((sum, count) => sum + count, 0);
   if (total === 0) return undefined;
-  let left = total * share;
+  let rest = total * share;
   const index = durations.findIndex((count) => {
-    left -= count;
-    return left <= 0;
+    rest -= count;
+    return rest <= 0;
   });
   // The middle of the class.
   return Math.round(firstMs * growth ** (index - 0.5));

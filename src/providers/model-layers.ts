@@ -39,12 +39,12 @@ export function listLayers(
     for (const { rows, isUpdate, label } of files.filter(({ plugin }) => plugin === name)) {
       for (const row of rows) {
         const id = row.id as string;
-        const known = layers.get(id);
-        const ownFiles = [...(known?.ownFiles ?? []), label];
+        const layer = layers.get(id);
+        const ownFiles = [...(layer?.ownFiles ?? []), label];
         const change = isUpdate
-          ? { signed: { ...known?.signed, ...row } }
-          : { own: { ...known?.own, ...row }, ownFiles };
-        add(id, { ...change, row: mergeRow(known?.row, row, isUpdate) });
+          ? { signed: { ...layer?.signed, ...row } }
+          : { own: { ...layer?.own, ...row }, ownFiles };
+        add(id, { ...change, row: mergeRow(layer?.row, row, isUpdate) });
       }
     }
     // The rows in force: a file whose rows are refused changes nothing.

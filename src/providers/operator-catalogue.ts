@@ -93,14 +93,14 @@ export class OperatorCatalogueEditor {
     }
   }
 
-  #toText(name: string, value: unknown, known: KnownFiles): string {
+  #toText(name: string, value: unknown, files: KnownFiles): string {
     const label = `${this.#folder.label}/${name}.json`;
     if (!nameForm.test(name)) {
       throw new PluginError(
         `Cannot use the file name ${JSON.stringify(name)}: expected a plugin's name without .json, such as openai`,
       );
     }
-    if (known.get(name)?.isSigned || (isRecord(value) && value.plugins !== undefined)) {
+    if (files.get(name)?.isSigned || (isRecord(value) && value.plugins !== undefined)) {
       const advice = "give your own rows a file of another name, and take signed files by modelgate catalogue update";
       throw new PluginError(`Cannot use ${label}: it is the place of a signed price file; ${advice}`);
     }

@@ -61,8 +61,11 @@ export class Overrides {
     const files = entries.filter(({ name, isFolder }) => !isFolder && name.endsWith(".json") && name !== virtualFile);
     this.#files = new Map(
       files.map((entry) => {
-        const known = before.get(entry.path);
-        return [entry.path, known?.fingerprint === entry.fingerprint ? known : this.#read(entry, known?.files ?? [])];
+        const fileBefore = before.get(entry.path);
+        return [
+          entry.path,
+          fileBefore?.fingerprint === entry.fingerprint ? fileBefore : this.#read(entry, fileBefore?.files ?? []),
+        ];
       }),
     );
   }
@@ -119,9 +122,13 @@ export class Overrides {
 
   #applyTo(plugin: ProviderPlugin, files: readonly RowFile[], problems: FileProblem[]): ProviderPlugin {
     if (files.length === 0) return plugin;
-    const known = this.#applied.get(plugin);
-    if (known !== undefined && known.key.length === files.length && known.key.every((file, i) => file === files[i])) {
-      return known.plugin;
+    const cached = this.#applied.get(plugin);
+    if (
+      cached !== undefined &&
+      cached.key.length === files.length &&
+      cached.key.every((file, i) => file === files[i])
+    ) {
+      return cached.plugin;
     }
     let result = plugin;
     let isComplete = true;
@@ -171,19 +178,19 @@ function pathOf({ isUpdate, plugin }: RowFile): string {
 /** Error of a row with its place in the file; the check has seen it among all rows of the plugin. */
 function toReason({ message }: Error, plugin: ProviderPlugin, file: RowFile): string {
   const { rows } = file;
-  const known = plugin.models.map(({ id }) => id);
-  const ids = [...new Set([...known, ...rows.map(({ id }) => id as string)])];
+  const modelIds = plugin.models.map(({ id }) => id);
+  const ids = [...new Set([...modelIds, ...rows.map(({ id }) => id as string)])];
   let added: string | undefined;
   const reason = message
     .replace(/^Cannot load the plugin \S+: (Cannot (read|sell) )?/, "")
     .replace(/models\[(\d+)\]/g, (place, index) => {
       const row = rows.findLastIndex(({ id }) => id === ids[Number(index)]);
       if (row === -1) return place;
-      if (Number(index) >= known.length) added ??= ids[Number(index)];
+      if (Number(index) >= modelIds.length) added ??= ids[Number(index)];
       return `${pathOf(file)}[${row}]`;
     });
   if (added === undefined || !reason.includes("): it is missing")) return reason;
-  return `${reason}; ${plugin.name} has no model of this id, so the row adds one${suggestName(added, known)}`;
+  return `${reason}; ${plugin.name} has no model of this id, so the row adds one${suggestName(added, modelIds)}`;
 }
 
 function explain(label: string, reason: string, before: RowFile | undefined): string {
@@ -224,10 +231,10 @@ function merge(plugin: ProviderPlugin, file: RowFile): ProviderPlugin {
 }
 
 /** A row with the fields that another names in their place; `null` removes one. */
-export function mergeRow(known: object | undefined, row: Row, isUpdate: boolean): Row {
+export function mergeRow(current: object | undefined, row: Row, isUpdate: boolean): Row {
   // An operator who names a successor wants it to answer.
   const succession = !isUpdate && typeof row.successor === "string" ? { whenRetired: "successor" } : {};
-  const merged: Record<string, unknown> = { ...known, ...succession, ...row };
+  const merged: Record<string, unknown> = { ...current, ...succession, ...row };
   for (const [field, value] of Object.entries(merged)) if (value === null) delete merged[field];
   return merged;
 }

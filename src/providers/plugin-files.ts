@@ -51,9 +51,9 @@ export class PluginFiles {
     const problems: FileProblem[] = [];
     const sources: PluginSource[] = [];
     for (const folder of this.#folders) {
-      const found = findSources(folder);
-      problems.push(...found.problems);
-      sources.push(...(found.sources ?? getKnownSources(before, folder)));
+      const sourceList = findSources(folder);
+      problems.push(...sourceList.problems);
+      sources.push(...(sourceList.sources ?? getKnownSources(before, folder)));
     }
     sources.sort((a, b) => (a.name === b.name ? (a.label < b.label ? -1 : 1) : a.name < b.name ? -1 : 1));
     const changed = sources.filter(({ entry, fingerprint }) => before.get(entry)?.source.fingerprint !== fingerprint);

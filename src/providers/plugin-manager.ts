@@ -114,8 +114,8 @@ export class PluginManager {
       return this.#build(candidates, new Map(), rows, memory);
     };
     const [before, after] = [build(this.#overrides), build(overrides)];
-    const known = new Set(before.refused.map(({ message }) => message));
-    const refused = after.refused.filter(({ message }) => !known.has(message));
+    const messages = new Set(before.refused.map(({ message }) => message));
+    const refused = after.refused.filter(({ message }) => !messages.has(message));
     const faults = refused.map(({ plugin, message }) => overrides.blame(plugin.name, message));
     const { problems } = overrides.apply(candidates.map(({ plugin }) => plugin));
     const virtual = new VirtualModels(folder);
@@ -171,7 +171,7 @@ export class PluginManager {
     const routes = countRoutes(registry);
     for (const name of this.#memory.keys()) if (!routes.has(name)) this.#memory.delete(name);
     const served = new Set(choice.plugins.map(({ name }) => name));
-    const known = current.map(({ plugin, file }) => {
+    const loaded = current.map(({ plugin, file }) => {
       const { name } = plugin;
       const sandbox = served.has(sandboxName) && !served.has(name);
       const keys = credentials.get(name)?.keys.length ?? 0;
@@ -185,7 +185,7 @@ export class PluginManager {
     this.#active = new Map(
       current.flatMap(({ plugin, file }) => (file && routes.has(plugin.name) ? [[file.source.entry, plugin]] : [])),
     );
-    const states = [...known, ...duplicates, ...this.#findUnloadable(current)];
+    const states = [...loaded, ...duplicates, ...this.#findUnloadable(current)];
     const errorsOfStates = states.flatMap(({ error }) => error ?? []);
     const warnings = [...new Set([...errorsOfStates, ...built.warnings, ...problems.map(({ message }) => message)])];
     return { registry, sandbox: choice.sandbox, states, warnings, plugins };

@@ -15,10 +15,10 @@ export function syncProviderFiles(folder: string, rows: Iterable<ProviderRow>, l
     if (manifest === undefined) continue;
     const path = join(folder, `${name}.json`);
     try {
-      const found = readIfThere(path);
-      if (found !== undefined && !isWrittenHere(found, row)) continue;
+      const text = readIfThere(path);
+      if (text !== undefined && !isWrittenHere(text, row)) continue;
       if (isRemoved) rmSync(path, { force: true });
-      else if (found !== manifest) writeWhole(folder, name, manifest);
+      else if (text !== manifest) writeWhole(folder, name, manifest);
     } catch (error) {
       log.error("provider_file_failed", { plugin: name, error });
     }
@@ -27,8 +27,8 @@ export function syncProviderFiles(folder: string, rows: Iterable<ProviderRow>, l
 
 /** Whether the file of a provider is as it was written. */
 export function isUnchanged(folder: string, row: ProviderRow): boolean {
-  const found = readIfThere(join(folder, `${row.name}.json`));
-  return found === undefined || isWrittenHere(found, row);
+  const text = readIfThere(join(folder, `${row.name}.json`));
+  return text === undefined || isWrittenHere(text, row);
 }
 
 /** The SHA-256 of a manifest's text, in hexadecimal. */

@@ -132,15 +132,15 @@ export class ProviderSettings {
 
   /** The keys in use and the base URL of the environment. @throws {ConfigError} When the environment's are invalid. */
   credentials(plugin: Keyed): Credential {
-    const given = this.given(plugin);
-    if (given.keys.length > 0) return given;
-    return { ...given, keys: [...new Set(this.keysOf(plugin.name).flatMap(({ secret }) => secret ?? []))] };
+    const environment = this.given(plugin);
+    if (environment.keys.length > 0) return environment;
+    return { ...environment, keys: [...new Set(this.keysOf(plugin.name).flatMap(({ secret }) => secret ?? []))] };
   }
 
   /** The ids of the keys in use, in the order of {@link credentials}; of the environment's, their places. */
   keyIdsOf(plugin: Keyed): string[] {
-    const given = this.readGiven(plugin);
-    if (given.keys.length > 0) return given.keys.map((_, index) => `environment:${index}`);
+    const environment = this.readGiven(plugin);
+    if (environment.keys.length > 0) return environment.keys.map((_, index) => `environment:${index}`);
     const ids = new Map<string, string>();
     for (const { id, secret } of this.keysOf(plugin.name))
       if (secret !== undefined && !ids.has(secret)) ids.set(secret, id);

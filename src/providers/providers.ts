@@ -105,7 +105,7 @@ export class Providers {
   #keyIdsOf(name: string): readonly string[] {
     let ids = this.#keyIds.get(name);
     if (ids === undefined) {
-      const plugin = this.#snapshot.plugins.find((known) => known.name === name);
+      const plugin = this.#snapshot.plugins.find((plugin) => plugin.name === name);
       ids = plugin === undefined ? [] : this.settings.keyIdsOf(plugin);
       this.#keyIds.set(name, ids);
     }
@@ -232,7 +232,7 @@ export class Providers {
 
   /** @throws {GatewayError} `not_found` */
   find(name: string): ProviderPlugin {
-    const plugin = this.#snapshot.plugins.find((known) => known.name === name);
+    const plugin = this.#snapshot.plugins.find((plugin) => plugin.name === name);
     if (plugin !== undefined) return plugin;
     throw new GatewayError("not_found", `No provider is called '${name.slice(0, 60)}'`);
   }

@@ -64,8 +64,8 @@ export function findJsonError(text: string): JsonError | undefined {
   const at = findInvalid(text);
   if (at === undefined) return undefined;
   const before = text.slice(0, at).split("\n");
-  const found = at >= text.length ? "the end of the file" : JSON.stringify(text.charAt(at));
-  return { line: before.length, column: (before.at(-1) as string).length + 1, reason: `${found} was not expected` };
+  const textThere = at >= text.length ? "the end of the file" : JSON.stringify(text.charAt(at));
+  return { line: before.length, column: (before.at(-1) as string).length + 1, reason: `${textThere} was not expected` };
 }
 
 const space = /[ \t\r\n]*/y;

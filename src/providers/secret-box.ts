@@ -54,10 +54,10 @@ export class SecretBox {
 
   /** As {@link open}, for bytes. */
   openBytes(owner: string, secretsId: string, secret: Uint8Array): Buffer | undefined {
-    const known = this.#read();
-    if (known?.id !== secretsId) return undefined;
+    const contents = this.#read();
+    if (contents?.id !== secretsId) return undefined;
     try {
-      return decrypt(known.key, owner, secret);
+      return decrypt(contents.key, owner, secret);
     } catch {
       return undefined;
     }
@@ -128,9 +128,9 @@ export async function sealSecret(
   db: Store["db"],
   { owner, content }: { owner: string; content: string },
 ): Promise<{ secret: Uint8Array; secrets_id: string }> {
-  const known = await findSecretsId(db);
-  const { secret, secretsId } = box.seal(owner, content, known === undefined && !(await hasChannel(db)));
-  if (known === undefined || known === secretsId) return { secret, secrets_id: secretsId };
+  const id = await findSecretsId(db);
+  const { secret, secretsId } = box.seal(owner, content, id === undefined && !(await hasChannel(db)));
+  if (id === undefined || id === secretsId) return { secret, secrets_id: secretsId };
   const remedy = "restore that key, or remove the stored keys of providers and the mail server first";
   throw new GatewayError(
     "conflict",

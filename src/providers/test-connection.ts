@@ -114,8 +114,8 @@ function compare(one: number, other: number): number {
 }
 
 function findModel({ name, models }: ProviderPlugin, id: string): Model {
-  const found = models.find((model) => model.id === id && isProbed(model));
-  if (found !== undefined) return found;
+  const probedModel = models.find((model) => model.id === id && isProbed(model));
+  if (probedModel !== undefined) return probedModel;
   const message = `${name} has no ${id} for chat or embeddings, which a test would call`;
   throw new GatewayError("invalid_request", message, { param: "model" });
 }

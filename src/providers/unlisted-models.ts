@@ -64,8 +64,8 @@ export class UnlistedModels {
       const place = plugin.unlisted === undefined ? undefined : placeOf(plugin);
       if (place === undefined) continue;
       names.add(plugin.name);
-      const known = this.#discoveries.get(plugin.name);
-      if (known?.place.baseUrl === place.baseUrl && known.place.key === place.key) continue;
+      const cachedDiscovery = this.#discoveries.get(plugin.name);
+      if (cachedDiscovery?.place.baseUrl === place.baseUrl && cachedDiscovery.place.key === place.key) continue;
       const discovery = { plugin, place, models: [], fetchedAt: 0, problem: undefined };
       this.#discoveries.set(plugin.name, discovery);
       refreshing.push(this.#refresh(discovery));
@@ -77,14 +77,14 @@ export class UnlistedModels {
   /** The plugins with the models that were found for them. A name that a row has is never another model's. */
   extend(plugins: readonly ProviderPlugin[]): ProviderPlugin[] {
     if (this.#discoveries.size === 0) return [...plugins];
-    const taken = new Set<string>();
+    const ids = new Set<string>();
     for (const { models } of plugins) {
       for (const { id, aliases = [], upstreamId } of models)
-        for (const name of [id, upstreamId, ...aliases]) taken.add(name);
+        for (const name of [id, upstreamId, ...aliases]) ids.add(name);
     }
     return plugins.map((plugin) => {
-      const rows = this.#toRows(plugin, taken);
-      for (const { id } of rows) taken.add(id);
+      const rows = this.#toRows(plugin, ids);
+      for (const { id } of rows) ids.add(id);
       return rows.length === 0 ? plugin : this.#withRows(plugin, rows);
     });
   }
@@ -113,27 +113,29 @@ export class UnlistedModels {
     if (JSON.stringify([discovery.models, discovery.problem]) !== before) this.#version++;
   }
 
-  #toRows({ name, unlisted, handlers }: ProviderPlugin, taken: ReadonlySet<string>): Model[] {
+  #toRows({ name, unlisted, handlers }: ProviderPlugin, listedIds: ReadonlySet<string>): Model[] {
     if (unlisted === undefined) return [];
-    const { capability: wanted = "chat", prefix = "", ...terms } = unlisted;
-    const found = this.#discoveries.get(name)?.models ?? [];
+    const { capability: capabilityOfTerms = "chat", prefix = "", ...terms } = unlisted;
+    const models = this.#discoveries.get(name)?.models ?? [];
     // Vectors that cost nothing need no price of their own.
-    const hasVectors = wanted === "chat" && handlers.embeddings !== undefined && !unlisted.premium;
-    const ids = new Map(found.map((model) => [model.id, model]));
+    const hasVectors = capabilityOfTerms === "chat" && handlers.embeddings !== undefined && !unlisted.premium;
+    const ids = new Map(models.map((model) => [model.id, model]));
     return [...ids.values()].flatMap(({ id: upstreamId, created }) => {
       const id = prefix + upstreamId;
       const isVector = hasVectors && embedding.test(upstreamId);
-      const isOther = wanted === "chat" && !isVector && otherThanChat.test(upstreamId);
-      if (!idForm.test(id) || taken.has(id) || isOther) return [];
-      return [{ id, upstreamId, capability: isVector ? "embeddings" : wanted, ...terms, ownedBy: name, created }];
+      const isOther = capabilityOfTerms === "chat" && !isVector && otherThanChat.test(upstreamId);
+      if (!idForm.test(id) || listedIds.has(id) || isOther) return [];
+      return [
+        { id, upstreamId, capability: isVector ? "embeddings" : capabilityOfTerms, ...terms, ownedBy: name, created },
+      ];
     });
   }
 
   /** The same rows give the same plugin, so that nothing is checked twice. */
   #withRows(plugin: ProviderPlugin, rows: readonly Model[]): ProviderPlugin {
     const names = rows.map(({ id }) => id).join("\n");
-    const known = this.#extended.get(plugin);
-    if (known?.names === names) return known.plugin;
+    const cached = this.#extended.get(plugin);
+    if (cached?.names === names) return cached.plugin;
     const extended = definePlugin({ ...plugin, models: [...plugin.models, ...rows] });
     this.#extended.set(plugin, { names, plugin: extended });
     return extended;

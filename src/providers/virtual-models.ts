@@ -59,22 +59,26 @@ export class VirtualModels {
   apply(registry: Registry, plugins: readonly ProviderPlugin[]): { registry: Registry; problems: FileProblem[] } {
     const label = this.#label;
     const problems: FileProblem[] = this.#error === undefined ? [] : [{ label, message: this.#error }];
-    const known = new Map(plugins.flatMap(({ models }) => models.flatMap(namesOf)));
-    for (const { model } of registry.modelEntries) for (const [name, each] of namesOf(model)) known.set(name, each);
+    const names = new Map(plugins.flatMap(({ models }) => models.flatMap(namesOf)));
+    for (const { model } of registry.modelEntries) for (const [name, each] of namesOf(model)) names.set(name, each);
     const before = this.#served;
     const served = new Map<string, { row: VirtualModelRow; virtual: VirtualModel }>();
     const ids = new Set(this.#rows.map((row) => (isRecord(row) ? row.id : undefined)));
     for (const [index, value] of this.#rows.entries()) {
       const id = isRecord(value) && typeof value.id === "string" ? value.id : undefined;
       const last = id === undefined ? undefined : before.get(id);
-      const taken = id !== undefined && served.has(id) ? `the id '${id}' is listed twice; remove one row` : undefined;
-      const error = taken ?? findProblem(value, { known, ids, isServed: last !== undefined });
+      const duplicate =
+        id !== undefined && served.has(id) ? `the id '${id}' is listed twice; remove one row` : undefined;
+      const error = duplicate ?? findProblem(value, { known: names, ids, isServed: last !== undefined });
       if (error !== undefined) {
-        const kept = last === undefined ? "" : "; its last version stays in force";
-        problems.push({ label, message: `Cannot use ${label}: models[${index}] (${id ?? "no id"}): ${error}${kept}` });
+        const suffix = last === undefined ? "" : "; its last version stays in force";
+        problems.push({
+          label,
+          message: `Cannot use ${label}: models[${index}] (${id ?? "no id"}): ${error}${suffix}`,
+        });
       }
       const row = error === undefined ? (value as VirtualModelRow) : last?.row;
-      if (row === undefined || taken !== undefined) continue;
+      if (row === undefined || duplicate !== undefined) continue;
       const virtual = createVirtualModel(row, (name) => registry.byName(name), last?.virtual.speeds);
       served.set(row.id, { row, virtual });
     }
@@ -106,22 +110,23 @@ interface TranslationContext {
   readonly isServed: boolean;
 }
 
-function findProblem(row: unknown, { known, ids, isServed }: TranslationContext): string | undefined {
+function findProblem(row: unknown, { known: modelNames, ids, isServed }: TranslationContext): string | undefined {
   const shape = checkRow(row);
   if (shape !== undefined) return `${shape.path.replace(/^\./, "")}${shape.path === "" ? "" : ": "}${shape.reason}`;
   const { id, models } = row as VirtualModelRow;
   const names = models.map((member) => (typeof member === "string" ? member : member.model));
-  if (!isServed && known.has(id)) return `'${id}' is the name of a model already; choose another id`;
+  if (!isServed && modelNames.has(id)) return `'${id}' is the name of a model already; choose another id`;
   for (const [index, name] of names.entries()) {
     const place = `models[${index}]`;
     if (name === id) return `${place} is the row itself; list the models that it stands for`;
     if (ids.has(name)) return `${place} '${name}' is a virtual model too; list its member models instead`;
-    if (!known.has(name)) return `${place} '${name}' is not a model here${suggestName(name, [...known.keys()])}`;
+    if (!modelNames.has(name))
+      return `${place} '${name}' is not a model here${suggestName(name, [...modelNames.keys()])}`;
     if (names.indexOf(name) !== index) return `${place} '${name}' is listed twice; remove one`;
   }
-  const capabilities = new Set(names.map((name) => known.get(name)?.capability));
+  const capabilities = new Set(names.map((name) => modelNames.get(name)?.capability));
   if (capabilities.size > 1) {
-    const each = names.map((name) => `'${name}' is for ${known.get(name)?.capability}`).join(", ");
+    const each = names.map((name) => `'${name}' is for ${modelNames.get(name)?.capability}`).join(", ");
     return `its models are for different endpoints (${each}); make one row for each`;
   }
   return undefined;

@@ -17,12 +17,12 @@ export interface WatchOptions {
  * Calls back when files in the folders have changed and are no longer being written: at once where the platform reports
  * changes, and within a second elsewhere (network file systems, new folders, subfolders).
  *
- * @param known The fingerprint of what was loaded before.
+ * @param fingerprintBefore The fingerprint of what was loaded before.
  * @returns A function that stops the watch.
  */
-export function watchFolders({ folders, fingerprint, onChange }: WatchOptions, known: string): () => void {
+export function watchFolders({ folders, fingerprint, onChange }: WatchOptions, fingerprintBefore: string): () => void {
   const watchers = new Map<string, FSWatcher>();
-  let last = known;
+  let last = fingerprintBefore;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let working = false;
   let stopped = false;

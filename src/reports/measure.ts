@@ -72,8 +72,8 @@ async function measureHours(store: Store, { filter, minutes, now }: MeasureQuery
   const starts = Array.from({ length: count }, (_, index) => last - count + 1 + index);
   const query = { filter, hours: 1, starts } as const;
   const totals = readFigures(sumFigures((await readTotals(store, query)).values()));
-  const wanted = { group: "status", rank: "requests", limit: statusesMax, charted: 0 } as const;
-  const { groups } = await readGroups(store, query, wanted);
+  const options = { group: "status", rank: "requests", limit: statusesMax, charted: 0 } as const;
+  const { groups } = await readGroups(store, query, options);
   const failed = groups
     .filter(({ value }) => Number(value) >= failedFrom)
     .map(({ total }) => readFigures(total))

@@ -72,7 +72,10 @@ const columnsOf: Readonly<Record<LogTable, ReadonlySet<string>>> = {
   refusals: new Set([...common, ...ofRefusals, ...detailOfRefusals]),
 };
 /** Columns that a filter reads row by row. */
-const filtered = ["opened_at", "session", "tag", "status", "model", "protocol", "plugin", "client_request_id"];
+const filtered = [
+  ...["opened_at", "session", "tag", "status", "model", "protocol", "plugin", "client_request_id"],
+  ...["error_code", "duration_ms", "cost_nanodollars", "detail"],
+];
 
 /** Filter of requests; times in milliseconds since 1970. An absent field does not filter. */
 export interface RequestFilter {
@@ -81,6 +84,8 @@ export interface RequestFilter {
   readonly accountId?: string | undefined;
   readonly keyId?: string | undefined;
   readonly model?: string | undefined;
+  /** The name that the client sent, where another model served it: that of a virtual model. */
+  readonly requestedModel?: string | undefined;
   /** The plugin that answered. */
   readonly plugin?: string | undefined;
   readonly protocol?: string | undefined;
@@ -136,19 +141,20 @@ export async function readRequests(
 ): Promise<RequestPage> {
   const tables = toTables(filter);
   if (filter.text !== undefined && before === undefined) {
-    const found = await inOrder(tables, (table) => readNamed(store, table, filter, limit));
-    if (found.some(({ length }) => length > 0)) return { requests: once(found.flat()).sort(byPlace).slice(0, limit) };
+    const readResults = await inOrder(tables, (table) => readNamed(store, table, filter, limit));
+    if (readResults.some(({ length }) => length > 0))
+      return { requests: once(readResults.flat()).sort(byPlace).slice(0, limit) };
   }
   // One more than is shown tells whether there is a next page.
   const reads = await inOrder(tables, (table) => readTable(store, table, filter, { limit: limit + 1, before }));
   // All tables are known only down to the newest of the places at which a search ended.
   const [end] = reads.flatMap(({ searchedTo }) => searchedTo ?? []).sort((one, other) => compare(one, other));
-  const found = once(reads.flatMap(({ rows }) => rows))
+  const sortedRows = once(reads.flatMap(({ rows }) => rows))
     .filter((row) => end === undefined || compare(toCursor(row), end) <= 0)
     .sort(byPlace);
-  const requests = found.slice(0, limit);
+  const requests = sortedRows.slice(0, limit);
   const last = requests.at(-1);
-  return { requests, next: found.length > limit && last !== undefined ? toCursor(last) : end };
+  return { requests, next: sortedRows.length > limit && last !== undefined ? toCursor(last) : end };
 }
 
 /** One request with all that is known of it; undefined when there is none of this id, or not of this account. */
@@ -230,13 +236,13 @@ async function readLatest<Row extends Pick<RecentCall, (typeof states)[number]>>
   { limit, before }: PageOptions,
   names: readonly string[],
 ): Promise<Row[]> {
-  const found = await inOrder<readonly Row[]>(["open_calls", "calls", "refusals"], async (table) => {
+  const rowsOfTables = await inOrder<readonly Row[]>(["open_calls", "calls", "refusals"], async (table) => {
     const conditions = and([isOf(table, "account", accountId), ...toPlace(table, before)]);
     const { rows } = await sql<Row>`select ${select(table, names)} from ${sql.table(table)} where ${conditions}
       order by ${byTime(table)} limit ${limit}`.execute(db);
     return rows;
   });
-  return once(found.flat()).sort(byPlace).slice(0, limit);
+  return once(rowsOfTables.flat()).sort(byPlace).slice(0, limit);
 }
 
 /** Tables that may have requests that fit. */
@@ -270,12 +276,12 @@ function once<Row extends Pick<LoggedRequest, "id">>(requests: readonly Row[]): 
 
 /** Requests with exactly this id, or this id of their client, however old. */
 async function readNamed(store: LogStore, table: LogTable, { text, ...filter }: RequestFilter, limit: number) {
-  const { found, others } = toConditions(table, filter);
+  const { found: conditions, others } = toConditions(table, filter);
   const named = [[hasId(table, text ?? "")], [sql`client_request_id is not null`, sql`client_request_id = ${text}`]];
   const reads = (hasColumn(table, "client_request_id") ? named : named.slice(0, 1)).map((name) =>
     readScanned(store, table, {
       found: [...name, ...toSpan(filter)],
-      others: [...found, ...others],
+      others: [...conditions, ...others],
       order: byTime(table),
       limit,
     }),
@@ -284,13 +290,13 @@ async function readNamed(store: LogStore, table: LogTable, { text, ...filter }: 
 }
 
 function readTable(store: LogStore, table: LogTable, filter: RequestFilter, { limit, before }: PageOptions) {
-  const { found, others } = toConditions(table, filter);
+  const { found: conditions, others } = toConditions(table, filter);
   // No index has the time of all calls, and their ids sort by time.
-  if (table === "calls" && found.length === 0) {
+  if (table === "calls" && conditions.length === 0) {
     return readScanned(store, table, { found: toIdSpan(filter, before), others, order: sql`id_bytes desc`, limit });
   }
   const span = [...toSpan(filter), ...toPlace(table, before)];
-  return readScanned(store, table, { found: [...found, ...span], others, order: byTime(table), limit });
+  return readScanned(store, table, { found: [...conditions, ...span], others, order: byTime(table), limit });
 }
 
 interface Scan {
@@ -309,9 +315,9 @@ interface Scan {
 async function readScanned(
   { db }: LogStore,
   table: LogTable,
-  { found, others, order, limit }: Scan,
+  { found: conditions, others, order, limit }: Scan,
 ): Promise<{ rows: readonly LoggedRequest[]; searchedTo?: LogCursor | undefined }> {
-  const from = sql`from ${sql.table(table)} where ${and(found)} order by ${order}`;
+  const from = sql`from ${sql.table(table)} where ${and(conditions)} order by ${order}`;
   const columns = select(table, list);
   if (others.length === 0) {
     return { rows: (await sql<LoggedRequest>`select ${columns} ${from} limit ${sql.lit(limit)}`.execute(db)).rows };
@@ -349,11 +355,12 @@ function toConditions(
   const isFailure = status === "failed" || (typeof status === "object" && status.from >= 400);
   const failed = table === "calls" && isFailure ? [sql`error_no is not null`, ...account] : [];
   const indexed = table === "calls" ? [ofSession, tagged, failed, account] : [account];
-  const found = indexed.find((conditions) => conditions.length > 0) ?? [];
+  const best = indexed.find((conditions) => conditions.length > 0) ?? [];
   const others = [
     // Each condition once: a page that needs no others is read without a search.
-    ...[ofSession, tagged, failed, key, account].flat().filter((condition) => !found.includes(condition)),
+    ...[ofSession, tagged, failed, key, account].flat().filter((condition) => !best.includes(condition)),
     ...equals("model", filter.model),
+    ...toRequested(table, filter.requestedModel),
     ...equals("protocol", filter.protocol),
     ...equals("plugin", filter.plugin),
     ...equals("error_code", filter.errorCode),
@@ -362,7 +369,7 @@ function toConditions(
     ...toStatus(status),
     ...toText(table, filter.text),
   ];
-  return { found, others };
+  return { found: best, others };
 }
 
 function toStatus(status: StatusFilter | undefined): Condition[] {
@@ -371,9 +378,20 @@ function toStatus(status: StatusFilter | undefined): Condition[] {
   return [];
 }
 
+/** `detail` is JSON as `JSON.stringify` writes it, in whose texts each quote is escaped. */
+function toRequested(table: LogTable, name: string | undefined): Condition[] {
+  if (name === undefined) return [];
+  if (!hasColumn(table, "detail")) return [sql`model = ${name}`];
+  return [sql`detail like ${toPattern(`"requested":${JSON.stringify(name)}`)} escape '\\'`];
+}
+
+function toPattern(text: string): string {
+  return `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
+}
+
 function toText(table: LogTable, text: string | undefined): Condition[] {
   if (text === undefined) return [];
-  const pattern = `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
+  const pattern = toPattern(text);
   const columns = ["id", "client_request_id"].filter((column) => hasColumn(table, column));
   return [
     sql`(${sql.join(
@@ -425,8 +443,8 @@ function select(table: LogTable, columns: readonly string[]): RawBuilder<unknown
 function filterColumns(table: LogTable): RawBuilder<unknown> {
   const numbers = table === "calls" ? ["account_no", "key_no", "error_no"] : ["account_no", "key_no"];
   const owners = table === "refusals" ? ["account_id", "key_id", "error_code"] : ["id_bytes", ...numbers];
-  const names = ["id", ...owners, ...filtered.filter((name) => hasColumn(table, name))];
-  return sql.join(names.map((name) => sql.ref(name)));
+  const names = new Set(["id", ...owners, ...filtered.filter((name) => hasColumn(table, name))]);
+  return sql.join([...names].map((name) => sql.ref(name)));
 }
 
 /** Whether a row of a table may have something in this column. */

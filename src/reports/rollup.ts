@@ -273,12 +273,12 @@ class Cells {
       name: "",
     } as const;
     addCallTo(this.#get(key).figures, call);
-    for (const [kind, given] of [
+    for (const [kind, values] of [
       ["session", session],
       ["tag", tag],
     ] as const) {
-      if (given === null) continue;
-      const name = this.#names.take({ kind, hour, accountId, name: given });
+      if (values === null) continue;
+      const name = this.#names.take({ kind, hour, accountId, name: values });
       addCallTo(this.#get({ ...unnamed, kind, hour, accountId, name }).figures, call);
     }
   }

@@ -60,7 +60,7 @@ export interface MonthlyStatement {
   readonly openingNanodollars: number;
   /** Negative where the wallet paid. */
   readonly chargesNanodollars: number;
-  /** Models that were charged, the dearest first; of some charges the model may not be known. */
+  /** Models that were charged, the most expensive first; of some charges the model may not be known. */
   readonly models: readonly { readonly id: string; readonly figures: UsageFigures }[];
   /** Credits and debits, oldest first. */
   readonly transactions: readonly StatementLine[];

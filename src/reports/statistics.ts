@@ -33,7 +33,7 @@ export type FiguresByHour = ReadonlyMap<number, readonly number[]>;
 
 export interface StatisticsOfGroup {
   readonly value: string;
-  /** Whose key or session it is; empty where accounts are not told apart. */
+  /** The owner of the key or session; empty where accounts are not told apart. */
   readonly accountId: string;
   /** Sums over all buckets. */
   readonly total: readonly number[];
@@ -173,10 +173,10 @@ export async function readGroups(
 ): Promise<{ readonly groups: readonly StatisticsOfGroup[]; readonly count: number | undefined }> {
   const source = { db, isEmbedded: !shared, ...toSource(query.filter, group) };
   const whole = toWholeDays(query);
-  const { wanted, count } = await chooseGroups(source, query, { group, rank, limit });
-  const byHour = await readFiguresOf(source, [query], wanted.slice(0, charted), "hour");
-  const totals = await readFiguresOf(source, whole, wanted.slice(charted), "0");
-  const groups = wanted.map((row) => {
+  const { wanted: groupRows, count } = await chooseGroups(source, query, { group, rank, limit });
+  const byHour = await readFiguresOf(source, [query], groupRows.slice(0, charted), "hour");
+  const totals = await readFiguresOf(source, whole, groupRows.slice(charted), "0");
+  const groups = groupRows.map((row) => {
     const key = toKey(row);
     const { value, account: accountId } = row;
     const figures = byHour.get(key);
@@ -283,13 +283,13 @@ export async function keepDayLists({ db, shared }: Pick<Store, "db" | "shared">,
   if (!(await hasManyAccounts(db))) return;
   const last = Math.floor((now - dayClosesMs) / dayMs) - 1;
   const first = last - dayListsMax + 1;
-  const kept = await db
+  const hoursWithTops = await db
     .selectFrom("usage_tops")
     .select("hour")
     .where("hour", ">=", first * dayHours)
     .distinct()
     .execute();
-  const days = new Set(kept.map(({ hour }) => hour / dayHours));
+  const days = new Set(hoursWithTops.map(({ hour }) => hour / dayHours));
   let day = last;
   while (days.has(day)) day -= 1;
   if (day < first) return;
@@ -297,8 +297,8 @@ export async function keepDayLists({ db, shared }: Pick<Store, "db" | "shared">,
   for (const group of listedGroups) {
     const source = { db, isEmbedded: !shared, ...toSource({}, group) };
     for (const rank of ranks) {
-      const { wanted } = await rankGroups(source, [wholeDay(day * dayHours)], rank, dayListMax);
-      rows.push({ hour: day * dayHours, group_by: group, ranked_by: rank, list: JSON.stringify(wanted) });
+      const { wanted: groupRows } = await rankGroups(source, [wholeDay(day * dayHours)], rank, dayListMax);
+      rows.push({ hour: day * dayHours, group_by: group, ranked_by: rank, list: JSON.stringify(groupRows) });
     }
   }
   await db
@@ -326,20 +326,20 @@ async function hasManyAccounts(db: Store["db"]): Promise<boolean> {
  * The ranking of the last minute. An older one is given out while the next is made, which all who ask share. Only which
  * groups there are and their order may be old: their figures are read each time.
  */
-async function readRanking(db: Store["db"], asked: string, rankNow: () => Promise<Ranking>): Promise<Ranking> {
+async function readRanking(db: Store["db"], rankingId: string, rankNow: () => Promise<Ranking>): Promise<Ranking> {
   let rankings = rankingsOf.get(db);
   if (rankings === undefined) {
     rankings = new LRUCache({
       maxSize: rankedGroupsMax,
-      sizeCalculation: ({ wanted }) => wanted.length + 1,
+      sizeCalculation: ({ wanted: groupRows }) => groupRows.length + 1,
       ttl: rankingMs,
       allowStale: true,
       fetchMethod: (_asked, _last, { context }) => context(),
     });
     rankingsOf.set(db, rankings);
   }
-  if (rankings.getRemainingTTL(asked) < rankingMs - rankingMaxMs) rankings.delete(asked);
-  return (await rankings.fetch(asked, { context: rankNow })) ?? (await rankNow());
+  if (rankings.getRemainingTTL(rankingId) < rankingMs - rankingMaxMs) rankings.delete(rankingId);
+  return (await rankings.fetch(rankingId, { context: rankNow })) ?? (await rankNow());
 }
 
 async function rankGroups(
@@ -416,21 +416,24 @@ async function* ownersOf({ db, isEmbedded, ofAll, owner }: Source): AsyncGenerat
 async function readFiguresOf(
   source: Source,
   queries: readonly StatisticsQuery[],
-  wanted: readonly GroupRow[],
+  groupRows: readonly GroupRow[],
   by: "hour" | "0",
 ): Promise<ReadonlyMap<string, FiguresByHour>> {
-  const groups = new Map(wanted.map((row) => [toKey(row), new Map<number, readonly number[]>()]));
-  if (wanted.length === 0) return groups;
+  const groups = new Map(groupRows.map((row) => [toKey(row), new Map<number, readonly number[]>()]));
+  if (groupRows.length === 0) return groups;
   const { db, value, account } = source;
-  const isWanted = toCondition(source, wanted);
+  const isWanted = toCondition(source, groupRows);
   for await (const part of cut(source, queries)) {
     const { rows } = await sql<Figures & GroupRow & { hour: number }>`
       select ${sql.raw(by)} as hour, ${value} as value, ${account} as account, ${sums} from usage
       where ${conditions(part, source)} and ${isWanted} group by 1, 2, 3`.execute(db);
     for (const row of rows) {
       const figures = groups.get(toKey(row));
-      const known = figures?.get(row.hour);
-      figures?.set(row.hour, known === undefined ? toFigures(row) : sumFigures([known, toFigures(row)]));
+      const figuresOfHour = figures?.get(row.hour);
+      figures?.set(
+        row.hour,
+        figuresOfHour === undefined ? toFigures(row) : sumFigures([figuresOfHour, toFigures(row)]),
+      );
     }
   }
   return groups;
@@ -441,10 +444,10 @@ async function readFiguresOf(
  * the most groups: the primary key leads to those of an account, and the name is no part of the search, which would take it
  * as often as there are pairs of account and name.
  */
-function toCondition({ ofAll, isOwned, value, isNumber }: Source, wanted: readonly GroupRow[]): RawBuilder<unknown> {
-  const values = sql.join(wanted.map((row) => (isNumber ? Number(row.value) : row.value)));
+function toCondition({ ofAll, isOwned, value, isNumber }: Source, groupRows: readonly GroupRow[]): RawBuilder<unknown> {
+  const values = sql.join(groupRows.map((row) => (isNumber ? Number(row.value) : row.value)));
   if (!isOwned || !ofAll) return sql`${value} in (${values})`;
-  const accounts = sql.join([...new Set(wanted.map((row) => row.account))]);
+  const accounts = sql.join([...new Set(groupRows.map((row) => row.account))]);
   return sql`account_id in (${accounts}) and ${value} || '' in (${values})`;
 }
 
@@ -559,11 +562,11 @@ export function findPercentile(histogram: ArrayLike<number>, share: number): num
   let total = 0;
   for (let bucket = 0; bucket < latencyBuckets; bucket++) total += histogram[bucket] ?? 0;
   if (total === 0) return undefined;
-  const wanted = total * share;
+  const target = total * share;
   let below = 0;
   for (let bucket = 0; bucket < latencyBuckets; bucket++) {
     const count = histogram[bucket] ?? 0;
-    if (count > 0 && below + count >= wanted) return Math.round(interpolate(bucket, (wanted - below) / count));
+    if (count > 0 && below + count >= target) return Math.round(interpolate(bucket, (target - below) / count));
     below += count;
   }
   return undefined;

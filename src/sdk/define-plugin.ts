@@ -227,11 +227,11 @@ function checkModels(
 }
 
 /** Finds an error in the `options` of a row: the rest of a message that begins with the option. */
-function findOptionError(options: Readonly<Record<string, unknown>>, known: ModelOptions): string | undefined {
+function findOptionError(options: Readonly<Record<string, unknown>>, modelOptions: ModelOptions): string | undefined {
   for (const [name, value] of Object.entries(options)) {
-    const kind = getOwn(known, name);
+    const kind = getOwn(modelOptions, name);
     if (kind === undefined) {
-      const names = Object.keys(known);
+      const names = Object.keys(modelOptions);
       const hint = suggestName(name, names) || (names.length === 0 ? "; it has none" : `; it has ${names.join(", ")}`);
       return `${name}, which this plugin does not know${hint}`;
     }

@@ -75,13 +75,13 @@ function withPaths(handlers: Handlers, options: OpenaiOptions): Handlers {
 type Handler = (call: Call<unknown>) => Promise<unknown>;
 
 function toPath(path: string, model: Model, options: OpenaiOptions): string {
-  const known = ownPaths.find(([, own]) => path === own || path.startsWith(`${own}/`));
-  if (known === undefined) return path;
-  const [capability, own] = known;
+  const ownPath = ownPaths.find(([, own]) => path === own || path.startsWith(`${own}/`));
+  if (ownPath === undefined) return path;
+  const [capability, own] = ownPath;
   // The path of a row is that of the endpoint that serves it.
   const isOfRow = capability === (model.endpoint ?? model.capability);
   const defaults = options[capability] ?? {};
-  const given = isOfRow ? resolveOptions(defaults, model).path : defaults.path;
-  if (given === undefined) return path;
-  return given.replaceAll("{model}", encodeURIComponent(model.upstreamId)) + path.slice(own.length);
+  const pathOfRow = isOfRow ? resolveOptions(defaults, model).path : defaults.path;
+  if (pathOfRow === undefined) return path;
+  return pathOfRow.replaceAll("{model}", encodeURIComponent(model.upstreamId)) + path.slice(own.length);
 }

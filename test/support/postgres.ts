@@ -165,9 +165,12 @@ export function newUrl(server: PostgresServer): string {
   return server.url(`test_${databases}`);
 }
 
-/** Makes the database of this URL, once: empty, or a copy of one that nobody is connected to. */
-export async function makeDatabase(url: string, template = "template1"): Promise<void> {
-  if (made.has(url)) return;
+/**
+ * Makes the database of this URL, once: empty, or a copy of one that nobody is connected to. Returns whether it was not
+ * there.
+ */
+export async function makeDatabase(url: string, template = "template1"): Promise<boolean> {
+  if (made.has(url)) return false;
   made.add(url);
   const name = new URL(url).pathname.slice(1);
   // Copying files is quicker than writing the template into the log.
@@ -175,6 +178,7 @@ export async function makeDatabase(url: string, template = "template1"): Promise
     url.replace(`/${name}`, "/postgres"),
     `create database ${name} template ${template} strategy file_copy`,
   );
+  return true;
 }
 
 /** The URL of a new, empty database. */

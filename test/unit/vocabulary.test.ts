@@ -37,6 +37,12 @@ const words: readonly { word: RegExp; use: string; why: string; scope: Scope; ex
     scope: "everywhere",
   },
   { word: /\b\w*[a-z]Fault\b|\bFault[A-Z]\w*/, use: "…Error", why: "errors are named so", scope: "everywhere" },
+  {
+    word: /\b(?:const|let) (?:asked|found|given|gone|got|heard|held|kept|known|meant|said|sent|taken|told|wanted)\b|\((?:asked|found|given|gone|got|heard|held|kept|known|meant|said|sent|taken|told|wanted)\b(?:: [^()]*)?\) =>/,
+    use: "a noun",
+    why: "a participle as a variable does not say what the thing is",
+    scope: "everywhere",
+  },
   { word: /\bthe books\b/i, use: "the ledger", why: "the name of the module", scope: "prose" },
   {
     word: /\b(?:toStandIn|isOfProvider|asksForHour|CallContext|Surroundings|CountedCall|OpenedCall|oneNodeAtATime|LateField|SearchFoot|paintFirst|switchedAway|findObstacle)\b/,

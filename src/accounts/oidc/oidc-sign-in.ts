@@ -17,7 +17,7 @@ type Handler = (request: Request) => Promise<Response>;
 
 export function createOidcSignIn(options: OidcSignInOptions): OidcSignIn {
   const { oidc, now, report } = options;
-  let known: { readonly handler: Promise<Handler>; readonly until: number } | undefined;
+  let cache: { readonly handler: Promise<Handler>; readonly until: number } | undefined;
   const open = async (): Promise<Handler> => {
     // Loaded at the first sign-in, as most gateways never need it.
     const [{ discover }, { openOidc }] = await Promise.all([
@@ -27,12 +27,12 @@ export function createOidcSignIn(options: OidcSignInOptions): OidcSignIn {
     return openOidc(options, await discover(oidc));
   };
   const getHandler = async (): Promise<Handler> => {
-    if (known === undefined || known.until <= now()) known = { handler: open(), until: now() + metadataMs };
-    const { handler } = known;
+    if (cache === undefined || cache.until <= now()) cache = { handler: open(), until: now() + metadataMs };
+    const { handler } = cache;
     try {
       return await handler;
     } catch (error) {
-      if (known?.handler === handler) known = undefined;
+      if (cache?.handler === handler) cache = undefined;
       throw error;
     }
   };

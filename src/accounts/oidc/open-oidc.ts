@@ -47,10 +47,10 @@ export function openOidc(options: OidcSignInOptions, config: Configuration): (re
       return { raw: { identity: await readIdentity(config, { code, codeVerifier, redirectUri }, oidc.roles) } };
     },
     async getUserInfo({ raw }: { raw?: Record<string, unknown> | undefined }) {
-      const given = raw?.identity as Identity;
-      Object.assign(signingIn.getStore() ?? {}, { role: given.role });
+      const claims = raw?.identity as Identity;
+      Object.assign(signingIn.getStore() ?? {}, { role: claims.role });
       // A subject is one only together with its issuer, which has no fragment: the next one may give it to somebody else.
-      const identity = { ...given, id: `${metadata.issuer}#${given.id}` };
+      const identity = { ...claims, id: `${metadata.issuer}#${claims.id}` };
       if (!(await mayLink(store, identity, metadata.issuer))) return toUserInfo({ ...identity, emailVerified: false });
       await admitIdentity(store, identity, { signUp, now: now() });
       return toUserInfo(identity);
@@ -105,13 +105,13 @@ async function admitIdentity(
   { signUp, now }: { signUp: "open" | "closed"; now: number },
 ): Promise<void> {
   if (email === undefined || !emailVerified) return;
-  const known = await store.db
+  const credential = await store.db
     .selectFrom("credentials")
     .select("id")
     .where("provider_id", "=", oidcProvider)
     .where("provider_account_id", "=", id)
     .executeTakeFirst();
-  if (known !== undefined) return;
+  if (credential !== undefined) return;
   const account = await store.db.selectFrom("accounts").select("id").where("email", "=", email).executeTakeFirst();
   const isClosed = signUp === "closed";
   const isClaimed = account !== undefined && (await findUser(store, account.id))?.emailVerified === false;

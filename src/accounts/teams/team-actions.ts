@@ -139,9 +139,9 @@ function personActions(write: Write, now: () => number) {
     join: (user: SessionUser, token: string) =>
       write(
         async (db) => {
-          const taken = await takeTeamInvitation(db, { token, personId: user.ownAccountId }, now());
-          await switchAccount(db, user, taken.accountId);
-          return taken;
+          const invitation = await takeTeamInvitation(db, { token, personId: user.ownAccountId }, now());
+          await switchAccount(db, user, invitation.accountId);
+          return invitation;
         },
         ({ accountId, joinedAs: role }) =>
           role === undefined ? undefined : { by: user.ownAccountId, action: "join", accountId, detail: { role } },

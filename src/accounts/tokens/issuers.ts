@@ -172,11 +172,11 @@ export class TokenIssuers {
   /** The store's revision at which they were read. */
   #revision: number | undefined;
 
-  /** @param given The issuers of the environment; absent: those of the store are in force. */
-  constructor(store: Store, given: readonly TokenIssuer[] | undefined) {
+  /** @param issuers The issuers of the environment; absent: those of the store are in force. */
+  constructor(store: Store, issuers: readonly TokenIssuer[] | undefined) {
     this.#store = store;
-    this.#issuers = given ?? [];
-    this.isFromEnvironment = given !== undefined;
+    this.#issuers = issuers ?? [];
+    this.isFromEnvironment = issuers !== undefined;
   }
 
   /** The same list for as long as nothing changed, so that it can be compared. */

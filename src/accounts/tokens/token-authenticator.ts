@@ -71,7 +71,7 @@ export class TokenAuthenticator {
       return this.#verify(hash, token, issuers);
     }
     const base = this.#options.callerOf(grant.keyId);
-    if (base instanceof Promise) return base.then((found) => this.#use(hash, token, { grant, base: found }));
+    if (base instanceof Promise) return base.then((caller) => this.#use(hash, token, { grant, base: caller }));
     return this.#use(hash, token, { grant, base });
   }
 
@@ -115,8 +115,8 @@ export class TokenAuthenticator {
     const user = toName(read("user"));
     const subject = { issuer: issuer.issuer, subject: claims.sub };
     const keyId = tokenKeyId({ ...subject, accountId });
-    const known = await store.readKey(keyId);
-    if (known === undefined) {
+    const row = await store.readKey(keyId);
+    if (row === undefined) {
       const fields = { ...subject, accountId, name: (user ?? claims.sub).slice(0, 200), by: tokenIssuer.accountId };
       await createTokenKey(store, fields, { now: now(), keysMax }).catch(toStoreError);
     }

@@ -67,9 +67,9 @@ export class TokenVerifier {
       return (await jwtVerify(token, keys.find, options)).payload;
     } catch (error) {
       if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
-      let left = triedMax;
+      let triesLeft = triedMax;
       for await (const key of error) {
-        if (left-- === 0) break;
+        if (triesLeft-- === 0) break;
         const find: JWTVerifyGetKey = async () => key;
         const verified = await jwtVerify(token, find, options).catch((cause) => {
           if (cause instanceof errors.JWSSignatureVerificationFailed) return undefined;

@@ -82,14 +82,14 @@ export const catalogueCheck = defineCommand({
   example: "catalogue check",
   async run(context, { config, now }) {
     const rows = toCatalogueRows((await loadOffline(context, config)).plugins);
-    const found = findings.flatMap((finding) =>
+    const matches = findings.flatMap((finding) =>
       rows.filter(({ model }) => hasFinding[finding](model, now)).map((row) => toFindingJson(row, finding)),
     );
-    if (found.length === 0) return { json: found, text: `No findings in ${rows.length} rows` };
-    const cells = found.map(({ finding, model, plugin, retired_on, successor }) => {
+    if (matches.length === 0) return { json: matches, text: `No findings in ${rows.length} rows` };
+    const cells = matches.map(({ finding, model, plugin, retired_on, successor }) => {
       return [finding, model, plugin, retired_on ?? "", successor === null ? "" : `successor: ${successor}`];
     });
-    return { json: found, text: columns(cells) };
+    return { json: matches, text: columns(cells) };
   },
 });
 

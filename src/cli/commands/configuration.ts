@@ -29,13 +29,13 @@ export const exportConfiguration = defineCommand({
   },
   args: [],
   example: "export --out gateway.json",
-  async run({ env }, { flags: given, config }) {
-    const query = given.sections === undefined ? "" : `?sections=${encodeURIComponent(given.sections)}`;
-    const document = await ask(toTarget(given, env, config), "GET", query);
+  async run({ env }, { flags, config }) {
+    const query = flags.sections === undefined ? "" : `?sections=${encodeURIComponent(flags.sections)}`;
+    const document = await ask(toTarget(flags, env, config), "GET", query);
     const text = JSON.stringify(document, null, 2);
-    if (given.out === undefined) return { json: document, text };
-    writeFileSync(given.out, `${text}\n`, { mode: 0o600 });
-    return { json: { file: given.out }, text: `Wrote ${given.out}` };
+    if (flags.out === undefined) return { json: document, text };
+    writeFileSync(flags.out, `${text}\n`, { mode: 0o600 });
+    return { json: { file: flags.out }, text: `Wrote ${flags.out}` };
   },
 });
 
@@ -45,7 +45,7 @@ export const applyConfiguration = defineCommand({
   flags: { ...flags, "dry-run": { value: "", description: "Show the plan and change nothing" } },
   args: ["FILE"],
   example: "apply gateway.json --dry-run",
-  async run({ env }, { args, flags: given, config }) {
+  async run({ env }, { args, flags, config }) {
     if (!existsSync(args.FILE)) throw new UsageError(`There is no file ${args.FILE}`);
     let document: unknown;
     try {
@@ -53,8 +53,8 @@ export const applyConfiguration = defineCommand({
     } catch (error) {
       throw new UsageError(`${args.FILE} is not JSON: ${(error as Error).message}`);
     }
-    const isDryRun = given["dry-run"] !== undefined;
-    const plan = (await ask(toTarget(given, env, config), "PUT", isDryRun ? "?dry_run=true" : "", document)) as Plan;
+    const isDryRun = flags["dry-run"] !== undefined;
+    const plan = (await ask(toTarget(flags, env, config), "PUT", isDryRun ? "?dry_run=true" : "", document)) as Plan;
     return { json: plan, text: describePlan(plan, isDryRun) };
   },
 });
@@ -66,15 +66,15 @@ interface Target {
 
 /** @throws {UsageError} Without an admin key. */
 function toTarget(
-  given: { readonly url?: string | undefined; readonly "admin-key"?: string | undefined },
+  flags: { readonly url?: string | undefined; readonly "admin-key"?: string | undefined },
   env: Readonly<Record<string, string | undefined>>,
   config: Config,
 ): Target {
-  const key = given["admin-key"] ?? env.MODELGATE_ADMIN_KEY;
+  const key = flags["admin-key"] ?? env.MODELGATE_ADMIN_KEY;
   if (key === undefined || key === "") {
     throw new UsageError("No admin key is given; set MODELGATE_ADMIN_KEY, or make one with modelgate admin-key create");
   }
-  const origin = given.url ?? env.MODELGATE_URL ?? `http://127.0.0.1:${config.port}`;
+  const origin = flags.url ?? env.MODELGATE_URL ?? `http://127.0.0.1:${config.port}`;
   return { origin: trimSlashes(origin), key };
 }
 

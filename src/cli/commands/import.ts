@@ -31,7 +31,7 @@ const credit = {
 async function runImport(
   context: CliContext,
   { config, now, isDry, url }: { config: Config; now: number; isDry: boolean; url: string | undefined },
-  makePlan: (known: KnownModels, opened: ForeignDatabase | undefined) => Promise<ImportPlan>,
+  makePlan: (models: KnownModels, opened: ForeignDatabase | undefined) => Promise<ImportPlan>,
 ): Promise<CommandResult> {
   const foreign = url === undefined ? undefined : await openForeignDatabase(url);
   try {
@@ -81,8 +81,8 @@ export const importLiteLlm = defineCommand({
   run(context, { args, flags, config, now }) {
     const yaml = readYaml(args.CONFIG);
     const isDry = flags["dry-run"] !== undefined;
-    return runImport(context, { config, now, isDry, url: flags.database }, async (known, foreign) => {
-      const reading = { known, manifests: context.manifests ?? {}, env: context.env };
+    return runImport(context, { config, now, isDry, url: flags.database }, async (models, foreign) => {
+      const reading = { known: models, manifests: context.manifests ?? {}, env: context.env };
       return withCredit(await planLiteLlm(yaml, foreign, reading), flags.credit);
     });
   },
@@ -96,9 +96,9 @@ export const importNewApi = defineCommand({
   example: "import new-api --database one-api.db --dry-run",
   run(context, { flags, config, now }) {
     const isDry = flags["dry-run"] !== undefined;
-    return runImport(context, { config, now, isDry, url: flags.database }, async (known, foreign) =>
+    return runImport(context, { config, now, isDry, url: flags.database }, async (models, foreign) =>
       withCredit(
-        await planNewApi(foreign as ForeignDatabase, { known, manifests: context.manifests ?? {} }),
+        await planNewApi(foreign as ForeignDatabase, { known: models, manifests: context.manifests ?? {} }),
         flags.credit,
       ),
     );

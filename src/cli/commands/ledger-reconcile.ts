@@ -63,13 +63,13 @@ function toCells({ day, model, figure, ledger, provider }: Difference): string[]
 
 /** Maps the provider's model ids to ours. */
 function createModelLookup({ plugins }: CliContext): (name: string) => string {
-  const known = new Map<string, string>();
+  const modelIds = new Map<string, string>();
   for (const { model } of toCatalogueRows(plugins)) {
     for (const name of [model.id, model.upstreamId, ...(model.aliases ?? [])]) {
-      if (name !== undefined && !known.has(name)) known.set(name, model.id);
+      if (name !== undefined && !modelIds.has(name)) modelIds.set(name, model.id);
     }
   }
-  return (name) => known.get(name) ?? name;
+  return (name) => modelIds.get(name) ?? name;
 }
 
 function checkPlugin({ plugins }: CliContext, name: string | undefined): void {

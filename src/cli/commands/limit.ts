@@ -58,8 +58,8 @@ export const limitList = defineCommand({
       async ({ store, accounts }) => {
         const account = flags.account === undefined ? undefined : await findAccount(accounts, flags.account);
         const emails = new Map((await accounts.list()).map(({ id, email }) => [id, email]));
-        const found = await listModelLimits(store, account?.id, Number.MAX_SAFE_INTEGER);
-        return found.map(({ id, accountId, keyId, model, limits }) => ({
+        const list = await listModelLimits(store, account?.id, Number.MAX_SAFE_INTEGER);
+        return list.map(({ id, accountId, keyId, model, limits }) => ({
           id,
           model,
           account: accountId === undefined ? null : (emails.get(accountId) ?? accountId),
@@ -92,10 +92,10 @@ export const limitDelete = defineCommand({
   async run(_context, { args, config, now }) {
     const remove = async ({ store }: OpenedStore) => {
       const all = await listModelLimits(store, undefined, Number.MAX_SAFE_INTEGER);
-      const found = all.find(({ id }) => id === args.ID);
-      if (found === undefined) throw new UsageError(`No limits have the id ${args.ID}; see modelgate limit list`);
-      await deleteModelLimits(store, { by: commandLine, accountId: found.accountId, id: found.id }, now);
-      return found.model;
+      const row = all.find(({ id }) => id === args.ID);
+      if (row === undefined) throw new UsageError(`No limits have the id ${args.ID}; see modelgate limit list`);
+      await deleteModelLimits(store, { by: commandLine, accountId: row.accountId, id: row.id }, now);
+      return row.model;
     };
     const model = await withStore(config, remove, now);
     return { json: { id: args.ID, deleted: true }, text: `The limits of ${model} are deleted` };
@@ -111,7 +111,7 @@ async function findOwner(
   if (account !== undefined) return { accountId: (await findAccount(accounts, account)).id };
   if (key === undefined) return {};
   const keyId = parseKeyId(key);
-  const found = await accounts.findKeyOwner(keyId);
-  if (found === undefined) throw new UsageError(`There is no API key ${keyId}; see modelgate key list`);
-  return { accountId: found.accountId, keyId };
+  const keyOwner = await accounts.findKeyOwner(keyId);
+  if (keyOwner === undefined) throw new UsageError(`There is no API key ${keyId}; see modelgate key list`);
+  return { accountId: keyOwner.accountId, keyId };
 }

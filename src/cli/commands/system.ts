@@ -54,11 +54,12 @@ export const health = defineCommand({
   async run(_context, { config }) {
     if (config.port === 0) throw new UsageError("Cannot check port 0: set PORT to the port of the gateway");
     const origin = getLocalOrigin(config.host, config.port);
-    const found = await fetchReadiness(origin);
-    if (typeof found === "string") return { json: { status: "unreachable", reason: found }, text: found, exitCode: 1 };
-    const { status, problems, degraded } = found;
+    const readiness = await fetchReadiness(origin);
+    if (typeof readiness === "string")
+      return { json: { status: "unreachable", reason: readiness }, text: readiness, exitCode: 1 };
+    const { status, problems, degraded } = readiness;
     const text = [`${origin} is ${status}`, ...problems, ...degraded].join("\n");
-    return { json: found, text, exitCode: status === "unready" ? 1 : 0 };
+    return { json: readiness, text, exitCode: status === "unready" ? 1 : 0 };
   },
 });
 

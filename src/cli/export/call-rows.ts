@@ -30,6 +30,6 @@ export function toFields(call: WrittenCall) {
 
 /** Unknown usage is left out of `usage`. */
 export function toJson(call: WrittenCall) {
-  const known = usageColumns.filter((column) => call[column] !== null);
-  return { ...toFields(call), usage: Object.fromEntries(known.map((column) => [column, call[column]])) };
+  const columns = usageColumns.filter((column) => call[column] !== null);
+  return { ...toFields(call), usage: Object.fromEntries(columns.map((column) => [column, call[column]])) };
 }

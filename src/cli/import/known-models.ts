@@ -40,7 +40,7 @@ export function planModel(
   name: string,
   targets: readonly { readonly model: string; readonly weight?: number | undefined }[],
   {
-    known,
+    known: models,
     theirs,
     added = new Map(),
   }: { known: KnownModels; theirs?: Rates | undefined; added?: ReadonlyMap<string, Rates | undefined> },
@@ -48,8 +48,8 @@ export function planModel(
   const unique = [...new Map(targets.map((target) => [target.model, target])).values()];
   const [first] = unique;
   if (first === undefined) return { name, targets: [], theirs, kind: "missing" };
-  const own = known.find(name);
-  const model = known.find(first.model);
+  const own = models.find(name);
+  const model = models.find(first.model);
   const ours = model === undefined ? added.get(first.model) : toRates(model);
   // A virtual model cannot have the name of a model: that model serves it.
   if (own !== undefined) return { name, targets: [{ model: own.id }], theirs, ours: toRates(own), kind: "served" };

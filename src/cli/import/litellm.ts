@@ -95,7 +95,7 @@ async function readStoredModels(database: ForeignDatabase | undefined, notes: st
 function planModels(
   deployments: readonly Record<string, unknown>[],
   config: Record<string, unknown>,
-  { known, manifests, env, notes }: Reading & { notes: string[] },
+  { known: knownModels, manifests, env, notes }: Reading & { notes: string[] },
 ) {
   const providers = new Map<string, Gathered>();
   const providerOf = (name: string) => {
@@ -142,7 +142,7 @@ function planModels(
       entry.targets.push({ model: id, weight });
       continue;
     }
-    const model = plugin === undefined ? undefined : (known.find(upstream, plugin) ?? known.find(upstream));
+    const model = plugin === undefined ? undefined : (knownModels.find(upstream, plugin) ?? knownModels.find(upstream));
     if (plugin === undefined || model === undefined) {
       notes.push(`${group}: ${full} is not served here; add its provider first (docs/providers.md)`);
       continue;
@@ -162,7 +162,9 @@ function planModels(
     if (group !== undefined) groups.set(alias, group);
   }
   addFallbacks(groups, [config.litellm_settings, settings], notes);
-  const models = [...groups].map(([name, { targets, theirs }]) => planModel(name, targets, { known, theirs, added }));
+  const models = [...groups].map(([name, { targets, theirs }]) =>
+    planModel(name, targets, { known: knownModels, theirs, added }),
+  );
   const planned: PlannedProvider[] = [...providers].map(([name, { manifest, rows, keys }]) => ({
     name,
     manifest: manifest && (rows.size === 0 ? manifest : { ...manifest, models: [...rows.values()] }),
@@ -171,14 +173,14 @@ function planModels(
   return {
     models,
     providers: planned.filter((one) => one.manifest || one.keys.length > 0),
-    aliases: toAliases(models, known),
+    aliases: toAliases(models, knownModels),
   };
 }
 
 /** Names in lists of keys: the id of the model that serves a name, or the name itself. */
-function toAliases(models: readonly PlannedModel[], known: KnownModels): (name: string) => string {
+function toAliases(models: readonly PlannedModel[], knownModels: KnownModels): (name: string) => string {
   const served = new Map(models.map(({ name, targets, kind }) => [name, kind === "served" ? targets[0]?.model : name]));
-  return (name) => served.get(name) ?? known.find(name)?.id ?? name;
+  return (name) => served.get(name) ?? knownModels.find(name)?.id ?? name;
 }
 
 /** Fallbacks are members of the virtual model behind its own. */
@@ -228,9 +230,9 @@ function readKey(value: unknown, env: Reading["env"], onMissing: (variable: stri
   const text = readText(value);
   const variable = /^os\.environ\/(\w+)$/.exec(text ?? "")?.[1];
   if (variable === undefined) return text;
-  const found = readText(env[variable]);
-  if (found === undefined) onMissing(variable);
-  return found;
+  const secret = readText(env[variable]);
+  if (secret === undefined) onMissing(variable);
+  return secret;
 }
 
 function slugOf(baseUrl: string): string {

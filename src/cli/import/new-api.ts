@@ -39,7 +39,7 @@ const usdPerRatio = 2;
 /** Reads the database of new-api, or of one-api. @throws {UsageError} When it has none of their tables. */
 export async function planNewApi(
   database: ForeignDatabase,
-  { known, manifests }: { known: KnownModels; manifests: Readonly<Record<string, unknown>> },
+  { known: knownModels, manifests }: { known: KnownModels; manifests: Readonly<Record<string, unknown>> },
 ): Promise<ImportPlan> {
   const [tokens, users, channels, options] = await Promise.all(
     ["tokens", "users", "channels", "options"].map((name) => database.readTable(name)),
@@ -50,7 +50,7 @@ export async function planNewApi(
   const notes: string[] = [];
   const settings = new Map((options ?? []).map(({ key, value }) => [String(key), String(value)]));
   const prices = readPrices(settings, notes);
-  const { models, providers, aliases } = planChannels(channels ?? [], { known, manifests, prices, notes });
+  const { models, providers, aliases } = planChannels(channels ?? [], { known: knownModels, manifests, prices, notes });
   const units = readNumber(settings.get("QuotaPerUnit")) ?? unitsPerUsd;
   const accounts = (users ?? []).filter(isPresent).map((row) => toAccount(row, units, notes));
   const refs = new Map((users ?? []).filter(isPresent).map((row) => [String(row.id), refOf(row)]));
@@ -91,7 +91,7 @@ function readPrices(settings: ReadonlyMap<string, string>, notes: string[]): (mo
 function planChannels(
   channels: readonly ForeignRow[],
   {
-    known,
+    known: knownModels,
     manifests,
     prices,
     notes,
@@ -151,14 +151,17 @@ function planChannels(
       providers.set(plugin, { name: plugin, manifest, keys: [...new Set([...(before?.keys ?? []), ...keys])] });
     }
     for (const model of own) {
-      const target = known.find(String(mapping[model] ?? model), plugin) ?? known.find(String(mapping[model] ?? model));
+      const target =
+        knownModels.find(String(mapping[model] ?? model), plugin) ?? knownModels.find(String(mapping[model] ?? model));
       if (target === undefined) notes.push(`${model} of the channel ${name} is not served here`);
       else groups.set(model, [...(groups.get(model) ?? []), { model: target.id }]);
     }
   }
-  const models = [...groups].map(([name, targets]) => planModel(name, targets, { known, theirs: prices(name), added }));
+  const models = [...groups].map(([name, targets]) =>
+    planModel(name, targets, { known: knownModels, theirs: prices(name), added }),
+  );
   const served = new Map(models.map(({ name, targets, kind }) => [name, kind === "served" ? targets[0]?.model : name]));
-  const aliases = (name: string) => served.get(name) ?? known.find(name)?.id ?? name;
+  const aliases = (name: string) => served.get(name) ?? knownModels.find(name)?.id ?? name;
   return { models, providers: [...providers.values()], aliases };
 }
 

@@ -203,8 +203,8 @@ export async function applyPlan(
   let credited = 0;
   for (const { ref, name, email, changes, creditNanodollars } of plan.accounts) {
     const address = email ?? addressOf(plan.source, ref);
-    const known = await own.find(address);
-    let id = known?.id;
+    const ownAccount = await own.find(address);
+    let id = ownAccount?.id;
     if (id === undefined) {
       created += 1;
       id = await createProject(store, { by: commandLine, name, email, address, changes }, () => now);
@@ -282,8 +282,8 @@ function addVirtualModels(models: readonly PlannedModel[], config: Config): numb
   const present = existsSync(file) ? parseJson(readFileSync(file, "utf8")) : { models: [] };
   const list = isRecord(present) ? present.models : present;
   if (!Array.isArray(list)) throw new UsageError(`${file} has no list of models; repair it first`);
-  const taken = new Set(list.map((row) => (isRecord(row) ? row.id : undefined)));
-  const fresh = rows.filter(({ id }) => !taken.has(id));
+  const ids = new Set(list.map((row) => (isRecord(row) ? row.id : undefined)));
+  const fresh = rows.filter(({ id }) => !ids.has(id));
   if (fresh.length === 0) return 0;
   mkdirSync(folder, { recursive: true });
   // Renamed into place, so that a running gateway reads all of it or nothing.

@@ -49,7 +49,7 @@ export function parseBudget(flag: string, text: string): number {
 
 /** Reads the period of a budget. @throws {UsageError} */
 export function parsePeriod(text: string): BudgetPeriod {
-  const period = (["day", "week", "month"] as const).find((known) => known === text.toLowerCase());
+  const period = (["day", "week", "month"] as const).find((name) => name === text.toLowerCase());
   if (period !== undefined) return period;
   throw new UsageError(`Cannot read the period ${text}, expected day, week or month`);
 }
@@ -86,7 +86,7 @@ export function parseNetworkList(text: string): string[] {
 
 /** Reads a role. @throws {UsageError} */
 export function parseRole(text: string): (typeof roles)[number] {
-  const role = roles.find((known) => known === text.toLowerCase());
+  const role = roles.find((name) => name === text.toLowerCase());
   if (role !== undefined) return role;
   throw new UsageError(`Cannot use --role ${text}, expected one of ${roles.join(", ")}`);
 }
@@ -145,8 +145,8 @@ export function parseOrNone<Value>(text: string | undefined, parse: (text: strin
   return text === "none" ? null : parse(text);
 }
 
-function warnUnknownModel(name: string, known: readonly string[], context: CliContext): void {
-  const near = didYouMean(name, known);
+function warnUnknownModel(name: string, names: readonly string[], context: CliContext): void {
+  const near = didYouMean(name, names);
   const hint = near === undefined ? "see modelgate models" : `did you mean ${near}?`;
   context.stderr(`Warning: the catalogue has no model ${name}, ${hint}\n`);
 }

@@ -42,8 +42,8 @@ export async function withStore<T>(
 export async function findAccount(accounts: Accounts, idOrEmail: string): Promise<Account> {
   const account = await accounts.find(idOrEmail);
   if (account !== undefined) return account;
-  const known = (await accounts.list()).map(({ email }) => email);
-  const near = didYouMean(idOrEmail, known);
+  const emails = (await accounts.list()).map(({ email }) => email);
+  const near = didYouMean(idOrEmail, emails);
   const hint = near === undefined ? "see modelgate account list" : `did you mean ${near}?`;
   throw new UsageError(`No account has the id or e-mail ${JSON.stringify(idOrEmail)}, ${hint}`);
 }

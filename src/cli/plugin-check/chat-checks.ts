@@ -43,16 +43,16 @@ export function chatChecks(plugin: ProviderPlugin, fixtures: readonly Fixture[])
 
 function findMissing(
   plugin: ProviderPlugin,
-  found: { whole: Fixture | undefined; stream: Fixture | undefined; calling: Fixture | undefined },
+  fixtures: { whole: Fixture | undefined; stream: Fixture | undefined; calling: Fixture | undefined },
 ): Finding {
   const noTools = plugin.models.every(({ capability, omit }) => capability !== "chat" || omit?.includes("tools"));
   const missing = [
-    found.whole === undefined ? "a whole answer" : "",
-    found.stream === undefined ? 'a stream ("stream": true)' : "",
-    found.calling === undefined && !noTools ? 'a tool call ("expect": { "toolCalls": … })' : "",
+    fixtures.whole === undefined ? "a whole answer" : "",
+    fixtures.stream === undefined ? 'a stream ("stream": true)' : "",
+    fixtures.calling === undefined && !noTools ? 'a tool call ("expect": { "toolCalls": … })' : "",
   ].filter((text) => text !== "");
   if (missing.length === 0) return undefined;
-  const fix = `write one into fixtures/, or try modelgate plugin record${found.calling === undefined ? '; a model without tools has "omit": ["tools"] in its row' : ""}`;
+  const fix = `write one into fixtures/, or try modelgate plugin record${fixtures.calling === undefined ? '; a model without tools has "omit": ["tools"] in its row' : ""}`;
   return { wrong: `no fixture shows ${missing.join(", ")}`, fix };
 }
 
@@ -80,9 +80,9 @@ async function tryConversation(plugin: ProviderPlugin, fixture: Fixture): Promis
     "translate every role and both forms of content, or throw badRequest(…) for what cannot be",
   );
   if (failure !== undefined) return failure;
-  const sent = JSON.stringify(outcome.requests.at(-1)?.body);
+  const body = JSON.stringify(outcome.requests.at(-1)?.body);
   for (const role of ["user", "system"]) {
-    if (JSON.stringify((await ask({ role, content: "mild" })).requests.at(-1)?.body) !== sent) continue;
+    if (JSON.stringify((await ask({ role, content: "mild" })).requests.at(-1)?.body) !== body) continue;
     const wrong = `what a tool answered is sent as if the ${role} had said it`;
     return { wrong, fix: "translate messages of the role tool, with their tool_call_id" };
   }
@@ -111,10 +111,10 @@ async function tryWithoutUsage(plugin: ProviderPlugin, fixture: Fixture): Promis
 function withoutUsage(value: unknown, figures: readonly unknown[]): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutUsage(item, figures));
   if (typeof value !== "object" || value === null) return value;
-  const kept = Object.entries(value).filter(
+  const members = Object.entries(value).filter(
     ([name, inner]) => !/usage|tokens?$|token_?count/i.test(name) && !figures.includes(inner),
   );
-  return Object.fromEntries(kept.map(([name, inner]) => [name, withoutUsage(inner, figures)]));
+  return Object.fromEntries(members.map(([name, inner]) => [name, withoutUsage(inner, figures)]));
 }
 
 function eventsWithoutUsage(text: string, figures: readonly unknown[]): string {

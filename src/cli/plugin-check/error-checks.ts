@@ -18,7 +18,7 @@ const statuses: readonly [status: number, codes: readonly string[]][] = [
 ];
 
 /** Invalid answers. */
-const junk: readonly [name: string, sent: Sent][] = [
+const junk: readonly [name: string, answer: Sent][] = [
   ["an HTML page", { text: "<html>Bad gateway</html>" }],
   ["nothing at all", { json: undefined, mediaType: "application/json" }],
   ["null", { json: null }],
@@ -56,8 +56,8 @@ async function tryStatuses(plugin: ProviderPlugin, fixture: Fixture): Promise<Fi
 }
 
 async function tryJunk(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
-  for (const [name, sent] of junk) {
-    const outcome = await simulate(plugin, fixture, sent);
+  for (const [name, answer] of junk) {
+    const outcome = await simulate(plugin, fixture, answer);
     const misbehaviour = findMisbehaviour(outcome);
     if (misbehaviour !== undefined) return { ...misbehaviour, wrong: `after ${name}, ${misbehaviour.wrong}` };
     if (outcome.error === undefined) {

@@ -10,9 +10,9 @@ export type Finding = { readonly wrong: string; readonly fix: string } | undefin
 export function findMisbehaviour({ thrown, error }: Outcome): Finding {
   if (thrown.length > 0) {
     const [first] = thrown;
-    const said = first instanceof Error ? `${first.name}: ${first.message}` : String(first);
+    const message = first instanceof Error ? `${first.name}: ${first.message}` : String(first);
     return {
-      wrong: `the plugin threw ${said.slice(0, 160)}`,
+      wrong: `the plugin threw ${message.slice(0, 160)}`,
       fix: 'check what the provider sent before you use it, and throw new UpstreamError("bad_response", …) where it is wrong',
     };
   }
@@ -33,13 +33,13 @@ export function findDifference(fixture: Fixture, outcome: Outcome): Finding {
   const misbehaviour = findMisbehaviour(outcome);
   if (misbehaviour !== undefined) return misbehaviour;
   if (error !== undefined) return { wrong: `the caller is told: ${error.message}`, fix: "fix the handler" };
-  const said = readReply(outcome);
+  const reply = readReply(outcome);
   const meters = settlement?.meters ?? {};
-  const found = { ...said, promptTokens: sumPromptTokens(meters), completionTokens: meters.outputToken };
-  for (const [field, wanted] of Object.entries(expect)) {
-    const got = found[field as keyof typeof found];
-    if (!isDeepStrictEqual(got, wanted)) {
-      const wrong = `${field} is ${describe(got)}, expected ${describe(wanted)}`;
+  const figures = { ...reply, promptTokens: sumPromptTokens(meters), completionTokens: meters.outputToken };
+  for (const [field, expected] of Object.entries(expect)) {
+    const actual = figures[field as keyof typeof figures];
+    if (!isDeepStrictEqual(actual, expected)) {
+      const wrong = `${field} is ${describe(actual)}, expected ${describe(expected)}`;
       return { wrong, fix: "fix how the answer is read" };
     }
   }

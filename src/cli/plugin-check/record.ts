@@ -33,7 +33,7 @@ export async function recordCall(
   const { model, prompt, stream } = options;
   const request = { messages: [{ role: "user", content: prompt }], ...(stream && { stream }) };
   const about = stream ? "a true answer, streamed" : "a true answer";
-  const kept: { path: string; body: unknown; reply: Reply }[] = [];
+  const exchanges: { path: string; body: unknown; reply: Reply }[] = [];
   const { registry } = buildRegistry([plugin], () => credential);
   const baseUrl = (credential.baseUrl ?? plugin.baseUrl).replace(/\/+$/, "");
   const keepingFetch = async (url: string, init: RequestInit) => {
@@ -41,14 +41,14 @@ export async function recordCall(
     const bytes = new Uint8Array(await response.arrayBuffer());
     const text = new TextDecoder().decode(bytes);
     const path = url.startsWith(baseUrl) ? url.slice(baseUrl.length) : url;
-    kept.push({ path, body: parseJson(String(init.body)), reply: toReply(response, text, bytes) });
+    exchanges.push({ path, body: parseJson(String(init.body)), reply: toReply(response, text, bytes) });
     const headers = { "content-type": response.headers.get("content-type") ?? "" };
     return new Response(bytes, { status: response.status, headers });
   };
   const network = openNetwork(new TimeoutScheduler(), monotonicNow, { fetch: keepingFetch as unknown as typeof fetch });
   const outcome = await serveOnce({ registry, network }, { model, request });
   if (outcome.error !== undefined) throw explainFailure(outcome.error, baseUrl, credential);
-  const last = kept.at(-1);
+  const last = exchanges.at(-1);
   if (last === undefined) throw new Error("Cannot record: the plugin sent no request");
   const { content, finishReason } = readReply(outcome);
   const { inputToken, outputToken } = outcome.settlement?.meters ?? {};

@@ -67,7 +67,7 @@ const limits: LimitState = {
 };
 
 /** Serves one request by the plugin, the provider answering as told. The whole way of a call, without a network. */
-export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: Sent): Promise<Outcome> {
+export async function simulate(plugin: ProviderPlugin, fixture: Fixture, answer: Sent): Promise<Outcome> {
   const capability = fixture.capability ?? "chat";
   const requests: ProviderRequest[] = [];
   const fetch = (async (url: string, init: RequestInit) => {
@@ -80,7 +80,7 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: S
       headers: new Headers(init.headers),
       body: typeof init.body === "string" ? (parseJson(init.body) ?? init.body) : init.body,
     });
-    return respond(sent);
+    return respond(answer);
   }) as unknown as typeof globalThis.fetch;
   const { models } = plugin;
   const row =
@@ -188,9 +188,9 @@ export function toBytes({ json, text, base64, awsEvents }: Reply): Uint8Array<Ar
   return new TextEncoder().encode(text ?? (json === undefined ? "" : JSON.stringify(json)));
 }
 
-function respond(sent: Sent): Response {
-  const { status = 200, mediaType = defaultMediaType(sent), headers = {}, pieces } = sent;
-  const body = toBytes(sent);
+function respond(answer: Sent): Response {
+  const { status = 200, mediaType = defaultMediaType(answer), headers = {}, pieces } = answer;
+  const body = toBytes(answer);
   const parts = pieces === undefined ? [body] : pieces(body);
   const stream = new ReadableStream<Uint8Array>({
     start(controller) {

@@ -72,16 +72,16 @@ function readDeclarations(path: string): Map<string, Declaration> {
 function split(text: string): Declaration[] {
   const statement =
     /((?:^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n)?)^(?:export )?(?:declare )?(const|function|class|interface|type) (\w+)([\s\S]*?)(?=\n(?:\/\*\*|export |declare |const |function |class |interface |type |import )|(?![\s\S]))/gm;
-  const found: Declaration[] = [];
+  const declarations: Declaration[] = [];
   for (const [, comment = "", kind = "", name = "", rest = ""] of text.matchAll(statement)) {
     const schema = schemas.get(name);
     // A schema is declared as its type.
     const body = rest.trimEnd().replaceAll(/\bStatic<typeof (\w+)>/g, "$1");
-    if (schema === undefined) found.push({ name, text: `${comment}${kind} ${name}${body}` });
+    if (schema === undefined) declarations.push({ name, text: `${comment}${kind} ${name}${body}` });
     else if (kind === "const")
-      found.push({ name, text: `${comment}type ${name} = ${typeText(schema, without(name))};` });
+      declarations.push({ name, text: `${comment}type ${name} = ${typeText(schema, without(name))};` });
   }
-  return found;
+  return declarations;
 }
 
 const schemas = new Map<string, TSchema>(

@@ -18,7 +18,7 @@ export const roleHints: Readonly<Record<Role, string>> = {
 };
 
 export function toRoleName(role: Role): string {
-  return roleNames.find(([known]) => known === role)?.[1] ?? role;
+  return roleNames.find(([name]) => name === role)?.[1] ?? role;
 }
 
 /** Whether the role sees the pages of administrators. */

@@ -48,11 +48,11 @@ export interface ChartSpan {
 
 /** The span of an address; 30 days where it names none, or a wrong one. */
 export function readChartSpan(params: URLSearchParams, now: number): ChartSpan {
-  const given = params.get("range") ?? "month";
-  const custom = given === "custom" ? readDays(params.get("from") ?? "", params.get("to") ?? "") : undefined;
+  const param = params.get("range") ?? "month";
+  const custom = param === "custom" ? readDays(params.get("from") ?? "", params.get("to") ?? "") : undefined;
   if (custom !== undefined) return { range: "custom", ...custom, intervals: listIntervals(custom) };
-  const known = chartRanges.some(([range]) => range === given && range !== "custom");
-  const range = (known ? given : "month") as Exclude<ChartRange, "custom">;
+  const isOffered = chartRanges.some(([range]) => range === param && range !== "custom");
+  const range = (isOffered ? param : "month") as Exclude<ChartRange, "custom">;
   const { ms, intervals } = timeRanges[range];
   if (range === "day") {
     const end = (Math.floor(now / hourMs) + 1) * hourMs;

@@ -13,7 +13,7 @@ type TextName<Values> = { [Name in keyof Values]: Values[Name] extends string ? 
 export function useForm<Values extends object>(initial: Values, act: (values: Values) => Promise<unknown>) {
   const [values, setValues] = useState(initial);
   const { fieldError, formError, clear, ...action } = useAction(() => act(values));
-  const set = (change: Partial<Values>) => setValues((known) => ({ ...known, ...change }));
+  const set = (change: Partial<Values>) => setValues((values) => ({ ...values, ...change }));
   return {
     ...action,
     values,

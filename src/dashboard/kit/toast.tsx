@@ -52,5 +52,5 @@ function add(text: string, isBad: boolean): void {
 }
 
 function remove(id: number): void {
-  toasts.set(toasts.get().filter((known) => known.id !== id));
+  toasts.set(toasts.get().filter((one) => one.id !== id));
 }

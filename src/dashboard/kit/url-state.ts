@@ -41,10 +41,10 @@ export function useUrlParams(): URLSearchParams {
 export function useParam<T extends string = string>(
   name: string,
   fallback: NoInfer<T>,
-  known?: readonly T[],
+  values?: readonly T[],
 ): [value: T, set: (value: T) => void] {
-  const given = useUrlParams().get(name) as T | null;
-  const value = given === null || known?.includes(given) === false ? fallback : given;
+  const param = useUrlParams().get(name) as T | null;
+  const value = param === null || values?.includes(param) === false ? fallback : param;
   const set = useCallback((next: T) => setParams({ [name]: next === fallback ? "" : next }), [name, fallback]);
   return [value, set];
 }

@@ -97,7 +97,7 @@ function useHits(me: Me, text: string): readonly Hit[] {
   const { data } = useSWR(isSearched && searched === text ? ["palette", text] : null, () => search(me, text), {
     dedupingInterval: 5000,
   });
-  const found = data ?? [];
+  const results = data ?? [];
   const pages = listPages(me.role)
     .flatMap((group) => group.pages)
     .map(({ path, name, icon }): Hit => ({ path, name, icon, note: "page" }));
@@ -120,7 +120,7 @@ function useHits(me: Me, text: string): readonly Hit[] {
   );
   const fits = ({ name }: Hit) => name.toLowerCase().includes(query);
   const local = [...pages, settings].filter(fits);
-  const further = isSearched ? [...modelHits.filter(fits), ...found, ...helpHits.filter(fits)] : [];
+  const further = isSearched ? [...modelHits.filter(fits), ...results, ...helpHits.filter(fits)] : [];
   return [...local, ...further].slice(0, hitsMax);
 }
 

@@ -97,7 +97,7 @@ export async function readBudgets(
       from read_budgets((select id from names where name = $1), $2::json, null) order by place`,
     values: [accountId, drawsText(draws)],
   });
-  return rows.map(({ spent, held }) => ({ spentNanodollars: spent, heldNanodollars: held }));
+  return rows.map(({ spent, held: openHolds }) => ({ spentNanodollars: spent, heldNanodollars: openHolds }));
 }
 
 const idsPerQuery = 500;
@@ -124,8 +124,8 @@ export function createKeyReader(
     try {
       const values = [batch.map(([id]) => id)];
       const { rows } = await connection.query<KeyRecord>({ name: `keys_by_${column}`, text, values });
-      const found = new Map(rows.map((row) => [row[column], row]));
-      for (const [id, { resolve }] of batch) resolve(found.get(id));
+      const rowsOf = new Map(rows.map((row) => [row[column], row]));
+      for (const [id, { resolve }] of batch) resolve(rowsOf.get(id));
     } catch (error) {
       for (const [, { reject }] of batch) reject(error);
     }

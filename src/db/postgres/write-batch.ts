@@ -13,13 +13,13 @@ interface DecisionRow {
   refused: "balance" | "budget" | "account_budget" | "subject_budget" | "quota" | null;
   /** The balance of the wallet, or what is spent of the budget or used of the quota. */
   there: number;
-  /** What running calls hold of it. */
+  /** Held of it by running calls. */
   held: number;
-  /** What the call may hold if it is not refused. */
+  /** The hold of the call if it is not refused. */
   hold: number;
   day: number | null;
   period_start: number | null;
-  /** Which of the call's budgets of subjects is the scarcest, from 1 on, and what is left of it; null without one. */
+  /** The place of the scarcest of the call's budgets of subjects, from 1 on, and the rest of it; null without one. */
   place: number | null;
   subject_left: number | null;
 }
@@ -82,22 +82,28 @@ function jsonKey(callId: string): string {
 
 function toDecision({ callId, premium, guard, draws }: OpenCall, row: DecisionRow | undefined): HoldDecision {
   if (row === undefined) throw new Error(`PostgreSQL did not decide about the hold of call ${callId}`);
-  const { refused, there, held, hold } = row;
+  const { refused, there, held: openHolds, hold } = row;
   const [day, periodStart] = [row.day as number, row.period_start as number];
   const quotaLimit = (guard as NonNullable<typeof guard>).quotaLimit;
-  if (refused === "balance") return { refused, balanceNanodollars: there, heldNanodollars: held };
-  if (refused === "budget") return { refused, spentNanodollars: there, heldNanodollars: held, periodStart };
-  if (refused === "account_budget") return { refused, spentNanodollars: there, heldNanodollars: held };
+  if (refused === "balance") return { refused, balanceNanodollars: there, heldNanodollars: openHolds };
+  if (refused === "budget") return { refused, spentNanodollars: there, heldNanodollars: openHolds, periodStart };
+  if (refused === "account_budget") return { refused, spentNanodollars: there, heldNanodollars: openHolds };
   if (refused === "subject_budget") {
     const draw = draws?.[(row.place as number) - 1] as BudgetDraw;
-    return { refused, draw, spentNanodollars: there, heldNanodollars: held };
+    return { refused, draw, spentNanodollars: there, heldNanodollars: openHolds };
   }
-  if (refused === "quota") return { refused, usedTokens: there, heldTokens: held, day };
-  const left = row.subject_left ?? Number.POSITIVE_INFINITY;
-  const available = Math.min(there - held, left);
+  if (refused === "quota") return { refused, usedTokens: there, heldTokens: openHolds, day };
+  const subjectLeft = row.subject_left ?? Number.POSITIVE_INFINITY;
+  const available = Math.min(there - openHolds, subjectLeft);
   return premium
     ? { quotaDay: null, periodStart: row.period_start, holdNanodollars: hold, holdTokens: 0, available }
-    : { quotaDay: day, periodStart: null, holdNanodollars: 0, holdTokens: hold, available: quotaLimit - there - held };
+    : {
+        quotaDay: day,
+        periodStart: null,
+        holdNanodollars: 0,
+        holdTokens: hold,
+        available: quotaLimit - there - openHolds,
+      };
 }
 
 type HoldWrite = OpenCall | ExtendedHold;
@@ -158,7 +164,7 @@ function holdRow(write: HoldWrite, names: NameNumbers) {
   };
 }
 
-/** What is null is left out of the JSON: a function takes it for that. */
+/** Nulls are left out of the JSON: a function takes an absent field for one. */
 function toRow<Of>(columns: Readonly<Record<string, CallColumn<Of>>>, record: Of, names: NameNumbers) {
   const row: Record<string, unknown> = {};
   for (const column in columns) {

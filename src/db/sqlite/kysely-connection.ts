@@ -71,8 +71,8 @@ export class StatementCache {
   }
 
   take(sql: string): { statement: StatementSync; reads: boolean } {
-    const known = this.#kept.get(sql);
-    if (known !== undefined) return known;
+    const cachedStatement = this.#kept.get(sql);
+    if (cachedStatement !== undefined) return cachedStatement;
     const statement = this.#database.prepare(sql);
     const made = { statement, reads: statement.columns().length > 0 };
     if (sql.length <= lengthMax) this.#kept.set(sql, made);

@@ -115,7 +115,7 @@ function createPrivate(file: string): void {
   }
 }
 
-/** What an embedded store is made of. */
+/** The parts of an embedded store. */
 interface Parts {
   /** Takes the lock of the process that serves; undefined when another process has it. */
   readonly takeLock: () => { release(): void } | undefined;
@@ -195,9 +195,9 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
     bumpRevision,
     pollExternalChange() {
       if (!database.isOpen) return false;
-      const found = readVersion();
-      if (found === version) return false;
-      version = found;
+      const versionBefore = readVersion();
+      if (versionBefore === version) return false;
+      version = versionBefore;
       revision += 1;
       return true;
     },
@@ -220,11 +220,11 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
 function abandonAll(db: Kysely<Database>, now: number): Promise<AbandonedCall[]> {
   return db.transaction().execute(async (transaction) => {
     await insertAbandoned(sql`open_call_rows`, now).execute(transaction);
-    const gone = await transaction
+    const rows = await transaction
       .deleteFrom("open_call_rows")
       .returning(["id", "hold_nanodollars", "hold_tokens"])
       .execute();
-    return gone.map((call) => ({ ...call, id: fromCallKey(call.id) }));
+    return rows.map((call) => ({ ...call, id: fromCallKey(call.id) }));
   });
 }
 

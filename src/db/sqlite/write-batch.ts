@@ -78,7 +78,7 @@ function extendCall({ extendCall: update, names }: LedgerStatements, open: OpenC
   update.run(...extensionValues(open, names), toCallKey(open.callId));
 }
 
-/** What a batch adds to wallets, charges and quota of a day, and budgets, so that each row is written once a batch. */
+/** Sums of a batch for wallets, charges and quota of a day, and budgets, so that each row is written once a batch. */
 class BatchTotals {
   /** Wallet changes by the number of the account. */
   readonly #wallets = new Map<number, [number, number]>();
@@ -118,9 +118,9 @@ class BatchTotals {
 
 /** Adds to the last value of a row. */
 function addRow<Key, Row extends [...(string | number)[], number]>(rows: Map<Key, Row>, key: Key, row: Row): void {
-  const found = rows.get(key);
-  if (found === undefined) rows.set(key, row);
-  else found[found.length - 1] = (found.at(-1) as number) + (row.at(-1) as number);
+  const rowOfKey = rows.get(key);
+  if (rowOfKey === undefined) rows.set(key, row);
+  else rowOfKey[rowOfKey.length - 1] = (rowOfKey.at(-1) as number) + (row.at(-1) as number);
 }
 
 type Reader<Of> = (record: Of, names: NameNumbers, ...before: SQLInputValue[]) => SQLInputValue[];

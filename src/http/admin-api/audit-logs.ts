@@ -63,8 +63,8 @@ export function auditLogsController(deps: HttpDeps, api: AdminApi) {
       // One read looks at a bounded part of the log, which may have nothing that fits.
       let place: Parameters<typeof readAudit>[2] = { limit: limit + 1, before };
       while (true) {
-        const { entries: found, next } = await readAudit(store, filter, place);
-        entries.push(...found);
+        const { entries: auditEntries, next } = await readAudit(store, filter, place);
+        entries.push(...auditEntries);
         if (entries.length > limit || next === undefined) break;
         place = { limit: limit + 1, before: next };
       }

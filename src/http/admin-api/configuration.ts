@@ -297,8 +297,8 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
     .get(
       "",
       async ({ request, admin }) => {
-        const wanted = parseUrl(request).searchParams.get("sections");
-        return await readDocument(deps, chooseSections(admin, wanted));
+        const sections = parseUrl(request).searchParams.get("sections");
+        return await readDocument(deps, chooseSections(admin, sections));
       },
       {
         detail: {
@@ -379,9 +379,9 @@ function chooseSections(admin: Manager, text: string | null): Section[] {
   });
 }
 
-async function readDocument(deps: HttpDeps, wanted: readonly Section[]): Promise<Document> {
+async function readDocument(deps: HttpDeps, sections: readonly Section[]): Promise<Document> {
   const document: Record<string, unknown> = {};
-  for (const section of wanted) {
+  for (const section of sections) {
     const value = await readers[section](deps);
     if (value !== undefined) document[section] = value;
   }
@@ -561,9 +561,9 @@ async function planDocument(deps: HttpDeps, admin: Manager, document: Document):
 }
 
 /** The fields of an entry that are given and are not so yet. */
-function diff(current: Readonly<Record<string, unknown>>, wanted: Readonly<Record<string, unknown>>) {
+function diff(current: Readonly<Record<string, unknown>>, target: Readonly<Record<string, unknown>>) {
   const fields: Change["fields"] = {};
-  for (const [name, after] of Object.entries(wanted)) {
+  for (const [name, after] of Object.entries(target)) {
     const before = current[name] ?? null;
     if (after !== undefined && !isDeepStrictEqual(before, after)) fields[name] = { before, after };
   }
@@ -599,9 +599,9 @@ function toBudget({ budget_usd: usd, budget_period: period }: Budget, current: B
 }
 
 /** Returns the fields of an entry that differ, so that only the plan is written. A budget is an amount and a period. */
-function toBody<Wanted extends Budget>(wanted: Wanted, fields: Change["fields"]) {
+function toBody<Wanted extends Budget>(target: Wanted, fields: Change["fields"]) {
   const isBudget = "budget_usd" in fields || "budget_period" in fields;
-  const { budget_usd, budget_period, ...others } = wanted;
+  const { budget_usd, budget_period, ...others } = target;
   const changed = Object.fromEntries(Object.entries(others).filter(([name]) => name in fields));
   return {
     ...(changed as Partial<Omit<Wanted, keyof Budget>>),
@@ -633,9 +633,9 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
   for (const { email, account, kind = "account", people = [], budget_usd, budget_period, ...others } of entries) {
     const present = account === undefined ? [] : members.get(account.id);
     const current = account === undefined ? undefined : toAccountEntry(account, present);
-    const wanted = { ...others, ...toBudget({ budget_usd, budget_period }, current ?? {}) };
-    const fields = diff(current ?? { status: "active" }, wanted);
-    const { name, status, ...body } = toBody(wanted, fields);
+    const target = { ...others, ...toBudget({ budget_usd, budget_period }, current ?? {}) };
+    const fields = diff(current ?? { status: "active" }, target);
+    const { name, status, ...body } = toBody(target, fields);
     const isDisabled = status === undefined ? undefined : status === "archived";
     const changes = { ...readProjectChanges(body), name, isDisabled };
     const common = { section: "accounts" as const, id: email };
@@ -646,7 +646,7 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
         action: "create",
         fields,
         async run() {
-          await createProject(store, { by: admin, name: wanted.name ?? email, ...place, changes }, now);
+          await createProject(store, { by: admin, name: target.name ?? email, ...place, changes }, now);
           return undefined;
         },
       });
@@ -708,7 +708,7 @@ function planPerson(
   };
 }
 
-async function planKeys({ deps, admin, document, accounts: known, keyIds }: Planning): Promise<Step[]> {
+async function planKeys({ deps, admin, document, accounts: accountList, keyIds }: Planning): Promise<Step[]> {
   const { accounts, store, now } = deps;
   const entries = document.keys ?? [];
   const created = new Set((document.accounts ?? []).map(({ email }) => toLower(email)));
@@ -716,13 +716,13 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
     "keys",
     entries.map(({ id, account, name }) => id ?? `${account}: ${name}`),
   );
-  const accountIds = [...new Set(entries.flatMap(({ account }) => known.get(account)?.id ?? []))];
+  const accountIds = [...new Set(entries.flatMap(({ account }) => accountList.get(account)?.id ?? []))];
   const usable = entries.length === 0 ? [] : await listUsableKeys(store, now(), { accountIds });
   const byAccount = Map.groupBy(usable, ({ accountId }) => accountId);
   const services = await findServicesOf(deps, usable);
   const steps: Step[] = [];
   for (const { id, account: email, status = "active", name, budget_usd, budget_period, ...others } of entries) {
-    const account = known.get(email);
+    const account = accountList.get(email);
     if (account === undefined && !created.has(toLower(email))) {
       throw invalid("keys", `The account ${quoteValue(email)} of the key ${quoteValue(name)} does not exist`);
     }
@@ -748,7 +748,7 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
       continue;
     }
     const current: Partial<ReturnType<typeof toKeyEntry>> = key === undefined ? {} : toKeyEntry(key, email, services);
-    const { service_account: service, ...wanted } = {
+    const { service_account: service, ...target } = {
       name,
       ...others,
       ...toBudget({ budget_usd, budget_period }, current),
@@ -757,9 +757,9 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
       if (account !== undefined) await expectManagedKeys(store, admin, account.id);
       // A key that has ended since it was exported is not made again.
       if (others.expires_at != null && others.expires_at * 1000 <= now()) continue;
-      const { name: _, ...fields } = diff({}, { ...wanted, service_account: service });
+      const { name: _, ...fields } = diff({}, { ...target, service_account: service });
       const limits = readKeyLimits(
-        toBody(wanted, { ...fields, name: { before: null, after: name } }) as { name: string },
+        toBody(target, { ...fields, name: { before: null, after: name } }) as { name: string },
         now(),
       );
       checkKeyFields({ name, ...limits }, now());
@@ -783,10 +783,10 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
         param: "keys",
       });
     }
-    const fields = diff(current, wanted);
+    const fields = diff(current, target);
     if (Object.keys(fields).length === 0) continue;
     await expectManagedKeys(store, admin, key.accountId);
-    const changes = readKeyChanges(toBody(wanted, fields), now());
+    const changes = readKeyChanges(toBody(target, fields), now());
     steps.push({
       ...common,
       action: "change",
@@ -860,13 +860,13 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
     }
     const { budget_usd: usd, raise_usd: raise, raise_until: until } = entry;
     const isOver = until != null && until * 1000 <= now();
-    const wanted = {
+    const targetBudget = {
       budget_usd: usd === undefined ? undefined : formatUsd(readBudget(usd)),
       raise_usd: isOver ? null : typeof raise === "string" ? formatUsd(readBudget(raise, "raise_usd")) : raise,
       raise_until: isOver ? null : until,
     };
-    const changes = readBudgetChanges(wanted);
-    const fields = diff(budget === undefined ? {} : toBudgetEntry(budget, now()), wanted);
+    const changes = readBudgetChanges(targetBudget);
+    const fields = diff(budget === undefined ? {} : toBudgetEntry(budget, now()), targetBudget);
     if (budget !== undefined && account !== undefined) {
       if (Object.keys(fields).length === 0) continue;
       steps.push({
@@ -949,11 +949,11 @@ async function planRateLimits({ deps, admin, document, accounts, keyIds }: Plann
     }
     const current = there === undefined ? {} : toRateLimitEntry(there);
     const { requests_per_minute, tokens_per_minute, concurrent_calls } = entry;
-    const wanted = { requests_per_minute, tokens_per_minute, concurrent_calls };
-    const fields = diff(current, wanted);
+    const target = { requests_per_minute, tokens_per_minute, concurrent_calls };
+    const fields = diff(current, target);
     if (Object.keys(fields).length === 0 && there !== undefined) continue;
-    const read = (given: number | null | undefined, before: number | undefined) =>
-      given === undefined ? before : (given ?? undefined);
+    const read = (value: number | null | undefined, before: number | undefined) =>
+      value === undefined ? before : (value ?? undefined);
     const limits = {
       requestsPerMinute: read(requests_per_minute, there?.limits.requestsPerMinute),
       tokensPerMinute: read(tokens_per_minute, there?.limits.tokensPerMinute),
@@ -981,8 +981,8 @@ async function openServiceAccount(
   { accountId, name }: { accountId: string; name: string },
 ): Promise<string> {
   const present = await listServiceAccounts(store, accountId, { limit: entriesMax });
-  const found = present.find((one) => one.name === name);
-  return (found ?? (await createServiceAccount(store, { accountId, name, by: admin.accountId }, now()))).id;
+  const current = present.find((one) => one.name === name);
+  return (current ?? (await createServiceAccount(store, { accountId, name, by: admin.accountId }, now()))).id;
 }
 
 async function planProviders({ deps, admin, document }: Planning): Promise<Step[]> {
@@ -1063,13 +1063,13 @@ function planCatalogue({ deps, admin, document }: Planning): Step[] {
   const { virtual: virtualFile, ...others } = files;
   const rows = virtual ?? toRows(virtualFile);
   const isSameVirtual = virtual === undefined || isDeepStrictEqual(virtual, toRows(virtualFile));
-  const kept = isSameVirtual ? virtualFile : rows.length === 0 ? undefined : { models: rows };
-  const wanted = { ...(catalogue ?? others), ...(kept !== undefined && { virtual: kept }) };
-  const change = changeCatalogue(deps, wanted);
+  const virtualModels = isSameVirtual ? virtualFile : rows.length === 0 ? undefined : { models: rows };
+  const target = { ...(catalogue ?? others), ...(virtualModels !== undefined && { virtual: virtualModels }) };
+  const change = changeCatalogue(deps, target);
   if (change.files.length === 0) return [];
   const names = new Set(change.files.map((name) => name.replace(/\.json$/, "")));
   const fields = Object.fromEntries(
-    [...names].map((name) => [name, { before: files[name] ?? null, after: (wanted as typeof files)[name] ?? null }]),
+    [...names].map((name) => [name, { before: files[name] ?? null, after: (target as typeof files)[name] ?? null }]),
   );
   return [
     {
@@ -1120,8 +1120,8 @@ function planRule(
     throw invalid("alerts", `alerts has the rule ${quoteValue(name)}, expected one of ${expected}`);
   }
   const threshold = text === undefined ? setting.threshold : readThreshold(rule, text ?? undefined);
-  const wanted = { rule, isEnabled: enabled ?? setting.isEnabled, threshold };
-  const fields = diff(toRuleJson(setting), toRuleJson(wanted));
+  const target = { rule, isEnabled: enabled ?? setting.isEnabled, threshold };
+  const fields = diff(toRuleJson(setting), toRuleJson(target));
   if (Object.keys(fields).length === 0) return undefined;
   return {
     section: "alerts",
@@ -1129,8 +1129,8 @@ function planRule(
     action: "change",
     fields,
     async run() {
-      await writeRule(store, gatewayOwner, wanted);
-      const detail = { enabled: wanted.isEnabled, threshold: threshold ?? "" };
+      await writeRule(store, gatewayOwner, target);
+      const detail = { enabled: target.isEnabled, threshold: threshold ?? "" };
       await recordAudit(store, { accountId: admin.accountId, action: "alert.rule", subject: rule, detail }, now());
       return undefined;
     },
@@ -1140,14 +1140,14 @@ function planRule(
 /** A rule of the operator's own. @throws {GatewayError} `invalid_request` */
 async function planMetricRule(
   planning: Planning,
-  { rule: _, id, status, ...given }: RuleEntry,
+  { rule: _, id, status, ...ruleEntry }: RuleEntry,
   rules: readonly MetricRule[],
 ): Promise<Step | undefined> {
   const { deps, admin, keyIds } = planning;
   const { store, now } = deps;
-  const named = rules.filter(({ name }) => name === given.name);
+  const named = rules.filter(({ name }) => name === ruleEntry.name);
   const present = rules.find((one) => one.id === id) ?? (named.length === 1 ? named[0] : undefined);
-  const label = quoteValue(given.name ?? id ?? "");
+  const label = quoteValue(ruleEntry.name ?? id ?? "");
   if (present === undefined && named.length > 1) {
     throw invalid("alerts", `There are ${named.length} rules called ${label}; say which by its id`);
   }
@@ -1168,7 +1168,7 @@ async function planMetricRule(
     };
   }
   const current = present && toMetricRuleJson(present);
-  const whole = { ...current, ...given };
+  const whole = { ...current, ...ruleEntry };
   const missing = (["name", "metric", "scope", "comparison", "threshold", "minutes"] as const).find(
     (field) => whole[field] == null,
   );
@@ -1177,10 +1177,10 @@ async function planMetricRule(
   // An entry of the same document may be what the rule is about.
   const isComing = body.scope !== "gateway" && !keyIds.has(subject) && isNamed(planning, body.scope, subject);
   const read = () => readMetricRule(deps, { ...body, subject: keyIds.get(subject) ?? subject });
-  const wanted = isComing
+  const target = isComing
     ? { ...(await readMetricRule(deps, { ...body, scope: "gateway" })), scope: body.scope, subject }
     : await read();
-  const { id: ownId, unit, ...shown } = toMetricRuleJson({ ...wanted, id: present?.id ?? "" });
+  const { id: ownId, unit, ...shown } = toMetricRuleJson({ ...target, id: present?.id ?? "" });
   const fields = diff(current ?? {}, shown);
   if (Object.keys(fields).length === 0) return undefined;
   return {

@@ -10,10 +10,10 @@ import {
 } from "../../accounts/index.ts";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
 import type { KeyedRequest } from "../../db/index.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { Clients, HttpDeps } from "../deps.ts";
 import { readApiKey } from "../lifecycle/authenticate.ts";
 import { dataHeaders, jsonForPage } from "../lifecycle/headers.ts";
-import { type Clients, clientAddressOf } from "../lifecycle/http-call.ts";
+import { clientAddressOf } from "../lifecycle/http-call.ts";
 import { idempotencyKeyOf, pack, unpack } from "../lifecycle/idempotency.ts";
 import { checkOrigin, parseUrl } from "../lifecycle/origin.ts";
 import { readOperator, readSmallJson, rejectNullCharacters } from "../lifecycle/session.ts";
@@ -33,11 +33,11 @@ export function createAdminApi(deps: HttpDeps): AdminApi {
   const requests = new RateLimiter(requestsMax, deps.now, { what: "requests to the management API" });
   const readKey = async (request: Request, server: Clients | null) => {
     const address = clientAddressOf(deps.config, request, server);
-    const found = authenticator.authenticate(readApiKey(request), address).catch((error) => {
+    const lookup = authenticator.authenticate(readApiKey(request), address).catch((error) => {
       if (error instanceof GatewayError) return error;
       throw error;
     });
-    const actor = await withStoreTimeout(deps, found);
+    const actor = await withStoreTimeout(deps, lookup);
     if (actor instanceof GatewayError) throw actor;
     return actor;
   };
@@ -79,7 +79,7 @@ export function adminRoutes(
   area: AdminKeyArea | undefined,
   readBody: (request: Request) => Promise<unknown> = readSmallJson,
 ) {
-  const known = new WeakMap<Request, Promise<Manager>>();
+  const actors = new WeakMap<Request, Promise<Manager>>();
   const find = async (request: Request, server: Clients | null) => {
     rejectNullCharacters(request.url, "address");
     const actor = await authenticate(request, server);
@@ -88,10 +88,10 @@ export function adminRoutes(
     throw lacksScope(actor, `${area}:${access}`);
   };
   const admit = (request: Request, server: Clients | null) => {
-    let actor = known.get(request);
+    let actor = actors.get(request);
     if (actor === undefined) {
       actor = find(request, server);
-      known.set(request, actor);
+      actors.set(request, actor);
     }
     return actor;
   };
@@ -149,12 +149,12 @@ export async function writeOnce<Answer extends object>(
   };
   const seal = toHmac("admin", credential).digest();
   const { idempotencyKeys } = deps.store;
-  const found = await withStoreTimeout(deps, idempotencyKeys.claim(keyed));
-  if (found.state === "other_body") {
+  const claim = await withStoreTimeout(deps, idempotencyKeys.claim(keyed));
+  if (claim.state === "other_body") {
     throw conflict("This Idempotency-Key belongs to a request with another body; use a new key for a new request");
   }
-  if (found.state === "running") throw conflict("A request with this Idempotency-Key is running; send it again", 1000);
-  if (found.state === "done") {
+  if (claim.state === "running") throw conflict("A request with this Idempotency-Key is running; send it again", 1000);
+  if (claim.state === "done") {
     const packed = await idempotencyKeys.readAnswer(keyed.id);
     if (packed === undefined) throw conflict("This was done already, and its answer is not stored any more");
     const { status, headers, body: answer } = await unpack({ key: seal, request: keyed, packed }, () => undefined);

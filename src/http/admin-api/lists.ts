@@ -34,9 +34,9 @@ export const listParameters = {
 
 /** All values of a parameter, however clients write lists: `a=1&a=2`, `a[]=1` or `a[0]=1`. */
 export function readAll(query: URLSearchParams, name: string): string[] {
-  const isIt = (given: string) =>
-    given === name || (given.startsWith(`${name}[`) && /^\[\d*\]$/.test(given.slice(name.length)));
-  return [...query].filter(([given, value]) => isIt(given) && value !== "").map(([, value]) => value);
+  const isIt = (param: string) =>
+    param === name || (param.startsWith(`${name}[`) && /^\[\d*\]$/.test(param.slice(name.length)));
+  return [...query].filter(([param, value]) => isIt(param) && value !== "").map(([, value]) => value);
 }
 
 /** A whole number of a query. @throws {GatewayError} `invalid_request` */

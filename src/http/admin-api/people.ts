@@ -171,8 +171,8 @@ export function invitesController(deps: HttpDeps, api: AdminApi) {
       "",
       async ({ request }) => {
         const { limit, after } = readPage(parseUrl(request).searchParams);
-        const found = await listInvitationsPage(store, { limit: limit + 1, after: after && toAccountId(after) });
-        return toList(found, limit, (invitation) => toInvite(invitation, now()));
+        const invitations = await listInvitationsPage(store, { limit: limit + 1, after: after && toAccountId(after) });
+        return toList(invitations, limit, (invitation) => toInvite(invitation, now()));
       },
       {
         detail: {

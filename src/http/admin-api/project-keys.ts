@@ -257,8 +257,8 @@ export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
         const { id } = await readProject(deps, params.project_id);
         const { limit, after } = readPage(parseUrl(request).searchParams);
         const last = after === undefined ? undefined : await readServiceAccount(store, { accountId: id, id: after });
-        const found = await listServiceAccounts(store, id, { limit: limit + 1, after: last });
-        return toList(found, limit, toServiceAccount);
+        const serviceAccounts = await listServiceAccounts(store, id, { limit: limit + 1, after: last });
+        return toList(serviceAccounts, limit, toServiceAccount);
       },
       {
         detail: {
@@ -378,27 +378,27 @@ async function createServiceKey(
   { id: serviceAccountId, accountId }: ServiceAccount,
   { name, by, body }: { name: string; by: string; body: Static<typeof NewServiceAccount> },
 ): Promise<Static<typeof ServiceAccountKey>> {
-  const given = readKeyLimits(body, now());
-  const { id, key } = await accounts.createKey({ accountId, by, name, serviceAccountId, ...given });
+  const limits = readKeyLimits(body, now());
+  const { id, key } = await accounts.createKey({ accountId, by, name, serviceAccountId, ...limits });
   return {
     id,
     object: "organization.project.service_account.api_key",
     name,
     value: key,
     created_at: toSeconds(now()),
-    expires_at: toSecondsOrNull(given.expiresAt),
+    expires_at: toSecondsOrNull(limits.expiresAt),
   };
 }
 
 /** The limits of a new key; `null` is the same as absent. @throws {GatewayError} `invalid_request` */
 export function readKeyLimits(body: Static<typeof NewKey>, now: number) {
   const { name: _, expiresAt, allowedModels, allowedNetworks, bounds } = readKeyChanges(body, now);
-  const given = Object.entries(bounds).filter(([, value]) => value != null);
+  const entries = Object.entries(bounds).filter(([, value]) => value != null);
   return {
     expiresAt: expiresAt ?? undefined,
     allowedModels: allowedModels ?? undefined,
     allowedNetworks: allowedNetworks ?? undefined,
-    bounds: Object.fromEntries(given),
+    bounds: Object.fromEntries(entries),
   };
 }
 

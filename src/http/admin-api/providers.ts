@@ -117,8 +117,8 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           const { name, manifest, key, fields, ...change } = body;
-          const given = key === undefined && fields === undefined ? undefined : readSecret({ key, fields });
-          await providers.adoptTest(name, await actions.add(admin, name, manifest, given));
+          const newSecret = key === undefined && fields === undefined ? undefined : readSecret({ key, fields });
+          await providers.adoptTest(name, await actions.add(admin, name, manifest, newSecret));
           if (Object.keys(change).length > 0) await actions.set(admin.accountId, name, change);
           return toProvider(readProvider(deps, name));
         }),
@@ -203,12 +203,12 @@ export function providerKeysController(deps: HttpDeps, api: AdminApi) {
   const { actions } = providers;
   const one = { "application/json": KeyObject };
   const readKey = (name: string, id: string) => {
-    const key = readProvider(deps, name).keys.find((known) => known.id === id);
+    const key = readProvider(deps, name).keys.find((key) => key.id === id);
     if (key !== undefined) return key;
     throw new GatewayError("not_found", `${name} has no stored key of this id`);
   };
-  const set = async (...[admin, name, given, id]: Parameters<typeof actions.setKey>) => {
-    const keyId = await actions.setKey(admin, name, readSecret(given as { key?: unknown; fields?: unknown }), id);
+  const set = async (...[admin, name, body, id]: Parameters<typeof actions.setKey>) => {
+    const keyId = await actions.setKey(admin, name, readSecret(body as { key?: unknown; fields?: unknown }), id);
     await providers.adoptTest(name, keyId);
     return toKey(readKey(name, keyId));
   };
@@ -267,7 +267,7 @@ function listProviders({ providers, kernel }: HttpDeps): Provider[] {
 
 /** @throws {GatewayError} `not_found` */
 function readProvider(deps: HttpDeps, name: string): Provider {
-  const provider = listProviders(deps).find((known) => known.name === name);
+  const provider = listProviders(deps).find((plugin) => plugin.name === name);
   if (provider !== undefined) return provider;
   throw new GatewayError("not_found", `No provider is called ${quoteValue(name)}`);
 }

@@ -33,7 +33,7 @@ const groups = ["project_id", "api_key_id", "model"] as const;
 const costGroups = ["project_id", "api_key_id", "line_item"] as const;
 type Group = (typeof groups)[number];
 
-const told = {
+const nameFields = {
   project_id: nullable(Type.String()),
   user_id: Type.Null(),
   api_key_id: nullable(Type.String()),
@@ -48,7 +48,7 @@ const resultOf = <Name extends string>(name: Name, fields: Record<string, TSchem
     object: Type.Literal(`organization.usage.${name}.result`),
     num_model_requests: count,
     ...fields,
-    ...told,
+    ...nameFields,
     model: nullable(Type.String()),
     ...money,
   });
@@ -156,7 +156,7 @@ const CostResult = Type.Object({
   object: Type.Literal("organization.costs.result"),
   amount: Type.Object({ value: Type.Number({ description: "What wallets paid" }), currency: Type.Literal("usd") }),
   line_item: nullable(Type.String({ description: "The model" })),
-  ...told,
+  ...nameFields,
   ...money,
 });
 
@@ -290,7 +290,7 @@ interface Span {
 }
 
 /** @throws {GatewayError} `invalid_request` naming the parameter. */
-function readSpan(query: URLSearchParams, now: number, known: readonly string[], costsMax?: number): Span {
+function readSpan(query: URLSearchParams, now: number, widths: readonly string[], costsMax?: number): Span {
   const width = readWidth(query, costsMax === undefined ? ["1h", "1d"] : ["1d"]);
   const { hours, max, fallback } = bucketsOf[width];
   const start = readWhole(query, "start_time", [0, secondsMax]);
@@ -302,11 +302,11 @@ function readSpan(query: URLSearchParams, now: number, known: readonly string[],
     if (readAll(query, name).length > 0) throw invalid(name, `Usage is not kept by ${name}; leave it out`);
   }
   const grouped = readAll(query, "group_by").flatMap((text) => text.split(","));
-  const unknown = grouped.find((name) => !known.includes(name));
+  const unknown = grouped.find((name) => !widths.includes(name));
   if (unknown !== undefined) {
-    throw invalid("group_by", `group_by is ${quoteValue(unknown)}, expected some of ${known.join(", ")}`);
+    throw invalid("group_by", `group_by is ${quoteValue(unknown)}, expected some of ${widths.join(", ")}`);
   }
-  const given = (name: string) => {
+  const readList = (name: string) => {
     const values = readAll(query, name);
     return values.length === 0 ? undefined : values;
   };
@@ -316,18 +316,18 @@ function readSpan(query: URLSearchParams, now: number, known: readonly string[],
     untilHour: Math.ceil(end / hourSeconds / hours) * hours,
     limit: readWhole(query, "limit", [1, costsMax ?? max]) ?? fallback,
     groups: new Set(grouped.map((name) => (name === "line_item" ? "model" : (name as Group)))),
-    accountIds: given("project_ids"),
-    keyIds: given("api_key_ids"),
-    models: given("models"),
+    accountIds: readList("project_ids"),
+    keyIds: readList("api_key_ids"),
+    models: readList("models"),
   };
 }
 
-function readWidth(query: URLSearchParams, known: readonly Width[]): Width {
+function readWidth(query: URLSearchParams, widths: readonly Width[]): Width {
   const text = query.get("bucket_width") ?? "1d";
-  const width = known.find((each) => each === text);
+  const width = widths.find((each) => each === text);
   if (width !== undefined) return width;
   const why = text === "1m" ? "usage is kept by the hour, so " : "";
-  throw invalid("bucket_width", `bucket_width is ${quoteValue(text)}: ${why}expected ${known.join(" or ")}`);
+  throw invalid("bucket_width", `bucket_width is ${quoteValue(text)}: ${why}expected ${widths.join(" or ")}`);
 }
 
 /** Where a page begins: `hour_<first hour>`. @throws {GatewayError} `invalid_request` */
@@ -380,11 +380,11 @@ async function readBuckets(deps: HttpDeps, span: Span, { isOf, toResult }: Wante
 }
 
 /** Sums of what is not told apart: models always are in the rows. */
-function toResults(rows: readonly UsageOfBucket[], told: ReadonlySet<Group>): [UsageFigures, Names][] {
+function toResults(rows: readonly UsageOfBucket[], groups: ReadonlySet<Group>): [UsageFigures, Names][] {
   const toNames = (row: UsageOfBucket): Names => ({
-    project_id: told.has("project_id") ? row.accountId : null,
-    api_key_id: told.has("api_key_id") ? row.keyId : null,
-    model: told.has("model") ? row.model : null,
+    project_id: groups.has("project_id") ? row.accountId : null,
+    api_key_id: groups.has("api_key_id") ? row.keyId : null,
+    model: groups.has("model") ? row.model : null,
   });
   const ofNames = Map.groupBy(rows, (row) => JSON.stringify(toNames(row)));
   return [...ofNames]

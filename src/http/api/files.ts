@@ -111,7 +111,7 @@ function sign(deps: HttpDeps, id: string, expires: number): string {
   return createHmac("sha256", deps.signingSecret).update(`${id}.${expires}`).digest("base64url");
 }
 
-function matches(expected: string, given: string): boolean {
-  const [a, b] = [Buffer.from(expected), Buffer.from(given)];
+function matches(expected: string, actual: string): boolean {
+  const [a, b] = [Buffer.from(expected), Buffer.from(actual)];
   return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -150,7 +150,7 @@ interface KeyState {
 }
 
 function toKeyJson(caller: Caller, { limits, bounds, quota, wallet }: KeyState, now: number): Static<typeof KeyObject> {
-  const { balanceNanodollars: balance, heldNanodollars: held } = wallet;
+  const { balanceNanodollars: balance, heldNanodollars: holds } = wallet;
   return {
     object: "key",
     id: caller.keyId,
@@ -188,11 +188,11 @@ function toKeyJson(caller: Caller, { limits, bounds, quota, wallet }: KeyState, 
     budgets: (caller.budgets ?? []).map((budget) => toSubjectJson(budget, bounds.budgets, now)),
     wallet: {
       balance_usd: formatUsd(balance),
-      held_usd: formatUsd(held),
-      available_usd: formatUsd(Math.max(0, balance - held)),
+      held_usd: formatUsd(holds),
+      available_usd: formatUsd(Math.max(0, balance - holds)),
       limit_usd: formatUsd(balance),
-      used_usd: formatUsd(held),
-      remaining_usd: formatUsd(Math.max(0, balance - held)),
+      used_usd: formatUsd(holds),
+      remaining_usd: formatUsd(Math.max(0, balance - holds)),
       resets_at: null,
     },
   };

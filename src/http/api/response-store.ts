@@ -88,6 +88,7 @@ export class ResponseStore {
     if (references.length > referencesMax) {
       throw tooMuchContext(`${references.length} references, more than ${referencesMax}`);
     }
+    if (previousId === undefined && references.length === 0) return { stored, chain: [], usedIds: [] };
     const previous =
       previousId === undefined ? undefined : toResponse((await this.#load(call, [previousId])).get(previousId));
     if (previousId !== undefined && previous === undefined) throw previousResponseNotFound(previousId);
@@ -95,14 +96,14 @@ export class ResponseStore {
     const chain = previousId === undefined ? [] : [...before, previousId];
     const ofInputs = references.flatMap((id) => getResponseOfInput(id) ?? []);
     const inputs = [...chain, ...ofInputs].map(inputIdOf);
-    const found = await this.#load(call, [...new Set([...before, ...references, ...inputs])]);
-    const referenced = findItems(found, references);
-    const owners = ofInputs.filter((id) => found.has(inputIdOf(id)));
-    const usedIds = [...new Set([...found.keys(), ...owners, ...chain])];
+    const rows = await this.#load(call, [...new Set([...before, ...references, ...inputs])]);
+    const referenced = findItems(rows, references);
+    const owners = ofInputs.filter((id) => rows.has(inputIdOf(id)));
+    const usedIds = [...new Set([...rows.keys(), ...owners, ...chain])];
     if (previousId === undefined || previous === undefined) return { stored, referenced, chain, usedIds };
-    const responses = [...before.map((id) => toResponse(found.get(id))), previous];
+    const responses = [...before.map((id) => toResponse(rows.get(id))), previous];
     const earlier = responses.flatMap((one, index) => {
-      const input = toInput(found.get(inputIdOf(chain[index] as string)));
+      const input = toInput(rows.get(inputIdOf(chain[index] as string)));
       if (one === undefined || input === undefined) throw previousResponseNotFound(previousId);
       return [...input, ...(one.response.output as ResponseItem[])];
     });
@@ -136,16 +137,16 @@ export class ResponseStore {
 
   /** @throws {GatewayError} `not_found` when there is none, it has expired, or belongs to another account. */
   async get(call: HttpCall, id: string): Promise<ResponseObject> {
-    const found = toResponse((await this.#load(call, [id])).get(id));
-    if (found === undefined) throw responseNotFound(id);
-    return found.response;
+    const response = toResponse((await this.#load(call, [id])).get(id));
+    if (response === undefined) throw responseNotFound(id);
+    return response.response;
   }
 
   /** The items of its own turn. @throws {GatewayError} As `get`. */
   async getInput(call: HttpCall, id: string): Promise<ResponseItem[]> {
-    const found = toInput((await this.#load(call, [inputIdOf(id)])).get(inputIdOf(id)));
-    if (found === undefined) throw responseNotFound(id);
-    return found;
+    const input = toInput((await this.#load(call, [inputIdOf(id)])).get(inputIdOf(id)));
+    if (input === undefined) throw responseNotFound(id);
+    return input;
   }
 
   /** Deletes a response and the items of its output. @throws {GatewayError} As `get`. */
@@ -186,8 +187,8 @@ export class ResponseStore {
   async #readRows(call: HttpCall, sizes: readonly { id: string; bytes: number }[]): Promise<[string, Content][]> {
     const opened: [string, Content][] = [];
     for (const piece of toPieces(sizes)) {
-      const found = await ask(this.#rows.get(call.caller.accountId, piece.ids));
-      const open = () => found.flatMap(({ id, body }) => this.#open(call, id, body) ?? []);
+      const contents = await ask(this.#rows.get(call.caller.accountId, piece.ids));
+      const open = () => contents.flatMap(({ id, body }) => this.#open(call, id, body) ?? []);
       opened.push(...(piece.isLarge ? await runInOwnTurn(open) : open()));
     }
     return opened;
@@ -271,12 +272,12 @@ function toPieces(sizes: readonly { id: string; bytes: number }[]): { ids: strin
 }
 
 /** Items by their ids: one of an output has a row of its own, one of an input stands in that of the response that it came with. */
-function findItems(found: ReadonlyMap<string, Content>, ids: readonly string[]): Map<string, ResponseItem> {
-  const rows = new Set(ids.flatMap((id) => found.get(inputIdOf(getResponseOfInput(id) ?? "")) ?? []));
+function findItems(contents: ReadonlyMap<string, Content>, ids: readonly string[]): Map<string, ResponseItem> {
+  const rows = new Set(ids.flatMap((id) => contents.get(inputIdOf(getResponseOfInput(id) ?? "")) ?? []));
   const inputs = new Map([...rows].flatMap((row) => (toInput(row) ?? []).map((item) => [item.id, item])));
   return new Map(
     ids.flatMap((id): [string, ResponseItem][] => {
-      const content = found.get(id);
+      const content = contents.get(id);
       const item = content !== undefined && "item" in content ? content.item : inputs.get(id);
       return item === undefined ? [] : [[id, item]];
     }),

@@ -31,9 +31,9 @@ export function shareSchemas(
       if (body.schema === undefined || text.length < charactersMin) continue;
       let name = names.get(text);
       if (name === undefined) {
-        const wanted = base + (mediaType === "text/event-stream" ? "Event" : kind);
-        name = wanted;
-        for (let count = 2; name in schemas; count++) name = `${wanted}${count}`;
+        const schemaName = base + (mediaType === "text/event-stream" ? "Event" : kind);
+        name = schemaName;
+        for (let count = 2; name in schemas; count++) name = `${schemaName}${count}`;
         names.set(text, name);
         schemas[name] = body.schema;
       }

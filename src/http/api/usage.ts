@@ -190,11 +190,15 @@ export function readUsageQuery(query: URLSearchParams, now: number): UsageQuery 
   return { period, group, startDay, endDay };
 }
 
-function readOne<Value extends string>(param: string, known: readonly Value[], text: string | null): Value | undefined {
+function readOne<Value extends string>(
+  param: string,
+  values: readonly Value[],
+  text: string | null,
+): Value | undefined {
   if (text === null || text === "") return undefined;
-  const value = known.find((each) => each === text);
+  const value = values.find((each) => each === text);
   if (value !== undefined) return value;
-  throw invalidParameter(param, `${param} is ${quoteValue(text)}, expected one of ${known.join(", ")}`);
+  throw invalidParameter(param, `${param} is ${quoteValue(text)}, expected one of ${values.join(", ")}`);
 }
 
 /** A day as `2026-11-21`, or a time with its zone as `2026-11-21T12:00:00Z`. */

@@ -312,16 +312,16 @@ export async function readMetricRule(
   { store, kernel, snapshot }: HttpDeps,
   { name, metric, scope, subject = "", comparison, threshold, minutes, ...more }: MetricRuleBody,
 ): Promise<Omit<MetricRule, "id">> {
-  if (!ruleMinutes.some((known) => known === minutes)) {
+  if (!ruleMinutes.some((span) => span === minutes)) {
     throw invalid("minutes", `minutes is ${minutes}, expected one of ${ruleMinutes.join(", ")}`);
   }
-  const found = await findSubject(scope, subject.trim());
-  if (found === undefined) throw invalid("subject", `There is no ${scope} '${subject}' here`);
+  const id = await findSubject(scope, subject.trim());
+  if (id === undefined) throw invalid("subject", `There is no ${scope} '${subject}' here`);
   return {
     name: name.trim(),
     metric,
     scope,
-    subject: found,
+    subject: id,
     comparison,
     minutes,
     threshold: readMetric(metricUnits[metric], threshold.trim()),

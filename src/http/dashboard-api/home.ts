@@ -102,8 +102,8 @@ async function readMovers({ store, kernel }: HttpDeps, group: "account" | "model
   const lateStart = (Math.floor(now / dayMs) - moversDays + 1) * dayHours;
   const starts = Array.from({ length: 2 * moversDays }, (_, day) => lateStart + (day - moversDays) * dayHours);
   const query = { filter: {}, hours: dayHours, starts } as const;
-  const wanted = { group, rank: "cost", limit: comparedMax, charted: comparedMax } as const;
-  const { groups } = await readGroups(store, query, wanted);
+  const options = { group, rank: "cost", limit: comparedMax, charted: comparedMax } as const;
+  const { groups } = await readGroups(store, query, options);
   const changes = groups.flatMap(({ value, byHour = new Map<number, readonly number[]>() }) => {
     let [cost, before] = [0, 0];
     for (const [hour, figures] of byHour) {

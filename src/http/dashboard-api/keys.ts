@@ -106,9 +106,9 @@ export function keysController(deps: HttpDeps) {
   const changes = new RateLimiter(changesPerMinuteMax, deps.now, { what: "key changes" });
   /** Members of a team change the keys that they made, and its admins all of them. */
   const expectOwn = async ({ accountId, ownAccountId, teamRole }: SessionUser, id: string) => {
-    const found = await accounts.findKeyOwner(id);
-    if (found?.accountId !== accountId) throw new GatewayError("not_found", "No API key of this account has this id");
-    if (teamRole === "admin" || found.createdBy === ownAccountId) return;
+    const owner = await accounts.findKeyOwner(id);
+    if (owner?.accountId !== accountId) throw new GatewayError("not_found", "No API key of this account has this id");
+    if (teamRole === "admin" || owner.createdBy === ownAccountId) return;
     throw new GatewayError("forbidden", "Somebody else made this key; an admin of the team can change or revoke it");
   };
   return new Elysia({ prefix: "/keys" })
@@ -188,15 +188,15 @@ const dayMs = 86_400_000;
 export function adminApiKeysController(deps: HttpDeps) {
   const { accounts, store, now } = deps;
   const read = async ({ search = "", state = "active", order = "created" }: Static<typeof Search>, page: KeyPage) => {
-    const found = await searchKeys(store, now(), { text: search, state, order, ...page });
+    const keys = await searchKeys(store, now(), { text: search, state, order, ...page });
     await deps.rollup?.freshen();
     const today = Math.floor(now() / dayMs);
-    const costs = await readKeyCosts(store, found, { first: today - spendDays + 1, last: today });
+    const costs = await readKeyCosts(store, keys, { first: today - spendDays + 1, last: today });
     const makers = await emailsOf(
       store,
-      found.flatMap(({ createdBy }) => createdBy ?? []),
+      keys.flatMap(({ createdBy }) => createdBy ?? []),
     );
-    return found.map((key) => ({
+    return keys.map((key) => ({
       ...toKeyJson(key),
       created_by: makers.get(key.createdBy ?? "") ?? null,
       account: key.accountId,
@@ -206,9 +206,9 @@ export function adminApiKeysController(deps: HttpDeps) {
     }));
   };
   const ownerOf = async (id: string) => {
-    const found = await accounts.findKeyOwner(id);
-    if (found === undefined) throw new GatewayError("not_found", "No API key has this id");
-    return found.accountId;
+    const owner = await accounts.findKeyOwner(id);
+    if (owner === undefined) throw new GatewayError("not_found", "No API key has this id");
+    return owner.accountId;
   };
   return new Elysia({ prefix: "/admin/api-keys" })
     .use(withAdminSession(deps))

@@ -120,14 +120,14 @@ async function listProviders({ providers, kernel, store, degraded }: HttpDeps) {
     store,
     data.flatMap(({ keys }) => keys.flatMap(({ set_by }) => set_by ?? [])),
   );
-  const known = new Set(data.map(({ name }) => name));
+  const names = new Set(data.map(({ name }) => name));
   return {
     data: data.map(({ keys, ...provider }) => ({
       ...provider,
       keys: keys.map((key) => ({ ...key, set_by: emails.get(key.set_by ?? "") ?? key.set_by })),
     })),
     ready: Object.entries(manifests)
-      .filter(([name]) => !known.has(name))
+      .filter(([name]) => !names.has(name))
       .map(([name, manifest]) => ({ name, manifest })),
     sandbox: {
       ...settings.sandbox,

@@ -61,10 +61,10 @@ export function statementController(deps: HttpDeps) {
 async function toStatementJson(
   deps: HttpDeps,
   { accountId, accountEmail, accountName }: SessionUser,
-  given: Static<typeof Query>,
+  params: Static<typeof Query>,
 ) {
   const now = deps.now();
-  const moment = given.month === undefined ? now : Date.parse(`${given.month}-01T00:00:00Z`);
+  const moment = params.month === undefined ? now : Date.parse(`${params.month}-01T00:00:00Z`);
   const first = startOfPeriod(moment);
   const [from, until] = [first * dayMs, endOfPeriod(first)];
   const statement = await readMonthlyStatement(deps.store, accountId, { from, until });

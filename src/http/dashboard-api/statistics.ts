@@ -74,12 +74,12 @@ export function statisticsController(deps: HttpDeps) {
     });
   return routes.get(
     "/statistics",
-    async ({ user, query: given }) => {
-      const { group_by: group = "model", metric = "cost" } = given;
+    async ({ user, query: params }) => {
+      const { group_by: group = "model", metric = "cost" } = params;
       const now = deps.now();
-      const named = given.model === undefined ? given : { ...given, model: idOfModel(deps.kernel, given.model) };
-      const filter = toFilter(named, await readAccount(deps, user, given));
-      const { hours, buckets } = readBuckets(given, now);
+      const named = params.model === undefined ? params : { ...params, model: idOfModel(deps.kernel, params.model) };
+      const filter = toFilter(named, await readAccount(deps, user, params));
+      const { hours, buckets } = readBuckets(params, now);
       const query: StatisticsQuery = { filter, hours, starts: buckets.flat() };
       const span = toElapsed(query, now);
       const before = { from: 2 * span.from - span.until, until: span.from };
@@ -145,15 +145,15 @@ const fileColumns = [
 ] as const;
 
 /** All groups of a span as CSV, one row each: a statement by team, key, model or tag where the span is a month. */
-async function readFile(deps: HttpDeps, user: SessionUser, given: Given): Promise<Response> {
-  const { group_by: group = "model", metric = "cost" } = given;
-  const named = given.model === undefined ? given : { ...given, model: idOfModel(deps.kernel, given.model) };
-  const filter = toFilter(named, await readAccount(deps, user, given));
-  const { hours, buckets } = readBuckets(given, deps.now());
+async function readFile(deps: HttpDeps, user: SessionUser, params: Given): Promise<Response> {
+  const { group_by: group = "model", metric = "cost" } = params;
+  const named = params.model === undefined ? params : { ...params, model: idOfModel(deps.kernel, params.model) };
+  const filter = toFilter(named, await readAccount(deps, user, params));
+  const { hours, buckets } = readBuckets(params, deps.now());
   const query: StatisticsQuery = { filter, hours, starts: buckets.flat() };
   await deps.rollup?.freshen();
-  const wanted = { group, rank: rankOf[metric], limit: fileGroupsMax, charted: 0 };
-  const { groups } = await readGroups(deps.store, query, wanted);
+  const options = { group, rank: rankOf[metric], limit: fileGroupsMax, charted: 0 };
+  const { groups } = await readGroups(deps.store, query, options);
   const names = await readNames(deps, groups, { group, seesAll: maySeeAll(user.role) });
   const [from, to] = [query.starts[0] ?? 0, (query.starts.at(-1) ?? 0) + hours];
   const span = { from: new Date(from * hourMs).toISOString(), to: new Date(to * hourMs).toISOString() };
@@ -173,8 +173,8 @@ async function readFile(deps: HttpDeps, user: SessionUser, given: Given): Promis
 }
 
 /** @throws {GatewayError} `invalid_request` for a filter that sums of sessions and tags do not know. */
-function toFilter(given: Given, accountId: string | undefined): StatisticsFilter {
-  const { key: keyId, model, plugin, status, group_by: group } = given;
+function toFilter(query: Given, accountId: string | undefined): StatisticsFilter {
+  const { key: keyId, model, plugin, status, group_by: group } = query;
   const [other] = Object.entries({ key: keyId, model, plugin, status }).find(([, value]) => value !== undefined) ?? [];
   if (other !== undefined && (group === "session" || group === "tag")) {
     throw new GatewayError("invalid_request", `Sums by ${group} cannot be filtered by ${other}`, { param: other });
@@ -187,10 +187,10 @@ function toFilter(given: Given, accountId: string | undefined): StatisticsFilter
  *
  * @throws {GatewayError} `invalid_request`
  */
-function readBuckets(given: Given, now: number): { readonly hours: 1 | 24; readonly buckets: readonly number[][] } {
-  const { interval = "day" } = given;
+function readBuckets(query: Given, now: number): { readonly hours: 1 | 24; readonly buckets: readonly number[][] } {
+  const { interval = "day" } = query;
   const unit = interval === "hour" ? "hour" : "day";
-  const starts = readStarts(given, unit, now);
+  const starts = readStarts(query, unit, now);
   if (interval !== "week" && interval !== "month") {
     return { hours: unit === "hour" ? 1 : dayHours, buckets: starts.map((start) => [start]) };
   }
@@ -198,9 +198,9 @@ function readBuckets(given: Given, now: number): { readonly hours: 1 | 24; reado
   return { hours: dayHours, buckets: [...byPeriod.values()] };
 }
 
-function readStarts(given: Given, unit: "hour" | "day", now: number): number[] {
+function readStarts(query: Given, unit: "hour" | "day", now: number): number[] {
   const toDay = (at: number) => new Date(at).toISOString().slice(0, 10);
-  const { to = toDay(now), from = toDay(now - (daysDefault - 1) * dayHours * hourMs) } = given;
+  const { to = toDay(now), from = toDay(now - (daysDefault - 1) * dayHours * hourMs) } = query;
   const hours = unit === "day" ? dayHours : 1;
   const length = hours * hourMs;
   const first = Math.floor(readTime(from, "from") / length);

@@ -30,19 +30,19 @@ interface FailedRequest {
 }
 
 /** The only place that makes a response of an error. */
-export async function errorResponse(deps: HttpDeps, thrown: unknown, known: FailedRequest): Promise<Response> {
+export async function errorResponse(deps: HttpDeps, thrown: unknown, failed: FailedRequest): Promise<Response> {
   const error = toGatewayError(thrown, deps.log);
   deps.kernel.observer?.refused(error.code);
-  const { request, call } = known;
+  const { request, call } = failed;
   const openedAt = call === undefined ? deps.now() : call.openedAt;
   const id = call === undefined ? makeCallId(openedAt) : call.id;
-  const inbound = call?.inbound ?? known.inbound;
+  const inbound = call?.inbound ?? failed.inbound;
   const { status, body, headers: ofProtocol } = inbound?.toError(error, id) ?? toOpenaiError(error);
   recordRefusal(deps, { id, openedAt, request, call, error, status });
   const headers: ResponseHeaders = {
     ...dataHeaders(request),
     ...(call !== undefined && (await readLimitHeaders(deps, call, error))),
-    ...known.headers,
+    ...failed.headers,
     ...ofProtocol,
     "x-request-id": id,
   };
@@ -134,8 +134,8 @@ export function errorHandler(deps: HttpDeps, { allowedMethods, inboundAt }: Rout
     const isApi = pathname.startsWith(`${basePath}/`) || pathname.startsWith("/v1/");
     const methods = allowedMethods(pathname);
     const meantPath = toMeantPath(pathname);
-    const meant = allowedMethods(meantPath).includes(request.method) ? meantPath : undefined;
-    const response = await noEndpoint(deps, request, { pathname, methods, meant, isApi, inbound });
+    const correctedPath = allowedMethods(meantPath).includes(request.method) ? meantPath : undefined;
+    const response = await noEndpoint(deps, request, { pathname, methods, meant: correctedPath, isApi, inbound });
     // No route answers, so the hooks of the API's routes do not run.
     return isApi ? exposeResponse(corsOrigins, response, request) : response;
   };
@@ -155,7 +155,7 @@ async function noEndpoint(
   {
     pathname,
     methods,
-    meant,
+    meant: correctedPath,
     isApi,
     inbound,
   }: {
@@ -171,7 +171,9 @@ async function noEndpoint(
     const page = isApi ? undefined : await notFoundPage(deps.site, request);
     if (page !== undefined) return page;
     const remedy =
-      meant === undefined ? "GET /docs lists those there are" : `did you mean ${meant}? See the client's base URL`;
+      correctedPath === undefined
+        ? "GET /docs lists those there are"
+        : `did you mean ${correctedPath}? See the client's base URL`;
     const message = `There is no endpoint ${request.method} ${pathname}; ${remedy}`;
     return errorResponse(deps, new GatewayError("not_found", message), { request, inbound });
   }

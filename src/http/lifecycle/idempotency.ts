@@ -112,15 +112,15 @@ async function claimOrReplay(deps: HttpDeps, call: HttpCall, request: KeyedReque
   const endsAtMs = deps.kernel.now() + waitMsMax;
   let limits: LimitState | undefined;
   for (let pollMs = pollMsMin; ; pollMs = Math.min(2 * pollMs, pollMsMax)) {
-    const found = await claimInTime(deps, request);
-    if (found.state === "claimed") return undefined;
+    const claim = await claimInTime(deps, request);
+    if (claim.state === "claimed") return undefined;
     limits ??= await deps.ledger.countRequest(call.id, call.caller);
     call.isCounted = true;
-    if (found.state === "other_body") {
+    if (claim.state === "other_body") {
       const message = "This Idempotency-Key belongs to a request with another body; use a new key for a new request";
       throw new GatewayError("conflict", message, { param: "Idempotency-Key" });
     }
-    if (found.state === "done") return await replay(deps, call, request, { ...found, limits });
+    if (claim.state === "done") return await replay(deps, call, request, { ...claim, limits });
     const { signal } = call.httpRequest;
     if (signal.aborted || deps.loadShedder.isDraining || deps.kernel.now() >= endsAtMs) {
       const message = "A request with this Idempotency-Key is still running; send it again to get its answer";

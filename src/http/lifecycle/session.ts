@@ -177,14 +177,14 @@ function guardedRoutes<Who>(
 
 /** Checks origin and session of a request; the session is looked up once for each request. */
 function sessionGuard(deps: HttpDeps, find: typeof readUser): (request: Request) => Promise<SessionUser> {
-  const known = new WeakMap<Request, Promise<SessionUser>>();
+  const users = new WeakMap<Request, Promise<SessionUser>>();
   return async (request) => {
     checkOrigin(request);
     rejectNullCharacters(request.url, "address");
-    let user = known.get(request);
+    let user = users.get(request);
     if (user === undefined) {
       user = find(deps, request);
-      known.set(request, user);
+      users.set(request, user);
     }
     return await user;
   };

@@ -19,11 +19,11 @@ export async function sseReply<Chunk>(
   const endSending = call.memory.startSending();
   const finish = (text: string) => {
     deps.heartbeat.delete(sink);
-    const sent = sink.send(text);
+    const sending = sink.send(text);
     sink.end();
-    if (sent === undefined) return endSending();
+    if (sending === undefined) return endSending();
     call.httpRequest.signal.addEventListener("abort", endSending);
-    sent.finally(endSending);
+    sending.finally(endSending);
   };
   const finished = answer.then(finish, (error) => finish(toEvent(toGatewayError(error, deps.log).toBody())));
   finished.catch((error) => deps.log.error("stream_failed", { call: call.id, error }));

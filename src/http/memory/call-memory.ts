@@ -80,16 +80,16 @@ export class MemoryAccountant {
   take(owner: string, bytes: number, ownBytes: number, aloneMax = singleBytesMax): void {
     if (bytes > 0) this.#check(owner, { bytes, ownBytes, aloneMax });
     this.#bytes += bytes;
-    const left = this.#ofOwner(owner) + bytes;
-    if (left === 0) this.#byOwner.delete(owner);
-    else this.#byOwner.set(owner, left);
+    const bytesOfOwner = this.#ofOwner(owner) + bytes;
+    if (bytesOfOwner === 0) this.#byOwner.delete(owner);
+    else this.#byOwner.set(owner, bytesOfOwner);
     if (bytes < 0) this.#free(-bytes);
   }
 
   /** A reservation of a thing is over. */
   endThing(thing: string): void {
-    const left = (this.#byThing.get(thing) ?? 0) - 1;
-    if (left > 0) this.#byThing.set(thing, left);
+    const uses = (this.#byThing.get(thing) ?? 0) - 1;
+    if (uses > 0) this.#byThing.set(thing, uses);
     else this.#byThing.delete(thing);
   }
 
@@ -168,12 +168,12 @@ export class MemoryReservation {
   grow(bytes: number): void {
     // A download may outlive its call by a moment; nobody would free what it adds.
     if (this.#isReleased) throw new GatewayError("unavailable", "The call has ended; nothing more is read for it");
-    const wanted = this.#bytes + bytes;
-    if (wanted >= this.#countedMin) {
-      this.#accountant.take(this.#owner, wanted - this.#countedBytes, this.#countedBytes, this.#aloneMax);
-      this.#countedBytes = wanted;
+    const total = this.#bytes + bytes;
+    if (total >= this.#countedMin) {
+      this.#accountant.take(this.#owner, total - this.#countedBytes, this.#countedBytes, this.#aloneMax);
+      this.#countedBytes = total;
     }
-    this.#bytes = wanted;
+    this.#bytes = total;
   }
 
   /** Frees a part of the bytes: a body that was read takes less than while it came. */
@@ -293,9 +293,9 @@ export function sendBytes(
   release: () => void,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   let at = 0;
-  let left: Uint8Array<ArrayBuffer> | undefined = bytes;
+  let rest: Uint8Array<ArrayBuffer> | undefined = bytes;
   const end = () => {
-    left = undefined;
+    rest = undefined;
     signal.removeEventListener("abort", end);
     release();
   };
@@ -304,7 +304,7 @@ export function sendBytes(
   return new ReadableStream(
     {
       pull(controller) {
-        const piece = left?.subarray(at, at + pieceBytes);
+        const piece = rest?.subarray(at, at + pieceBytes);
         at += pieceBytes;
         if (piece !== undefined && piece.length > 0) return controller.enqueue(piece);
         controller.close();

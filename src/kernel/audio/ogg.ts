@@ -69,10 +69,10 @@ export async function measureOgg(reader: ByteReader): Promise<Measure | undefine
   if (all.length === 0) return undefined;
   isCounted &&= (await countMarks(reader, pageMark)) === pages;
   const msMax = all.reduce((sum, { ms }) => sum + ms, 0);
-  const said = Math.max(...all.map(({ saidMs = 0 }) => saidMs));
+  const declaredMs = Math.max(...all.map(({ saidMs = 0 }) => saidMs));
   const channels = Math.max(...all.map((stream) => stream.channels));
   return {
-    ms: said > 0 ? said : isCounted ? msMax : undefined,
+    ms: declaredMs > 0 ? declaredMs : isCounted ? msMax : undefined,
     ...(isCounted && { msMax }),
     bytesPerMsMax: oggBytesPerMs * Math.max(1, channels),
   };

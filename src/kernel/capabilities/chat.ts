@@ -52,7 +52,7 @@ import {
   readPromptText,
 } from "../normalize/prompt-bounds.ts";
 import { countPieces, countTokens } from "../normalize/tokenizer.ts";
-import { shareOfOpen, toChatUsage, UsageMeter } from "../normalize/usage.ts";
+import { type Count, shareOfOpen, toChatUsage, UsageMeter } from "../normalize/usage.ts";
 import { type ModelEntry, mayUse, orderRoutes } from "../routing/registry.ts";
 import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
@@ -128,10 +128,10 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     if (n && n > fanOutMax && promptCopiesMax(request, run.modelEntry) > 1) {
       throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });
     }
-    const wanted = getOutputTokens(request);
-    if (wanted !== undefined && model.contextTokens !== undefined && wanted > model.contextTokens) {
+    const outputTokens = getOutputTokens(request);
+    if (outputTokens !== undefined && model.contextTokens !== undefined && outputTokens > model.contextTokens) {
       const param = request.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
-      const message = `${param} is ${wanted}, but the whole context of ${model.id} is ${model.contextTokens} tokens`;
+      const message = `${param} is ${outputTokens}, but the whole context of ${model.id} is ${model.contextTokens} tokens`;
       throw new GatewayError("invalid_request", message, { param });
     }
     checkLogprobs(run, kernel.network.bounds.answerBytesMax);
@@ -146,21 +146,21 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const bounds = boundPrompts(run);
     run.isOpenEnded = bounds.some(({ isOpenEnded }) => isOpenEnded);
     run.keepsHour = bounds.some(({ keepsHour }) => keepsHour);
-    let [sent, audioInputToken] = [0, 0];
+    let [textTokens, audioInputToken] = [0, 0];
     for (const { meters } of bounds) {
-      sent = Math.max(sent, meters.inputToken ?? 0);
+      textTokens = Math.max(textTokens, meters.inputToken ?? 0);
       audioInputToken = Math.max(audioInputToken, meters.audioInputToken ?? 0);
     }
-    sent = Math.min(counted, sent);
+    textTokens = Math.min(counted, textTokens);
     audioInputToken = Math.min(counted, audioInputToken);
     const searches = run.passthrough?.searchLimitOf(modelEntry) ?? 0;
     setSearches(run, searches);
-    run.sentTokensMax = sent;
+    run.sentTokensMax = textTokens;
     // What a search finds is part of the prompt that is read next, and only its provider counts it.
     run.isOpenEnded ||= searches > 0;
     const outputTokens = (request.n ?? 1) * getOutputTokensMax(request, modelEntry);
     return {
-      inputToken: searches > 0 ? promptTokensMax(run, searches, outputTokens) : sent,
+      inputToken: searches > 0 ? promptTokensMax(run, searches, outputTokens) : textTokens,
       ...(audioInputToken > 0 && { audioInputToken }),
       ...(searches > 0 && { webSearch: searches }),
       [getOutputMeter(request, model)]: outputTokens,
@@ -308,11 +308,11 @@ function badResponseError(message: string): UpstreamError {
   return new UpstreamError("bad_response", message);
 }
 
-async function finishCompletion(
+function finishCompletion(
   kernel: Kernel,
   run: ModelRun<"chat">,
   completion: ChatCompletion,
-): Promise<ChatCompletion> {
+): ChatCompletion | Promise<ChatCompletion> {
   const { usageMeter } = run;
   const { output } = usageMeter;
   run.finishReasons = completion.choices.flatMap((choice) => choice.finish_reason ?? []);
@@ -332,11 +332,14 @@ async function finishCompletion(
   for (const { message } of completion.choices) countAudio(usageMeter, message);
   usageMeter.wrote = output.sample.length > 0;
   usageMeter.finish();
-  const count = await usageMeter.count();
-  completion.usage = toChatUsage(completion.usage, count, priceOfRun(run, count.meters));
-  if (count.source === "estimated")
-    kernel.log.warn("usage_estimated", { call: run.call.id, model: run.model, route: run.plugin });
-  return completion;
+  const finish = (count: Count) => {
+    completion.usage = toChatUsage(completion.usage, count, priceOfRun(run, count.meters));
+    if (count.source === "estimated")
+      kernel.log.warn("usage_estimated", { call: run.call.id, model: run.model, route: run.plugin });
+    return completion;
+  };
+  const count = usageMeter.count();
+  return count instanceof Promise ? count.then(finish) : finish(count);
 }
 
 /** Sends the chunks as they come. Throws unless the stream ends in order; the HTTP side makes an error event of it. */
@@ -354,8 +357,8 @@ async function streamChunks(run: ModelRun<"chat">, opened: OpenedChat, head: Ans
   };
   // A chunk that is not paid is neither counted nor sent.
   const send = (raw: ChatChunk) => {
-    const held = run.spend(chunkTokensMax(raw));
-    return held === undefined ? forward(raw) : held.then(() => forward(raw));
+    const extension = run.spend(chunkTokensMax(raw));
+    return extension === undefined ? forward(raw) : extension.then(() => forward(raw));
   };
   sink.open();
   if (opened.completion !== undefined) for (const chunk of toChunks(opened.completion)) await send(chunk);
@@ -539,8 +542,8 @@ function promptTokensMax(
   output: number,
 ) {
   const context = getContextTokensMax(modelEntry.model) ?? contextTokensDefault;
-  const found = passthrough?.searchTokensMaxOf(modelEntry) ?? Number.POSITIVE_INFINITY;
-  return (searches + 1) * Math.min(context, sentTokensMax + found + output);
+  const searchTokens = passthrough?.searchTokensMaxOf(modelEntry) ?? Number.POSITIVE_INFINITY;
+  return (searches + 1) * Math.min(context, sentTokensMax + searchTokens + output);
 }
 
 /** The bounds of all bodies that may be sent: that of chat, for each copy of it, and that which the client wrote. */
@@ -703,8 +706,8 @@ function withOneOutputLimit(request: ChatRequest): ChatRequest {
 
 /** A limit above what the model makes, by its row, would not be held for: a provider may keep to what it is sent. */
 function withOutputLimitOf(request: ChatRequest, { outputTokensMax }: Model): ChatRequest {
-  const wanted = getOutputTokens(request);
-  if (wanted === undefined || outputTokensMax === undefined || wanted <= outputTokensMax) return request;
+  const outputTokens = getOutputTokens(request);
+  if (outputTokens === undefined || outputTokensMax === undefined || outputTokens <= outputTokensMax) return request;
   return { ...request, [nameOfLimit(request)]: outputTokensMax };
 }
 
@@ -734,9 +737,9 @@ function mayExceed(request: ChatRequest, { routes }: ModelEntry): boolean {
 function getOutputTokensMax(request: ChatRequest, modelEntry: ModelEntry): number {
   const { model } = modelEntry;
   const max = model.outputTokensMax ?? getContextTokensMax(model);
-  const wanted = mayExceed(request, modelEntry) ? undefined : getOutputTokens(request);
-  if (wanted === undefined) return max ?? outputTokensDefault;
-  return max === undefined ? wanted : Math.min(wanted, max);
+  const outputTokens = mayExceed(request, modelEntry) ? undefined : getOutputTokens(request);
+  if (outputTokens === undefined) return max ?? outputTokensDefault;
+  return max === undefined ? outputTokens : Math.min(outputTokens, max);
 }
 
 type CountHandler = "countChatTokens" | NonNullable<PassthroughFormat["countHandler"]>;
@@ -804,7 +807,7 @@ async function ask(
   const { accountId } = requested.caller;
   const routes = orderRoutes(modelEntry.routes, now(), random, accountId);
   const route = routes.find(({ plugin }) => plugin.handlers[name] !== undefined);
-  const handler = route?.plugin.handlers[name]?.bind(route.plugin.handlers) as Count | undefined;
+  const handler = route?.plugin.handlers[name]?.bind(route.plugin.handlers) as TokenCounter | undefined;
   if (route === undefined || handler === undefined) return undefined;
   const key = route.keys.take(now());
   const call = new Call(requested);
@@ -838,4 +841,4 @@ async function ask(
   }
 }
 
-type Count = (call: PluginCall<unknown>) => Promise<number>;
+type TokenCounter = (call: PluginCall<unknown>) => Promise<number>;

@@ -133,14 +133,14 @@ function promptTokensMax(request: EmbeddingsBody, { inputTokensMax = Number.POSI
 }
 
 function checkDimensions(
-  wanted: number | null | undefined,
+  dimensions: number | null | undefined,
   bounds: ModelEntry["model"]["dimensions"],
   id: string,
 ): void {
-  if (wanted === undefined || wanted === null || bounds === undefined) return;
-  if (wanted >= bounds.min && wanted <= bounds.max) return;
+  if (dimensions === undefined || dimensions === null || bounds === undefined) return;
+  if (dimensions >= bounds.min && dimensions <= bounds.max) return;
   const allowed = bounds.min === bounds.max ? `only ${bounds.max}` : `${bounds.min} to ${bounds.max}`;
-  const message = `dimensions is ${wanted}, but ${id} makes vectors of ${allowed}`;
+  const message = `dimensions is ${dimensions}, but ${id} makes vectors of ${allowed}`;
   throw new GatewayError("invalid_request", message, { param: "dimensions" });
 }
 

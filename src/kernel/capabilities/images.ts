@@ -57,12 +57,12 @@ const handler: CapabilityHandler<"images" | "imageEdits"> = {
   async estimate(run) {
     const { owedRequests: owed, usageMeter } = run;
     const open = owed.filter(({ usage }) => usage === undefined);
-    const wanted = getWanted(run.request);
-    const each = run.modelEntry.routes.some((route) => needsFanOut(route.plugin, wanted)) ? 1 : wanted;
-    const given = isByToken(run)
+    const count = getWanted(run.request);
+    const each = run.modelEntry.routes.some((route) => needsFanOut(route.plugin, count)) ? 1 : count;
+    const spare = isByToken(run)
       ? usageMeter.output.length - each * (owed.length - open.length)
       : usageMeter.output.length;
-    const images = Math.min(wanted, Math.max(0, given) + each * open.filter(isCut).length);
+    const images = Math.min(count, Math.max(0, spare) + each * open.filter(isCut).length);
     if (!isByToken(run)) return toImageMeters(run, images);
     const promptTokens = await countPieces(readText(wordsOf(run.request), ImageEditsFields), true);
     const meters = toMeters(run, images, promptTokens);
@@ -139,11 +139,11 @@ const finest = ["max", "xhigh"];
  */
 function toBoundQuality(
   { quality, size }: AnyRequest,
-  { imageOutputTokensMax: known }: Model,
+  { imageOutputTokensMax: tokensBy }: Model,
 ): ImagesRequest["quality"] {
   const place = finest.indexOf(quality ?? "");
-  if (known === undefined || place < 0) return quality;
-  const isKnown = (name: string) => known[name] !== undefined || known[`${name} ${size}`] !== undefined;
+  if (tokensBy === undefined || place < 0) return quality;
+  const isKnown = (name: string) => tokensBy[name] !== undefined || tokensBy[`${name} ${size}`] !== undefined;
   return finest.slice(place).find(isKnown) ?? "high";
 }
 
@@ -152,15 +152,17 @@ function toBoundQuality(
  * take more than those.
  */
 function getImageTokensMax(request: AnyRequest, model: Model): number {
-  const { imageOutputTokensMax: known, outputTokensMax } = model;
-  if (known === undefined) return outputTokensMax ?? imageTokensDefault;
+  const { imageOutputTokensMax: tokensBy, outputTokensMax } = model;
+  if (tokensBy === undefined) return outputTokensMax ?? imageTokensDefault;
   const { size } = request;
   const quality = toBoundQuality(request, model);
   const requested = qualities[quality ?? ""] ?? quality;
-  const most = Math.max(...Object.values(known));
+  const most = Math.max(...Object.values(tokensBy));
   if (!requested || requested === "auto") return most;
   return (
-    known[`${requested} ${size}`] ?? known[`${requested}`] ?? Math.max(most, outputTokensMax ?? imageTokensDefault)
+    tokensBy[`${requested} ${size}`] ??
+    tokensBy[`${requested}`] ??
+    Math.max(most, outputTokensMax ?? imageTokensDefault)
   );
 }
 
@@ -192,8 +194,8 @@ function imageInputTokensMax({ request, modelEntry: { routes } }: ImagesRun): nu
   return count * Math.max(...routes.map(({ model }) => model.imageTokensMax ?? imageInputTokensDefault));
 }
 
-function needsFanOut({ maxChoices }: ProviderPlugin, wanted: number): boolean {
-  return maxChoices.images !== undefined && wanted > maxChoices.images;
+function needsFanOut({ maxChoices }: ProviderPlugin, count: number): boolean {
+  return maxChoices.images !== undefined && count > maxChoices.images;
 }
 
 /** A begun answer: all of it, or the first unfinished image and those that follow. */
@@ -214,12 +216,12 @@ async function askForImages(
   const ask = handlers[capability]?.bind(handlers) as Ask | undefined;
   if (ask === undefined) throw new TypeError(`Plugin '${plugin.name}' has no ${capability} handler`);
   const withFiles = await fetchFiles(call);
-  const wanted = getWanted(call.request);
-  if (!needsFanOut(plugin, wanted)) {
+  const count = getWanted(call.request);
+  if (!needsFanOut(plugin, count)) {
     const answer = await ask(withFiles);
-    if (!isStream(answer)) return { item: checkImages(answer, wanted, capability) };
+    if (!isStream(answer)) return { item: checkImages(answer, count, capability) };
     const rest = answer[Symbol.asyncIterator]();
-    return { item: await nextItem(rest, wanted, capability), rest };
+    return { item: await nextItem(rest, count, capability), rest };
   }
   return { item: await askForEach(ask, withFiles, capability) };
 }
@@ -232,14 +234,14 @@ function isStream(answer: GeneratedImages | ImageStream | undefined): answer is 
 /** The next item of a stream, whose last item has the finished images. */
 async function nextItem(
   items: AsyncIterator<PartialImage | GeneratedImages> | undefined,
-  wanted: number,
+  count: number,
   capability: "images" | "imageEdits",
 ): Promise<PartialImage | GeneratedImages> {
   const next = await items?.next();
   if (next === undefined || next.done) {
     throw new UpstreamError("bad_response", "The provider's stream ended before the image was finished");
   }
-  return "images" in next.value ? checkImages(next.value, wanted, capability) : next.value;
+  return "images" in next.value ? checkImages(next.value, count, capability) : next.value;
 }
 
 /** The same call with the images that are named by their address. */
@@ -265,7 +267,7 @@ async function askForEach(
   call: Call<AnyRequest>,
   capability: "images" | "imageEdits",
 ): Promise<GeneratedImages> {
-  const wanted = getWanted(call.request);
+  const count = getWanted(call.request);
   const { partial_images: _, ...request } = call.request;
   const single = { ...call, request: { ...request, n: 1 } as AnyRequest };
   const image = async () => {
@@ -274,12 +276,12 @@ async function askForEach(
     return checkImages(answer, 1, capability);
   };
   const answers = await settleRequests(
-    Array.from({ length: wanted }, () => image()),
+    Array.from({ length: count }, () => image()),
     call.warn,
   );
   const images = answers.flatMap((answer) => answer.images.slice(0, 1));
   const usage = sumUsage(answers.map((answer) => answer.usage));
-  return checkImages({ images, usage, settings: answers[0]?.settings }, wanted, capability);
+  return checkImages({ images, usage, settings: answers[0]?.settings }, count, capability);
 }
 
 /** The sum, also of the details, or `undefined` when any part is unknown. */
@@ -302,12 +304,12 @@ function addTo(sum: Record<string, unknown>, part: Record<string, unknown>): voi
   }
 }
 
-function checkImages(answer: GeneratedImages, wanted: number, capability: "images" | "imageEdits"): GeneratedImages {
+function checkImages(answer: GeneratedImages, count: number, capability: "images" | "imageEdits"): GeneratedImages {
   if (!Array.isArray(answer?.images) || answer.images.length === 0) {
     throw new UpstreamError("bad_response", "The provider's answer has no image");
   }
   const { usage, settings } = answer;
-  const images = answer.images.slice(0, wanted);
+  const images = answer.images.slice(0, count);
   if (!Value.Check(TokenUsage, usage)) return { images, settings };
   const { output_tokens_details: output }: Record<string, unknown> = usage;
   const drawn = isRecord(output) && typeof output.image_tokens === "number" ? output.image_tokens : undefined;

@@ -29,12 +29,12 @@ export const moderationHandler: CapabilityHandler<"moderation"> = {
 
   async execute(kernel, run) {
     const { request, usageMeter } = run;
-    const wanted = toPrompts(request).length;
+    const count = toPrompts(request).length;
     const answer = await withFailover(kernel, run, {
       requestFor: () => request,
       async run(plugin, pluginCall): Promise<Moderations> {
         const moderations = await plugin.handlers.moderation?.(pluginCall);
-        if (Array.isArray(moderations?.results) && moderations.results.length === wanted) return moderations;
+        if (Array.isArray(moderations?.results) && moderations.results.length === count) return moderations;
         throw new UpstreamError("bad_response", "The provider's answer does not have one result for each input");
       },
     });

@@ -112,8 +112,8 @@ async function sendEvents(
   const send = (event: ServerEvent) => {
     const read = readEvent(event, passthrough.format);
     if (read === undefined) return undefined;
-    const held = run.spend(reader.tokensMaxOf(read));
-    return held === undefined ? reader.read(read) : held.then(() => reader.read(read));
+    const extension = run.spend(reader.tokensMaxOf(read));
+    return extension === undefined ? reader.read(read) : extension.then(() => reader.read(read));
   };
   sink.open();
   await pump(stream, send, () => reader.isComplete);
@@ -136,7 +136,10 @@ class PassthroughReader {
 
   readWhole(answer: WirePart): void {
     this.#report(answer);
-    this.#count(JSON.stringify(answer.content ?? answer.output));
+    const { usageMeter } = this.#run;
+    // The text is only needed for an estimate.
+    if (usageMeter.reported?.outputToken) usageMeter.wrote = usageMeter.produced = true;
+    else this.#count(JSON.stringify(answer.content ?? answer.output));
     this.#note(answer);
     this.#rename(answer);
     this.#passthrough.answer = answer;
@@ -163,15 +166,15 @@ class PassthroughReader {
     const head = format.headOf(part);
     const isChanged = head !== undefined && this.#rename(head);
     if (head !== undefined) passthrough.head = head;
-    const sent = {
+    const sentEvent = {
       event: event.event,
       data: isChanged || event.data.includes("\n") ? JSON.stringify(part) : event.data,
     };
     this.#note(part);
-    if (!format.isLast(part.type)) return this.#run.sink?.pass(sent);
+    if (!format.isLast(part.type)) return this.#run.sink?.pass(sentEvent);
     this.isComplete = true;
     passthrough.answer = head;
-    passthrough.lastEvent = sent;
+    passthrough.lastEvent = sentEvent;
     return undefined;
   }
 

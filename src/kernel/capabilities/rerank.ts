@@ -87,7 +87,7 @@ function toReported(usage: Ranking["usage"], model: Model): Meters | undefined {
 }
 
 /** The most relevant first, at most as many as were asked for. @throws {UpstreamError} For places that no document has. */
-function checkRanking(ranking: Ranking | undefined, { documents, top_n: wanted }: RerankRequest): Ranking {
+function checkRanking(ranking: Ranking | undefined, { documents, top_n: count }: RerankRequest): Ranking {
   const results: unknown = ranking?.results;
   const seen = new Set<number>();
   const isNew = ({ index, relevance_score: score }: RankedDocument) =>
@@ -100,5 +100,5 @@ function checkRanking(ranking: Ranking | undefined, { documents, top_n: wanted }
     throw new UpstreamError("bad_response", "The provider's answer does not rank the documents of the request");
   }
   const sorted = results.toSorted((a, b) => b.relevance_score - a.relevance_score);
-  return { results: sorted.slice(0, wanted ?? documents.length), usage: ranking?.usage };
+  return { results: sorted.slice(0, count ?? documents.length), usage: ranking?.usage };
 }

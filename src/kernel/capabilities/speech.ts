@@ -280,8 +280,8 @@ function sumMeters(parts: (Meters | undefined)[]): Meters | undefined {
 /** How much audio a byte is: by the header of a WAV file, which the provider wrote; otherwise by an ordinary bitrate. */
 function getBytesPerSecond(first: Uint8Array<ArrayBuffer>, format: SpeechFormat): number {
   const isWav = (format === "wav" || format === "pcm") && first.length >= wavHeaderBytes;
-  const said = isWav ? new DataView(first.buffer, first.byteOffset, wavHeaderBytes).getUint32(28, true) : 0;
-  return said > 0 ? said : encodedBytesPerSecond;
+  const byteRate = isWav ? new DataView(first.buffer, first.byteOffset, wavHeaderBytes).getUint32(28, true) : 0;
+  return byteRate > 0 ? byteRate : encodedBytesPerSecond;
 }
 
 /** Characters as they are billed: Unicode code points. */

@@ -59,10 +59,10 @@ const handler: CapabilityHandler<"transcription" | "translation"> = {
    * words take a time to be spoken. Otherwise it is charged as the longest that it can be.
    */
   estimate: async ({ request, modelEntry: { model }, usageMeter: { output, complete } }) => {
-    const { audioMs: said, audioMsMin = 0, audioMsMax } = request;
-    const isKnown = said !== undefined && (audioMsMax !== undefined || complete);
+    const { audioMs: declaredMs, audioMsMin = 0, audioMsMax } = request;
+    const isKnown = declaredMs !== undefined && (audioMsMax !== undefined || complete);
     const spokenMs = (output.sample.length / charactersPerSecondMax) * 1000;
-    const audioMs = isKnown ? Math.max(said, audioMsMin, Math.ceil(spokenMs)) : getLongest(request, model);
+    const audioMs = isKnown ? Math.max(declaredMs, audioMsMin, Math.ceil(spokenMs)) : getLongest(request, model);
     if (!isByToken(model)) return { audioMs };
     return {
       inputToken: await countTokens(request.prompt ?? ""),

@@ -309,8 +309,8 @@ export class StreamNormalizer {
   }
 
   #getState(index: number): ChoiceState {
-    const known = this.#choices[index];
-    if (known !== undefined) return known;
+    const choice = this.#choices[index];
+    if (choice !== undefined) return choice;
     const output: ChoiceOutput = { length: 0, isFinished: false };
     this.#usageMeter.output.choices.push(output);
     const state: ChoiceState = {
@@ -349,11 +349,11 @@ function isEmpty({ delta, logprobs, finish_reason }: ChunkChoice): boolean {
 
 function normalizeToolCallDelta(call: ToolCallDelta, position: number, state: ChoiceState): ToolCallDelta {
   const providerIndex = call.index === undefined ? position : call.index;
-  const known = findIndex(call, providerIndex, state);
+  const knownIndex = findIndex(call, providerIndex, state);
   const [name, text] = getCallTexts(call).map((part) => (typeof part === "string" ? part : "")) as [string, string];
-  if (known !== undefined) {
-    state.indexByProvider.set(providerIndex, known);
-    return { index: known, ...(call.custom ? { custom: { input: text } } : { function: { arguments: text } }) };
+  if (knownIndex !== undefined) {
+    state.indexByProvider.set(providerIndex, knownIndex);
+    return { index: knownIndex, ...(call.custom ? { custom: { input: text } } : { function: { arguments: text } }) };
   }
   const index = state.toolCalls++;
   const id = call.id ? call.id : makeToolCallId();

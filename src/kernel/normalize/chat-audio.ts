@@ -20,13 +20,13 @@ export const hasAudioPrice = ({ price }: Model): boolean => price?.audioInputTok
 
 /** Measures the audio of a prompt, which what its header says does not shorten. */
 export function measureAudio({ messages }: ChatRequest): Promise<void> | undefined {
-  const found: InputAudio["input_audio"][] = [];
+  const audio: InputAudio["input_audio"][] = [];
   for (const { content } of messages) {
     if (!Array.isArray(content)) continue;
     for (const part of content)
-      if (part.type === "input_audio" && !lengths.has(part.input_audio)) found.push(part.input_audio);
+      if (part.type === "input_audio" && !lengths.has(part.input_audio)) audio.push(part.input_audio);
   }
-  return found.length === 0 ? undefined : measure(found);
+  return audio.length === 0 ? undefined : measure(audio);
 }
 
 /** Above this size each step has a turn of the event loop of its own. */

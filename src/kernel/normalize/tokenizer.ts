@@ -37,8 +37,8 @@ const loaders: Record<Vocabulary, () => Promise<Count>> = {
 };
 
 function load(vocabulary: Vocabulary): Promise<Count> {
-  const known = loaded.get(vocabulary);
-  if (known !== undefined) return known;
+  const encoder = loaded.get(vocabulary);
+  if (encoder !== undefined) return encoder;
   const count = loaders[vocabulary]();
   loaded.set(vocabulary, count);
   return count;
@@ -181,12 +181,12 @@ class WindowReader {
       this.#index++;
     }
     const parts: string[] = [];
-    let [index, at, left] = [this.#index, from - this.#start, characters];
-    while (left > 0 && index < this.#pieces.length) {
+    let [index, at, rest] = [this.#index, from - this.#start, characters];
+    while (rest > 0 && index < this.#pieces.length) {
       const piece = this.#pieces[index] as string;
-      const text = piece.slice(at, at + left);
+      const text = piece.slice(at, at + rest);
       parts.push(text);
-      left -= text.length;
+      rest -= text.length;
       index++;
       at = 0;
     }
@@ -265,9 +265,9 @@ export class TextSample {
     this.#open = "";
     this.#openIndex++;
     if (this.#blocks.length * blockCharacters < countedCharactersMax) return;
-    const kept = Math.random() < 0.5 ? 0 : 1;
-    this.#blocks = this.#blocks.filter((_, index) => index % 2 === kept);
-    this.#phase += kept * this.#stride;
+    const offset = Math.random() < 0.5 ? 0 : 1;
+    this.#blocks = this.#blocks.filter((_, index) => index % 2 === offset);
+    this.#phase += offset * this.#stride;
     this.#stride *= 2;
   }
 

@@ -185,10 +185,10 @@ export class Registry {
     const requested = this.#byName.get(name);
     if (requested === undefined) {
       // Other gateways' names begin with the provider.
-      const known = name.slice(name.lastIndexOf("/") + 1);
-      const near = this.#byName.has(known) ? undefined : this.suggest(known, caller);
-      const hint = this.#byName.has(known)
-        ? `'${known}' does`
+      const suffix = name.slice(name.lastIndexOf("/") + 1);
+      const near = this.#byName.has(suffix) ? undefined : this.suggest(suffix, caller);
+      const hint = this.#byName.has(suffix)
+        ? `'${suffix}' does`
         : near === undefined
           ? "GET /models lists what does"
           : `did you mean '${near}'?`;
@@ -311,8 +311,8 @@ function findTakenName(
     const owner = owners.get(name);
     if (owner === undefined || owner.id === id) continue;
     const own = name === id ? "the id" : "an alias";
-    const known = name === owner.id ? "the id of a model" : `an alias of '${owner.id}'`;
-    return `Plugin '${plugin.name}' has '${name}' as ${own} of a model, but it is ${known} in ${labelOf(owner.plugin)}: rename one of the two`;
+    const description = name === owner.id ? "the id of a model" : `an alias of '${owner.id}'`;
+    return `Plugin '${plugin.name}' has '${name}' as ${own} of a model, but it is ${description} in ${labelOf(owner.plugin)}: rename one of the two`;
   }
   return undefined;
 }
@@ -416,13 +416,13 @@ function addRoutes(
       health,
       circuitBreaker,
     };
-    const known = models.get(model.id);
-    if (known === undefined) {
+    const candidate = models.get(model.id);
+    if (candidate === undefined) {
       models.set(model.id, { model, compiledPrice: model.price && compilePrice(model.price), routes: [route] });
       continue;
     }
-    const routes = [...known.routes, route].sort((a, b) => getPriority(a.model) - getPriority(b.model));
-    models.set(model.id, { ...known, routes });
+    const routes = [...candidate.routes, route].sort((a, b) => getPriority(a.model) - getPriority(b.model));
+    models.set(model.id, { ...candidate, routes });
   }
 }
 
@@ -433,10 +433,10 @@ const ownPlugins = new WeakMap<ProviderPlugin, Map<ModelParts, ProviderPlugin>>(
 function toOwnPlugin(plugin: ProviderPlugin, model: Model): ProviderPlugin {
   const parts = plugin.forModel?.(model);
   if (parts === undefined) return plugin;
-  const known = ownPlugins.get(plugin) ?? new Map<ModelParts, ProviderPlugin>();
-  ownPlugins.set(plugin, known);
-  const own = known.get(parts) ?? Object.freeze({ ...plugin, ...parts });
-  known.set(parts, own);
+  const variants = ownPlugins.get(plugin) ?? new Map<ModelParts, ProviderPlugin>();
+  ownPlugins.set(plugin, variants);
+  const own = variants.get(parts) ?? Object.freeze({ ...plugin, ...parts });
+  variants.set(parts, own);
   return own;
 }
 
@@ -457,17 +457,17 @@ function recall(memory: RegistryMemory, plugin: ProviderPlugin, keys: readonly s
 }
 
 function recallCircuit(modelId: string, before: PluginState | undefined): RouteCircuit {
-  const known = before?.circuits.get(modelId);
-  return known === undefined ? new RouteCircuit(routeCircuitOptions) : known;
+  const circuit = before?.circuits.get(modelId);
+  return circuit === undefined ? new RouteCircuit(routeCircuitOptions) : circuit;
 }
 
 function findDisagreement(plugin: ProviderPlugin, model: Model, models: Map<string, ModelEntry>): string | undefined {
-  const known = models.get(model.id);
-  if (known === undefined) return undefined;
-  const [first] = known.routes;
+  const candidate = models.get(model.id);
+  if (candidate === undefined) return undefined;
+  const [first] = candidate.routes;
   for (const field of ["capability", "premium"] as const) {
-    if (known.model[field] === model[field]) continue;
-    return `Plugin '${plugin.name}' sells '${model.id}' with ${field} ${model[field]}, but plugin '${first?.plugin.name}' with ${known.model[field]}: make the two rows agree`;
+    if (candidate.model[field] === model[field]) continue;
+    return `Plugin '${plugin.name}' sells '${model.id}' with ${field} ${model[field]}, but plugin '${first?.plugin.name}' with ${candidate.model[field]}: make the two rows agree`;
   }
   return undefined;
 }
@@ -530,7 +530,7 @@ export function findCandidates(chooser: Chooser, query: CandidateQuery): Candida
     };
   };
   if (models === undefined && !registry.virtualModels.has(name)) return [find(name)];
-  const found = new Map<string, Candidate>();
+  const candidates = new Map<string, Candidate>();
   let refusal: unknown;
   for (const each of models ?? [name]) {
     const virtual = registry.virtualModels.get(each);
@@ -539,15 +539,15 @@ export function findCandidates(chooser: Chooser, query: CandidateQuery): Candida
       try {
         const candidate = find(member, virtual);
         const { id } = candidate.modelEntry.model;
-        if (!found.has(id)) found.set(id, candidate);
+        if (!candidates.has(id)) candidates.set(id, candidate);
       } catch (error) {
-        const known = registry.byName(member);
-        if (virtual === undefined && !(known && isEnded(known.model, query.openedAt))) throw error;
+        const memberCandidate = registry.byName(member);
+        if (virtual === undefined && !(memberCandidate && isEnded(memberCandidate.model, query.openedAt))) throw error;
         refusal ??= error;
       }
     }
   }
-  const [first, ...others] = [...found.values()].slice(0, membersMax);
+  const [first, ...others] = [...candidates.values()].slice(0, membersMax);
   if (first === undefined) throw refusal;
   const nowMs = chooser.now();
   const paused = ({ modelEntry }: Candidate) =>

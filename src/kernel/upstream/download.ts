@@ -141,9 +141,9 @@ export function createPublicRequest(options: PublicGetOptions = {}) {
     };
     const send = sendBy(isPlain ? plainRequest : request, post?.body);
     if (proxyEnv !== undefined && !isPlain) return send({ ...all, host: first, agent: new Agent({ proxyEnv }) });
-    const found = addresses.map((address) => ({ address, family: isIP(address) }));
+    const records = addresses.map((address) => ({ address, family: isIP(address) }));
     const lookup: LookupFunction = (_, options, callback) =>
-      options.all === true ? callback(null, found) : callback(null, first, isIP(first));
+      options.all === true ? callback(null, records) : callback(null, first, isIP(first));
     // The platform tries these addresses in its own way, and no others.
     return send({ ...all, host, agent: false, lookup });
   };
@@ -183,9 +183,9 @@ export async function fetchDocument(request: PublicGet, url: string): Promise<un
 function sendBy(send: typeof request, body: string | undefined): (options: RequestOptions) => Promise<PublicResponse> {
   return (options) =>
     new Promise((resolve, reject) => {
-      const sent = send(options, (response) => resolve(toResponse(response)));
-      sent.on("error", reject);
-      sent.end(body);
+      const request = send(options, (response) => resolve(toResponse(response)));
+      request.on("error", reject);
+      request.end(body);
     });
 }
 

@@ -209,9 +209,9 @@ const defaultHeaders = { accept: "*/*", "accept-encoding": "identity", "user-age
  *
  * @throws {TypeError} When a name or a value is not allowed in a header. The value may be a key and is not shown.
  */
-export function createHeaders(...given: (Readonly<Record<string, string>> | undefined)[]): Record<string, string> {
+export function createHeaders(...sources: (Readonly<Record<string, string>> | undefined)[]): Record<string, string> {
   const headers: Record<string, string> = { ...defaultHeaders };
-  for (const some of given) {
+  for (const some of sources) {
     for (const name in some) addHeader(headers, name, some[name] as string);
   }
   return headers;

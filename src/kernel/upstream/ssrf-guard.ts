@@ -22,12 +22,14 @@ export const tokenMsMax = 10_000;
 /** Whether a token may be fetched there: a declared host, or one that the credential's own fields name. */
 function isTokenHost(plugin: ProviderPlugin, credential: ProviderCredential, url: URL): boolean {
   if (isDeclaredHost(plugin.hosts, url)) return true;
-  return getTokenUrls(plugin, credential).some((known) => URL.parse(known)?.origin === url.origin);
+  return getTokenUrls(plugin, credential).some((base) => URL.parse(base)?.origin === url.origin);
 }
 
 /** Whether an address is of one of these hosts, by TLS. `*.example.com` are all below. */
 function isDeclaredHost(hosts: readonly string[], { host, protocol }: URL): boolean {
-  const isListed = hosts.some((known) => (known.startsWith("*.") ? host.endsWith(known.slice(1)) : known === host));
+  const isListed = hosts.some((pattern) =>
+    pattern.startsWith("*.") ? host.endsWith(pattern.slice(1)) : pattern === host,
+  );
   return isListed && protocol === "https:";
 }
 
@@ -132,8 +134,8 @@ export class SsrfGuard {
     if (url.origin === base.origin) return this.check(route);
     const asDeclared = url.protocol === base.protocol ? new URL(`https://${url.host}`) : url;
     if (!isDeclaredHost(route.plugin.hosts, asDeclared) || url.username !== "") {
-      const known = [base.host, ...route.plugin.hosts].join(", ");
-      throw new TypeError(`Cannot ask ${url.origin}: the plugin declares ${known}; add it to hosts, with https`);
+      const hosts = [base.host, ...route.plugin.hosts].join(", ");
+      throw new TypeError(`Cannot ask ${url.origin}: the plugin declares ${hosts}; add it to hosts, with https`);
     }
     if (this.#getBase(route.baseUrl).isLocal) return undefined;
     return this.#checkHost(stripBrackets(url.hostname));
@@ -179,8 +181,8 @@ export class SsrfGuard {
   }
 
   #renew(host: string): Promise<void> {
-    const known = this.#pending.get(host);
-    if (known !== undefined) return known;
+    const lookup = this.#pending.get(host);
+    if (lookup !== undefined) return lookup;
     const requested = this.#ask(host).finally(() => this.#pending.delete(host));
     this.#pending.set(host, requested);
     return requested;

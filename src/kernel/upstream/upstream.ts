@@ -67,9 +67,9 @@ export interface Sender {
   /** Holds all that the answer can be; undefined where that is held already. @throws {GatewayError} When that is not left. */
   coverAll(): Promise<void> | undefined;
   /** A request is about to be sent. */
-  onSent(sent: SentRequest, nowMs: number): void;
+  onSent(request: SentRequest, nowMs: number): void;
   /** The provider has not received it, or has refused it: it is not owed. */
-  onRefused(sent: SentRequest): void;
+  onRefused(request: SentRequest): void;
   /** The provider was silent for too long. */
   onSilence(): void;
   /** Counts memory until the call ends. @throws {GatewayError} When there is no room. */
@@ -119,25 +119,27 @@ export class BoundUpstream implements Upstream {
   }
 
   async json<T>(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<T> {
-    const held = this.#holdAll();
-    if (held !== undefined) await held;
-    const rest = this.#rest();
-    if (rest !== undefined) await rest;
-    return (await this.#readJson(...(await this.#send(path, toText(body, init), init)))) as T;
-  }
-
-  async form<T>(path: string, form: FormData | Blob, init?: UpstreamRequestOptions): Promise<T> {
-    const held = this.#holdAll();
-    if (held !== undefined) await held;
-    return (await this.#readJson(...(await this.#send(path, form, init)))) as T;
-  }
-
-  async bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes> {
-    const held = this.#holdAll();
-    if (held !== undefined) await held;
+    const reservation = this.#holdAll();
+    if (reservation !== undefined) await reservation;
     const rest = this.#rest();
     if (rest !== undefined) await rest;
     const [response, sent] = await this.#send(path, toText(body, init), init);
+    return this.#parse(await this.#readText(response, sent), response, sent) as T;
+  }
+
+  async form<T>(path: string, form: FormData | Blob, init?: UpstreamRequestOptions): Promise<T> {
+    const reservation = this.#holdAll();
+    if (reservation !== undefined) await reservation;
+    const [response, sent] = await this.#send(path, form, init);
+    return this.#parse(await this.#readText(response, sent), response, sent) as T;
+  }
+
+  async bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes> {
+    const reservation = this.#holdAll();
+    if (reservation !== undefined) await reservation;
+    const rest = this.#rest();
+    if (rest !== undefined) await rest;
+    const [response, sentRequest] = await this.#send(path, toText(body, init), init);
     const { streamBytesMax } = this.#network.bounds;
     return {
       mediaType: mediaTypeOf(response.headers.get("content-type")) ?? "",
@@ -145,9 +147,9 @@ export class BoundUpstream implements Upstream {
         body: new BodyReader(response, this.#limits(streamBytesMax)),
         parser: { push: (bytes) => [bytes], end: () => [] },
         onTake: () => {
-          sent.isAnswered = true;
+          sentRequest.isAnswered = true;
         },
-        onEnd: () => this.#onEnd(sent),
+        onEnd: () => this.#onEnd(sentRequest),
       }),
     };
   }
@@ -155,7 +157,7 @@ export class BoundUpstream implements Upstream {
   async events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>> {
     const rest = this.#rest();
     if (rest !== undefined) await rest;
-    const [response, sent] = await this.#send(path, toText(body, init), init);
+    const [response, sentRequest] = await this.#send(path, toText(body, init), init);
     const mediaType = mediaTypeOf(response.headers.get("content-type")) ?? "";
     const isBinary = mediaType === eventStream;
     if (!isBinary && mediaType !== "" && mediaType !== "text/event-stream" && mediaType !== "application/json") {
@@ -165,14 +167,14 @@ export class BoundUpstream implements Upstream {
     return new UpstreamItems<ServerEvent>({
       body: new BodyReader(response, this.#limits(this.#network.bounds.streamBytesMax)),
       parser: isBinary ? new EventStreamParser() : new SseParser(),
-      onTake: (event) => sent.readEvent(event),
-      onEnd: () => this.#onEnd(sent),
+      onTake: (event) => sentRequest.readEvent(event),
+      onEnd: () => this.#onEnd(sentRequest),
     });
   }
 
   /** A reader that leaves early has read all that it needs, unless the gateway has ended the request. */
-  #onEnd(sent: SentRequest): void {
-    if (!this.#signal.aborted && this.#sender.cancelReason === undefined) sent.isWhole = true;
+  #onEnd(request: SentRequest): void {
+    if (!this.#signal.aborted && this.#sender.cancelReason === undefined) request.isWhole = true;
   }
 
   async download(url: string): Promise<Download> {
@@ -214,26 +216,26 @@ export class BoundUpstream implements Upstream {
     const timeout = timeouts.schedule(now() + this.#silenceMsMax(bounds.firstByteMsMax), () => this.#timeout());
     this.#wasAsked = true;
     let response: Response;
-    const sent = new SentRequest(plugin.readUsage);
+    const sentRequest = new SentRequest(plugin.readUsage);
     try {
       if (checked !== undefined) await checked;
-      this.#sender.onSent(sent, now());
-      this.#sent.push(sent);
+      this.#sender.onSent(sentRequest, now());
+      this.#sent.push(sentRequest);
       response = await client.request({ ...target, method, headers, body, signal: this.#signal });
       this.#wasSent = true;
     } catch (error) {
       const isUnsent = error instanceof UpstreamError && !(error instanceof ConnectionError && error.wasSent);
       if (!isUnsent) this.#wasSent = true;
-      else this.#sender.onRefused(sent);
+      else this.#sender.onRefused(sentRequest);
       throw this.#toUpstreamError(error);
     } finally {
       timeouts.cancel(timeout);
     }
     if (response.status < 200 || response.status > 299) {
-      this.#sender.onRefused(sent);
+      this.#sender.onRefused(sentRequest);
       throw await this.#readRefusal(response);
     }
-    return [response, sent];
+    return [response, sentRequest];
   }
 
   /** The headers of a request. Without an asynchronous `authorize` nothing is waited for. */
@@ -258,13 +260,13 @@ export class BoundUpstream implements Upstream {
       postForm: (to, fields) => this.#postForm(to, fields),
       askMachine: (asking) => this.#askMachine(asking),
     };
-    const given = plugin.authorize(request, this.#credential);
+    const authorization = plugin.authorize(request, this.#credential);
     const finish = (carrying: Record<string, string>) => {
       const { authorization: token } = carrying;
       if (token?.startsWith("Bearer ")) keys.conceal(token.slice("Bearer ".length));
       return createHeaders(carrying, init?.headers, contentType);
     };
-    return given instanceof Promise ? given.then(finish) : finish(given);
+    return authorization instanceof Promise ? authorization.then(finish) : finish(authorization);
   }
 
   async #postForm(to: string, fields: Readonly<Record<string, string>>): Promise<TokenResponse> {
@@ -319,23 +321,27 @@ export class BoundUpstream implements Upstream {
     }
     const body = await readTextStart(response, this.#limits(refusalBytesMax));
     const error = this.#route.plugin.readError({ status, headers, body });
-    const said = readProviderMessage(body);
-    error.providerMessage = said === undefined ? undefined : this.#route.keys.hide(said).slice(0, saidCharactersMax);
+    const providerMessage = readProviderMessage(body);
+    error.providerMessage =
+      providerMessage === undefined ? undefined : this.#route.keys.hide(providerMessage).slice(0, saidCharactersMax);
     if (error.kind === "auth" && this.#credential !== undefined) forgetKept(this.#credential);
     return error;
   }
 
-  async #readJson(response: Response, sent: SentRequest): Promise<unknown> {
+  #readText(response: Response, request: SentRequest): Promise<string> {
     const limits = this.#limits(this.#network.bounds.answerBytesMax, (bytes) => this.#reserveAnswer(bytes));
-    const text = await readText(response, limits, (chunks, bytes) => sent.readCut(chunks, bytes));
+    return readText(response, limits, (chunks, bytes) => request.readCut(chunks, bytes));
+  }
+
+  #parse(text: string, { status }: Response, request: SentRequest): unknown {
     try {
       const value: unknown = JSON.parse(text);
       this.#answers.push(value);
-      sent.readAnswer(value);
+      request.readAnswer(value);
       return value;
     } catch (cause) {
-      sent.readCut([Buffer.from(text)], text.length, true);
-      throw new UpstreamError("bad_response", "The provider's answer is not JSON", { status: response.status, cause });
+      request.readCut([Buffer.from(text)], text.length, true);
+      throw new UpstreamError("bad_response", "The provider's answer is not JSON", { status, cause });
     }
   }
 
@@ -370,7 +376,7 @@ export class BoundUpstream implements Upstream {
 
   #timeout(): void {
     this.#timedOut = true;
-    for (const sent of this.#sent) sent.isTimedOut = true;
+    for (const request of this.#sent) request.isTimedOut = true;
     this.#sender.onSilence();
   }
 
@@ -471,7 +477,7 @@ function findMessage(value: unknown): string | undefined {
   if (typeof value === "string") return value === "" ? undefined : value;
   if (typeof value !== "object" || value === null) return undefined;
   const { error, message, Message, detail } = value as Record<string, unknown>;
-  return [error, message, Message, detail].map(findMessage).find((found) => found !== undefined);
+  return [error, message, Message, detail].map(findMessage).find((message) => message !== undefined);
 }
 
 /** A body as JSON; `GET` and `DELETE` have none unless they are given one. */

@@ -51,7 +51,7 @@ export class RedisConnection {
   #isHealthy = false;
   #isClosed = false;
   #reason: Error = new Error("Redis was not asked yet");
-  /** What the connection itself complained of; its commands say only that it is closed. */
+  /** The complaint of the connection itself; its commands say only that it is closed. */
   #complaint: Error | undefined;
   #probe: NodeJS.Timeout | undefined;
   #failedProbes = 0;
@@ -159,8 +159,8 @@ export class RedisConnection {
     const { answerMsMax, onRecovered } = this.#options;
     const infos = await withTimeout(serversOf(this.#client), answerMsMax);
     if (!this.#client.isCluster && clusterMode.test(infos[0] as string)) throw oneOfCluster();
-    const found = await this.#guarded((client) => (client as unknown as Scripted).checkFormat(formatKey, format));
-    if (found !== format) throw foreign(String(found));
+    const formatFound = await this.#guarded((client) => (client as unknown as Scripted).checkFormat(formatKey, format));
+    if (formatFound !== format) throw foreign(String(formatFound));
     await onRecovered();
     this.#isHealthy = !this.#isClosed;
   }
@@ -179,7 +179,7 @@ function createClient(urls: string): RedisClient {
   const retry = (times: number) => Math.min(retryMsMin * times, retryMsMax);
   const options: RedisOptions = {
     lazyConnect: true,
-    // What one turn of the event loop asks goes out as one: a third less work here.
+    // The commands of one turn of the event loop go out as one: a third less work here.
     enableAutoPipelining: true,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
@@ -220,9 +220,9 @@ function serversOf(client: RedisClient): Promise<string[]> {
   return Promise.all(servers.map((server) => server.info("server")));
 }
 
-function foreign(found: string): RedisRefused {
+function foreign(formatFound: string): RedisRefused {
   return new RedisRefused(
-    `Cannot use this Redis: its key ${formatKey} says ${JSON.stringify(found.slice(0, 80))} and ${JSON.stringify(format)} was expected; another program or version keeps its data there: name another Redis or database number in REDIS_URL`,
+    `Cannot use this Redis: its key ${formatKey} says ${JSON.stringify(formatFound.slice(0, 80))} and ${JSON.stringify(format)} was expected; another program or version keeps its data there: name another Redis or database number in REDIS_URL`,
   );
 }
 

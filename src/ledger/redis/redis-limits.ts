@@ -159,18 +159,18 @@ class RedisCallLimits implements RedisLimits {
 
   async state(caller: Caller, now: number, model?: string): Promise<LimitState> {
     const fields = limitsOf(caller, model).map((owner) => `rate${toOwnerText(caller, owner)}`);
-    const found = await this.#read(caller, fields);
-    if (found !== undefined) {
-      const backlogs = found.map((field) => readBacklogs(field, now));
+    const reply = await this.#read(caller, fields);
+    if (reply !== undefined) {
+      const backlogs = reply.map((field) => readBacklogs(field, now));
       this.#localLimits.restore(caller, model, backlogs, now);
     }
     return this.#localLimits.state(caller, now, model);
   }
 
   async running(caller: Caller): Promise<RunningCalls> {
-    const found = await this.#read(caller, ["running", `running ${caller.keyId}`]);
-    if (found === undefined) return this.#localLimits.running(caller);
-    return { ofAccount: Number(found[0] ?? 0), ofKey: Number(found[1] ?? 0) };
+    const reply = await this.#read(caller, ["running", `running ${caller.keyId}`]);
+    if (reply === undefined) return this.#localLimits.running(caller);
+    return { ofAccount: Number(reply[0] ?? 0), ofKey: Number(reply[1] ?? 0) };
   }
 
   problems(): string[] {
@@ -316,7 +316,7 @@ function toAddedArguments({ caller, model }: AdmissionRequest, requests: number,
   });
 }
 
-/** What a call draws from the free quota; empty for a premium call. */
+/** The hold of a call on the free quota; empty for a premium call. */
 function toQuotaArguments({ premium, holdTokens, minTokens, caller }: AdmissionRequest): string[] {
   return premium ? ["", "", ""] : [holdTokens, minTokens, caller.freeTokensPerDay].map(toArgument);
 }
@@ -349,7 +349,7 @@ function toLimitError([name, ...words]: string[], admission: AdmissionRequest, n
   return new Error(`Redis answered ${name} to an admission`);
 }
 
-/** What a field `rate` has left by now; where Redis's clock differs from this one's it is off by as much. */
+/** The rest of a field `rate` by now; where Redis's clock differs from this one's it is off by as much. */
 function readBacklogs(field: string | null | undefined, now: number): Backlogs {
   const [requestsMs, tokensMs, drainedAt] = (field ?? "0 0 0").split(" ").map(Number) as [number, number, number];
   const elapsedMs = Math.max(0, now - drainedAt);

@@ -47,8 +47,8 @@ export function createMetrics({ log, spans, version }: MetricsOptions): Metrics 
   return {
     calls,
     onCommit,
-    start(given) {
-      snapshot = given;
+    start(current) {
+      snapshot = current;
       addLoadMetrics(registry, snapshot);
       addRouteMetrics(registry, snapshot);
       addStoreMetrics(registry, snapshot);

@@ -105,7 +105,7 @@ export function addLoadMetrics(registry: Registry, snapshot: GatewaySnapshot): v
   });
   addValue(registry, "modelgate_held_usd", "Held in wallets for the running calls of this process", () => {
     const holds = Array.from(snapshot.running(), ({ run }) => run?.hold?.heldNanodollars ?? 0);
-    return holds.reduce((sum, held) => sum + held, 0) / nanodollarsPerUsd;
+    return holds.reduce((sum, count) => sum + count, 0) / nanodollarsPerUsd;
   });
   addCounter(registry, {
     name: "modelgate_requests_shed_total",
@@ -136,14 +136,14 @@ export function addStoreMetrics(registry: Registry, snapshot: GatewaySnapshot): 
 
 function addOverdrawn(registry: Registry, snapshot: GatewaySnapshot): void {
   let readAtMs = Number.NEGATIVE_INFINITY;
-  let known: ReturnType<GatewaySnapshot["overdrawn"]> | undefined;
+  let overdrawnAccounts: ReturnType<GatewaySnapshot["overdrawn"]> | undefined;
   const read = async () => {
-    if (known === undefined || snapshot.now() - readAtMs >= overdrawnTtlMs) {
+    if (overdrawnAccounts === undefined || snapshot.now() - readAtMs >= overdrawnTtlMs) {
       readAtMs = snapshot.now();
-      known = snapshot.overdrawn();
+      overdrawnAccounts = snapshot.overdrawn();
     }
     // modelgate_store_up reports that the ledger cannot be read.
-    return known.catch(() => undefined);
+    return overdrawnAccounts.catch(() => undefined);
   };
   const line = (amount: number | undefined): Sample[] => (amount === undefined ? [] : [[{}, amount]]);
   addGauge(registry, {

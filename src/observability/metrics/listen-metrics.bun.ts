@@ -34,11 +34,11 @@ export function listenMetrics(endpoint: MetricsEndpoint, { hostname, port }: { h
 /** Checks the `authorization` header of scrapes; without a token everybody may read. */
 export function createBearerAuth(token: string | undefined): (authorization: string | null) => boolean {
   if (token === undefined) return () => true;
-  const wanted = hash(`bearer ${token}`);
+  const expected = hash(`bearer ${token}`);
   return (authorization) => {
     if (authorization === null || authorization.length > 512) return false;
-    const given = `${authorization.slice(0, 7).toLowerCase()}${authorization.slice(7).trim()}`;
-    return timingSafeEqual(hash(given), wanted);
+    const credentials = `${authorization.slice(0, 7).toLowerCase()}${authorization.slice(7).trim()}`;
+    return timingSafeEqual(hash(credentials), expected);
   };
 }
 

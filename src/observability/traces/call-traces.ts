@@ -40,9 +40,9 @@ export class CallTraces implements CallObserver {
     const { error } = attempt;
     const status = error instanceof UpstreamError ? error.status : undefined;
     const traced: TracedAttempt = { attempt, endedMs: this.#now(), outcome: attemptOutcome(attempt), status };
-    const known = this.#attempts.get(call);
-    if (known === undefined) this.#attempts.set(call, [traced]);
-    else known.push(traced);
+    const attempts = this.#attempts.get(call);
+    if (attempts === undefined) this.#attempts.set(call, [traced]);
+    else attempts.push(traced);
   }
 
   ended(call: Call, { headers }: Request): void {

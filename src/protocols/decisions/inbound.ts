@@ -177,17 +177,17 @@ function toDecision({ questions }: DecisionRequest, { model, choices, usage }: C
     answers: questions.map((question, index) => {
       const name = question.name ?? null;
       if (refused) return { type: "refusal", name };
-      const given = isRecord(numbers) ? numbers[`q${index + 1}`] : undefined;
-      return { name, ...toAnswer(question, given, `q${index + 1}`) };
+      const answer = isRecord(numbers) ? numbers[`q${index + 1}`] : undefined;
+      return { name, ...toAnswer(question, answer, `q${index + 1}`) };
     }),
     usage: toResponseUsage(usage as ChatUsage),
   };
 }
 
-function toAnswer(question: DecisionQuestion, given: unknown, key: string) {
-  if (question.type === "predicate") return { type: "predicate" as const, probability: readProbability(given, key) };
+function toAnswer(question: DecisionQuestion, answer: unknown, key: string) {
+  if (question.type === "predicate") return { type: "predicate" as const, probability: readProbability(answer, key) };
   const options = optionsOf(question);
-  const record = isRecord(given) ? given : {};
+  const record = isRecord(answer) ? answer : {};
   const shares = toShares(
     options.map((option) => readProbability(record[option.key], `${key}.${option.key}`)),
     key,

@@ -61,9 +61,9 @@ function readCandidates(answer: unknown): GeneratedCandidate[] {
   return isBlocked && candidates.length === 0 ? [{ finishReason: "SAFETY" }] : candidates;
 }
 
-function readUsage(metadata: GenerateAnswer["usageMetadata"], given: boolean): ChatUsage | undefined {
+function readUsage(metadata: GenerateAnswer["usageMetadata"], hasAnswered: boolean): ChatUsage | undefined {
   const [requested, candidates, thoughts, cached, tools] = counted.map((of) => numberIn(metadata?.[`${of}TokenCount`]));
-  if (requested === undefined || (candidates === undefined && given)) return undefined;
+  if (requested === undefined || (candidates === undefined && hasAnswered)) return undefined;
   const prompt = requested + (tools ?? 0);
   const completion = (candidates ?? 0) + (thoughts ?? 0);
   const drawn = [metadata?.candidatesTokensDetails].flat().find((part) => isRecord(part) && part.modality === "IMAGE");
@@ -83,9 +83,9 @@ function readUsage(metadata: GenerateAnswer["usageMetadata"], given: boolean): C
 
 function readTokenUsage(
   metadata: GenerateAnswer["usageMetadata"],
-  given: boolean,
+  hasAnswered: boolean,
 ): Record<string, unknown> | undefined {
-  const usage = readUsage(metadata, given);
+  const usage = readUsage(metadata, hasAnswered);
   return (
     usage && {
       input_tokens: usage.prompt_tokens,
@@ -116,22 +116,22 @@ const endedEarly = () =>
   new UpstreamError("bad_response", "The provider's stream ended before the answer was complete");
 
 /** The parts of a candidate as deltas: neighbours of one kind together, a function call whole. Counts them in `given`. */
-function toDeltas(candidate: GeneratedCandidate, given: GeneratedSoFar, reading: CallReading): ChunkChoice["delta"][] {
+function toDeltas(candidate: GeneratedCandidate, output: GeneratedSoFar, reading: CallReading): ChunkChoice["delta"][] {
   const deltas: ChunkChoice["delta"][] = [];
-  given.reason = candidate.finishReason ?? given.reason;
-  given.finishMessage = candidate.finishMessage ?? given.finishMessage;
+  output.reason = candidate.finishReason ?? output.reason;
+  output.finishMessage = candidate.finishMessage ?? output.finishMessage;
   for (const part of candidate.content?.parts ?? []) {
     const last = deltas.at(-1);
     if (part.functionCall !== undefined) {
       if (part.functionCall.willContinue || part.functionCall.partialArgs)
         throw classifyError("A tool call came in parts");
-      if (given.calls > 0 && reading.firstOnly) continue;
-      deltas.push({ tool_calls: [{ index: given.calls++, ...toToolCall(part, reading) }] });
+      if (output.calls > 0 && reading.firstOnly) continue;
+      deltas.push({ tool_calls: [{ index: output.calls++, ...toToolCall(part, reading) }] });
     } else if (part.text && part.thought === true) {
       if (last?.reasoning_content) last.reasoning_content += part.text;
       else deltas.push({ reasoning_content: part.text });
     } else if (part.text) {
-      given.text = true;
+      output.text = true;
       if (last?.content) last.content += part.text;
       else deltas.push({ content: part.text });
     }
@@ -150,8 +150,8 @@ function toLogprob({ token = "", logProbability: logprob = 0 }: GeneratedLogprob
 }
 
 /** Usage of an answer as far as it reports one, and its service tier. */
-function toBill(metadata: GenerateAnswer["usageMetadata"], given: boolean) {
-  const [usage, tier] = [readUsage(metadata, given), readServiceTier(metadata)];
+function toBill(metadata: GenerateAnswer["usageMetadata"], hasAnswered: boolean) {
+  const [usage, tier] = [readUsage(metadata, hasAnswered), readServiceTier(metadata)];
   return { ...(usage && { usage }), ...(tier && { service_tier: tier }) };
 }
 
@@ -194,14 +194,14 @@ export class GenerateContentStream implements ChatStream<ServerEvent> {
     this.#metadata = answer.usageMetadata ?? this.#metadata;
     for (const [position, candidate] of candidates.entries()) {
       const index = candidate.index ?? position;
-      let given = this.#choices.get(index);
-      if (given === undefined) {
-        given = { text: false, calls: 0 };
-        this.#choices.set(index, given);
+      let output = this.#choices.get(index);
+      if (output === undefined) {
+        output = { text: false, calls: 0 };
+        this.#choices.set(index, output);
         chunks.push({ choices: [{ index, delta: { role: "assistant", content: "" } }] });
       }
       let logprobs = toLogprobs(candidate);
-      for (const delta of toDeltas(candidate, given, this.#reading)) {
+      for (const delta of toDeltas(candidate, output, this.#reading)) {
         const choice: ChunkChoice = { index, delta, logprobs: delta.content ? logprobs : undefined };
         if (delta.content) logprobs = undefined;
         chunks.push({ choices: [choice], ...toBill(this.#metadata, true) });
@@ -218,8 +218,8 @@ export class GenerateContentStream implements ChatStream<ServerEvent> {
 
   /** The reasons to end and the usage. Only now: some models name a reason on every event, and the last stands. */
   finish(): ChatChunk[] {
-    const chunks = [...this.#choices].map(([index, given]): ChatChunk => {
-      return { choices: [{ index, delta: {}, finish_reason: toFinish(given) }] };
+    const chunks = [...this.#choices].map(([index, output]): ChatChunk => {
+      return { choices: [{ index, delta: {}, finish_reason: toFinish(output) }] };
     });
     const hasOutput = [...this.#choices.values()].some(({ text, calls }) => text || calls > 0);
     const bill = toBill(this.#metadata, hasOutput);
@@ -252,7 +252,7 @@ export interface GenerateContentReader {
    */
   readCandidates(answer: unknown): GeneratedCandidate[];
   /** @throws {UpstreamError} `bad_response` when the model failed (a malformed function call, for one) and gave nothing. */
-  toFinish(given: GeneratedSoFar): FinishReason;
+  toFinish(output: GeneratedSoFar): FinishReason;
   /**
    * @param param What was asked by.
    * @throws {GatewayError} `invalid_request` when that, or what came of it, was blocked; an error as `toFinish`.
@@ -264,9 +264,9 @@ export interface GenerateContentReader {
    * The counts of an answer. Protobuf leaves zeros out, so a missing output is none when nothing was `given`, and otherwise
    * one that was not counted yet: then there is no usage to rely on.
    */
-  readUsage(metadata: GenerateAnswer["usageMetadata"], given: boolean): ChatUsage | undefined;
+  readUsage(metadata: GenerateAnswer["usageMetadata"], hasAnswered: boolean): ChatUsage | undefined;
   /** The same as images, speech and transcripts report it. */
-  readTokenUsage(metadata: GenerateAnswer["usageMetadata"], given: boolean): Record<string, unknown> | undefined;
+  readTokenUsage(metadata: GenerateAnswer["usageMetadata"], hasAnswered: boolean): Record<string, unknown> | undefined;
   /** The tier of service by which an answer was made, as OpenAI calls it. */
   readServiceTier(metadata: GenerateAnswer["usageMetadata"]): string | undefined;
 }

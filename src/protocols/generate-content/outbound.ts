@@ -92,8 +92,8 @@ export function toContents(
   const surroundings = { ...around, signatures: eachOnce(around.signatures) };
   const { model, warn } = surroundings;
   const tier = toServiceTier(requested.service_tier, model);
-  const taken = tier === undefined ? translated : [...translated, "service_tier"];
-  const request = pickSupportedFields(requested, taken, model, warn);
+  const supported = tier === undefined ? translated : [...translated, "service_tier"];
+  const request = pickSupportedFields(requested, supported, model, warn);
   const system = toSystem(request, surroundings.fetched);
   const contents = toTurns(request.messages, surroundings);
   const budget = new SchemaBudget();

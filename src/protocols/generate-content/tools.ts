@@ -76,11 +76,11 @@ export function toToolCall(part: GeneratedPart, { signatures, newId }: CallReadi
  * otherwise become far longer than what is held for it.
  */
 export function eachOnce(signatures: Pick<Signatures, "get">): Pick<Signatures, "get"> {
-  const given = new Set<string>();
+  const ids = new Set<string>();
   return {
     get(id) {
-      if (given.has(id)) return undefined;
-      given.add(id);
+      if (ids.has(id)) return undefined;
+      ids.add(id);
       return signatures.get(id);
     },
   };

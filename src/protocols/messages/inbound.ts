@@ -63,8 +63,16 @@ export function toChatRequest(
   const { messages, toolChanges } = toConversation(body, { envelope, model, names, warn });
   if (body.cache_control) markLast(messages, body.cache_control);
   const effort = toEffort(body);
-  const { max_tokens: asked, stop_sequences: stops, temperature, top_p: topP, metadata, service_tier: tier } = body;
-  if (asked < 1) throw invalid("max_tokens", "This model has no cache to fill without an answer, expected 1 or more");
+  const {
+    max_tokens: outputTokens,
+    stop_sequences: stops,
+    temperature,
+    top_p: topP,
+    metadata,
+    service_tier: tier,
+  } = body;
+  if (outputTokens < 1)
+    throw invalid("max_tokens", "This model has no cache to fill without an answer, expected 1 or more");
   const format = toFormat(body);
   const dropped = Object.keys(body).filter((field) => {
     const isLoss = !translatedFields.includes(field) && !silentFields.includes(field);
@@ -74,7 +82,7 @@ export function toChatRequest(
   const request: ChatRequest = {
     model: body.model,
     messages,
-    max_completion_tokens: outputTokensMax === undefined ? asked : Math.min(asked, outputTokensMax),
+    max_completion_tokens: outputTokensMax === undefined ? outputTokens : Math.min(outputTokens, outputTokensMax),
     ...(body.stream === true && { stream: true, stream_options: { include_usage: true } }),
     ...(typeof temperature === "number" && { temperature }),
     ...(typeof topP === "number" && { top_p: topP }),
@@ -110,11 +118,11 @@ const budgets: [effort: string, tokens: number][] = [
 
 /** The effort asked for, or the one whose reasoning is about as long as the budget. */
 function toEffort({ thinking, output_config: config }: MessagesRequest): ChatRequest["reasoning_effort"] {
-  const asked = config?.effort;
+  const effort = config?.effort;
   if (thinking?.type === "disabled") return "none";
-  if (typeof asked === "string") {
-    if (efforts.includes(asked)) return asked;
-    throw invalid("output_config.effort", `got ${quoteValue(asked)}, expected one of ${efforts.join(", ")}`);
+  if (typeof effort === "string") {
+    if (efforts.includes(effort)) return effort;
+    throw invalid("output_config.effort", `got ${quoteValue(effort)}, expected one of ${efforts.join(", ")}`);
   }
   if (thinking === undefined || thinking === null) return undefined;
   // Anthropic's own default where thinking is on.
@@ -474,13 +482,13 @@ class ToolNames {
     }
     if (name.length <= sentCharactersMax) return name;
     const digest = createHash("sha256").update(name).digest("base64url").slice(0, 10);
-    const sent = `${name.slice(0, sentCharactersMax - 11)}_${digest}`;
-    this.#original.set(sent, name);
-    return sent;
+    const sentName = `${name.slice(0, sentCharactersMax - 11)}_${digest}`;
+    this.#original.set(sentName, name);
+    return sentName;
   }
 
-  toOriginal(sent: string): string {
-    return this.#original.get(sent) ?? sent;
+  toOriginal(sentName: string): string {
+    return this.#original.get(sentName) ?? sentName;
   }
 }
 
@@ -497,27 +505,28 @@ function toTools(
   names: ToolNames,
   warn: (message: string) => void,
 ): ToolFields {
-  const known = new Map<string, Tool>();
+  const toolsByName = new Map<string, Tool>();
   const dropped: string[] = [];
   const isHidden = findHidden(tools ?? [], choice?.name, messages);
   const add = (tool: Record<string, unknown>, path: string) => {
     const { type } = tool;
     if (type === undefined || type === null || type === "custom") {
       const converted = toTool(tool, path, names);
-      known.set(converted.function.name, converted);
+      toolsByName.set(converted.function.name, converted);
     } else dropped.push(typeof tool.name === "string" ? tool.name : quoteValue(type));
   };
   for (const [index, tool] of (tools ?? []).entries()) if (!isHidden(tool)) add(tool, `tools.${index}`);
   for (const { type, tool } of changes) {
     if (!isRecord(tool)) continue;
     if (type === "tool_addition" && isRecord(tool.definition)) add(tool.definition, "tool_addition.tool.definition");
-    else if (type === "tool_removal" && typeof tool.name === "string") known.delete(names.toSent(tool.name, "tool"));
+    else if (type === "tool_removal" && typeof tool.name === "string")
+      toolsByName.delete(names.toSent(tool.name, "tool"));
   }
   if (dropped.length > 0) warn(`Left out the tools ${dropped.join(", ")}, which run at Anthropic only`);
-  if (known.size === 0) return {};
-  const chosen = toChoice(choice, { known, dropped, names });
+  if (toolsByName.size === 0) return {};
+  const chosen = toChoice(choice, { known: toolsByName, dropped, names });
   return {
-    tools: [...known.values()],
+    tools: [...toolsByName.values()],
     ...(chosen !== undefined && { tool_choice: chosen }),
     ...(choice?.disable_parallel_tool_use === true && chosen !== "none" && { parallel_tool_calls: false }),
   };
@@ -572,7 +581,7 @@ interface Choosable {
 
 function toChoice(
   choice: MessagesRequest["tool_choice"],
-  { known, dropped, names }: Choosable,
+  { known: toolsByName, dropped, names }: Choosable,
 ): Exclude<ChatRequest["tool_choice"], null> {
   if (choice === undefined || choice === null) return undefined;
   const { type, name } = choice;
@@ -582,8 +591,8 @@ function toChoice(
     throw invalid("tool_choice.type", `got ${quoteValue(type)}, expected auto, any, tool or none`);
   }
   if (typeof name === "string" && dropped.includes(name)) return undefined;
-  const sent = typeof name === "string" ? names.toSent(name, "tool_choice.name") : "";
-  if (known.has(sent)) return { type: "function", function: { name: sent } };
+  const sentName = typeof name === "string" ? names.toSent(name, "tool_choice.name") : "";
+  if (toolsByName.has(sentName)) return { type: "function", function: { name: sentName } };
   throw invalid("tool_choice.name", `Tool ${quoteValue(name)} is not among the tools of this request`);
 }
 
@@ -770,7 +779,7 @@ interface End {
 /** Why the model stopped. Some providers tell the stop sequence in `stop_reason`; OpenAI's protocol has no place for it. */
 export function toEnding({ choice, refusal, hasCalls }: End, { stopSequences }: MessagesPlan): MessagesEnding {
   const { finish_reason: finish, stop_reason: stop } = choice;
-  const sequence = stopSequences.find((known) => known === stop);
+  const sequence = stopSequences.find((one) => one === stop);
   if (refusal !== "" || finish === "content_filter") {
     const details = { type: "refusal", category: null, explanation: refusal } as const;
     return { stop_reason: "refusal", stop_sequence: null, ...(refusal !== "" && { stop_details: details }) };

@@ -34,9 +34,9 @@ export const messagesInbound: Inbound<MessagesRequest, MessagesInboundOptions> =
   refuse: refuseOtherProtocols,
   toError: toMessagesError,
   headersOf: (callId) => ({ "request-id": callId }),
-  open(given, { callId, leaveOut, ...options }): Exchange {
-    const body = withoutThread(given);
-    if (body !== given) leaveOut(threadField);
+  open(clientBody, { callId, leaveOut, ...options }): Exchange {
+    const body = withoutThread(clientBody);
+    if (body !== clientBody) leaveOut(threadField);
     const warnings: string[] = [];
     const warn = (message: string) => void warnings.push(message);
     const translated = tryTranslate(() => toChatRequest(body, { ...options, warn }));

@@ -213,8 +213,9 @@ function toRefusal({ stop_reason: reason, stop_details: details }: MessageAnswer
 export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
   const { usage } = isRecord(part.message) ? part.message : part;
   if (!isRecord(usage)) return before;
-  const known = toUsage(usage);
-  if (known !== undefined || before === undefined || typeof usage.output_tokens !== "number") return known ?? before;
+  const figures = toUsage(usage);
+  if (figures !== undefined || before === undefined || typeof usage.output_tokens !== "number")
+    return figures ?? before;
   return { ...before, completion_tokens: usage.output_tokens };
 }
 

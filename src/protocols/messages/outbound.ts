@@ -205,8 +205,8 @@ class CallIds {
   /** How often each was sent, so that the next free one is not searched for from the first on. */
   readonly #counts = new Map<string, number>();
 
-  take(sent: string): string {
-    const plain = sent.replace(/[^a-zA-Z0-9_-]/g, "_");
+  take(clientId: string): string {
+    const plain = clientId.replace(/[^a-zA-Z0-9_-]/g, "_");
     let count = this.#counts.get(plain) ?? 0;
     let id = plain;
     // A name that was made here may have been sent as well: each such one is passed once.
@@ -324,10 +324,10 @@ function toTool(tool: Tool, toStrict: (schema: object) => object | undefined) {
   return reduced === undefined ? definition : { ...definition, input_schema: reduced, strict };
 }
 
-function toChoice({ tool_choice: wanted }: ChatRequest, decision: ToolDecision | undefined): ToolPlan["choice"] {
+function toChoice({ tool_choice: choice }: ChatRequest, decision: ToolDecision | undefined): ToolPlan["choice"] {
   if (decision?.mode !== "required") return decision && { type: decision.mode };
-  if (typeof wanted === "string" || wanted?.type !== "function") return { type: "any" };
-  return { type: "tool", name: wanted.function.name };
+  if (typeof choice === "string" || choice?.type !== "function") return { type: "any" };
+  return { type: "tool", name: choice.function.name };
 }
 
 const budgetTokensMin = 1024;

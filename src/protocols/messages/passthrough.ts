@@ -96,11 +96,14 @@ function toNativeRequest(
     isWebTool(tool) ? model.price?.webSearch !== undefined : isFree(tool.type) || pass.includes(tool.type);
   dropPaidTools(body, isCovered, warn);
   fitThinking(body, warn);
-  const sent = isHourPriced(model) ? body : downgradeCacheTtl(body, warn);
-  const kept = betas.filter((beta) => beta !== "" && !droppedBetas.some((name) => beta.startsWith(name)));
+  const sentBody = isHourPriced(model) ? body : downgradeCacheTtl(body, warn);
+  const acceptedBetas = betas.filter((beta) => beta !== "" && !droppedBetas.some((name) => beta.startsWith(name)));
   const headers: Record<string, string> = { ...options.headers, ...request.headers };
   delete headers["anthropic-beta"];
-  return { body: sent, headers: kept.length > 0 ? { ...headers, "anthropic-beta": kept.join(",") } : headers };
+  return {
+    body: sentBody,
+    headers: acceptedBetas.length > 0 ? { ...headers, "anthropic-beta": acceptedBetas.join(",") } : headers,
+  };
 }
 
 /**
@@ -186,12 +189,12 @@ function pick(body: Record<string, unknown>, fields: string[], change: (value: u
 
 /** Adds up the reports of a stream: the first has the prompt, later ones repeat or correct some of the figures. */
 function createUsageReader(toUsage: MessagesOptions["toUsage"]): NativeAnswer["readUsage"] {
-  const known: Record<string, unknown> = {};
+  const figures: Record<string, unknown> = {};
   return (part): ChatUsage | undefined => {
     const { usage } = isRecord(part.message) ? part.message : part;
     if (!isRecord(usage)) return undefined;
-    for (const [name, value] of Object.entries(usage)) if (value !== null) known[name] = value;
-    return toUsage(known);
+    for (const [name, value] of Object.entries(usage)) if (value !== null) figures[name] = value;
+    return toUsage(figures);
   };
 }
 
@@ -242,11 +245,11 @@ export const messagesFormat: PassthroughFormat = {
   // Each tool has a limit of its own: together they have what is held for. A limit of 0 is refused.
   withSearchLimit(body, searches, warn) {
     if (searches === 0) return withoutTools(body, isWebTool, warn);
-    let left = searches;
+    let remaining = searches;
     const limit = (tool: unknown) => {
       if (!isRecord(tool) || !isWebTool(tool)) return tool;
-      const uses = Math.min(left, isAmount(tool.max_uses) ? tool.max_uses : left);
-      left -= uses;
+      const uses = Math.min(remaining, isAmount(tool.max_uses) ? tool.max_uses : remaining);
+      remaining -= uses;
       return tool.max_uses === uses ? tool : { ...tool, max_uses: uses };
     };
     const isUsable = (tool: unknown) => !isRecord(tool) || !isWebTool(tool) || tool.max_uses !== 0;

@@ -75,9 +75,9 @@ export class ReasoningTagSplitter {
 
   /** Says that no more text comes, and gives what was held back. */
   flush(): SplitText {
-    const held = this.#held;
+    const rest = this.#held;
     this.#held = "";
-    return this.#state === "thinking" ? { content: "", reasoning: held } : { content: held, reasoning: "" };
+    return this.#state === "thinking" ? { content: "", reasoning: rest } : { content: rest, reasoning: "" };
   }
 
   #decide(text: string): string {
@@ -365,9 +365,9 @@ function toChunkChoice(
 function splitDelta(delta: Record<string, unknown>, splitter: ReasoningTagSplitter, isLast: boolean): void {
   if (typeof delta.content !== "string" && !isLast) return;
   const split = splitter.push(typeof delta.content === "string" ? delta.content : "");
-  const held = isLast ? splitter.flush() : undefined;
-  const content = split.content + (held?.content ?? "");
-  const reasoning = split.reasoning + (held?.reasoning ?? "");
+  const rest = isLast ? splitter.flush() : undefined;
+  const content = split.content + (rest?.content ?? "");
+  const reasoning = split.reasoning + (rest?.reasoning ?? "");
   if (typeof delta.content === "string" || content !== "") delta.content = content;
   if (reasoning !== "") delta.reasoning_content = reasoning;
 }
@@ -384,14 +384,14 @@ export function getStops({ stop }: ChatRequest, { omit }: ChatOptions): string[]
 
 /** Where the stop sequence begins that is complete first, as a model meets them; -1 without one. */
 function findStop(text: string, stops: readonly string[]): number {
-  let [found, foundEnd] = [-1, Number.POSITIVE_INFINITY];
+  let [start, foundEnd] = [-1, Number.POSITIVE_INFINITY];
   for (const stop of stops) {
     const place = text.indexOf(stop);
     const end = place + stop.length;
-    if (place < 0 || end > foundEnd || (end === foundEnd && place > found)) continue;
-    [found, foundEnd] = [place, end];
+    if (place < 0 || end > foundEnd || (end === foundEnd && place > start)) continue;
+    [start, foundEnd] = [place, end];
   }
-  return found;
+  return start;
 }
 
 /** Where a stop sequence may have begun that the text does not hold in full yet; its length if nowhere. */
@@ -419,11 +419,13 @@ export function stopCompletion(completion: ChatCompletion, stops: readonly strin
 /** The same in a stream. The end of the text is held back while a stop sequence can begin in it; usage still comes. */
 export function stopStream<Event>(stream: ChatStream<Event>, stops: readonly string[]): ChatStream<Event> {
   /** The text that is held back, by choice; `undefined` once the choice has stopped. */
-  const held = new Map<number, string | undefined>();
+  const textOf = new Map<number, string | undefined>();
   return mapChunks(stream, (chunk) => {
-    chunk.choices = chunk.choices.filter((choice) => !held.has(choice?.index) || held.get(choice.index) !== undefined);
+    chunk.choices = chunk.choices.filter(
+      (choice) => !textOf.has(choice?.index) || textOf.get(choice.index) !== undefined,
+    );
     for (const choice of chunk.choices) {
-      if (isRecord(choice)) held.set(choice.index, stopChoice(choice, held.get(choice.index) ?? "", stops));
+      if (isRecord(choice)) textOf.set(choice.index, stopChoice(choice, textOf.get(choice.index) ?? "", stops));
     }
     return chunk.choices.length > 0 || chunk.usage ? chunk : undefined;
   });

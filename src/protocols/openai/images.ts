@@ -121,8 +121,10 @@ async function toImages(
 }
 
 function readSettings(answer: Record<string, unknown>): { settings?: ImageSettings } {
-  const said = imageSettingNames.flatMap((name) => (typeof answer[name] === "string" ? [[name, answer[name]]] : []));
-  return said.length === 0 ? {} : { settings: Object.fromEntries(said) as ImageSettings };
+  const settings = imageSettingNames.flatMap((name) =>
+    typeof answer[name] === "string" ? [[name, answer[name]]] : [],
+  );
+  return settings.length === 0 ? {} : { settings: Object.fromEntries(settings) as ImageSettings };
 }
 
 async function toImage(

@@ -210,11 +210,12 @@ export function toBody(call: RequestInput, options: RequestOptions): Record<stri
       call.warn(`Left out ${field}: the price of this model does not cover it`, field);
       continue;
     }
-    const sent = values === undefined ? priced : toValue(field, priced, values);
+    const sentValue = values === undefined ? priced : toValue(field, priced, values);
     const renamedTo = rename && getOwn(rename, field);
-    if (sent === null) call.warn(`Left out ${field} ${JSON.stringify(value)}: the provider has no such value`, field);
-    else if (renamedTo === undefined) body[field] = sent;
-    else renamed.push([renamedTo, sent]);
+    if (sentValue === null)
+      call.warn(`Left out ${field} ${JSON.stringify(value)}: the provider has no such value`, field);
+    else if (renamedTo === undefined) body[field] = sentValue;
+    else renamed.push([renamedTo, sentValue]);
   }
   for (const [field, value] of renamed) if (call.request[field as never] == null) body[field] = value;
   body.model = call.model.upstreamId;
@@ -270,21 +271,21 @@ const mark = "cache_control";
 
 /** The messages as the provider takes them. What needs no change, a message or the whole list, is passed on, not copied. */
 export function toMessages(messages: readonly Message[], options: ChatOptions): readonly Message[] {
-  const sent: Message[] = [];
+  const sentMessages: Message[] = [];
   const media: ContentPart[] = [];
   for (const message of messages) {
-    if (message.role !== "tool") sendMedia(media, sent);
-    sent.push(toMessage(message.role === "tool" ? toToolMessage(message, media) : message, options));
+    if (message.role !== "tool") sendMedia(media, sentMessages);
+    sentMessages.push(toMessage(message.role === "tool" ? toToolMessage(message, media) : message, options));
   }
-  sendMedia(media, sent);
+  sendMedia(media, sentMessages);
   const isPriced = options.cacheControl !== true || options.pass?.includes(mark) === true;
-  const priced = isPriced ? sent : mapChanged(sent, withPricedMarks);
+  const priced = isPriced ? sentMessages : mapChanged(sentMessages, withPricedMarks);
   const isSame = priced.length === messages.length && priced.every((message, index) => message === messages[index]);
   return isSame ? messages : priced;
 }
 
-function sendMedia(media: ContentPart[], sent: Message[]): void {
-  if (media.length > 0) sent.push({ role: "user", content: media.splice(0) });
+function sendMedia(media: ContentPart[], messages: Message[]): void {
+  if (media.length > 0) messages.push({ role: "user", content: media.splice(0) });
 }
 
 /** Takes out Anthropic's cache marks, which other providers refuse. A list without any is returned as it is. */
@@ -296,23 +297,26 @@ export function withoutMarks<Member extends object>(list: readonly Member[]): Me
   });
 }
 
-function toMessage(given: Message, options: ChatOptions): Message {
+function toMessage(original: Message, options: ChatOptions): Message {
   const { keepsReasoning, systemRole, cacheControl } = options;
   const messageOmit = options.messageOmit ?? (keepsReasoning ? reasoningFieldsKept : reasoningFields);
-  const isBare = keepsReasoning === true && Array.isArray(given.tool_calls) && !given.reasoning_content;
-  const message = isBare ? { ...given, reasoning_content: unknownReasoning } : given;
+  const isBare = keepsReasoning === true && Array.isArray(original.tool_calls) && !original.reasoning_content;
+  const message = isBare ? { ...original, reasoning_content: unknownReasoning } : original;
   const role = toRole(message.role, systemRole);
   const { content, tool_calls: calls } = message;
   const hasMarks = cacheControl !== true && (hasMark(content) || hasMark(calls));
+  const isSent = (key: string) =>
+    !messageOmit.includes(key) &&
+    (key !== mark || cacheControl === true) &&
+    (message[key as keyof Message] !== null || key === "content");
   let isSame = role === message.role && !hasMarks;
+  for (const key in message) isSame &&= isSent(key);
+  if (isSame) return message;
   const copy: Record<string, unknown> = {};
   for (const key in message) {
     const value: unknown = message[key as keyof Message];
-    const isOmitted = messageOmit.includes(key) || (key === mark && cacheControl !== true);
-    if (isOmitted || (value === null && key !== "content")) isSame = false;
-    else copy[key] = hasMarks && Array.isArray(value) ? withoutMarks(value) : value;
+    if (isSent(key)) copy[key] = hasMarks && Array.isArray(value) ? withoutMarks(value) : value;
   }
-  if (isSame) return message;
   copy.role = role;
   return copy as Message;
 }
@@ -404,17 +408,17 @@ export function fitReasoning(
 ): void {
   const hasTools = Array.isArray(body.tools) && body.tools.length > 0;
   if (hasTools) body.reasoning_effort ??= options.toolEffortDefault;
-  const asked = body.reasoning_effort;
-  if (typeof asked !== "string") return;
+  const requestedEffort = body.reasoning_effort;
+  if (typeof requestedEffort !== "string") return;
   const efforts = (hasTools ? options.toolEfforts : undefined) ?? options.reasoningEfforts;
-  const effort = efforts === undefined ? asked : nearestEffort(asked, efforts);
-  if (effort !== asked) {
-    const message = `Sent reasoning_effort ${effort ?? options.toolEffortDefault ?? "not at all"} for ${asked}: the model takes ${efforts?.join(", ")}`;
+  const effort = efforts === undefined ? requestedEffort : nearestEffort(requestedEffort, efforts);
+  if (effort !== requestedEffort) {
+    const message = `Sent reasoning_effort ${effort ?? options.toolEffortDefault ?? "not at all"} for ${requestedEffort}: the model takes ${efforts?.join(", ")}`;
     call.warn(message, "reasoning_effort");
   }
-  const sent = effort ?? (hasTools ? options.toolEffortDefault : undefined);
-  if (sent === undefined) delete body.reasoning_effort;
-  else body.reasoning_effort = sent;
+  const sentEffort = effort ?? (hasTools ? options.toolEffortDefault : undefined);
+  if (sentEffort === undefined) delete body.reasoning_effort;
+  else body.reasoning_effort = sentEffort;
   if (effort === undefined || effort === "none") return;
   for (const field of options.reasoningOmit ?? []) {
     if (body[field] === undefined) continue;
@@ -433,9 +437,9 @@ export function fitReasoning(
  * nearestEffort("xhigh", ["low", "medium", "high"]); // => "high"
  * nearestEffort("low", []); // => undefined
  */
-export function nearestEffort(asked: string, efforts: readonly string[]): string | undefined {
-  if (efforts.includes(asked)) return asked;
-  const place = effortsRising.indexOf(asked);
+export function nearestEffort(requestedEffort: string, efforts: readonly string[]): string | undefined {
+  if (efforts.includes(requestedEffort)) return requestedEffort;
+  const place = effortsRising.indexOf(requestedEffort);
   let nearest: string | undefined;
   let distanceMin = Number.POSITIVE_INFINITY;
   for (const effort of effortsRising) {
@@ -451,15 +455,15 @@ export function nearestEffort(asked: string, efforts: readonly string[]): string
  * The tier of service to ask a provider for: one that the price of the row has, or `default` where the client leaves it to
  * the provider or asks for no other.
  *
- * @param asked The `service_tier` of a request.
+ * @param tier The `service_tier` of a request.
  * @returns `undefined` for a tier that the price does not cover.
  *
  * @example
  * const price = { serviceTiers: { flex: {} } };
  * ["flex", "auto", "priority"].map((tier) => toServiceTier(tier, { price })); // => ["flex", "default", undefined]
  */
-export function toServiceTier(asked: unknown, model: Pick<Model, "price"> | undefined): string | undefined {
-  if (typeof asked === "string" && getOwn(model?.price?.serviceTiers ?? {}, asked) !== undefined) return asked;
+export function toServiceTier(tier: unknown, model: Pick<Model, "price"> | undefined): string | undefined {
+  if (typeof tier === "string" && getOwn(model?.price?.serviceTiers ?? {}, tier) !== undefined) return tier;
   // "auto" means what the operator's account is set to, which may cost more.
-  return asked === "auto" || asked === "default" ? "default" : undefined;
+  return tier === "auto" || tier === "default" ? "default" : undefined;
 }

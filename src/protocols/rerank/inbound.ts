@@ -58,8 +58,8 @@ export const RerankList = Type.Object({
 /** The request for plugins: documents as texts, `top_n` alone. Documents of the answer are the gateway's to add. */
 export function toRerankRequest({ top_k, return_documents: __, rank_fields, ...body }: RerankBody): RerankRequest {
   const documents = body.documents.map((document) => toText(document, rank_fields ?? undefined));
-  const wanted = body.top_n ?? top_k;
-  return { ...body, documents, ...(wanted != null && { top_n: wanted }) };
+  const count = body.top_n ?? top_k;
+  return { ...body, documents, ...(count != null && { top_n: count }) };
 }
 
 /** An object of one text is that text; the fields of others are lines of YAML, as Cohere recommends them. */

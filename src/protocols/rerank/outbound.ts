@@ -42,8 +42,10 @@ export function toRanking(answer: unknown): Ranking {
 
 function readRerankUsage({ meta, usage }: Record<string, unknown>): Ranking["usage"] {
   const billed = isRecord(meta) && isRecord(meta.billed_units) ? meta.billed_units : {};
-  const said = isRecord(usage) ? usage : {};
-  const tokens = [billed.input_tokens, said.total_tokens, said.prompt_tokens].find((each) => typeof each === "number");
+  const figures = isRecord(usage) ? usage : {};
+  const tokens = [billed.input_tokens, figures.total_tokens, figures.prompt_tokens].find(
+    (each) => typeof each === "number",
+  );
   const units = billed.search_units;
   if (tokens === undefined && typeof units !== "number") return undefined;
   return {

@@ -39,11 +39,16 @@ const differences: Partial<Record<ErrorCode, Omit<ResponsesError, "body"> & { co
 export function toResponsesError(error: GatewayError): ResponsesError {
   // Only the operator can cure it: Codex makes one request for a 400, and shows the message.
   const difference = isOfOperator(error) ? { status: 400, headers: {} } : differences[error.code];
-  const { error: said } = error.toBody();
+  const { error: publicError } = error.toBody();
   return {
     status: difference?.status ?? error.status,
     headers: difference?.headers ?? error.retryHeaders,
-    body: { error: { ...said, code: (difference && "code" in difference ? difference.code : undefined) ?? said.code } },
+    body: {
+      error: {
+        ...publicError,
+        code: (difference && "code" in difference ? difference.code : undefined) ?? publicError.code,
+      },
+    },
   };
 }
 
@@ -56,8 +61,8 @@ const failureCodes: Partial<Record<ErrorCode, string>> = {
 /** The `error` of a response that failed after its first event. */
 export function toFailure({ code, message }: GatewayError): { code: string; message: string } {
   const { type } = errorTable[code];
-  const known = failureCodes[code];
-  if (known !== undefined) return { code: known, message };
+  const failureCode = failureCodes[code];
+  if (failureCode !== undefined) return { code: failureCode, message };
   if (type === "insufficient_quota") return { code: "insufficient_quota", message };
   return { code: errorTable[code].status < 500 ? "invalid_prompt" : "server_error", message };
 }

@@ -113,8 +113,8 @@ export class ResponseStream {
   }
 
   #build(outcome: Partial<ResponseOutcome>): ResponseObject {
-    const known = { output: this.#output, usage: this.#usage, serviceTier: this.#serviceTier };
-    return buildResponse(this.#head, this.#echo, { ...known, ...outcome });
+    const answer = { output: this.#output, usage: this.#usage, serviceTier: this.#serviceTier };
+    return buildResponse(this.#head, this.#echo, { ...answer, ...outcome });
   }
 
   #write({ delta, logprobs, finish_reason: finishReason }: ChunkChoice): void {

@@ -147,8 +147,9 @@ function toResponseFormat(format: NonNullable<ResponsesRequest["text"]>["format"
 type Present<Fields> = { [Name in keyof Fields]?: NonNullable<Fields[Name]> };
 
 function omitAbsent<Fields extends object>(fields: Fields): Present<Fields> {
-  const entries = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
-  return Object.fromEntries(entries) as Present<Fields>;
+  const present: Present<Fields> = {};
+  for (const name in fields) if (fields[name] !== undefined && fields[name] !== null) present[name] = fields[name];
+  return present;
 }
 
 /** Whether a body is one of the Responses protocol. Some clients send such to the chat endpoint. */
@@ -731,15 +732,15 @@ function resolveInput(request: ResponsesRequest, { earlier, referenced }: Stored
   if (input === undefined || input === null) return [];
   if (typeof input === "string") return [{ type: "message", role: "user", content: input }];
   if (!input.some(isReference)) return input;
-  const known = new Map(earlier?.map((item) => [item.id, item]));
-  const taken = new Set<string>();
+  const earlierItems = new Map(earlier?.map((item) => [item.id, item]));
+  const ids = new Set<string>();
   return input.map((item, index) => {
     if (!isReference(item)) return item;
-    if (taken.has(item.id)) throw duplicateItem(item.id, `input[${index}].id`);
-    taken.add(item.id);
-    const found = known.get(item.id) ?? referenced?.get(item.id);
-    if (found === undefined) throw itemNotFound(item.id, `input[${index}].id`);
-    return found;
+    if (ids.has(item.id)) throw duplicateItem(item.id, `input[${index}].id`);
+    ids.add(item.id);
+    const stored = earlierItems.get(item.id) ?? referenced?.get(item.id);
+    if (stored === undefined) throw itemNotFound(item.id, `input[${index}].id`);
+    return stored;
   });
 }
 

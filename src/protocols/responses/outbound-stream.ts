@@ -203,11 +203,11 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
     }
     const call = toCall(item, true);
     if (call === undefined) return undefined;
-    const known = this.#calls.get(place);
-    if (known?.hasText) return undefined;
-    if (known === undefined) this.#begin(item, place);
-    if (known === undefined) return toDelta({ index: this.#calls.size - 1, ...call });
-    const { index } = known;
+    const openCall = this.#calls.get(place);
+    if (openCall?.hasText) return undefined;
+    if (openCall === undefined) this.#begin(item, place);
+    if (openCall === undefined) return toDelta({ index: this.#calls.size - 1, ...call });
+    const { index } = openCall;
     if ("custom" in call) return toDelta({ index, custom: { input: call.custom.input } });
     return toDelta({ index, function: { arguments: call.function.arguments } });
   }

@@ -59,8 +59,8 @@ export function countChatTokens(defaults: ChatOptions): NonNullable<Handlers["co
 
 /** The protocol has no `stop`, and takes tools beside any effort. */
 async function ask(call: Call<ChatRequest>, defaults: ChatOptions) {
-  const { toolEfforts: _, toolEffortDefault: __, ...taken } = defaults;
-  const options: ChatOptions = { ...taken, omit: [...(taken.omit ?? []), "stop"] };
+  const { toolEfforts: _, toolEffortDefault: __, ...settings } = defaults;
+  const options: ChatOptions = { ...settings, omit: [...(settings.omit ?? []), "stop"] };
   const stops = getStops(call.request, options);
   const requested = stops.length === 0 ? call : { ...call, request: { ...call.request, stop: null } };
   const body = toResponsesRequest(requested, options);
@@ -180,12 +180,12 @@ function toInput(messages: readonly Message[], { systemRole }: ChatOptions): Ite
 function toTurn(message: Message & { reasoning_details?: unknown }, path: string, customCalls: Set<string>): Item[] {
   const { content, tool_calls: calls = [] } = message;
   const parts = typeof content === "string" ? [{ type: "text" as const, text: content }] : (content ?? []);
-  const said = parts.flatMap((part, index): Item[] => {
+  const contentItems = parts.flatMap((part, index): Item[] => {
     if (part.type === "text") return part.text === "" ? [] : [{ type: "output_text", text: part.text }];
     if (part.type === "refusal") return [part];
     throw badRequest(`Cannot send ${part.type} here, expected text`, `${path}[${index}]`);
   });
-  const items: Item[] = said.length === 0 ? [] : [{ role: "assistant", content: said }];
+  const items: Item[] = contentItems.length === 0 ? [] : [{ role: "assistant", content: contentItems }];
   for (const { id, ...call } of calls ?? []) {
     const { type, name, input, arguments: text } = flatten(call);
     if (type === "custom") customCalls.add(id);
@@ -199,10 +199,13 @@ function toTurn(message: Message & { reasoning_details?: unknown }, path: string
 function toResult(message: Message & { is_error?: unknown }, path: string, customCalls: ReadonlySet<string>): Item {
   const { content, is_error: isError } = message;
   const id = message.tool_call_id ?? "";
-  const given = toContent(content, path);
-  const failed = typeof given === "string" ? `Error: ${given}` : [{ type: "input_text", text: "Error:" }, ...given];
+  const contentParts = toContent(content, path);
+  const failed =
+    typeof contentParts === "string"
+      ? `Error: ${contentParts}`
+      : [{ type: "input_text", text: "Error:" }, ...contentParts];
   const type = customCalls.has(id) ? "custom_tool_call_output" : "function_call_output";
-  return { type, call_id: id, output: isError === true ? failed : given };
+  return { type, call_id: id, output: isError === true ? failed : contentParts };
 }
 
 function toContent(content: Message["content"], path: string): string | Item[] {

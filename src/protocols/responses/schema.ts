@@ -11,8 +11,8 @@ function kind<const Name extends string, Fields extends TProperties>(name: Name,
 }
 
 /** An object of a `type` that is not among these. A native route passes it on; the translation decides what to do. */
-function otherKind(known: readonly TObject[], fields: { id?: typeof itemId } = {}) {
-  const names = known.map(({ properties }) => (properties.type as { const?: string }).const);
+function otherKind(schemas: readonly TObject[], fields: { id?: typeof itemId } = {}) {
+  const names = schemas.map(({ properties }) => (properties.type as { const?: string }).const);
   const type = Type.String({ minLength: 1, pattern: `^(?!(?:${names.join("|")})$)` });
   return Type.Object({ type, ...fields }, open);
 }

@@ -15,7 +15,7 @@ import { temporaryFile } from "./temporary-store.ts";
  */
 const hashes = {
   sqlite: ["e7ad7b82ba91a6b85f7c60eaba135d775c2768e39a3432a1346e4755d7fe816a"],
-  postgres: ["fdce76854289059a3a4076de462224955824192febd0f4fc3fb808da74156122"],
+  postgres: ["935c2727ed0e4f655e9499e536bc49be6f8288985691cb93572c36bd7968263f"],
 };
 
 describe("migrations", () => {

@@ -38,19 +38,19 @@ export function ContentSection({ account, mayChange }: ContentProps) {
 }
 
 function describeMode({ mode, days }: ContentLog): string {
-  const kept = `redacted and encrypted, for ${days === 1 ? "1 day" : `${days} days`}`;
+  const retention = `redacted and encrypted, for ${days === 1 ? "1 day" : `${days} days`}`;
   const seen = "The account and administrators can read them; every access of an administrator is in the audit log.";
   if (mode === "off") return "No prompts and answers are kept: CONTENT_LOG is off.";
-  if (mode === "all") return `Prompts and answers of all accounts are kept, ${kept}: CONTENT_LOG is all. ${seen}`;
-  return `Prompts and answers can be kept here, ${kept}. ${seen} The account sees a notice on its pages.`;
+  if (mode === "all") return `Prompts and answers of all accounts are kept, ${retention}: CONTENT_LOG is all. ${seen}`;
+  return `Prompts and answers can be kept here, ${retention}. ${seen} The account sees a notice on its pages.`;
 }
 
 function Switches({ account: { id, email }, content, mayChange }: ContentProps & { content: ContentLog }) {
   const keys = useAccountKeys(id);
-  const wanted = useRef({ on: false, key: undefined as string | undefined });
-  const { run, isBusy, formError } = useAction(() => switchContent(id, wanted.current.on, wanted.current.key));
+  const request = useRef({ on: false, key: undefined as string | undefined });
+  const { run, isBusy, formError } = useAction(() => switchContent(id, request.current.on, request.current.key));
   const set = (on: boolean, key?: string) => {
-    wanted.current = { on, key };
+    request.current = { on, key };
     void run();
   };
   const active = keys.data?.data.filter((key) => getKeyState(key) === "active") ?? [];

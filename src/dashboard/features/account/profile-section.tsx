@@ -59,7 +59,7 @@ function ProfileForm({ account, isOwner }: { account: AccountDetail; isOwner: bo
       <SelectField
         label="Role"
         value={chosen}
-        options={roleNames.filter(([known]) => known !== "owner" || isOwner)}
+        options={roleNames.filter(([role]) => role !== "owner" || isOwner)}
         onText={(next) => form.set({ role: next })}
         error={form.fieldError("role")}
         hint={roleHints[chosen]}

@@ -24,10 +24,10 @@ export function NewAdminKeyDialog({ onClose }: { onClose: () => void }) {
   const [secret, setSecret] = useState<string>();
   const form = useForm(newKey, async ({ name, expires_at: day, allowed_networks, scopes }) => {
     const networks = splitNetworks(allowed_networks);
-    const given = Object.entries(scopes).filter(([, access]) => access !== "none");
+    const grants = Object.entries(scopes).filter(([, access]) => access !== "none");
     const { key } = await createAdminKey({
       name: name.trim(),
-      scopes: given.map(([area, access]) => `${area}:${access}`),
+      scopes: grants.map(([area, access]) => `${area}:${access}`),
       // Inclusive: until the end of that day.
       ...(day !== "" && { expires_at: `${day}T23:59:59Z` }),
       ...(networks !== undefined && { allowed_networks: networks }),

@@ -137,7 +137,7 @@ export function MetricRulesSection({ rules }: { rules: readonly MetricRule[] }) 
 }
 
 const labelOf = <Name extends string>(options: readonly (readonly [Name, string])[], name: string) =>
-  options.find(([known]) => known === name)?.[1] ?? name;
+  options.find(([metric]) => metric === name)?.[1] ?? name;
 
 function describeRule({ metric, scope, subject, comparison, threshold, minutes }: MetricRule): string {
   const of = scope === "gateway" ? "of all calls" : `of ${scope} ${subject}`;

@@ -53,7 +53,7 @@ export function InvitationPage({ token, onDismiss }: { token: string; onDismiss:
 export function useInvitation(): [token: string | undefined, dismiss: () => void] {
   const [token, setToken] = useState(consumeToken);
   useEffect(() => {
-    const onHash = () => setToken((known) => consumeToken() ?? known);
+    const onHash = () => setToken((current) => consumeToken() ?? current);
     addEventListener("hashchange", onHash);
     return () => removeEventListener("hashchange", onHash);
   }, []);

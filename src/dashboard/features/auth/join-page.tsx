@@ -114,7 +114,7 @@ const storageKey = "modelgate-team-invitation";
 export function useTeamInvitation(): [token: string | undefined, dismiss: () => void] {
   const [token, setToken] = useState(consumeToken);
   useEffect(() => {
-    const onHash = () => setToken((known) => consumeToken() ?? known);
+    const onHash = () => setToken((current) => consumeToken() ?? current);
     addEventListener("hashchange", onHash);
     return () => removeEventListener("hashchange", onHash);
   }, []);

@@ -14,7 +14,7 @@ const storageKey = "modelgate-verify-email";
 export function useEmailLink(me: Me | undefined): void {
   const [token, setToken] = useState(consumeToken);
   useEffect(() => {
-    const onHash = () => setToken((known) => consumeToken() ?? known);
+    const onHash = () => setToken((current) => consumeToken() ?? current);
     addEventListener("hashchange", onHash);
     return () => removeEventListener("hashchange", onHash);
   }, []);

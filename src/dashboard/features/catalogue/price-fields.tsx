@@ -65,8 +65,8 @@ function RateField({
 }) {
   const id = useId();
   const { name, sizes: units } = meters[meter];
-  const known = units.some(([size]) => size === per);
-  const options = known ? units : [...units, [per, `${per} units`] as const];
+  const isListed = units.some(([size]) => size === per);
+  const options = isListed ? units : [...units, [per, `${per} units`] as const];
   return (
     <div className="field">
       <label htmlFor={id}>{name} (USD)</label>

@@ -111,7 +111,7 @@ export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed"
  */
 export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow["price"]): FileRow | undefined {
   const isNew = under.upstreamId === undefined;
-  const wanted: Record<string, unknown> = {
+  const draftRow: Record<string, unknown> = {
     capability: draft.capability,
     premium: draft.premium,
     aliases: orNone(splitNames(draft.aliases)),
@@ -121,15 +121,15 @@ export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow
     disabled: draft.disabled || undefined,
     price: toPrice(draft, price),
   };
-  for (const name of texts) wanted[name] = draft[name].trim() || undefined;
-  for (const name of numbers) wanted[name] = toNumber(draft[name]);
+  for (const name of texts) draftRow[name] = draft[name].trim() || undefined;
+  for (const name of numbers) draftRow[name] = toNumber(draft[name]);
   if (isNew) {
-    wanted.upstreamId ??= draft.id;
-    wanted.ownedBy = draft.rest.ownedBy ?? draft.plugin;
-    wanted.created = draft.rest.created ?? 0;
+    draftRow.upstreamId ??= draft.id;
+    draftRow.ownedBy = draft.rest.ownedBy ?? draft.plugin;
+    draftRow.created = draft.rest.created ?? 0;
   }
   const row: Record<string, unknown> = { id: draft.id, ...draft.rest };
-  for (const [name, value] of Object.entries(wanted)) {
+  for (const [name, value] of Object.entries(draftRow)) {
     if (isSame(value, under[name as keyof ModelRow])) continue;
     row[name] = value ?? null;
   }

@@ -19,7 +19,7 @@ export function RowFields({ form }: { form: ReturnType<typeof useForm<RowDraft>>
   const toggle = (name: string) =>
     set({
       features: values.features.includes(name)
-        ? values.features.filter((known) => known !== name)
+        ? values.features.filter((one) => one !== name)
         : [...values.features, name],
     });
   return (

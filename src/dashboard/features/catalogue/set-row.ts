@@ -15,12 +15,12 @@ export function setRow(
       continue;
     }
     const { models, ...fields } = readFile(name, file);
-    if (fields.plugin !== plugin || !models.some((known) => known.id === id)) {
+    if (fields.plugin !== plugin || !models.some((one) => one.id === id)) {
       result[name] = file;
       continue;
     }
-    const rows = models.flatMap((known) => {
-      if (known.id !== id) return [known];
+    const rows = models.flatMap((one) => {
+      if (one.id !== id) return [one];
       const placed = missing;
       missing = undefined;
       return placed ?? [];
@@ -29,7 +29,7 @@ export function setRow(
     if (!isEmpty) result[name] = Array.isArray(file) ? rows : { ...(file as object), models: rows };
   }
   if (missing === undefined) return result;
-  const name = Object.keys(result).find((known) => readFile(known, result[known]).plugin === plugin);
+  const name = Object.keys(result).find((name) => readFile(name, result[name]).plugin === plugin);
   const file = name === undefined ? undefined : result[name];
   const models = [...(name === undefined ? [] : readFile(name, file).models), missing];
   // A file of the plugin's name can be for another plugin.

@@ -22,8 +22,8 @@ export function setVirtual(
   row: VirtualRow | undefined,
 ): CatalogueDocument["files"] {
   const rows = readVirtual(files);
-  const isKnown = rows.some((known) => known.id === id);
-  const models = rows.flatMap((known) => (known.id === id ? (row ?? []) : known));
+  const isKnown = rows.some((one) => one.id === id);
+  const models = rows.flatMap((one) => (one.id === id ? (row ?? []) : one));
   if (!isKnown && row !== undefined) models.push(row);
   const { [virtualName]: _, ...others } = files;
   return models.length === 0 ? others : { ...others, [virtualName]: { models } };

@@ -63,12 +63,13 @@ function Address({ name, url }: { name: string; url: string }) {
 
 function Examples({ models, baseUrl }: { models: readonly Model[]; baseUrl: string }) {
   const [client, setClient] = useParam<ClientName>("client", "curl", clientNames);
-  const [wanted, setWanted] = useParam("model", "");
+  const [modelName, setWanted] = useParam("model", "");
   /** Only in the memory of the page. */
   const [key, setKey] = useState("");
   const chats = models.filter(({ capability }) => capability === "chat").sort(byName);
   const { name, maker, file } = getClient(client);
-  const model = chats.find((each) => each.name === wanted || each.id === wanted) ?? pickExampleModel(chats, maker);
+  const model =
+    chats.find((each) => each.name === modelName || each.id === modelName) ?? pickExampleModel(chats, maker);
   return (
     <Section title="Examples">
       <div className="stack card-body">

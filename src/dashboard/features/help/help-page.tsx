@@ -63,13 +63,13 @@ function SearchResults({ query }: { query: string }) {
       <Loaded state={sections} lines={4}>
         {(all) => {
           const words = query.split(/\s+/);
-          const found = all
+          const matches = all
             .filter(({ searched }) => words.every((word) => searched.includes(word)))
             .toSorted((one, other) => countIn(other.heading, words) - countIn(one.heading, words));
-          if (found.length === 0) return <Empty icon="search" title="Nothing found" />;
+          if (matches.length === 0) return <Empty icon="search" title="Nothing found" />;
           return (
             <ul className="rows">
-              {found.slice(0, foundMax).map(({ page, heading, address }) => (
+              {matches.slice(0, foundMax).map(({ page, heading, address }) => (
                 <li key={address}>
                   <Link className="link" href={address}>
                     {heading}

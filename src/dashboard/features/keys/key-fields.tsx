@@ -69,7 +69,7 @@ export function isComplete(draft: KeyDraft): boolean {
 
 export function KeyFields({
   form: { values, set, field, fieldError },
-  kept,
+  kept: keepLabel,
 }: {
   form: ReturnType<typeof useForm<KeyDraft>>;
   /** The label of the present expiry; absent for a new key. */
@@ -88,7 +88,7 @@ export function KeyFields({
       />
       <SelectField
         label="Expires"
-        options={kept === undefined ? expiries : [["keep", kept], ...expiries]}
+        options={keepLabel === undefined ? expiries : [["keep", keepLabel], ...expiries]}
         {...field("expires_at")}
       />
       {values.expires_at === "day" && <TextField label="Valid through (UTC)" type="date" required {...field("day")} />}

@@ -60,12 +60,12 @@ function ModelChecklist({
   const query = search.trim().toLowerCase();
   const [first] = useState(selected);
   /** Names that the list lacks, such as those of virtual models, can be removed too. */
-  const others = first.filter((id) => !models.some((known) => known.id === id)).map((id): ModelChoice => ({ id }));
+  const others = first.filter((id) => !models.some((model) => model.id === id)).map((id): ModelChoice => ({ id }));
   const shown = [...models, ...others]
     .filter(({ id, name = id }) => `${name} ${id}`.toLowerCase().includes(query))
     .sort((one, other) => (one.name ?? one.id).localeCompare(other.name ?? other.id));
   const toggle = (id: string) =>
-    onSelect(selected.includes(id) ? selected.filter((known) => known !== id) : [...selected, id]);
+    onSelect(selected.includes(id) ? selected.filter((one) => one !== id) : [...selected, id]);
   return (
     <>
       <SearchField

@@ -32,8 +32,8 @@ export function Performance({ search, onShow }: { search: string; onShow: (model
       </div>
       <Loaded state={statistics} lines={6}>
         {(data) => {
-          const known = data.groups.filter(({ value }) => value !== "");
-          const shown = known.filter((row) => toGroupName(row, group).toLowerCase().includes(query));
+          const groups = data.groups.filter(({ value }) => value !== "");
+          const shown = groups.filter((row) => toGroupName(row, group).toLowerCase().includes(query));
           return (
             <>
               {data.group_count !== null && data.group_count > data.groups.length && (
@@ -48,7 +48,7 @@ export function Performance({ search, onShow }: { search: string; onShow: (model
                 empty={
                   <Empty
                     icon="pulse"
-                    title={known.length === 0 ? "No requests in the last 24 hours" : "None matches"}
+                    title={groups.length === 0 ? "No requests in the last 24 hours" : "None matches"}
                   />
                 }
               />

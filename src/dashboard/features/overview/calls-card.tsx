@@ -31,10 +31,10 @@ function Calls({ latest }: { latest: readonly Call[] }) {
   const [isAll, setAll] = useState(false);
   const [isExpanded, setExpanded] = useState(false);
   // New calls shift the latest page, so it overlaps with the older ones; drop the duplicates.
-  const known = new Set(latest.map(({ id }) => id));
+  const ids = new Set(latest.map(({ id }) => id));
   // Without overlap there is a gap between the two, so the older ones are dropped.
-  const isJoined = older.some(({ id }) => known.has(id));
-  const all = isJoined ? [...latest, ...older.filter(({ id }) => !known.has(id))] : latest;
+  const isJoined = older.some(({ id }) => ids.has(id));
+  const all = isJoined ? [...latest, ...older.filter(({ id }) => !ids.has(id))] : latest;
   const calls = isExpanded ? all : all.slice(0, firstShown);
   const last = calls.at(-1);
   const { run, isBusy } = useAction(async () => {

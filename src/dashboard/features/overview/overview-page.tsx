@@ -72,10 +72,10 @@ export function OverviewPage() {
 
 /** Loads sums anew when the latest requests have changed, which are much cheaper to poll. */
 function useRefresh(stamp: string | undefined, load: () => unknown): void {
-  const known = useRef(stamp);
+  const lastStamp = useRef(stamp);
   useEffect(() => {
-    if (known.current !== undefined && known.current !== stamp) void load();
-    known.current = stamp;
+    if (lastStamp.current !== undefined && lastStamp.current !== stamp) void load();
+    lastStamp.current = stamp;
   }, [stamp, load]);
 }
 

@@ -74,8 +74,8 @@ export function readJson(text: string): { value?: unknown; error?: string } {
 }
 
 /** Adds pieces of tool calls: the first piece of a call has its id and name, the others more of its arguments. */
-export function mergeToolCalls(known: readonly ToolCall[], pieces: readonly ToolCallDelta[]): readonly ToolCall[] {
-  const calls = [...known];
+export function mergeToolCalls(before: readonly ToolCall[], pieces: readonly ToolCallDelta[]): readonly ToolCall[] {
+  const calls = [...before];
   for (const { index = 0, id, function: piece } of pieces) {
     const call = calls[index];
     calls[index] = {

@@ -87,7 +87,7 @@ export function Composer({
 }
 
 function AttachButton({
-  known,
+  known: attachmentsBefore,
   onAttach,
 }: {
   known: readonly Attachment[];
@@ -95,9 +95,10 @@ function AttachButton({
 }) {
   const input = useRef<HTMLInputElement>(null);
   const attach = async (files: readonly File[]) => {
-    const size = files.reduce((sum, file) => sum + file.size, 0) + known.reduce((sum, { url }) => sum + url.length, 0);
+    const size =
+      files.reduce((sum, file) => sum + file.size, 0) + attachmentsBefore.reduce((sum, { url }) => sum + url.length, 0);
     if (size > bytesMax) throw new Error("Attachments can have 15 MB in all.");
-    onAttach([...known, ...(await Promise.all(files.map(readAttachment)))]);
+    onAttach([...attachmentsBefore, ...(await Promise.all(files.map(readAttachment)))]);
   };
   return (
     <>

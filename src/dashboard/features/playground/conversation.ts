@@ -34,12 +34,12 @@ function createConversation(name: string) {
 
   /** Adds turns of the user and streams the answer to them. */
   const send = async (fields: ChatFields, added: readonly Turn[]) => {
-    const sent: readonly Turn[] = [...store.get().turns, ...added];
+    const turns: readonly Turn[] = [...store.get().turns, ...added];
     const controller = new AbortController();
     running = controller;
-    set({ turns: [...sent, { role: "assistant", text: "" }], isRunning: true });
+    set({ turns: [...turns, { role: "assistant", text: "" }], isRunning: true });
     try {
-      const body = { ...toRequestBody(fields, sent), stream_options: { include_usage: true } };
+      const body = { ...toRequestBody(fields, turns), stream_options: { include_usage: true } };
       const text = await streamAnswer(body, controller.signal, change);
       if (!controller.signal.aborted) change((turn) => ({ ...turn, end: { state: "whole", text } }));
     } catch (error) {

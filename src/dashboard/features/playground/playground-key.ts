@@ -44,9 +44,9 @@ export function callApiWithJson(path: string, body: unknown, signal?: AbortSigna
 
 /** Revokes the playground's key, if there is one. */
 export async function endPlaygroundKey(): Promise<void> {
-  const known = key;
+  const current = key;
   key = undefined;
-  if (known !== undefined) await revokeKey("own", (await known).id);
+  if (current !== undefined) await revokeKey("own", (await current).id);
 }
 
 /** Refreshes balance and calls after a call. */
@@ -55,8 +55,8 @@ export function refreshUsage(): void {
 }
 
 async function playgroundKey(): Promise<{ id: string; key: string }> {
-  const known = await key?.catch(() => undefined);
-  if (known !== undefined && known.endsAt - marginMs > Date.now()) return known;
+  const current = await key?.catch(() => undefined);
+  if (current !== undefined && current.endsAt - marginMs > Date.now()) return current;
   const endsAt = Date.now() + lifetimeMs;
   const created = createKey({ name: "Playground", expires_at: new Date(endsAt).toISOString() });
   key = created.then((fields) => ({ ...fields, endsAt }));
@@ -65,9 +65,9 @@ async function playgroundKey(): Promise<{ id: string; key: string }> {
 
 // `keepalive` lets the request outlive the page.
 addEventListener("pagehide", () => {
-  const known = key;
+  const current = key;
   key = undefined;
-  void known?.then(({ id }) =>
+  void current?.then(({ id }) =>
     fetch(`/dashboard/api/keys/${encodeURIComponent(id)}`, { method: "DELETE", keepalive: true }),
   );
 });

@@ -41,8 +41,8 @@ export default function PlaygroundPage() {
 }
 
 function Panels({ models }: { models: readonly Model[] }) {
-  const [wanted] = useParam("model", "");
-  const requested = models.find(({ id, name }) => id === wanted || name === wanted);
+  const [modelName] = useParam("model", "");
+  const requested = models.find(({ id, name }) => id === modelName || name === modelName);
   const ofModel = tabs.find(([name]) => name === requested?.capability)?.[0] ?? "chat";
   const [tab] = useParam<Tab>("tab", ofModel, tabNames);
   // Models are called by the names that people know.

@@ -60,8 +60,8 @@ export function AddProviderDialog({ list, onClose }: { list: ProviderList; onClo
   const ready = list.ready.find((entry) => entry.name === kind);
   const isManifest = kind === another || ready !== undefined;
   const choose = (chosen: string) => {
-    const found = list.ready.find((entry) => entry.name === chosen);
-    form.set({ kind: chosen, key: "", fields: {}, ...readForm(found?.manifest) });
+    const manifest = list.ready.find((entry) => entry.name === chosen);
+    form.set({ kind: chosen, key: "", fields: {}, ...readForm(manifest?.manifest) });
   };
   const isComplete =
     (isManifest ? base_url.trim() !== "" && models.trim() !== "" && (kind !== another || name.trim() !== "") : true) &&

@@ -58,11 +58,11 @@ export function sumAttempts(all: readonly (Attempts | null)[]): {
   errors: number;
   p95_ms: number | null;
 } {
-  const known = all.filter((attempts) => attempts !== null);
-  const slowest = known.flatMap(({ p95_ms }) => p95_ms ?? []);
+  const counts = all.filter((attempts) => attempts !== null);
+  const slowest = counts.flatMap(({ p95_ms }) => p95_ms ?? []);
   return {
-    calls: known.reduce((sum, { calls }) => sum + calls, 0),
-    errors: known.reduce((sum, { errors }) => sum + errors, 0),
+    calls: counts.reduce((sum, { calls }) => sum + calls, 0),
+    errors: counts.reduce((sum, { errors }) => sum + errors, 0),
     p95_ms: slowest.length === 0 ? null : Math.max(...slowest),
   };
 }

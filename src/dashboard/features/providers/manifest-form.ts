@@ -36,7 +36,7 @@ export function readForm(manifest: unknown): ManifestForm {
 
 /** The manifest of a form. Rows of the ready manifest keep what the form does not show. @throws {Error} */
 export function toManifest(form: ManifestForm, ready: unknown): object {
-  const { models: known = [], name: _, unlisted, ...rest } = (ready ?? {}) as Manifest & { name?: string };
+  const { models = [], name: _, unlisted, ...rest } = (ready ?? {}) as Manifest & { name?: string };
   const price = toPrice(form);
   const terms = { premium: price !== undefined, ...(price && { price }) };
   const lines = form.models.split("\n").map((line) => line.trim());
@@ -44,7 +44,7 @@ export function toManifest(form: ManifestForm, ready: unknown): object {
     .filter((line) => line !== "" && line !== "*")
     .map((line) => {
       const [id, upstreamId = id] = line.split(/\s+/);
-      return { ...known.find((row) => row.id === id), id, upstreamId, ...terms };
+      return { ...models.find((row) => row.id === id), id, upstreamId, ...terms };
     });
   return {
     dialect: "openai",

@@ -73,7 +73,7 @@ function ProviderView({ provider }: { provider: Provider }) {
     tabs.map(([key]) => key),
   );
   const [result, setResult] = useState<TestResult>();
-  const [asked, ask] = useState<"disable" | "remove" | ProviderKey>();
+  const [question, ask] = useState<"disable" | "remove" | ProviderKey>();
   const mayChange = useMayAdminister();
   const test = useAction(async () => setResult(await testProvider(name)));
   return (
@@ -106,12 +106,12 @@ function ProviderView({ provider }: { provider: Provider }) {
         {tab === "keys" && <KeysPart provider={provider} onRemove={ask} />}
         {tab === "settings" && <SettingsPart provider={provider} onRemove={() => ask("remove")} />}
       </div>
-      {asked === "remove" && (
+      {question === "remove" && (
         <ConfirmRemove name={name} onClose={() => ask(undefined)} onRemoved={() => navigate(listPath)} />
       )}
-      {asked === "disable" && <ConfirmDisable name={name} onClose={() => ask(undefined)} />}
-      {typeof asked === "object" && (
-        <ConfirmRemoveKey name={name} keyId={asked.id ?? ""} last4={asked.last4} onClose={() => ask(undefined)} />
+      {question === "disable" && <ConfirmDisable name={name} onClose={() => ask(undefined)} />}
+      {typeof question === "object" && (
+        <ConfirmRemoveKey name={name} keyId={question.id ?? ""} last4={question.last4} onClose={() => ask(undefined)} />
       )}
     </>
   );

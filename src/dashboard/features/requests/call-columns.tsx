@@ -70,8 +70,8 @@ function formatTokens(call: CallRow): string {
 
 /** Unknown amounts are shown as a dash, not as 0. */
 function formatSum(amounts: (number | null)[]): string {
-  const known = amounts.filter((amount) => amount !== null);
-  return known.length === 0 ? "–" : formatCount(known.reduce((sum, amount) => sum + amount, 0));
+  const figures = amounts.filter((amount) => amount !== null);
+  return figures.length === 0 ? "–" : formatCount(figures.reduce((sum, amount) => sum + amount, 0));
 }
 
 /** `isAligned` in a column of costs. */

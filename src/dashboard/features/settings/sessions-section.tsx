@@ -85,8 +85,8 @@ export function SessionFacts({
 /** Such as `Firefox on Linux`. */
 export function toBrowserName(userAgent: string | null): string {
   if (userAgent === null) return "Unknown browser";
-  const find = (known: readonly (readonly [RegExp, string])[]) =>
-    known.find(([pattern]) => pattern.test(userAgent))?.[1];
+  const find = (patterns: readonly (readonly [RegExp, string])[]) =>
+    patterns.find(([pattern]) => pattern.test(userAgent))?.[1];
   const [browser, system] = [find(browsers), find(systems)];
   if (browser === undefined) return userAgent.slice(0, 60);
   return system === undefined ? browser : `${browser} on ${system}`;

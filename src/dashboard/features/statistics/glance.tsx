@@ -25,46 +25,46 @@ interface Props {
 
 /** Sums of requests over time and by group. All that is chosen is in the address. */
 export function StatisticsView({ title, description, account }: Props) {
-  const asked = readAsked(useUrlParams(), Date.now(), account);
-  const statistics = useStatistics(asked.query);
+  const query = readAsked(useUrlParams(), Date.now(), account);
+  const statistics = useStatistics(query.query);
   const isOfAll = account === undefined;
   return (
     <>
       <PageHead title={title} description={description}>
         <SavedViews page={isOfAll ? "gateway" : "usage"} />
         <ChartSpanFields
-          range={asked.range}
-          from={asked.query.from}
-          to={asked.query.to}
-          interval={asked.query.interval}
-          intervals={asked.intervals}
+          range={query.range}
+          from={query.query.from}
+          to={query.query.to}
+          interval={query.query.interval}
+          intervals={query.intervals}
         />
       </PageHead>
       <div className="stack">
-        <Filters asked={asked} isOfAll={isOfAll} names={statistics.data?.filter_names} />
+        <Filters asked={query} isOfAll={isOfAll} names={statistics.data?.filter_names} />
         <Loaded state={statistics} lines={10}>
           {(data) => (
             <>
               <Figures data={data} isOfAll={isOfAll} />
-              <OverTime data={data} query={asked.query}>
+              <OverTime data={data} query={query.query}>
                 <Select
                   isSmall
                   aria-label="Group by"
                   options={Object.entries(groupNames)
                     .filter(([group]) => isOfAll || group !== "account")
                     .map(([group, name]) => [group, `By ${toWords(name)}`] as const)}
-                  value={asked.query.group_by}
+                  value={query.query.group_by}
                   onText={(by) => setParams({ by: by === "model" ? "" : by, sort: "" })}
                 />
                 <Select
                   isSmall
                   aria-label="Metric"
                   options={Object.entries(metricNames)}
-                  value={asked.query.metric}
+                  value={query.query.metric}
                   onText={(metric) => setParams({ metric: metric === "cost" ? "" : metric })}
                 />
               </OverTime>
-              {data.totals.requests > 0 && <GroupsTable data={data} query={asked.query} isOfAll={isOfAll} />}
+              {data.totals.requests > 0 && <GroupsTable data={data} query={query.query} isOfAll={isOfAll} />}
               {data.totals.requests === 0 && (
                 <section className="card" aria-label="Groups">
                   <Empty icon="pulse" title="No requests in this period">

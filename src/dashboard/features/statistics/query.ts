@@ -19,7 +19,7 @@ export interface Asked {
 /** `account` is the one whose page it is; absent: all accounts are shown, or the one in the address. */
 export function readAsked(params: URLSearchParams, now: number, account: string | undefined): Asked {
   const { range, intervals, ...span } = readChartSpan(params, now);
-  const wanted = params.get("interval");
+  const interval = params.get("interval");
   const isOfAll = account === undefined;
   const group = params.get("by") ?? "";
   const metric = params.get("metric") ?? "";
@@ -30,7 +30,7 @@ export function readAsked(params: URLSearchParams, now: number, account: string 
     intervals,
     query: {
       ...span,
-      interval: intervals.find((each) => each === wanted) ?? intervals[0] ?? "day",
+      interval: intervals.find((each) => each === interval) ?? intervals[0] ?? "day",
       group_by,
       metric: Object.hasOwn(metricNames, metric) ? (metric as MetricName) : "cost",
       ...readFilters(params, group_by),
