@@ -25,7 +25,10 @@ test("every example of the OpenAPI document is answered", async () => {
     // A person is invited once, and the other mount has the same handlers.
     if (isManaged && !path.startsWith("/v1/")) continue;
     const key = isManaged ? admin.key : gateway.key;
-    const place = path.replace(/\{(\w+)\}/g, (_, name: string) => managed[name] as string);
+    // Limits of a project and those for each project have ids of their own.
+    const isShared = path.includes("/organization/rate_limits/");
+    const toId = (name: string) => managed[isShared ? `shared_${name}` : name] as string;
+    const place = path.replace(/\{(\w+)\}/g, (_, name: string) => toId(name));
     const response = await fetch(`${gateway.origin}${place}`, {
       method: "POST",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
