@@ -31,6 +31,19 @@ export function getKeyState(key: Pick<Key, "revoked_at" | "expires_at">, now: nu
   return key.expires_at !== null && Date.parse(key.expires_at) <= now ? "expired" : "active";
 }
 
+export const playgroundKeyName = "Playground";
+export const playgroundKeyMs = 3_600_000;
+
+/** Whether the playground made it, which takes it back; it lives for an hour at most. */
+export function isOfPlayground({
+  name,
+  created_at: from,
+  expires_at: to,
+}: Pick<Key, "name" | "created_at" | "expires_at">) {
+  const isShort = from !== null && to !== null && Date.parse(to) - Date.parse(from) <= playgroundKeyMs;
+  return name === playgroundKeyName && isShort;
+}
+
 export type BudgetPeriod = NonNullable<Key["budget_period"]>;
 
 export const budgetPeriods: readonly (readonly [BudgetPeriod, string])[] = [
