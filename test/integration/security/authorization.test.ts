@@ -204,6 +204,7 @@ const rows: Record<string, Row> = {
   "GET /dashboard/api/admin/accounts/:id/entries": admin(200, { id: newAccount }),
   "GET /dashboard/api/admin/accounts/:id/usage": admin(200, { id: newAccount }),
   "DELETE /dashboard/api/admin/accounts/:id/sessions": admin(200, { id: newAccount }),
+  "DELETE /dashboard/api/admin/live/:id": admin(404, { id: () => "unknown" }),
   "GET /dashboard/api/admin/token-issuers": admin(200),
   "PUT /dashboard/api/admin/token-issuers": owner(200, { body: { issuers: "[]" } }),
   "POST /dashboard/api/admin/vouchers": admin(200, { body: { usd: "1.00" } }),
