@@ -195,7 +195,10 @@ describe.skipIf(!hasChromium)("the playground", () => {
       await signIn(page, "owner@localhost");
       await page.goto("/keys");
       await others.check();
-      await page.getByRole("row", { name: /Playground.*revoked/ }).first().waitFor();
+      await page
+        .getByRole("row", { name: /Playground.*revoked/ })
+        .first()
+        .waitFor();
       expect(await row.count()).toBe(0);
     }));
 });
