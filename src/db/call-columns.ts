@@ -36,7 +36,7 @@ export const openColumns: Columns<OpenCall> = {
   hold_tokens: { type: "bigint", isRequired: true, read: (open) => open.holdTokens },
 };
 
-/** What an extension of a hold changes. */
+/** The columns that an extension of a hold changes. */
 export const extensionColumns = ["quota_day", "period_start", "budgets", "hold_nanodollars", "hold_tokens"] as const;
 
 /** The columns that the end of a call is written with, beside its id. */

@@ -30,7 +30,7 @@ export interface Contents {
   prune(before: number): Promise<number>;
 }
 
-/** What a row takes beside its body, about. */
+/** Bytes that a row takes beside its body, about. */
 const rowBytes = 512;
 
 export function createContents({ db, shared }: Pick<Store, "db" | "shared">): Contents {

@@ -85,7 +85,7 @@ export class PostgresNames implements NameNumbers {
     await this.#find(values);
   }
 
-  /** What a failed connection leaves unknown is looked up again: a replica may lack the last names. */
+  /** Names that a failed connection leaves unknown are looked up again: a replica may lack the last names. */
   forget(): void {
     this.#numbers.clear();
   }

@@ -146,7 +146,7 @@ export interface StoreOptions {
   now?: () => number;
 }
 
-/** What changes are made with: a store, or what {@link inTransaction} hands out in its place. */
+/** The scope in which changes are made: a store, or what {@link inTransaction} hands out in its place. */
 export type TransactionScope = Pick<Store, "db" | "change">;
 
 /** Runs several {@link Store.change} calls as one transaction. */

@@ -459,7 +459,7 @@ class AccountState {
     const inAccount = ofAccount === undefined ? available : toLeft(ofAccount);
     const ofSubject = scarcest === undefined ? available : scarcest.left;
     const availableNanodollars = Math.min(available, inBudget, inAccount, ofSubject);
-    // What costs nothing is admitted also where nothing is left.
+    // A free call is admitted also where nothing is left.
     const isFree = admission.holdNanodollars === 0;
     const holdNanodollars = isFree ? 0 : Math.min(availableNanodollars, admission.holdNanodollars);
     if (!isFree && (availableNanodollars <= 0 || holdNanodollars < admission.minNanodollars)) {
@@ -500,7 +500,7 @@ class AccountState {
   }
 }
 
-/** What is neither spent nor held of a budget. */
+/** The amount of a budget that is neither spent nor held. */
 function toLeft({ limitNanodollars, spentNanodollars, heldNanodollars }: BudgetState): number {
   return limitNanodollars - spentNanodollars - heldNanodollars;
 }
@@ -511,14 +511,14 @@ interface BudgetsRequested {
   readonly account?: BudgetPeriod | undefined;
 }
 
-/** What is charged for premium calls of an account that began since a day. */
+/** The charges for premium calls of an account that began since a day. */
 interface Spent {
   readonly since: number;
   nanodollars: number;
   revision: number | undefined;
 }
 
-/** What a key with a budget has spent and holds of it, in memory. A period is named by its first day. */
+/** The amounts that a key with a budget has spent and holds of it, in memory. A period is named by its first day. */
 class KeyState {
   /** Never goes back, so that a clock that does mints no budget. */
   #periodStart = 0;

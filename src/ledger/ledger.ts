@@ -138,8 +138,8 @@ export class ProcessLedger implements Ledger {
       call.end = toEndedCall(call.open, settlement, this.#now());
       this.#holds.charge(call.end);
     }
-    // What could not be written is kept and tried again, and the call stands open in the store until then: the charge is sure,
-    // so that the answer is given out.
+    // An end that could not be written is kept and tried again, and the call stands open in the store until then: the
+    // charge is sure, so that the answer is given out.
     await this.#queue.add(call.end);
     await call.limitsUpdated;
   }
@@ -287,11 +287,11 @@ export async function openRedisLimits(options: RedisLimitsOptions): Promise<Redi
   return connectRedisLimits(options);
 }
 
-/** What was found open at the start and how it was ended. */
+/** The calls that were open at the start, and how they were ended. */
 export interface Recovery {
   /** Calls ended without a charge. */
   released: number;
-  /** What these calls held: the most that their providers may bill for them. */
+  /** The amount that these calls held: the most that their providers may bill for them. */
   heldNanodollars: number;
   heldTokens: number;
   /** Their ids, the first hundred. */

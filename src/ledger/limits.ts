@@ -4,7 +4,7 @@ import { additionalTokens } from "./holds.ts";
 import { IdleMap } from "./idle-map.ts";
 import { callsExceeded, type LimitOwner, requestsExceeded, tokensExceeded } from "./limit-errors.ts";
 
-/** What a call that was counted in has left of its limits. */
+/** The rest of the limits of a call that was counted in. */
 export interface LimitReservation {
   limits: LimitState;
   /** Its hold on the daily free quota; undefined if the database decides about that. */
@@ -62,7 +62,7 @@ export function limitsOf({ limits, keyLimits, modelLimits }: Caller, model: stri
   return all;
 }
 
-/** What is added to what the calls of an account use. */
+/** The amounts that are added to the use of an account's calls. */
 interface Amounts {
   running: number;
   requests: number;
@@ -72,7 +72,7 @@ interface Amounts {
 /** Keys per account, and models with a limit per account or key, above which idle ones are evicted. */
 const usagesMax = 1000;
 
-/** What the calls of an account or a key use, or of a model of either. */
+/** The use of the calls of an account or a key, or of a model of either. */
 class LimitUsage {
   readonly rate = new RateLimit();
   running = 0;
@@ -317,7 +317,7 @@ class RateLimit {
   }
 }
 
-/** What requests and tokens add to the backlogs; `undefined` without a limit. */
+/** The backlogs that requests and tokens add; `undefined` without a limit. */
 export function toBacklogs(
   requests: number,
   tokens: number,

@@ -34,7 +34,10 @@ export function findKnownDraws(caller: Caller, now: number): BudgetDraw[] {
   });
 }
 
-/** What a call is of. What it does not name is a subject of its own, so that leaving it out is no way around a budget. */
+/**
+ * The subjects of a call. A subject that it does not name is one of its own, so that leaving it out is no way around a
+ * budget.
+ */
 function namesOf({
   caller,
   model = "",
@@ -72,7 +75,7 @@ export interface ScarcestBudget extends BudgetFigures {
   readonly left: number;
 }
 
-/** What a subject has spent in a period, also what is not written yet, and what its running calls hold. */
+/** The amounts that a subject has spent in a period, also what is not written yet, and what its running calls hold. */
 class SubjectCounter {
   spent = 0;
   held = 0;

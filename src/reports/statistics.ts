@@ -33,7 +33,7 @@ export type FiguresByHour = ReadonlyMap<number, readonly number[]>;
 
 export interface StatisticsOfGroup {
   readonly value: string;
-  /** Whose key or session it is; empty where accounts are not told apart. */
+  /** The account of the key or session; empty where accounts are not distinguished. */
   readonly accountId: string;
   /** Sums over all buckets. */
   readonly total: readonly number[];

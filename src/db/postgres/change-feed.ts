@@ -14,7 +14,7 @@ export class ChangeFeed {
   #changed = false;
   /** The last known count of the row `revisions`; absent before the first poll. */
   #seen: number | undefined;
-  /** What `#seen` was at a poll that found a newer count. */
+  /** The value of `#seen` at a poll that found a newer count. */
   #behindAt: number | undefined;
   #polling = false;
   /** Counts the changes of all nodes that invalidate every cached row. */

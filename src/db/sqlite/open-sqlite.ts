@@ -115,7 +115,7 @@ function createPrivate(file: string): void {
   }
 }
 
-/** What an embedded store is made of. */
+/** The parts of an embedded store. */
 interface Parts {
   /** Takes the lock of the process that serves; undefined when another process has it. */
   readonly takeLock: () => { release(): void } | undefined;

@@ -78,7 +78,10 @@ function extendCall({ extendCall: update, names }: LedgerStatements, open: OpenC
   update.run(...extensionValues(open, names), toCallKey(open.callId));
 }
 
-/** What a batch adds to wallets, charges and quota of a day, and budgets, so that each row is written once a batch. */
+/**
+ * The amounts that a batch adds to wallets, charges and quota of a day, and budgets, so that each row is written once a
+ * batch.
+ */
 class BatchTotals {
   /** Wallet changes by the number of the account. */
   readonly #wallets = new Map<number, [number, number]>();

@@ -255,7 +255,7 @@ function toBudgetJson({ limitNanodollars, period, spentNanodollars, resetsAt }: 
   return { ...amounts, period, resets_at: new Date(resetsAt).toISOString() };
 }
 
-/** What is spent is null where each subject has its own. */
+/** The spent amount is null where each subject has its own. */
 function toSubjectBudgetJson(budget: StoredBudget, spent: number | undefined, now: number) {
   const { id, subject, name, keyId, period, limitNanodollars, raise } = budget;
   const isRaised = raise !== undefined && raise.until > now;

@@ -51,7 +51,7 @@ export class RedisConnection {
   #isHealthy = false;
   #isClosed = false;
   #reason: Error = new Error("Redis was not asked yet");
-  /** What the connection itself complained of; its commands say only that it is closed. */
+  /** The error of the connection itself; its commands say only that it is closed. */
   #complaint: Error | undefined;
   #probe: NodeJS.Timeout | undefined;
   #failedProbes = 0;
@@ -179,7 +179,7 @@ function createClient(urls: string): RedisClient {
   const retry = (times: number) => Math.min(retryMsMin * times, retryMsMax);
   const options: RedisOptions = {
     lazyConnect: true,
-    // What one turn of the event loop asks goes out as one: a third less work here.
+    // The commands of one turn of the event loop go out as one: a third less work here.
     enableAutoPipelining: true,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,

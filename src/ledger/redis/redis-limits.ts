@@ -316,7 +316,7 @@ function toAddedArguments({ caller, model }: AdmissionRequest, requests: number,
   });
 }
 
-/** What a call draws from the free quota; empty for a premium call. */
+/** The amounts that a call draws from the free quota; empty for a premium call. */
 function toQuotaArguments({ premium, holdTokens, minTokens, caller }: AdmissionRequest): string[] {
   return premium ? ["", "", ""] : [holdTokens, minTokens, caller.freeTokensPerDay].map(toArgument);
 }
@@ -349,7 +349,7 @@ function toLimitError([name, ...words]: string[], admission: AdmissionRequest, n
   return new Error(`Redis answered ${name} to an admission`);
 }
 
-/** What a field `rate` has left by now; where Redis's clock differs from this one's it is off by as much. */
+/** The rest of a field `rate` by now; where Redis's clock differs from this one's it is off by as much. */
 function readBacklogs(field: string | null | undefined, now: number): Backlogs {
   const [requestsMs, tokensMs, drainedAt] = (field ?? "0 0 0").split(" ").map(Number) as [number, number, number];
   const elapsedMs = Math.max(0, now - drainedAt);

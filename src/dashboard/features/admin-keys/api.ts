@@ -24,7 +24,7 @@ export function revokeAdminKey(id: string) {
   return request(api.admin["admin-keys"]({ id }).delete());
 }
 
-/** What an admin key may be for. Only owners may write accounts and keys: these reach money and roles. */
+/** The areas that an admin key may be for. Only owners may write accounts and keys: these reach money and roles. */
 export const areas = [
   { name: "accounts", label: "Projects, wallets and people", isOwners: true },
   { name: "keys", label: "API keys", isOwners: true },

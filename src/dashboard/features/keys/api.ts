@@ -51,7 +51,7 @@ export interface NewKey {
   readonly concurrent_calls?: number;
 }
 
-/** Whose keys are changed: those of the account in which the user works, or those of any, as an administrator. */
+/** The keys that are changed: those of the account in which the user works, or those of any, as an administrator. */
 export type KeyScope = "own" | "all";
 
 /** Creates a key, in the account with this id or in one's own. Only this response contains the secret. */

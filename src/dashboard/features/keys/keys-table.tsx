@@ -15,7 +15,7 @@ const never = <span className="faint">never</span>;
 
 interface KeysTableProps<Row extends Key> {
   keys: readonly Row[];
-  /** Whose keys these are: it decides who may change which. */
+  /** The owner of the keys: it decides who may change which. */
   scope?: KeyScope;
   /** Columns after the name. */
   more?: readonly Column<Row>[];
