@@ -72,7 +72,10 @@ const columnsOf: Readonly<Record<LogTable, ReadonlySet<string>>> = {
   refusals: new Set([...common, ...ofRefusals, ...detailOfRefusals]),
 };
 /** Columns that a filter reads row by row. */
-const filtered = ["opened_at", "session", "tag", "status", "model", "protocol", "plugin", "client_request_id"];
+const filtered = [
+  ...["opened_at", "session", "tag", "status", "model", "protocol", "plugin", "client_request_id"],
+  ...["error_code", "duration_ms", "cost_nanodollars", "detail"],
+];
 
 /** Filter of requests; times in milliseconds since 1970. An absent field does not filter. */
 export interface RequestFilter {
@@ -81,6 +84,8 @@ export interface RequestFilter {
   readonly accountId?: string | undefined;
   readonly keyId?: string | undefined;
   readonly model?: string | undefined;
+  /** The name that the client sent, where another model served it: that of a virtual model. */
+  readonly requestedModel?: string | undefined;
   /** The plugin that answered. */
   readonly plugin?: string | undefined;
   readonly protocol?: string | undefined;
@@ -355,6 +360,7 @@ function toConditions(
     // Each condition once: a page that needs no others is read without a search.
     ...[ofSession, tagged, failed, key, account].flat().filter((condition) => !best.includes(condition)),
     ...equals("model", filter.model),
+    ...toRequested(table, filter.requestedModel),
     ...equals("protocol", filter.protocol),
     ...equals("plugin", filter.plugin),
     ...equals("error_code", filter.errorCode),
@@ -372,9 +378,20 @@ function toStatus(status: StatusFilter | undefined): Condition[] {
   return [];
 }
 
+/** `detail` is JSON as `JSON.stringify` writes it, in whose texts each quote is escaped. */
+function toRequested(table: LogTable, name: string | undefined): Condition[] {
+  if (name === undefined) return [];
+  if (!hasColumn(table, "detail")) return [sql`model = ${name}`];
+  return [sql`detail like ${toPattern(`"requested":${JSON.stringify(name)}`)} escape '\\'`];
+}
+
+function toPattern(text: string): string {
+  return `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
+}
+
 function toText(table: LogTable, text: string | undefined): Condition[] {
   if (text === undefined) return [];
-  const pattern = `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
+  const pattern = toPattern(text);
   const columns = ["id", "client_request_id"].filter((column) => hasColumn(table, column));
   return [
     sql`(${sql.join(
@@ -426,8 +443,8 @@ function select(table: LogTable, columns: readonly string[]): RawBuilder<unknown
 function filterColumns(table: LogTable): RawBuilder<unknown> {
   const numbers = table === "calls" ? ["account_no", "key_no", "error_no"] : ["account_no", "key_no"];
   const owners = table === "refusals" ? ["account_id", "key_id", "error_code"] : ["id_bytes", ...numbers];
-  const names = ["id", ...owners, ...filtered.filter((name) => hasColumn(table, name))];
-  return sql.join(names.map((name) => sql.ref(name)));
+  const names = new Set(["id", ...owners, ...filtered.filter((name) => hasColumn(table, name))]);
+  return sql.join([...names].map((name) => sql.ref(name)));
 }
 
 /** Whether a row of a table may have something in this column. */

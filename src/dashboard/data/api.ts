@@ -1,5 +1,6 @@
 import { treaty } from "@elysiajs/eden";
 import useSWR, { mutate } from "swr";
+import type { OrganizationApi } from "../../http/admin-api/index.ts";
 import type { PageApi } from "../../http/dashboard-api/index.ts";
 import { toAccountHeader } from "./shown-account.ts";
 
@@ -31,12 +32,15 @@ export class UnreachableError extends Error {
 /** Typed client of the dashboard API. Timestamps stay ISO strings. */
 export const api = treaty<PageApi>(location.origin, { parseDate: false, headers: toAccountHeader }).dashboard.api;
 
+/** Typed client of the management API, for administrators. Its times are seconds since 1970. */
+export const organization = treaty<OrganizationApi>(`${location.origin}/v1`, { parseDate: false }).organization;
+
 interface EdenResponse<T> {
   readonly data: T;
   readonly error: { readonly status: unknown; readonly value: unknown } | null;
 }
 
-/** The data of a response of the dashboard API. @throws {ApiError} */
+/** The data of a response of these APIs. @throws {ApiError} */
 export async function request<T>(pending: Promise<EdenResponse<T>>): Promise<NonNullable<T>> {
   const { data, error } = await pending.catch(() => {
     throw new UnreachableError();
@@ -51,7 +55,27 @@ export async function request<T>(pending: Promise<EdenResponse<T>>): Promise<Non
   throw refusal;
 }
 
-/** Fetches JSON from an endpoint outside the dashboard API. @throws {ApiError} */
+interface ListPage<Entry> {
+  readonly data: readonly Entry[];
+  readonly last_id: string | null;
+  readonly has_more: boolean;
+}
+
+/** All entries of a list of the management API, read page by page. */
+export async function readPages<Entry>(
+  read: (query: { limit: number; after?: string }) => Promise<ListPage<Entry>>,
+): Promise<Entry[]> {
+  const entries: Entry[] = [];
+  let after: string | null = null;
+  do {
+    const page: ListPage<Entry> = await read({ limit: 100, ...(after !== null && { after }) });
+    entries.push(...page.data);
+    after = page.has_more ? page.last_id : null;
+  } while (after !== null);
+  return entries;
+}
+
+/** Fetches JSON from an endpoint outside of these APIs. @throws {ApiError} */
 export async function fetchJson<T>(path: string, body?: unknown, more: RequestInit = {}): Promise<T> {
   const init: RequestInit =
     body === undefined

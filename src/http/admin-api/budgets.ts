@@ -11,35 +11,25 @@ import {
   readSpentOfBudgets,
   type StoredBudget,
 } from "../../accounts/index.ts";
-import { budgetPeriods, budgetSubjects, formatUsd } from "../../contract/index.ts";
-import { endOfPeriod, startOfPeriod } from "../../db/index.ts";
+import { type BudgetSubject, budgetPeriods, budgetSubjects, formatUsd } from "../../contract/index.ts";
 import { responses } from "../api/openapi.ts";
 import { idOfModel, readBudget } from "../dashboard-api/read-fields.ts";
-import { toIso } from "../dashboard-api/serializers.ts";
+import { toSubjectBudgetJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
-import {
-  invalid,
-  listOf,
-  listParameters,
-  nullable,
-  optional,
-  parameters,
-  readPage,
-  toList,
-  toSeconds,
-  toSecondsOrNull,
-} from "./lists.ts";
+import { invalid, listOf, listParameters, nullable, optional, parameters, readPage, toList } from "./lists.ts";
 import { readErrors, readProject, security, tags, writeErrors } from "./projects.ts";
 
 const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
-const Subject = Type.Union(
-  budgetSubjects.map((subject) => Type.Literal(subject)),
-  { description: "Whose calls it counts" },
+const Subject = Type.Unsafe<BudgetSubject>(
+  Type.Union(
+    budgetSubjects.map((subject) => Type.Literal(subject)),
+    { description: "Whose calls it counts" },
+  ),
 );
-const Period = Type.Union(budgetPeriods.map((period) => Type.Literal(period)));
+const Period = Type.Unsafe<StoredBudget["period"]>(Type.Union(budgetPeriods.map((period) => Type.Literal(period))));
 const Name = Type.String({ minLength: 1, maxLength: 200, description: "Which of them; `null`: each by itself" });
 const Until = Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" });
 const raise = { raise_usd: optional(Usd), raise_until: optional(Until) };
@@ -238,22 +228,6 @@ export function readBudgetChanges(body: BudgetBody): BudgetChanges {
 /** Writes budgets with what is spent of them. */
 async function toBudgets({ store, now }: HttpDeps, budgets: readonly StoredBudget[]) {
   const spent = await readSpentOfBudgets(store, budgets, now());
-  return (budget: StoredBudget): Static<typeof BudgetObject> => {
-    const { id, subject, name, keyId, period, limitNanodollars, raise, createdAt } = budget;
-    const used = spent.get(id);
-    return {
-      id,
-      object: "organization.project.budget",
-      subject,
-      name: name ?? null,
-      api_key_id: keyId ?? null,
-      budget_usd: formatUsd(limitNanodollars),
-      budget_period: period,
-      raise_usd: raise === undefined ? null : formatUsd(raise.nanodollars),
-      raise_until: toSecondsOrNull(raise?.until),
-      used_usd: used === undefined ? null : formatUsd(used),
-      resets_at: period === "lifetime" ? null : (toIso(endOfPeriod(startOfPeriod(now(), period), period)) as string),
-      created_at: toSeconds(createdAt),
-    };
-  };
+  return (budget: StoredBudget): Static<typeof BudgetObject> =>
+    toSubjectBudgetJson(budget, spent.get(budget.id), now());
 }

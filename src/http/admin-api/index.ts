@@ -21,6 +21,9 @@ import { organizationUsageController } from "./usage.ts";
 export { createAdminApi } from "./guard.ts";
 export { keyUsageController } from "./usage.ts";
 
+/** The types of the API, for the dashboard. */
+export type OrganizationApi = ReturnType<typeof organizationApi>;
+
 /**
  * The management API below /organization, in the shapes of OpenAI's admin API, so that its clients work: an account or team is
  * a project. It takes admin keys, which open nothing else, and the session of whoever administers the gateway on the dashboard.

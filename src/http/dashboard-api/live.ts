@@ -1,5 +1,5 @@
-import { emailsOf } from "../../accounts/index.ts";
-import { formatUsd } from "../../contract/index.ts";
+import { type Actor, emailsOf, recordAudit } from "../../accounts/index.ts";
+import { formatUsd, GatewayError } from "../../contract/index.ts";
 import type { Call } from "../../kernel/index.ts";
 import { type RemoteCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -43,6 +43,24 @@ export async function liveCalls(deps: HttpDeps) {
     complete: remote !== undefined,
     data: shown.map((call) => ({ ...call, email: emails.get(call.account) ?? null })),
   };
+}
+
+/**
+ * Ends a call that runs in this process. Its caller gets an error that clients do not answer by sending it again, and it is
+ * charged for what it used until then.
+ *
+ * @throws {GatewayError} `not_found`
+ */
+export async function endCall(deps: HttpDeps, { by, id }: { by: Actor; id: string }): Promise<{ id: string }> {
+  const call = [...deps.loadShedder.running].find((each) => each.id === id);
+  if (call === undefined) {
+    const message = "No such call runs in this process: it has ended, or another process runs it and can end it";
+    throw new GatewayError("not_found", message);
+  }
+  const detail = { account: call.request.caller.accountId, model: call.run?.model ?? null };
+  await recordAudit(deps.store, { accountId: by.accountId, action: "call.end", subject: id, detail }, deps.now());
+  call.endWith(new GatewayError("forbidden", "An operator of the gateway ended this call"));
+  return { id };
 }
 
 /** The calls of other processes; `undefined` when the store did not answer in time. */

@@ -132,12 +132,13 @@ async function readFilter(
     const message = `protocol is ${quoteValue(protocol)}, expected one of ${protocols.join(", ")}`;
     throw new GatewayError("invalid_request", message, { param: "protocol" });
   }
-  const model = query.model && idOfModel(deps.kernel, query.model);
+  const isVirtual = query.model !== undefined && deps.kernel.registry.virtualModels.has(query.model);
   return {
     ...readSpan(query),
     accountId: await readAccount(deps, user, query),
     keyId,
-    model,
+    model: isVirtual ? undefined : query.model && idOfModel(deps.kernel, query.model),
+    requestedModel: isVirtual ? query.model : undefined,
     plugin,
     protocol,
     session,

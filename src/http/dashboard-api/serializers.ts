@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { Account, AccountRow, ApiKey, AuditRow, Session, Voucher } from "../../accounts/index.ts";
+import type { Account, AccountRow, ApiKey, AuditRow, Session, StoredBudget, Voucher } from "../../accounts/index.ts";
 import { formatUsd, type QuotaState, type WalletState } from "../../contract/index.ts";
+import { endOfPeriod, startOfPeriod } from "../../db/index.ts";
 import type { LatestCalls, RecentCall, StatementLine } from "../../reports/index.ts";
 
 /** Entries on one page of a list. */
@@ -118,6 +119,20 @@ export function toSessionJson({ id, createdAt, expiresAt, lastUsedAt, address, u
     last_used_at: toIso(lastUsedAt),
     address: address ?? null,
     user_agent: userAgent ?? null,
+  };
+}
+
+/** A budget by subject. What is spent is unknown where each subject has its own. */
+export function toSubjectBudgetJson(budget: StoredBudget, spentNanodollars: number | undefined, now: number) {
+  const { id, subject, name, keyId, period, limitNanodollars, raise, createdAt } = budget;
+  return {
+    ...{ id, object: "organization.project.budget" as const, subject, name: name ?? null, api_key_id: keyId ?? null },
+    ...{ budget_usd: formatUsd(limitNanodollars), budget_period: period },
+    raise_usd: raise === undefined ? null : formatUsd(raise.nanodollars),
+    raise_until: raise === undefined ? null : Math.floor(raise.until / 1000),
+    used_usd: spentNanodollars === undefined ? null : formatUsd(spentNanodollars),
+    resets_at: period === "lifetime" ? null : toIso(endOfPeriod(startOfPeriod(now, period), period)),
+    created_at: Math.floor(createdAt / 1000),
   };
 }
 

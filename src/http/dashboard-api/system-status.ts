@@ -2,14 +2,15 @@ import { Elysia } from "elysia";
 import { describeConfig } from "../../config/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
-import { liveCalls } from "./live.ts";
+import { endCall, liveCalls } from "./live.ts";
 
-/** The state of the gateway for administrators; read-only. */
+/** The state of the gateway for administrators, who may end a running call. */
 export function systemStatusController(deps: HttpDeps) {
   const { config } = deps;
   return new Elysia({ prefix: "/admin" })
     .use(withAdminSession(deps))
     .get("/live", () => liveCalls(deps))
+    .delete("/live/:id", ({ admin, params: { id } }) => endCall(deps, { by: admin, id }))
     .get("/settings", () => ({ data: describeConfig(config, readableCredentials(deps)), version: deps.version }));
 }
 

@@ -14,7 +14,6 @@ import {
   readTeamInvitation,
   type SessionUser,
   type SpentBudget,
-  type StoredBudget,
   type TeamActor,
   teamActions,
 } from "../../accounts/index.ts";
@@ -24,7 +23,7 @@ import { withAdminSession, withOwnSession, withSession, withTeamSession } from "
 import { formBody } from "../lifecycle/validate.ts";
 import { createLinkMail } from "./link-mail.ts";
 import { readBudget } from "./read-fields.ts";
-import { toIso } from "./serializers.ts";
+import { toIso, toSubjectBudgetJson } from "./serializers.ts";
 
 const TeamRole = Type.Union([Type.Literal("admin"), Type.Literal("member")]);
 const Invitation = formBody({
@@ -174,7 +173,6 @@ export function adminTeamController(deps: HttpDeps) {
         team.invite(toActor(admin), id, { ...body, isMailed: mail === "send" }),
       { body: Invitation, query: Sending },
     )
-    .put("/budget", ({ admin, params: { id }, body }) => team.setBudget(toActor(admin), id, body), { body: Budget })
     .delete("/invitations/:invitation", ({ admin, params: { id, invitation } }) =>
       team.deleteInvitation(toActor(admin), id, invitation),
     )
@@ -253,22 +251,6 @@ export function teamsController(deps: HttpDeps) {
 function toBudgetJson({ limitNanodollars, period, spentNanodollars, resetsAt }: SpentBudget) {
   const amounts = { usd: formatUsd(limitNanodollars), used_usd: formatUsd(spentNanodollars) };
   return { ...amounts, period, resets_at: new Date(resetsAt).toISOString() };
-}
-
-/** The spent amount is null where each subject has its own. */
-function toSubjectBudgetJson(budget: StoredBudget, spent: number | undefined, now: number) {
-  const { id, subject, name, keyId, period, limitNanodollars, raise } = budget;
-  const isRaised = raise !== undefined && raise.until > now;
-  return {
-    id,
-    subject,
-    name: name ?? null,
-    key: keyId ?? null,
-    period,
-    usd: formatUsd(limitNanodollars + (isRaised ? raise.nanodollars : 0)),
-    raised_until: isRaised ? toIso(raise.until) : null,
-    used_usd: spent === undefined ? null : formatUsd(spent),
-  };
 }
 
 function toPersonJson({ id, email, name, teamRole, isHolder, role, joinedAt, isDisabled }: Person) {

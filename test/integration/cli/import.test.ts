@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { type Gateway, startGateway } from "../../support/gateway.ts";
+import { type MariaDbServer, startMariaDb, whyNoMariaDb } from "../../support/mariadb.ts";
 import { type PostgresServer, startPostgres, whyNoPostgres } from "../../support/postgres.ts";
 import { prepareMsMax } from "../../support/prepare-once.ts";
 import { preparePython } from "../../support/python.ts";
@@ -19,6 +20,7 @@ let server: PostgresServer | undefined;
 let provider: ReturnType<typeof Bun.serve>;
 
 if (whyNoPostgres !== undefined) console.log(`Skipped: imports from PostgreSQL: ${whyNoPostgres}`);
+if (whyNoMariaDb !== undefined) console.log(`Skipped: an import from MariaDB: ${whyNoMariaDb}`);
 
 beforeAll(async () => {
   provider = Bun.serve({
@@ -241,6 +243,14 @@ function readHash(id: string): string {
 }
 
 describe("import new-api", () => {
+  let mariaDb: MariaDbServer | undefined;
+  beforeAll(async () => {
+    mariaDb = whyNoMariaDb === undefined ? await startMariaDb() : undefined;
+  });
+  afterAll(async () => {
+    await mariaDb?.remove();
+  });
+
   const rows = (prefix: string, channel: number, [quote, yes, no]: [string, string, string]) => {
     const key = (letter: string) => `${prefix}${letter}`.padEnd(48, letter);
     const insert = (table: string, values: Record<string, string | number>) => {
@@ -351,6 +361,19 @@ describe("import new-api", () => {
     await execute(url, [readFileSync(join(import.meta.dir, "../../fixtures/new-api/postgres.sql"), "utf8")]);
     await execute(url, own.statements);
     await expectImport(url, "pg", own);
+  });
+
+  test.skipIf(whyNoMariaDb !== undefined)("takes over a MariaDB or MySQL database with its schema", async () => {
+    const own = rows("my", 27, ["`", "1", "0"]);
+    const url = (database: string) => (mariaDb as MariaDbServer).url(database);
+    await execute(url("mysql"), ["create database newapi character set utf8mb4"]);
+    const schema = readFileSync(join(import.meta.dir, "../../fixtures/new-api/mysql.sql"), "utf8");
+    await execute(
+      url("newapi"),
+      schema.split(";\n").filter((statement) => statement.trim() !== ""),
+    );
+    await execute(url("newapi"), own.statements);
+    await expectImport(url("newapi"), "my", own);
   });
 
   test("says when a database is none of new-api's, or not there", async () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../../src/contract/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
 import { type RemoteCall, remoteCallsMax } from "../../../src/ledger/index.ts";
+import { expectError } from "../../support/expect-error.ts";
 import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
 import { newCall } from "../../unit/kernel/support.ts";
 
@@ -17,7 +18,9 @@ async function liveFixture(remoteCalls: HttpDeps["remoteCalls"]) {
   /** Has a call run here that has taken so long. */
   const run = (id: string, runningMs: number) => {
     const caller = { accountId, keyId: "key_1" };
-    deps.loadShedder.startCall(newCall({ id, openedAt: clock.now() - runningMs, caller: caller as Caller }));
+    const call = newCall({ id, openedAt: clock.now() - runningMs, caller: caller as Caller });
+    deps.loadShedder.startCall(call);
+    return call;
   };
   const openOf = (id: string, runningMs: number): RemoteCall => ({
     id,
@@ -29,7 +32,7 @@ async function liveFixture(remoteCalls: HttpDeps["remoteCalls"]) {
     hold_nanodollars: 2_500_000,
   });
   const live = async () => (await admin.get("/dashboard/api/admin/live")).json();
-  return { run, openOf, live, log };
+  return { run, openOf, live, log, admin, enter };
 }
 
 describe("live calls of several processes", () => {
@@ -60,6 +63,25 @@ describe("live calls of several processes", () => {
       first_byte_ms: null,
     });
     expect(data[3].running_ms).toBe(0);
+  });
+
+  test("are ended by an administrator where they run, which the audit log says", async () => {
+    const { run, openOf, live, admin, enter } = await liveFixture(async () => ({
+      count: 1,
+      calls: [openOf("there", 9)],
+    }));
+    const path = "/dashboard/api/admin/live";
+    const call = run("here", 5);
+    const viewer = await enter("viewer@example.org", "viewer");
+    await expectError(await viewer.remove(`${path}/here`), { status: 403 });
+    await expectError(await admin.remove(`${path}/there`), { status: 404, says: "another process" });
+    expect(call.cancelReason).toBeUndefined();
+    expect((await admin.remove(`${path}/here`)).status).toBe(200);
+    expect(call.signal.aborted).toBe(true);
+    expect(call.cancelError).toMatchObject({ code: "forbidden", status: 403 });
+    const { data } = await (await admin.get("/dashboard/api/admin/audit?action=call")).json();
+    expect(data).toMatchObject([{ action: "call.end", email: "admin@example.org", subject: "here" }]);
+    expect((await live()).count).toBe(2);
   });
 
   test("are listed up to 200 and counted beyond", async () => {

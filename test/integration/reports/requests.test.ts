@@ -110,6 +110,37 @@ describe("the request log", () => {
     expect(await idsOf(await logOf(), filter)).toEqual(ids);
   });
 
+  test("is filtered by the name of a virtual model, which another model served", async () => {
+    const store = await temporaryStore();
+    const detailOf = (requested: string) => ({ detail: JSON.stringify({ requested, stream: true }) });
+    await store.writeLedger([
+      ...callOf("c1", 10, {}, detailOf("fast")),
+      ...callOf("c2", 20, {}, detailOf("fast-2")),
+      ...callOf("c3", 30, {}, detailOf('50%_\\"x')),
+      ...callOf("c4", 40, {}, { detail: JSON.stringify({ error: '"requested":"fast"' }) }),
+    ]);
+    await store.db
+      .insertInto("refusals")
+      .values([refusalOf("r1", 25, { model: "fast" })])
+      .execute();
+    expect(await idsOf(store, { requestedModel: "fast" })).toEqual(["r1", "c1"]);
+    expect(await idsOf(store, { requestedModel: '50%_\\"x' })).toEqual(["c3"]);
+    expect(await idsOf(store, { requestedModel: "_ast" })).toEqual([]);
+  });
+
+  test("is filtered by duration, cost and error code, however many newer requests do not fit", async () => {
+    const store = await temporaryStore();
+    const rare = { durationMs: 9000, costNanodollars: 5, status: 500, errorCode: "upstream_timeout" };
+    await store.writeLedger([
+      ...callOf("c1", 10, {}, rare),
+      ...callOf("c2", 20, {}, { durationMs: 1, costNanodollars: 1 }),
+      ...callOf("c3", 30, {}, { durationMs: 1, costNanodollars: 1 }),
+    ]);
+    for (const filter of [{ durationMsMin: 5000 }, { costNanodollarsMin: 5 }, { errorCode: "upstream_timeout" }]) {
+      expect(await idsOf(store, filter, 1)).toEqual(["c1"]);
+    }
+  });
+
   test("is read page by page, also within a millisecond", async () => {
     const store = await logOf();
     const pages: string[][] = [];

@@ -213,6 +213,7 @@ const rows: Record<string, Row> = {
   "DELETE /dashboard/api/admin/admin-keys/:id": admin(200, {
     id: () => newOf("POST /dashboard/api/admin/admin-keys", "admin", { name: "a key", scopes: ["usage:read"] }),
   }),
+  "DELETE /dashboard/api/admin/live/:id": admin(404, { id: () => "unknown" }),
   "GET /dashboard/api/admin/token-issuers": admin(200),
   "PUT /dashboard/api/admin/token-issuers": owner(200, { body: { issuers: "[]" } }),
   "POST /dashboard/api/admin/vouchers": admin(200, { body: { usd: "1.00" } }),

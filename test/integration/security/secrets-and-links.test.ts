@@ -286,7 +286,6 @@ describe("the table of secrets and links", () => {
     [`POST ${api}/teams`]: [],
     [`POST ${api}/teams/leave`]: ["invitation to a team"],
     [`POST ${api}/admin/accounts/:id/team/invitations`]: ["invitation to a team"],
-    [`PUT ${api}/admin/accounts/:id/team/budget`]: [],
     [`DELETE ${api}/admin/accounts/:id/team/invitations/:invitation`]: ["invitation to a team"],
     [`PATCH ${api}/admin/accounts/:id/team/people/:person`]: ["invitation to a team"],
     [`DELETE ${api}/admin/accounts/:id/team/people/:person`]: ["invitation to a team", "API key", "session cookie"],

@@ -58,7 +58,6 @@ export function teamRows<Row>(
     "POST /dashboard/api/teams/leave": forTeam(session(409, { id: () => rejoin(store(), ids()) }), 200),
     [`GET ${adminPath}`]: admin(200, { id: () => ids().member }),
     [`POST ${adminPath}/invitations`]: admin(200, { id: () => ids().member, body }),
-    [`PUT ${adminPath}/budget`]: admin(200, { id: () => ids().member, body: budget }),
     [`DELETE ${adminPath}/invitations/:invitation`]: admin(200, { id: inTeam(invitation) }),
     [`PATCH ${adminPath}/people/:person`]: admin(200, { id: inTeam(mate), body }),
     [`DELETE ${adminPath}/people/:person`]: admin(200, { id: inTeam(mate) }),

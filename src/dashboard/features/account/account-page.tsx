@@ -16,6 +16,7 @@ import { useParam } from "../../kit/url-state.ts";
 import { useAction } from "../../kit/use-action.ts";
 import { AccountState } from "../accounts/accounts-page.tsx";
 import { EntriesSection } from "../billing/entries-section.tsx";
+import { BudgetsPart } from "../budgets/budgets-part.tsx";
 import { TeamSection } from "../team/team-section.tsx";
 import { ContentSection } from "./content-section.tsx";
 import { KeysSection } from "./keys-section.tsx";
@@ -28,6 +29,7 @@ import { UsageSection } from "./usage-section.tsx";
 const parts = [
   ["account", "Account"],
   ["keys", "API keys"],
+  ["budgets", "Budgets"],
   ["activity", "Activity"],
   ["sign-in", "Sign-in"],
 ] as const;
@@ -99,6 +101,7 @@ function Account({ account }: { account: AccountDetail }) {
           </>
         )}
         {part === "keys" && <KeysSection accountId={account.id} mayChange={mayManage} />}
+        {part === "budgets" && <BudgetsPart account={account.id} mayManage={mayManage} />}
         {part === "activity" && (
           <>
             <UsageSection accountId={account.id} />

@@ -60,6 +60,7 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "content.delete": ({ requests }) => `Deleted the prompts and answers of ${formatCount(Number(requests))} requests`,
   "alert.smtp": (_, subject) =>
     subject === "none" ? "Removed the mail server of alerts" : "Set the mail server of alerts",
+  "call.end": ({ model }) => `Ended a running call${model === null ? "" : ` of ${model}`}`,
   "catalogue.change": ({ files, changes }) => `Changed the catalogue: ${changes || files}`,
   "payment.refund": describeReversal,
   "payment.dispute": describeReversal,
@@ -167,6 +168,7 @@ export const auditGroups: readonly (readonly [
       revoke: "Key revoked",
     },
   ],
+  ["call", "Calls", { end: "Running call ended" }],
   ["admin_key", "Admin keys", { create: "Admin key created", revoke: "Admin key revoked" }],
   ["service_account", "Service accounts", { create: "Service account created", delete: "Service account deleted" }],
   ["budget", "Budgets", { create: "Budget created", change: "Budget changed", delete: "Budget deleted" }],

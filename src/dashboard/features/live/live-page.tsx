@@ -1,12 +1,27 @@
+import { useState } from "react";
+import { mutate } from "swr";
 import { type LiveCall, useLive } from "../../data/admin.ts";
+import { api, request } from "../../data/api.ts";
+import { useMayChange } from "../../data/roles.ts";
 import { formatCount, formatMs, formatUsd } from "../../format.ts";
+import { Button } from "../../kit/button.tsx";
+import { Confirm } from "../../kit/confirm.tsx";
 import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
+import { toast } from "../../kit/toast.tsx";
 import { callNames } from "../models/api.ts";
 
 export default function LivePage() {
   const live = useLive();
+  const mayChange = useMayChange();
+  const [ending, setEnding] = useState<LiveCall>();
+  const end = async () => {
+    if (ending === undefined) return;
+    await request(api.admin.live({ id: ending.id }).delete());
+    toast("The call is ended");
+    await mutate("admin-live");
+  };
   return (
     <>
       <PageHead title="Live calls" description="Calls in progress across all processes, longest-running first." />
@@ -24,7 +39,7 @@ export default function LivePage() {
               <Table
                 rows={data}
                 rowKey={({ id }) => id}
-                columns={columns}
+                columns={mayChange ? [...columns, toActions(setEnding)] : columns}
                 empty={
                   <Empty
                     icon="pulse"
@@ -44,6 +59,11 @@ export default function LivePage() {
           )}
         </Loaded>
       </section>
+      {ending !== undefined && (
+        <Confirm title="End this call?" action="End call" act={end} onClose={() => setEnding(undefined)}>
+          <p>Its client gets an error. What the call used until now is charged.</p>
+        </Confirm>
+      )}
     </>
   );
 }
@@ -77,3 +97,18 @@ const columns: readonly Column<LiveCall>[] = [
   { name: "Hold", className: "end", cell: ({ held_usd }) => (held_usd === null ? "–" : formatUsd(held_usd)) },
   { name: "Request ID", className: "mono cut", cell: ({ id }) => id },
 ];
+
+/** A call of another process is ended there. */
+function toActions(onEnd: (call: LiveCall) => void): Column<LiveCall> {
+  return {
+    name: "Actions",
+    className: "actions tight end",
+    isUnnamed: true,
+    cell: (call) =>
+      !call.elsewhere && (
+        <Button look="plain small bad" aria-label={`End ${call.id}`} onClick={() => onEnd(call)}>
+          End
+        </Button>
+      ),
+  };
+}

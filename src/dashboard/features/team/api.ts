@@ -1,5 +1,5 @@
 import useSWR, { mutate } from "swr";
-import { api, request } from "../../data/api.ts";
+import { api, organization, request } from "../../data/api.ts";
 import { forgetAccount } from "../../data/shown-account.ts";
 import type { BudgetPeriod } from "../keys/api.ts";
 import { endPlaygroundKey } from "../playground/playground-key.ts";
@@ -144,7 +144,9 @@ export function readTeamInvitation(token: string) {
 /** Sets the budget that all keys of an account share; `null` removes it. */
 export function setBudget(account: string | undefined, usd: string | null, period: BudgetPeriod) {
   const body = { budget_usd: usd, budget_period: period };
-  return change(
-    account === undefined ? request(api.team.budget.put(body)) : request(adminTeam(account).budget.put(body)),
+  return change<unknown>(
+    account === undefined
+      ? request(api.team.budget.put(body))
+      : request(organization.projects({ project_id: account }).post(body)),
   );
 }

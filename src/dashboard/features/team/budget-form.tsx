@@ -1,9 +1,11 @@
 import { formatMoment, formatUsd } from "../../format.ts";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { type BudgetPeriod, budgetPeriods } from "../keys/api.ts";
+import { toBudgetColumns } from "../budgets/budget-columns.tsx";
+import { type BudgetPeriod, budgetPeriods, useKeyNames } from "../keys/api.ts";
+import { useModelNames } from "../models/api.ts";
 import { type SubjectBudget, setBudget, type TeamBudget } from "./api.ts";
 
 interface BudgetProps {
@@ -63,36 +65,13 @@ function BudgetForm({ account, budget }: BudgetProps) {
   );
 }
 
-const subjectColumns: readonly Column<SubjectBudget>[] = [
-  { name: "Budget of", className: "name lead", cell: toSubjectText, sort: toSubjectText },
-  {
-    name: "Spent",
-    className: "end",
-    cell: ({ used_usd: used }) => (used === null ? <span className="faint">each by itself</span> : formatUsd(used)),
-    sort: ({ used_usd: used }) => (used === null ? null : Number(used)),
-  },
-  {
-    name: "Limit",
-    className: "end",
-    cell: ({ usd, period, raised_until: until }) => (
-      <>
-        {formatUsd(usd)} {period === "lifetime" ? "in all" : `a ${period}`}
-        {until !== null && <span className="sub">raised until {formatMoment(until)}</span>}
-      </>
-    ),
-    sort: ({ usd }) => Number(usd),
-  },
-];
-
-/** The budgets by subject, which the management API sets; nothing where there is none. */
+/** The budgets by subject of the own account, which its administrators set; nothing where there is none. */
 export function SubjectBudgets({ budgets }: { budgets: readonly SubjectBudget[] }) {
+  const nameOfModel = useModelNames();
+  const nameOfKey = useKeyNames();
   if (budgets.length === 0) return null;
-  return <Table rows={budgets} rowKey={({ id }) => id} columns={subjectColumns} sortName="budgets" />;
-}
-
-/** `each end user`, `model gpt-4.1`, with the key whose calls alone it counts. */
-function toSubjectText({ subject, name, key }: SubjectBudget): string {
-  const kind = subject.replace("_", " ");
-  const whose = subject === "account" ? "the account" : name === null ? `each ${kind}` : `${kind} ${name}`;
-  return key === null ? whose : `${whose} of the key ${key}`;
+  const columns = toBudgetColumns<SubjectBudget>((subject, name) =>
+    subject === "key" ? nameOfKey(name) : nameOfModel(name),
+  );
+  return <Table rows={budgets} rowKey={({ id }) => id} columns={columns} sortName="budgets" />;
 }

@@ -70,8 +70,12 @@ export function TeamSection({ account, mayManage }: TeamProps) {
               empty={noPeople}
             />
             <Invitations account={account} invitations={invitations} mayManage={mayManage} />
-            <BudgetSection account={account} budget={budget} mayManage={mayManage} />
-            <SubjectBudgets budgets={budgets} />
+            {account === undefined && (
+              <>
+                <BudgetSection account={account} budget={budget} mayManage={mayManage} />
+                <SubjectBudgets budgets={budgets} />
+              </>
+            )}
           </>
         )}
       </Loaded>

@@ -1,0 +1,56 @@
+import useSWR, { mutate } from "swr";
+import { organization, readPages, request } from "../../data/api.ts";
+
+const budgetsOf = (account: string) => organization.projects({ project_id: account }).budgets;
+const getBudgets = (account: string) => readPages((query) => request(budgetsOf(account).get({ query })));
+const getSpending = (account: string, id: string) =>
+  request(budgetsOf(account)({ budget_id: id }).usage.get({ query: { limit: 100 } }));
+
+/** A budget by subject. */
+export type Budget = Awaited<ReturnType<typeof getBudgets>>[number];
+export type BudgetSubject = Budget["subject"];
+export type BudgetPeriod = Budget["budget_period"];
+
+/** The budgets by subject of any account, for administrators. */
+export function useBudgets(account: string) {
+  return useSWR(["budgets", account], () => getBudgets(account), { refreshInterval: 15_000 });
+}
+
+/** Who has spent the most of a budget of each by itself. */
+export function useSpending(account: string, id: string) {
+  return useSWR(["budget-spending", id], () => getSpending(account, id), { refreshInterval: 15_000 });
+}
+
+/** Changes budgets, and then loads them anew. */
+async function change<Result>(account: string, pending: Promise<Result>): Promise<Result> {
+  const result = await pending;
+  await mutate(["budgets", account]);
+  return result;
+}
+
+export interface NewBudget {
+  readonly subject: BudgetSubject;
+  /** `null`: each by itself. */
+  readonly name: string | null;
+  /** `null`: all keys of the account. */
+  readonly api_key_id: string | null;
+  readonly budget_usd: string;
+  readonly budget_period: BudgetPeriod;
+}
+
+export function createBudget(account: string, budget: NewBudget) {
+  return change(account, request(budgetsOf(account).post(budget)));
+}
+
+/** `null` ends the raise. Its end is in seconds since 1970. */
+export function changeBudget(
+  account: string,
+  id: string,
+  fields: { readonly budget_usd: string; readonly raise_usd: string | null; readonly raise_until: number | null },
+) {
+  return change(account, request(budgetsOf(account)({ budget_id: id }).post(fields)));
+}
+
+export function deleteBudget(account: string, id: string) {
+  return change(account, request(budgetsOf(account)({ budget_id: id }).delete()));
+}

@@ -1,0 +1,66 @@
+import { formatMoment, formatUsd } from "../../format.ts";
+import type { Column } from "../../kit/table.tsx";
+
+/** What a list tells of a budget by subject, as the management API has it. */
+export interface ListedBudget {
+  readonly id: string;
+  readonly subject: string;
+  /** `null`: each by itself. */
+  readonly name: string | null;
+  readonly api_key_id: string | null;
+  readonly budget_usd: string;
+  readonly budget_period: string;
+  readonly raise_usd: string | null;
+  /** Seconds since 1970. */
+  readonly raise_until: number | null;
+  /** `null` where each has its own. */
+  readonly used_usd: string | null;
+}
+
+/** The name by which people know a key or a model. */
+export type ToName = (subject: "key" | "model", name: string) => string;
+
+/** Whose a budget is: `each end user`, `model gpt-4.1`, with the key whose calls alone it counts. */
+export function toBudgetText({ subject, name, api_key_id: key }: ListedBudget, toName: ToName): string {
+  const kind = subject.replace("_", " ");
+  const shown = name !== null && (subject === "key" || subject === "model") ? toName(subject, name) : name;
+  const whose = subject === "account" ? "the account" : shown === null ? `each ${kind}` : `${kind} ${shown}`;
+  return key === null ? whose : `${whose} with the key ${toName("key", key)}`;
+}
+
+/** The amount in force in US dollars, and until when it is raised. */
+export function toLimit({ budget_usd, raise_usd, raise_until }: ListedBudget, now: number = Date.now()) {
+  const isRaised = raise_usd !== null && raise_until !== null && raise_until * 1000 > now;
+  return {
+    usd: String(Number(budget_usd) + (isRaised ? Number(raise_usd) : 0)),
+    raisedUntil: isRaised ? new Date(raise_until * 1000).toISOString() : undefined,
+  };
+}
+
+/** The columns of a list of budgets by subject. */
+export function toBudgetColumns<Row extends ListedBudget>(toName: ToName): readonly Column<Row>[] {
+  const toText = (budget: Row) => toBudgetText(budget, toName);
+  return [
+    { name: "Budget of", className: "name lead", cell: toText, sort: toText },
+    {
+      name: "Spent",
+      className: "end",
+      cell: ({ used_usd: used }) => (used === null ? <span className="faint">each by itself</span> : formatUsd(used)),
+      sort: ({ used_usd: used }) => (used === null ? null : Number(used)),
+    },
+    {
+      name: "Limit",
+      className: "end",
+      cell: (budget) => {
+        const { usd, raisedUntil } = toLimit(budget);
+        return (
+          <>
+            {formatUsd(usd)} {budget.budget_period === "lifetime" ? "in all" : `a ${budget.budget_period}`}
+            {raisedUntil !== undefined && <span className="sub">raised until {formatMoment(raisedUntil)}</span>}
+          </>
+        );
+      },
+      sort: (budget) => Number(toLimit(budget).usd),
+    },
+  ];
+}

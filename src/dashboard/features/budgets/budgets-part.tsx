@@ -1,0 +1,125 @@
+import { useState } from "react";
+import { useAccountKeys } from "../../data/admin.ts";
+import { Button } from "../../kit/button.tsx";
+import { Confirm } from "../../kit/confirm.tsx";
+import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { Section } from "../../kit/page.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
+import { toast } from "../../kit/toast.tsx";
+import { getKeyState, maskKey } from "../keys/api.ts";
+import { useModelNames } from "../models/api.ts";
+import { useTeam } from "../team/api.ts";
+import { BudgetSection } from "../team/budget-form.tsx";
+import { type Budget, deleteBudget, useBudgets } from "./api.ts";
+import { type ToName, toBudgetColumns, toBudgetText } from "./budget-columns.tsx";
+import { EditBudgetDialog, NewBudgetDialog, SpendingDialog } from "./budget-dialogs.tsx";
+
+type Act = "edit" | "delete" | "spending";
+
+/** All budgets of an account, for administrators: of all its keys together, and by subject. */
+export function BudgetsPart({ account, mayManage }: { account: string; mayManage: boolean }) {
+  const budgets = useBudgets(account);
+  const team = useTeam(account);
+  const { data: keys } = useAccountKeys(account);
+  const nameOfModel = useModelNames();
+  const [isCreating, setCreating] = useState(false);
+  const [chosen, setChosen] = useState<{ act: Act; budget: Budget }>();
+  const toName: ToName = (subject, name) =>
+    subject === "model" ? nameOfModel(name) : (keys?.data.find(({ id }) => id === name)?.name ?? maskKey(name));
+  const close = () => setChosen(undefined);
+  const remove = async ({ id }: Budget) => {
+    await deleteBudget(account, id);
+    toast("The budget is deleted");
+  };
+  const common = chosen && {
+    account,
+    budget: chosen.budget,
+    title: toBudgetText(chosen.budget, toName),
+    onClose: close,
+  };
+  return (
+    <Section
+      title="Budgets"
+      actions={
+        mayManage && (
+          <Button look="small" icon="plus" onClick={() => setCreating(true)}>
+            New budget
+          </Button>
+        )
+      }
+    >
+      <Loaded state={budgets} lines={3}>
+        {(rows) => (
+          <Table
+            rows={rows}
+            rowKey={({ id }) => id}
+            columns={[
+              ...toBudgetColumns(toName),
+              toActions(mayManage, toName, (act, budget) => setChosen({ act, budget })),
+            ]}
+            sortName="budgets"
+            empty={
+              <Empty icon="billing" title="No budgets by subject">
+                <p>Bound what each end user, tag, session, model or key may spend, or one of them.</p>
+              </Empty>
+            }
+          />
+        )}
+      </Loaded>
+      {team.data !== undefined && <BudgetSection account={account} budget={team.data.budget} mayManage={mayManage} />}
+      {isCreating && (
+        <NewBudgetDialog
+          account={account}
+          keys={(keys?.data ?? []).filter((key) => getKeyState(key) === "active")}
+          onClose={() => setCreating(false)}
+        />
+      )}
+      {common !== undefined && chosen?.act === "edit" && <EditBudgetDialog {...common} />}
+      {common !== undefined && chosen?.act === "spending" && <SpendingDialog {...common} toName={toName} />}
+      {common !== undefined && chosen?.act === "delete" && (
+        <Confirm title="Delete this budget?" action="Delete budget" act={() => remove(common.budget)} onClose={close}>
+          <p>
+            The budget of <strong>{common.title}</strong> no longer bounds any call, and what it has counted is
+            forgotten.
+          </p>
+        </Confirm>
+      )}
+    </Section>
+  );
+}
+
+function toActions(mayManage: boolean, toName: ToName, onAct: (act: Act, budget: Budget) => void): Column<Budget> {
+  const toLabel = (act: string, budget: Budget) => `${act} ${toBudgetText(budget, toName)}`;
+  return {
+    name: "Actions",
+    className: "actions tight end",
+    isUnnamed: true,
+    cell: (budget) => (
+      <>
+        {budget.used_usd === null && (
+          <Button
+            look="plain small"
+            aria-label={toLabel("Spenders of", budget)}
+            onClick={() => onAct("spending", budget)}
+          >
+            Spenders
+          </Button>
+        )}
+        {mayManage && (
+          <>
+            <Button look="plain small" aria-label={toLabel("Edit", budget)} onClick={() => onAct("edit", budget)}>
+              Edit
+            </Button>
+            <Button
+              look="plain small bad"
+              aria-label={toLabel("Delete", budget)}
+              onClick={() => onAct("delete", budget)}
+            >
+              Delete
+            </Button>
+          </>
+        )}
+      </>
+    ),
+  };
+}

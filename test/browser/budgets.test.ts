@@ -1,0 +1,116 @@
+import { describe, expect, test } from "bun:test";
+import { findViolations, hasChromium } from "./chromium.ts";
+import {
+  createUser,
+  fillSignIn,
+  ownPassword,
+  seeFirstPage,
+  seeHeading,
+  signInFirst,
+  useDashboard,
+} from "./dashboard.ts";
+
+const screenshots = process.env.SCREENSHOTS;
+
+describe.skipIf(!hasChromium)("budgets by subject", () => {
+  const dashboard = useDashboard();
+
+  test("are made, looked into, raised and deleted by an operator on the page of an account", () =>
+    dashboard.visit(async (page) => {
+      const { gateway } = dashboard;
+      await signInFirst(page, gateway);
+      const email = "fay@example.org";
+      const id = await createUser(dashboard, email);
+      await gateway.cli("wallet", "credit", "--account", email, "--usd", "20", "--note", "test");
+      const { key } = await gateway.cli<{ key: string }>("key", "create", "--account", email, "--name", "app");
+      const ask = async (user: string) => {
+        const body = { model: "gpt-4.1", messages: [{ role: "user", content: "Hi" }], user };
+        return await gateway.post("/chat/completions", body, { authorization: `Bearer ${key}` });
+      };
+      const dialog = page.getByRole("dialog");
+      const row = (text: string) => page.locator("tr", { hasText: text });
+      const open = () => page.getByRole("button", { name: "New budget" }).click();
+      await page.goto(`/admin/accounts/${id}`);
+      await seeHeading(page, email);
+      await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Budgets" }).click();
+      await page.getByText("No budgets by subject").waitFor();
+
+      await open();
+      await page.getByLabel("Budget (USD)").fill("1.00");
+      await dialog.getByLabel("Period").selectOption("in all");
+      expect(await findViolations(page)).toEqual([]);
+      await page.getByRole("button", { name: "Create budget" }).click();
+      await page.getByText("one that never ends has a name").waitFor();
+      await dialog.getByLabel("Period").selectOption("a day");
+      await page.getByRole("button", { name: "Create budget" }).click();
+      await row("each end user").getByText("each by itself").waitFor();
+
+      await open();
+      await page.getByLabel("Counts the calls of").selectOption("Models");
+      await page.getByLabel("Whose").selectOption("One of them");
+      await page.getByLabel("Name").selectOption("gpt-4.1");
+      await page.getByLabel("Budget (USD)").fill("5");
+      await dialog.getByLabel("Period").selectOption("in all");
+      await page.getByRole("button", { name: "Create budget" }).click();
+      await row("model gpt-4.1").getByText("$5.00 in all").waitFor();
+
+      expect((await ask("ada@example.com")).status).toBe(200);
+      await page.getByRole("button", { name: "Spenders of each end user" }).click();
+      await dialog.getByText("ada@example.com").waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/budget-spenders.png` });
+      await dialog.getByRole("button", { name: "Close" }).last().click();
+
+      await page.getByRole("button", { name: "Edit each end user" }).click();
+      await page.getByLabel("Budget (USD, a day)").fill("0");
+      await page.getByRole("button", { name: "Save" }).click();
+      await row("each end user").getByText("$0.00 a day").waitFor();
+      const refused = await ask("ada@example.com");
+      expect([refused.status, (await refused.json()).error.code]).toEqual([403, "budget_exceeded"]);
+      await page.getByRole("button", { name: "Edit each end user" }).click();
+      await page.getByLabel("Raise it by (USD)").fill("2.50");
+      await page.getByLabel("Through (UTC)").fill(new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10));
+      expect(await findViolations(page)).toEqual([]);
+      if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/budget-edit.png` });
+      await page.getByRole("button", { name: "Save" }).click();
+      await row("each end user").getByText("$2.50 a day").waitFor();
+      await row("each end user").getByText("raised until").waitFor();
+      expect((await ask("ada@example.com")).status).toBe(200);
+      if (screenshots !== undefined) {
+        for (const colorScheme of ["light", "dark"] as const) {
+          for (const [name, width] of [
+            ["desktop", 1280],
+            ["phone", 390],
+          ] as const) {
+            await page.emulateMedia({ colorScheme });
+            await page.setViewportSize({ width, height: 844 });
+            await page.screenshot({ path: `${screenshots}/budgets-${name}-${colorScheme}.png`, fullPage: true });
+          }
+        }
+        await page.setViewportSize({ width: 1280, height: 860 });
+      }
+
+      await page.getByRole("button", { name: "Delete each end user" }).click();
+      await page.getByRole("button", { name: "Delete budget" }).click();
+      await row("each end user").waitFor({ state: "detached" });
+      await page.getByLabel("Budget of the account (USD)").fill("50");
+      await page.getByRole("button", { name: "Set budget" }).click();
+      await page.getByText("of $50.00 spent this month").waitFor();
+    }));
+
+  test("of an owner are read by an administrator, who cannot change them", () =>
+    dashboard.visit(async (page) => {
+      const id = await createUser(dashboard, "ben@example.org");
+      await dashboard.gateway.cli("account", "set", id, "--role", "admin");
+      await page.goto("/");
+      await fillSignIn(page, "ben@example.org", ownPassword);
+      await seeFirstPage(page);
+      await page.goto("/admin/accounts");
+      await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
+      await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Budgets" }).click();
+      await page.getByRole("region", { name: "Budgets" }).waitFor();
+      await page.getByText("No budgets by subject").first().waitFor();
+      expect(await page.getByRole("button", { name: "New budget" }).count()).toBe(0);
+      expect(await page.getByRole("button", { name: /^Edit/ }).count()).toBe(0);
+    }));
+});
