@@ -61,8 +61,8 @@ export interface PassthroughFormat {
   readonly countHandler?: "countResponsesTokens" | "countMessagesTokens";
   /** Whether a row is asked in the format, where its plugin can; absent: all are. */
   serves?(model: Model): boolean;
-  /** Whether a header of the client's belongs to the format, and goes to the provider. */
-  isOwnHeader(name: string): boolean;
+  /** Whether a header of the client's belongs to the format, and goes to the provider; absent: it has none. */
+  isOwnHeader?(name: string): boolean;
   /** The body's request for reasoning; absent: there is none. */
   reasoningOf(body: WirePart): unknown;
   /** The name that the price has for the tier of service that is asked for. */

@@ -2,7 +2,7 @@ import type { Transaction } from "kysely";
 import { addName, nameNumber } from "./names.ts";
 import type { Database } from "./schema.ts";
 
-/** The written state of an account's money and quota. */
+/** An account's money and quota as they are written. */
 export interface AccountBalance {
   /** 0 for an account that never had an entry. */
   balanceNanodollars: number;
@@ -25,7 +25,7 @@ export interface HeldAmounts {
   tokens: number;
 }
 
-/** The amount that the budget of a key has paid. */
+/** Payments of the budget of a key. */
 export interface BudgetBalance {
   /** The start of the latest period from the asked one on in which it paid; absent if it never paid. */
   periodStart: number | undefined;

@@ -15,7 +15,7 @@ export interface StoredBlob {
 export interface Blobs {
   /** Keeps a file of an account and returns its id, which cannot be guessed. */
   put(accountId: string, blob: StoredBlob): Promise<string>;
-  /** Size of the files of an account that have not been deleted yet, in bytes. */
+  /** Total size of the files of an account that have not been deleted yet, in bytes. */
   storedBytes(accountId: string): Promise<number>;
   /** The length of a file, without reading it; `undefined` as of {@link get}. */
   size(id: string): Promise<number | undefined>;

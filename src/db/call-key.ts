@@ -21,7 +21,7 @@ export function fromCallKey(key: Uint8Array): string {
   return `req_${bytes.toString("hex", 0, 16)}${bytes.toString("utf8", 16)}`;
 }
 
-/** The first bytes of the ids of this millisecond: those of earlier ones sort before it. */
+/** The first bytes of ids of this millisecond: those of earlier ones sort before it. */
 export function callKeyOfTime(ms: number): Buffer {
   const bytes = Buffer.alloc(6);
   bytes.writeUIntBE(Math.min(Math.max(0, Math.floor(ms)), 2 ** 48 - 1), 0, 6);

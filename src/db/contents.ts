@@ -30,7 +30,7 @@ export interface Contents {
   prune(before: number): Promise<number>;
 }
 
-/** Bytes that a row takes beside its body, about. */
+/** Size of a row beside its body, about. */
 const rowBytes = 512;
 
 export function createContents({ db, shared }: Pick<Store, "db" | "shared">): Contents {

@@ -8,7 +8,7 @@ import type { Database } from "./schema.ts";
 const lifetimeMs = 86_400_000;
 /** The most that the stored answers of an account take, compressed; older ones make room for newer ones. */
 const accountBytesMax = 64 * 1024 * 1024;
-/** Bytes that a row takes beside its answer, about. */
+/** Size of a row beside its answer, about. */
 const rowBytes = 512;
 
 /** A request with an Idempotency-Key. */
@@ -21,9 +21,9 @@ export interface KeyedRequest {
 }
 
 /**
- * The outcome of a claim. `claimed`: it is the first and must run. `running`: an equal one runs. `other_body`: the key
- * belongs to another request. `done`: an equal one has ended as `callId`; its answer takes so many bytes, undefined
- * when it was not stored.
+ * The outcome of a claim. `claimed`: it is the first and must run. `running`: an equal one runs. `other_body`: the key belongs
+ * to another request. `done`: an equal one has ended as `callId`; its answer takes so many bytes,
+ * undefined when it was not stored.
  */
 export type Claim =
   | { readonly state: "claimed" | "running" | "other_body" }

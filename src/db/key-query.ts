@@ -1,45 +1,13 @@
-import { type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
-import type { BudgetPeriod } from "../contract/index.ts";
+import { type InferResult, type Kysely, type RawBuilder, sql } from "kysely";
 import type { Engine } from "./migrations/migration.ts";
 import type { Database } from "./schema.ts";
 
-/** A key with what its account says about it, as one look-up. */
-export interface KeyRecord {
-  id: string;
-  account_id: string;
-  secret_hash: string;
-  /** Hash of the secret before the last rotation; the next column says until when it is valid. */
-  previous_secret_hash: string | null;
-  previous_until: number | null;
-  allowed_networks: string | null;
-  allowed_models: string | null;
-  expires_at: number | null;
-  revoked_at: number | null;
-  account_disabled_at: number | null;
-  key_requests_per_minute: number | null;
-  key_tokens_per_minute: number | null;
-  key_concurrent_calls: number | null;
-  budget_nanodollars: number | null;
-  budget_period: BudgetPeriod | null;
-  account_allowed_models: string | null;
-  account_budget_nanodollars: number | null;
-  account_budget_period: BudgetPeriod | null;
-  account_requests_per_minute: number | null;
-  account_tokens_per_minute: number | null;
-  account_concurrent_calls: number | null;
-  free_tokens_per_day: number | null;
-  /** 0: nobody has verified the e-mail of the account's holder; null: the account has no holder. */
-  holder_email_verified: number | null;
-  /** The account of the person who made the key, or `cli`; null: unknown. */
-  created_by: string | null;
-  foreign_hash: string | null;
-  /** JSON array of the rows of `budgets` that its calls may draw on, each as an array of {@link budgetFields}; null: none. */
-  budgets: string | null;
-  /** JSON array of the rows of `model_limits` that bind its calls, each as an array of {@link modelLimitFields}; null: none. */
-  model_limits: string | null;
-  /** Whether the content of its calls is kept. */
-  keeps_content: SqlBool;
-}
+/**
+ * A key with the settings of its account, as one look-up. `budgets` and `model_limits` are JSON arrays of the rows that its calls
+ * draw on and are bound by, each as an array of {@link budgetFields} or {@link modelLimitFields}; null: none. Without a holder of
+ * the account `holder_email_verified` is null.
+ */
+export type KeyRecord = InferResult<ReturnType<typeof keyQuery>>[number];
 
 /** The columns of a budget of a subject that a key has. */
 const budgetFields = [

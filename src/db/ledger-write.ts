@@ -3,7 +3,7 @@ import type { Capability, Meters, SubjectBudget, UsageSource } from "../contract
 /** A subject in a period of its budget, on which a call draws. */
 export interface BudgetDraw {
   readonly budget: SubjectBudget;
-  /** The subject, such as an end user; empty: the call names none. */
+  /** The name of the end user, for example; empty: the call names none. */
   readonly name: string;
   /** The first UTC day of the period; 0 of one that never ends. */
   readonly periodStart: number;
@@ -12,19 +12,13 @@ export interface BudgetDraw {
   readonly limitNanodollars: number;
 }
 
-/**
- * The amounts of a budget that are spent, and held by running calls; an embedded store knows nothing of these, as its
- * process does.
- */
+/** Amounts of a budget that are spent, and held by running calls; an embedded store knows nothing of these, as its process does. */
 export interface BudgetFigures {
   readonly spentNanodollars: number;
   readonly heldNanodollars: number;
 }
 
-/**
- * The amounts that a call holds while it runs: of a wallet, and of the budget of its key, or of the free quota of a
- * day.
- */
+/** Hold of a call while it runs: of a wallet, and of the budget of its key, or of the free quota of a day. */
 export interface HoldAmounts {
   /** Days since 1970; `null` for a premium call. */
   readonly quotaDay: number | null;
@@ -114,7 +108,7 @@ export interface EndedCall {
   readonly clientRequestId?: string | undefined;
   /** JSON of a `CallDetail` of the kernel. */
   readonly detail?: string | undefined;
-  /** The client's tag of the request. */
+  /** The client's own name of requests of this kind. */
   readonly tag?: string | undefined;
 }
 

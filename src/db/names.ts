@@ -85,7 +85,7 @@ export class PostgresNames implements NameNumbers {
     await this.#find(values);
   }
 
-  /** Names that a failed connection leaves unknown are looked up again: a replica may lack the last names. */
+  /** Looks all up again after a connection has failed: a replica may lack the last names. */
   forget(): void {
     this.#numbers.clear();
   }

@@ -31,7 +31,7 @@ export interface Database extends AlertTables, ContentTables, UsageTables {
   /** As they are written, by the number of the account; `wallets` and `daily_charges` are views of them. */
   wallet_rows: { account_id: number; balance_nanodollars: number };
   daily_charge_rows: { account_id: number; day: number; charged_nanodollars: number };
-  /** The cost of the calls that began on a day, one row per account and day: what budgets of accounts count. */
+  /** Charges of the calls that began on a day, one row per account and day, as budgets of accounts count them. */
   daily_charges: { account_id: string; day: number; charged_nanodollars: number };
   /** Free quota used, one row per account and day. */
   daily_quota_usage: { account_id: string; day: number; used_tokens: number };
@@ -238,12 +238,12 @@ interface CallsTable extends OpenCallsTable, Record<MeterColumn, number | null> 
   error_no: number | null;
   first_byte_ms: number | null;
   duration_ms: number | null;
-  /** The protocol of the client; null for calls that are not chat. */
+  /** The client's protocol; null for capabilities other than chat. */
   protocol: string | null;
   client_request_id: string | null;
   /** JSON of a `CallDetail` of the kernel; null: nothing to tell. */
   detail: string | null;
-  /** The client's tag of the request; null: none. */
+  /** The client's own name of requests of this kind; null: it sent none. */
   tag: string | null;
 }
 
@@ -266,7 +266,7 @@ type NamedColumn =
   | "error_code"
   | "protocol";
 
-/** Movements of a wallet beside the charges of calls, append-only. */
+/** Movements of wallets beside the charges of calls, append-only. */
 interface TransactionsTable {
   /** `credit:<account>:<reference>`, or of a voucher: the primary key prevents repeats. */
   id: string;
@@ -380,7 +380,7 @@ interface AuditTable {
   id: string;
   at: number;
   account_id: string;
-  /** The user of the operating system who ran a command; null for every other actor, or where it has no name. */
+  /** Of a command: the user of the operating system who ran it; null for every other actor, or where it has no name. */
   os_user: Generated<string | null>;
   /** `account.credit`, for example. */
   action: string;
@@ -401,7 +401,7 @@ export interface AdminKeysTable {
   scopes: string;
   /** JSON array of addresses and CIDR ranges; null: any. */
   allowed_networks: string | null;
-  /** The maker: the account of a person, `cli`, or another admin key. */
+  /** Its maker: the account of a person, `cli`, or another admin key. */
   created_by: string;
   /** The person, or `cli`, without whose rights it is worth nothing: who made it, or the key that made it. */
   vouched_by: string;
@@ -418,11 +418,11 @@ export interface ServiceAccountsTable {
   account_id: string;
   name: string;
   created_at: number;
-  /** The maker, as in {@link AdminKeysTable}. */
+  /** Its maker, as {@link AdminKeysTable} has it. */
   created_by: string;
 }
 
-/** The role of a person in a team: an `admin` also manages its people, invitations, alerts and the keys of others. */
+/** Role of a person in a team: an `admin` also manages its people, invitations, alerts and the keys of others. */
 export type TeamRole = "admin" | "member";
 
 /** People of an account besides its holder, who is always an admin of it. */
@@ -514,7 +514,7 @@ export interface ProviderKeysTable {
   provider: string;
   /** Encrypted, and bound to provider and id. */
   secret: Uint8Array;
-  /** The secrets key that encrypted it. */
+  /** The id of the secrets key that encrypted it. */
   secrets_id: string;
   /** The last four characters, empty for a short key. */
   last4: string;
@@ -533,7 +533,7 @@ export interface RefusalsTable {
   /** Method and path. */
   endpoint: string;
   capability: Capability | null;
-  /** The model of the request; it may not exist. */
+  /** The requested model, which may not exist. */
   model: string | null;
   protocol: string | null;
   status: number;
@@ -545,7 +545,7 @@ export interface RefusalsTable {
   duration_ms: number;
   /** How many requests the row stands for: more than 1 when too many came at once to have a row each. */
   requests: number;
-  /** The client's tag of the request; null: none. */
+  /** The client's own name of requests of this kind; null: it sent none. */
   tag: string | null;
 }
 
@@ -596,7 +596,7 @@ interface ContentsTable {
   at: number;
   /** Redacted, compressed and encrypted. */
   body: Uint8Array;
-  /** The secrets key that encrypted it. */
+  /** The id of the secrets key that encrypted it. */
   secrets_id: string;
   /** Its share of the bytes that an account may have. */
   bytes: number;
@@ -624,9 +624,9 @@ export interface UsageTables {
 type LatencyColumns = Record<`f${number}` | `d${number}`, number>;
 
 /**
- * The kinds of rows of `usage`, by what they are sums of: `call` of requests by account, API key, model, plugin and
- * status, and once more of all accounts together, with the account and the key empty; `key` of requests by account and
- * key alone; `session` and `tag` of calls by account and `name`, tags once more of all accounts together.
+ * The kinds of sums in `usage`: `call` of requests by account, API key, model, plugin and status, and once more of all
+ * accounts together, with the account and the key empty; `key` of requests by account and key alone; `session` and `tag` of
+ * calls by account and `name`, tags once more of all accounts together.
  */
 export type UsageKind = "call" | "key" | "session" | "tag";
 
@@ -666,7 +666,7 @@ export interface UsageKey {
 }
 
 /**
- * The progress of the sums: the one row says up to which `seq` all are. Calls behind it are not yet, except, while a
+ * Progress of the sums: the one row says up to which `seq` all are. Calls behind it are not yet, except, while a
  * large step is written in parts, those up to `until_seq` of the accounts up to `upto`.
  */
 /** The largest accounts and keys of a day that is over. */
@@ -704,11 +704,11 @@ interface AlertChannelsTable {
   id: string;
   owner: string;
   kind: "webhook" | "email";
-  /** The label on the dashboard; no secret. */
+  /** Its name in the dashboard; no secret. */
   label: string;
   /** Encrypted JSON: address and secret. */
   target: Uint8Array;
-  /** The secrets key that encrypted it. */
+  /** The id of the secrets key that encrypted it. */
   secrets_id: string;
   created_at: number;
   /** When a message was last accepted; null: never. */
@@ -728,7 +728,7 @@ interface AlertRulesTable {
   threshold: number | null;
 }
 
-/** The open alerts, one row per subject. */
+/** Alerts that last, one row per subject. */
 interface AlertsTable {
   /** Owner, rule and subject. */
   id: string;
@@ -774,7 +774,7 @@ interface MetricRulesTable {
   name: string;
   metric: "error_rate" | "duration_p95" | "first_byte_p95" | "spend" | "calls";
   scope: "gateway" | "account" | "key" | "model" | "provider";
-  /** The subject within the scope; empty for the gateway. */
+  /** The id of its account, key, model or provider; empty for the gateway. */
   subject: string;
   comparison: "above" | "below";
   /** In percent, milliseconds, nanodollars or calls. */

@@ -146,7 +146,7 @@ export interface StoreOptions {
   now?: () => number;
 }
 
-/** The scope in which changes are made: a store, or what {@link inTransaction} hands out in its place. */
+/** A store for changes, or the one that {@link inTransaction} hands out in its place. */
 export type TransactionScope = Pick<Store, "db" | "change">;
 
 /** Runs several {@link Store.change} calls as one transaction. */

@@ -19,11 +19,11 @@ export interface PutOptions {
   accountBytesMax: number;
 }
 
-/** The answers that the gateway keeps for a while, by account. All bodies are opaque here. */
+/** Answers that the gateway keeps for a while, by account. All bodies are opaque here. */
 export interface StoredResponses {
   /** Stores the rows of one response, all or none. */
   put(accountId: string, rows: readonly NewStoredRow[], options: PutOptions): Promise<void>;
-  /** The sizes of these ids; expired and unknown ones are left out. */
+  /** Sizes of these rows; expired and unknown ones are left out. */
   sizes(accountId: string, ids: readonly string[]): Promise<{ id: string; bytes: number }[]>;
   /** Those of the ids that exist and have not expired, in no order. */
   get(accountId: string, ids: readonly string[]): Promise<{ id: string; body: Uint8Array }[]>;
@@ -33,7 +33,7 @@ export interface StoredResponses {
   prune(now: number): Promise<number>;
 }
 
-/** Bytes that a row takes beside its body, rounded up, so that an account cannot have countless small rows. */
+/** Size of a row beside its body, rounded up, so that an account cannot have countless small rows. */
 const rowBytes = 2048;
 /** Rows written by one statement. */
 const rowsAtOnceMax = 100;

@@ -24,7 +24,7 @@ const histogram = (measure: "f" | "d") => Array.from({ length: latencyBuckets },
 export const histogramColumns: readonly string[] = [...histogram("f"), ...histogram("d")];
 export const figureColumns: readonly string[] = [...usageSums, ...histogramColumns];
 
-/** The figures that are added to a row: its key and its figures by {@link figureColumns}. */
+/** An addition to a row: its key and its figures by {@link figureColumns}. */
 export interface UsageRow {
   readonly key: readonly (string | number)[];
   readonly figures: Float64Array | readonly number[];
@@ -144,7 +144,7 @@ async function maxSeq(db: Kysely<Database>): Promise<number> {
   return last ?? 0;
 }
 
-/** The sums that expire: length of a bucket, kind, and the name of the first hour that stays. */
+/** Sums that expire: the length of their buckets, their kind, and the first hour that stays. */
 const expiring: readonly [hours: 1 | 24, kind: UsageKind, before: keyof UsageExpiry][] = [
   [1, "call", "retained"],
   [1, "key", "hourly"],

@@ -16,6 +16,8 @@ export interface HttpDeps {
   readonly version: string;
   readonly log: Log;
   readonly now: () => number;
+  /** The server that listens; null before. */
+  readonly server: () => Sockets | null;
   readonly store: Store;
   readonly accounts: Accounts;
   readonly signIn: SignIn;
@@ -72,6 +74,16 @@ export interface StaticAsset {
   readonly plain: Uint8Array<ArrayBuffer>;
   readonly gzip: Uint8Array<ArrayBuffer>;
   readonly br: Uint8Array<ArrayBuffer>;
+}
+
+/** The part of Bun's server that knows who a request is from. */
+export interface Clients {
+  requestIP(request: Request): { address: string } | null;
+}
+
+/** The part of Bun's server used here: how long the socket of a request may be idle, in seconds; 0 means for ever. */
+export interface Sockets extends Clients {
+  timeout(request: Request, seconds: number): void;
 }
 
 /** The dashboard as files, by path; `/index.html` is the page. */

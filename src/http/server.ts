@@ -27,14 +27,15 @@ import { usageController } from "./api/usage.ts";
 import { dashboardApi } from "./dashboard-api/index.ts";
 import { signInController } from "./dashboard-api/sign-in.ts";
 import { webhooksController } from "./dashboard-api/webhooks.ts";
-import type { HttpDeps } from "./deps.ts";
+import type { HttpDeps, Sockets } from "./deps.ts";
 import { errorHandler } from "./lifecycle/errors.ts";
 import { cors, nosniff } from "./lifecycle/headers.ts";
 import type { ClientFormat } from "./lifecycle/http-call.ts";
 import { staticAssetsController } from "./lifecycle/static-assets.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
-export function createHttp(deps: HttpDeps) {
+export function createHttp(given: Omit<HttpDeps, "server">) {
+  const deps: HttpDeps = { ...given, server: (): Sockets | null => app.server };
   const mounts = [...new Set([deps.config.basePath, "/v1"])];
   const routes: Route[] = [];
   const shared = createShared(deps);

@@ -4,6 +4,7 @@
  * hold of a stream then grows with its output: {@link GrowingHold}.
  */
 import {
+  type AdmissionRequest,
   type Capability,
   type ChatChunk,
   type ChunkChoice,
@@ -36,30 +37,56 @@ export async function admit<C extends Capability>(
   run: ModelRun<C>,
   handler: CapabilityHandler<C>,
 ): Promise<void> {
+  const { ledger } = kernel;
+  let bounds = boundHold(run, handler);
+  let hold: Hold;
   try {
-    await holdFor(kernel, run, handler);
+    hold = await ledger.admit(toAdmission(run, handler, bounds));
   } catch (refusal) {
     const isOfFunds = refusal instanceof GatewayError && fundErrors.has(refusal.code);
     if (!isOfFunds || !(await handler.countPrompt?.(kernel, run))) throw refusal;
-    await holdFor(kernel, run, handler);
+    bounds = boundHold(run, handler);
+    hold = await ledger.admit(toAdmission(run, handler, bounds));
   }
+  const { upper, most, growth } = bounds;
+  run.hold = hold;
+  run.upper = upper;
+  const limit: HoldAmount =
+    growth === undefined
+      ? { nanodollars: hold.heldNanodollars, tokens: hold.heldTokens }
+      : { nanodollars: hold.availableNanodollars, tokens: hold.availableTokens };
+  if (!covers(limit, most)) lowerTo(limit, run, handler);
+  if (growth !== undefined) run.growingHold = createGrowingHold(kernel, run, { hold, growth });
 }
 
-async function holdFor<C extends Capability>(
-  kernel: Kernel,
-  run: ModelRun<C>,
-  handler: CapabilityHandler<C>,
-): Promise<void> {
-  const { ledger } = kernel;
-  const { model, compiledPrice } = run.modelEntry;
-  const { caller, capability, session, tag, endUser, openedAt } = run.call.request;
+/** What a run can use and is held for. */
+interface HoldBounds {
+  /** The most that it can use, and what that costs. */
+  readonly upper: Meters;
+  readonly most: HoldAmount;
+  /** Present for a stream whose hold follows its output: then `first` is the part that is held at the beginning. */
+  readonly growth: Growth | undefined;
+  readonly first: Meters;
+}
+
+function boundHold<C extends Capability>(run: ModelRun<C>, handler: CapabilityHandler<C>): HoldBounds {
   const upper = handler.upperBound(run);
   const most = toHold(run, upper);
   const growth = most.nanodollars === Number.MAX_SAFE_INTEGER ? undefined : handler.growth?.(run, upper);
   const first = growth === undefined ? upper : growth.boundOf(Math.min(growth.stepTokens, growth.outputTokensMax()));
+  return { upper, most, growth, first };
+}
+
+function toAdmission<C extends Capability>(
+  run: ModelRun<C>,
+  handler: CapabilityHandler<C>,
+  { upper, most, first }: HoldBounds,
+): AdmissionRequest {
+  const { model, compiledPrice } = run.modelEntry;
+  const { caller, capability, session, tag, endUser, openedAt } = run.call.request;
   const amount = first === upper ? most : toHold(run, first);
   const least = handler.lowerBound === undefined ? most : toHold(run, handler.lowerBound(run, upper));
-  const hold = await ledger.admit({
+  return {
     callId: run.ledgerId,
     caller,
     model: model.id,
@@ -75,15 +102,7 @@ async function holdFor<C extends Capability>(
     tag,
     endUser,
     openedAt,
-  });
-  run.hold = hold;
-  run.upper = upper;
-  const limit: HoldAmount =
-    growth === undefined
-      ? { nanodollars: hold.heldNanodollars, tokens: hold.heldTokens }
-      : { nanodollars: hold.availableNanodollars, tokens: hold.availableTokens };
-  if (!covers(limit, most)) lowerTo(limit, run, handler);
-  if (growth !== undefined) run.growingHold = createGrowingHold(kernel, run, { hold, growth });
+  };
 }
 
 const covers = (limit: HoldAmount, { nanodollars, tokens }: HoldAmount) =>

@@ -102,7 +102,8 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
   let { reported: counted = {} } = usageMeter;
   let source: UsageSource = usageMeter.reported === undefined ? "none" : "reported";
   try {
-    ({ meters: counted, source } = await usageMeter.count());
+    const count = usageMeter.count();
+    ({ meters: counted, source } = count instanceof Promise ? await count : count);
   } catch (error) {
     kernel.log.error("estimate_failed", { call: call.id, error });
   }

@@ -35,7 +35,7 @@ interface Batch<Write extends LedgerWrite> {
   readonly done: PromiseWithResolvers<BatchOutcome>;
 }
 
-/** The writes of a hold. */
+/** A write of a hold. */
 type HoldWrite = Exclude<LedgerWrite, EndedCall>;
 
 /**
@@ -54,7 +54,7 @@ export class CommitQueue {
   /** Transactions under way: at most one that may have ends, and one of holds beside it. */
   readonly #underWay = new Set<Promise<void>>();
   #isWriting = false;
-  /** Whether written batches wait for the disk. */
+  /** The batch that is being written is committed, and its ends wait for the disk. */
   #isSyncing = false;
   #isWritingHolds = false;
   #isFailing = false;

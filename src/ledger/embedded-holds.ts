@@ -50,15 +50,15 @@ export class EmbeddedHolds implements CallHolds {
   }
 
   /** Runs without a pause until the write, so no other call comes in between. */
-  async open(admission: AdmissionRequest, _quota: GrantedHold | undefined, now: number): Promise<AdmittedCall> {
+  open(admission: AdmissionRequest, _quota: GrantedHold | undefined, now: number): Promise<AdmittedCall> {
     const { account, taken: grant } = this.#take(admission, now);
-    const { available, ...amounts } = grant;
-    const open = toOpenCall(admission, amounts);
-    const outcome = await this.#queue.add(open);
-    if (!outcome?.failures.has(open)) return { open, available };
-    account.release(open);
-    if (open.draws !== undefined) this.#releaseDraws(open.draws, open);
-    throw holdNotWritten(outcome.failures.get(open));
+    const open = toOpenCall(admission, grant);
+    return this.#queue.add(open).then((outcome) => {
+      if (!outcome?.failures.has(open)) return { open, available: grant.available };
+      account.release(open);
+      if (open.draws !== undefined) this.#releaseDraws(open.draws, open);
+      throw holdNotWritten(outcome.failures.get(open));
+    });
   }
 
   /**
@@ -235,33 +235,32 @@ class AccountStates {
     if (state === undefined) return this.#read(accountId, now, key);
     const { revision } = this.#store;
     const isKnown = state.revision === revision && dayOf(now) <= state.day;
-    if (isKnown && (key === undefined || state.knowsBudget(key, revision, now))) return state;
+    const known = key && state.findKey(key.keyId);
+    if (isKnown && (key === undefined || known?.knowsBudget(revision, now, key.period))) return state;
     if (!isWriting) return this.#read(accountId, now, key);
     state.turnTo(dayOf(now));
-    if (key !== undefined) this.#turnBudget(state, accountId, key, now);
+    if (key === undefined) return state;
+    if (known?.revision !== undefined) known.turnTo(startOfPeriod(now, key.period), key.period);
+    // A budget that was never read is read also in the middle of a write: nothing of it can be on its way.
+    else this.#refreshBudget(state, key, this.#readBalance(accountId, now, key), now);
     return state;
   }
 
   #read(accountId: string, now: number, key: BudgetsRequested["key"]): AccountState {
-    const { revision } = this.#store;
-    const budgetQuery = key && { keyId: key.keyId, periodStart: startOfPeriod(now, key.period) };
-    const balance = this.#store.readBalance(accountId, budgetQuery);
+    const balance = this.#readBalance(accountId, now, key);
     const state = this.#states.getOrMake(accountId, now);
     state.refresh(balance, dayOf(now));
-    state.revision = revision;
-    if (key !== undefined && balance.budget !== undefined) {
-      state.refreshBudget(key, balance.budget, { revision, now });
-    }
+    state.revision = this.#store.revision;
+    if (key !== undefined) this.#refreshBudget(state, key, balance, now);
     return state;
   }
 
-  /** A budget that was never read is read also in the middle of a write: nothing of it can be on its way. */
-  #turnBudget(state: AccountState, accountId: string, key: NonNullable<BudgetsRequested["key"]>, now: number): void {
-    if (state.turnBudget(key, now)) return;
-    const { revision } = this.#store;
-    const query = { keyId: key.keyId, periodStart: startOfPeriod(now, key.period) };
-    const { budget } = this.#store.readBalance(accountId, query);
-    if (budget !== undefined) state.refreshBudget(key, budget, { revision, now });
+  #readBalance(accountId: string, now: number, key: BudgetsRequested["key"]): AccountBalance {
+    return this.#store.readBalance(accountId, key && { keyId: key.keyId, periodStart: startOfPeriod(now, key.period) });
+  }
+
+  #refreshBudget(state: AccountState, key: KeyRequested, { budget }: AccountBalance, now: number): void {
+    if (budget !== undefined) state.refreshBudget(key, budget, { revision: this.#store.revision, now });
   }
 }
 
@@ -375,25 +374,13 @@ class AccountState {
     if (key !== undefined) key.revision = undefined;
   }
 
-  /** Whether the budget of a key as it is known holds for this moment. */
-  knowsBudget({ keyId, period }: NonNullable<BudgetsRequested["key"]>, revision: number, now: number): boolean {
-    return this.#keys?.get(keyId)?.knowsBudget(revision, now, period) === true;
-  }
-
-  /** Begins a new period for a key; `false` when nothing is known of its budget. */
-  turnBudget({ keyId, period }: NonNullable<BudgetsRequested["key"]>, now: number): boolean {
-    const key = this.#keys?.get(keyId);
-    if (key?.revision === undefined) return false;
-    key.turnTo(startOfPeriod(now, period), period);
-    return true;
+  /** The budget of a key that has one, as far as it is known. */
+  findKey(keyId: string): KeyState | undefined {
+    return this.#keys?.get(keyId);
   }
 
   /** Takes over what is written of a key's budget. */
-  refreshBudget(
-    { keyId, period }: NonNullable<BudgetsRequested["key"]>,
-    balance: BudgetBalance,
-    at: { revision: number; now: number },
-  ): void {
+  refreshBudget({ keyId, period }: KeyRequested, balance: BudgetBalance, at: { revision: number; now: number }): void {
     const key = this.#keyOf(keyId, at.now);
     key.refresh(balance, startOfPeriod(at.now, period), period);
     for (const { open, chargedNanodollars } of this.#unwritten) {
@@ -459,7 +446,7 @@ class AccountState {
     const inAccount = ofAccount === undefined ? available : toLeft(ofAccount);
     const ofSubject = scarcest === undefined ? available : scarcest.left;
     const availableNanodollars = Math.min(available, inBudget, inAccount, ofSubject);
-    // A free call is admitted also where nothing is left.
+    // A call that costs nothing is admitted also where nothing is left.
     const isFree = admission.holdNanodollars === 0;
     const holdNanodollars = isFree ? 0 : Math.min(availableNanodollars, admission.holdNanodollars);
     if (!isFree && (availableNanodollars <= 0 || holdNanodollars < admission.minNanodollars)) {
@@ -500,25 +487,30 @@ class AccountState {
   }
 }
 
-/** The amount of a budget that is neither spent nor held. */
+/** The part of a budget that is neither spent nor held. */
 function toLeft({ limitNanodollars, spentNanodollars, heldNanodollars }: BudgetState): number {
   return limitNanodollars - spentNanodollars - heldNanodollars;
 }
 
+interface KeyRequested {
+  readonly keyId: string;
+  readonly period: BudgetPeriod;
+}
+
 /** The budgets that a call draws on: that of its key and that of its account. */
 interface BudgetsRequested {
-  readonly key?: { readonly keyId: string; readonly period: BudgetPeriod } | undefined;
+  readonly key?: KeyRequested | undefined;
   readonly account?: BudgetPeriod | undefined;
 }
 
-/** The charges for premium calls of an account that began since a day. */
+/** Charges of premium calls of an account that began since a day. */
 interface Spent {
   readonly since: number;
   nanodollars: number;
   revision: number | undefined;
 }
 
-/** The amounts that a key with a budget has spent and holds of it, in memory. A period is named by its first day. */
+/** Charges and holds of a key with a budget, in memory. A period is named by its first day. */
 class KeyState {
   /** Never goes back, so that a clock that does mints no budget. */
   #periodStart = 0;

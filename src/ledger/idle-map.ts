@@ -1,7 +1,7 @@
 /** How many old entries are looked at to make room for a new one. */
 const probesMax = 32;
 
-/** State that is kept in memory of many accounts or keys. */
+/** A value that is kept in memory of many accounts or keys. */
 export interface Forgettable {
   /** Whether forgetting it loses nothing. */
   isIdle(now: number): boolean;
@@ -36,7 +36,7 @@ export class IdleMap<Value extends Forgettable> {
     return true;
   }
 
-  /** A busy entry goes to the end of the queue. */
+  /** Busy entries go to the end of the queue. */
   #makeRoom(now: number): void {
     let probes = this.#values.size < this.#entriesMax ? 0 : probesMax;
     for (const [id, value] of this.#values) {

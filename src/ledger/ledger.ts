@@ -24,7 +24,7 @@ import {
   validateAdmission,
 } from "./holds.ts";
 import { ledgerUnavailable } from "./limit-errors.ts";
-import { type CallLimits, type LimitReservation, narrowerCalls, ProcessLimits } from "./limits.ts";
+import { type CallLimits, narrowerCalls, ProcessLimits } from "./limits.ts";
 import { PostgresHolds } from "./postgres-holds.ts";
 import type { RedisLimits, RedisLimitsOptions } from "./redis/redis-limits.ts";
 
@@ -104,7 +104,15 @@ export class ProcessLedger implements Ledger {
       const counting = this.#limits.take(admission, now);
       // Awaited only if needed: in memory, limits and hold are checked without a pause.
       const { limits, quota } = counting instanceof Promise ? await counting : counting;
-      const { open, available } = await this.#hold(admission, quota, now);
+      let grant: AdmittedCall;
+      try {
+        grant = await this.#holds.open(admission, quota, now);
+        this.#limits.opened(admission, grant.open);
+      } catch (error) {
+        await this.#limits.release(admission, this.#now());
+        throw error;
+      }
+      const { open, available } = grant;
       call.open = open;
       const [availableNanodollars, availableTokens] = admission.premium ? [available, 0] : [0, available];
       return { callId, ...toHeldAmounts(open), availableNanodollars, availableTokens, limits };
@@ -138,10 +146,10 @@ export class ProcessLedger implements Ledger {
       call.end = toEndedCall(call.open, settlement, this.#now());
       this.#holds.charge(call.end);
     }
-    // An end that could not be written is kept and tried again, and the call stands open in the store until then: the
-    // charge is sure, so that the answer is given out.
+    // An end that could not be written is kept and tried again, and the call stands open in the store until then: the charge is sure,
+    // so that the answer is given out.
     await this.#queue.add(call.end);
-    await call.limitsUpdated;
+    if (call.limitsUpdated !== undefined) await call.limitsUpdated;
   }
 
   async countRequest(callId: string, caller: Caller): Promise<LimitState> {
@@ -210,18 +218,6 @@ export class ProcessLedger implements Ledger {
     if (ids.length > 0) throw new Error(`Cannot write the charges of ${ids.length} calls: ${ids.join(", ")}`);
   }
 
-  /** Takes the hold of a call that the limits have counted; they take it back where it is refused here. */
-  async #hold(admission: AdmissionRequest, quota: LimitReservation["quota"], now: number): Promise<AdmittedCall> {
-    try {
-      const opened = await this.#holds.open(admission, quota, now);
-      this.#limits.opened(admission, opened.open);
-      return opened;
-    } catch (error) {
-      await this.#limits.release(admission, this.#now());
-      throw error;
-    }
-  }
-
   /** Over an embedded store it has happened when this returns its promise. */
   async #extend(call: RunningCall & { open: OpenCall }, extension: Extension): Promise<OpenCall> {
     const now = this.#now();
@@ -287,11 +283,11 @@ export async function openRedisLimits(options: RedisLimitsOptions): Promise<Redi
   return connectRedisLimits(options);
 }
 
-/** The calls that were open at the start, and how they were ended. */
+/** The calls that were found open at the start, and how they were ended. */
 export interface Recovery {
   /** Calls ended without a charge. */
   released: number;
-  /** The amount that these calls held: the most that their providers may bill for them. */
+  /** Holds of these calls: the most that their providers may bill for them. */
   heldNanodollars: number;
   heldTokens: number;
   /** Their ids, the first hundred. */

@@ -15,7 +15,7 @@ const unavailableRetryMs = 1000;
 /** When a running call ends is not known. */
 const callsRetryMs = 1000;
 
-/** The owner of a limit, and the model whose calls it counts; without a model, all calls. */
+/** The owner of a limit, and the model whose calls it counts; without one, all calls. */
 export type LimitOwner = Pick<ReachedLimit, "owner" | "model">;
 
 const ofAccount: LimitOwner = { owner: "account" };
@@ -56,7 +56,7 @@ function describe({ owner, model }: LimitOwner): string {
   return model === undefined ? `for this ${owner}` : `of the model ${quoteValue(model)} for this ${owner}`;
 }
 
-/** The least amounts of a call: a refusal names what is missing above what is left. */
+/** The fields of an admission that its refusal names. */
 type Least = Pick<AdmissionRequest, "model" | "minNanodollars" | "minTokens">;
 
 export function quotaExceeded({ minTokens }: Least, quota: QuotaState, now: number): GatewayError {

@@ -4,7 +4,7 @@ import { additionalTokens } from "./holds.ts";
 import { IdleMap } from "./idle-map.ts";
 import { callsExceeded, type LimitOwner, requestsExceeded, tokensExceeded } from "./limit-errors.ts";
 
-/** The rest of the limits of a call that was counted in. */
+/** The rest of its limits after a call was counted in. */
 export interface LimitReservation {
   limits: LimitState;
   /** Its hold on the daily free quota; undefined if the database decides about that. */
@@ -62,7 +62,7 @@ export function limitsOf({ limits, keyLimits, modelLimits }: Caller, model: stri
   return all;
 }
 
-/** The amounts that are added to the use of an account's calls. */
+/** Additions to the use of an account by its calls. */
 interface Amounts {
   running: number;
   requests: number;
@@ -72,7 +72,7 @@ interface Amounts {
 /** Keys per account, and models with a limit per account or key, above which idle ones are evicted. */
 const usagesMax = 1000;
 
-/** The use of the calls of an account or a key, or of a model of either. */
+/** Use by the calls of an account or a key, or of a model of either. */
 class LimitUsage {
   readonly rate = new RateLimit();
   running = 0;
@@ -317,7 +317,7 @@ class RateLimit {
   }
 }
 
-/** The backlogs that requests and tokens add; `undefined` without a limit. */
+/** Additions of requests and tokens to the backlogs; `undefined` without a limit. */
 export function toBacklogs(
   requests: number,
   tokens: number,

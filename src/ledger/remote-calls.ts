@@ -1,17 +1,9 @@
-import type { Capability } from "../contract/index.ts";
+import type { InferResult } from "kysely";
 import { isSeen, type Store } from "../db/index.ts";
 import { withTimeout } from "./with-timeout.ts";
 
 /** A call that another process runs. */
-export interface RemoteCall {
-  readonly id: string;
-  readonly account_id: string;
-  readonly key_id: string;
-  readonly model: string;
-  readonly capability: Capability;
-  readonly opened_at: number;
-  readonly hold_nanodollars: number;
-}
+export type RemoteCall = Omit<InferResult<ReturnType<typeof openElsewhere>>[number], "count">;
 
 /** The calls that other processes run now. */
 export interface RemoteCalls {

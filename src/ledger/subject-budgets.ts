@@ -34,10 +34,7 @@ export function findKnownDraws(caller: Caller, now: number): BudgetDraw[] {
   });
 }
 
-/**
- * The subjects of a call. A subject that it does not name is one of its own, so that leaving it out is no way around a
- * budget.
- */
+/** The subjects of a call. A name that it leaves out is a subject of its own, so that leaving it out is no way around a budget. */
 function namesOf({
   caller,
   model = "",
@@ -75,7 +72,7 @@ export interface ScarcestBudget extends BudgetFigures {
   readonly left: number;
 }
 
-/** The amounts that a subject has spent in a period, also what is not written yet, and what its running calls hold. */
+/** Charges of a subject in a period, also those that are not written yet, and holds of its running calls. */
 class SubjectCounter {
   spent = 0;
   held = 0;

@@ -5,7 +5,7 @@ import { type Database, moveWallet, type Store, type TransactionScope, withMigra
 /** A movement of a wallet made by hand. */
 export interface Credit {
   accountId: string;
-  /** The amount that is added; a negative one takes away, also below zero. */
+  /** The amount that is added; negative takes away, also below zero. */
   nanodollars: number;
   /** Why, for the account holder; at most 500 characters. */
   note: string;

@@ -45,17 +45,22 @@ export interface ReasoningEnvelope {
  * envelope.open(sealed); // => { origin: "own", reasoning: { model: "m", text: "Hm" } }
  */
 export function createReasoningEnvelope(key: Uint8Array, accountId: string): ReasoningEnvelope {
-  const keyId = createHmac("sha256", key).update(`${prefix}\0${accountId}`).digest().subarray(0, keyIdBytes);
+  /** Made when it is needed first: most requests have no reasoning. */
+  let keyId: Buffer | undefined;
+  const getKeyId = () => {
+    keyId ??= createHmac("sha256", key).update(`${prefix}\0${accountId}`).digest().subarray(0, keyIdBytes);
+    return keyId;
+  };
   const ownerOf = (shownText: string) => JSON.stringify([prefix, accountId, shownText.toWellFormed()]);
   return {
     seal(reasoning, shownText = "") {
       const bytes = encrypt(key, ownerOf(shownText), Buffer.from(JSON.stringify(reasoning)));
-      return prefix + Buffer.concat([keyId, bytes]).toString("base64url");
+      return prefix + Buffer.concat([getKeyId(), bytes]).toString("base64url");
     },
     open(sealed, shownText = "") {
       if (!isOwnEnvelope(sealed)) return { origin: "provider" };
       const bytes = Buffer.from(sealed.slice(prefix.length), "base64url");
-      if (!bytes.subarray(0, keyIdBytes).equals(keyId)) return { origin: "foreign" };
+      if (!bytes.subarray(0, keyIdBytes).equals(getKeyId())) return { origin: "foreign" };
       try {
         const reasoning = decrypt(key, ownerOf(shownText), bytes.subarray(keyIdBytes)).toString();
         return { origin: "own", reasoning: JSON.parse(reasoning) as Reasoning };

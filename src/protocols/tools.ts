@@ -302,11 +302,19 @@ export function withoutTools(
 }
 
 /** The tools of a body that is passed through, also those in a namespace and those that an item of `input` brings. */
-export function listTools({ tools, input }: Record<string, unknown>): Record<string, unknown>[] {
-  const entries = (Array.isArray(tools) ? tools : []).filter(isRecord);
-  const own = entries.flatMap((tool) => (Array.isArray(tool.tools) ? listTools({ tools: tool.tools }) : [tool]));
-  const items = (Array.isArray(input) ? input : []).filter(isRecord);
-  return [...own, ...items.flatMap((item) => (Array.isArray(item.tools) ? listTools({ tools: item.tools }) : []))];
+export function listTools(
+  { tools, input }: Record<string, unknown>,
+  list: Record<string, unknown>[] = [],
+): Record<string, unknown>[] {
+  for (const tool of Array.isArray(tools) ? tools : []) {
+    if (!isRecord(tool)) continue;
+    if (Array.isArray(tool.tools)) listTools({ tools: tool.tools }, list);
+    else list.push(tool);
+  }
+  for (const item of Array.isArray(input) ? input : []) {
+    if (isRecord(item) && Array.isArray(item.tools)) listTools({ tools: item.tools }, list);
+  }
+  return list;
 }
 
 /** Whether there are tools, all of one kind. */

@@ -39,47 +39,46 @@ export async function* exportCalls(store: Store, filter: CallsWanted): AsyncGene
  *
  * @param range `seq` of calls: all above `after`, and those up to `until`.
  */
-export async function* exportEnds(
+export function exportEnds(
   { db }: Pick<Store, "db">,
   { after, until }: { after: number; until: number },
 ): AsyncGenerator<WrittenCall[]> {
-  for (let last = after; last < until; ) {
-    const page = await db
+  return readPages((last) =>
+    db
       .selectFrom("calls")
       .selectAll()
-      .where("seq", ">", last)
+      .where("seq", ">", last?.seq ?? after)
       .where("seq", "<=", until)
       .orderBy("seq")
       .limit(pageRows)
-      .execute();
-    if (page.length > 0) yield page;
-    if (page.length < pageRows) return;
-    last = page.at(-1)?.seq ?? until;
-  }
+      .execute(),
+  );
 }
 
-async function* readCalls(
-  { db }: Store,
-  accountId: string,
-  { from, until }: CallsWanted,
-): AsyncGenerator<WrittenCall[]> {
-  let last: WrittenCall | undefined;
-  while (true) {
+function readCalls({ db }: Store, accountId: string, { from, until }: CallsWanted): AsyncGenerator<WrittenCall[]> {
+  return readPages((last) => {
     const start = last?.opened_at ?? from;
-    const lastId = last?.id ?? "";
-    const page = await db
+    return db
       .selectFrom("calls")
       .selectAll()
       .where("account_no", "=", nameNumber(accountId))
       .where("opened_at", ">=", start)
       .where("opened_at", "<", until)
-      .where((where) => where.or([where("opened_at", ">", start), where("id_bytes", ">", toCallKey(lastId))]))
+      .where((where) => where.or([where("opened_at", ">", start), where("id_bytes", ">", toCallKey(last?.id ?? ""))]))
       .orderBy("opened_at")
       .orderBy("id_bytes")
       .limit(pageRows)
       .execute();
+  });
+}
+
+/** @param readPage Reads the rows behind the last one, at most {@link pageRows}. */
+async function* readPages(
+  readPage: (last: WrittenCall | undefined) => Promise<WrittenCall[]>,
+): AsyncGenerator<WrittenCall[]> {
+  let page: WrittenCall[] = [];
+  do {
+    page = await readPage(page.at(-1));
     if (page.length > 0) yield page;
-    if (page.length < pageRows) return;
-    last = page.at(-1);
-  }
+  } while (page.length === pageRows);
 }

@@ -33,7 +33,7 @@ export type FiguresByHour = ReadonlyMap<number, readonly number[]>;
 
 export interface StatisticsOfGroup {
   readonly value: string;
-  /** The account of the key or session; empty where accounts are not distinguished. */
+  /** The owner of the key or session; empty where accounts are not told apart. */
   readonly accountId: string;
   /** Sums over all buckets. */
   readonly total: readonly number[];

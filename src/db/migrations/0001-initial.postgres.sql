@@ -60,7 +60,7 @@ begin
   set spent_nanodollars = key_budget_usage.spent_nanodollars + excluded.spent_nanodollars;
 end $$;
 
--- What of each budget of a subject is spent, and held by running calls other than one. A draw stands in the rows of calls as it is
+-- The spent and the held amount of each budget of a subject, held by running calls other than one. A draw stands in the rows of calls as it is
 -- given here, character by character, and nothing else in them can read the same.
 create function read_budgets(account bigint, draws json, except_id bytea)
 returns table (place bigint, spent bigint, held numeric) language sql stable as $$
@@ -153,7 +153,7 @@ begin
       end if;
       -- least() ignores nulls: without a budget the wallet alone decides.
       hold := least(available, budget_left, account_left, subject_left, given.hold_nanodollars);
-      -- What costs nothing is admitted also where nothing is left.
+      -- A call that costs nothing is admitted also where nothing is left.
       if given.hold_nanodollars = 0 then
         hold := 0;
       elsif least(available, budget_left, account_left, subject_left) <= 0 or hold < given.min_hold then
@@ -211,7 +211,7 @@ begin
       else quota_held := quota_held + hold;
       end if;
     elsif given.is_extension then
-      -- What it holds still counts for the next.
+      -- Its old hold stays, and counts for the next.
       account := null;
       quota_account := null;
     end if;
@@ -230,7 +230,7 @@ declare
   decisions json;
 begin
   if ends is null and late is null then perform set_config('synchronous_commit', 'off', true);
-  -- Who counts calls waits for this lock, so that no end of a lower number is still to come.
+  -- The roll-up waits for this lock, so that no end of a lower number is still to come.
   else perform pg_advisory_xact_lock_shared(hashtextextended('ends of calls', 0));
   end if;
   if ends is not null then perform end_calls(node, ends); end if;

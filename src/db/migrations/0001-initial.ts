@@ -6,7 +6,7 @@ import postgres from "./0001-initial.postgres.sql" with { type: "text" };
 import tables from "./0001-initial.sql" with { type: "text" };
 import type { Engine, Migration } from "./migration.ts";
 
-/** The names of columns in the text of an engine. */
+/** The columns that placeholders in the text of an engine stand for. */
 function placeholdersOf(engine: Engine): Readonly<Record<string, string>> {
   return {
     "meter sums": meterColumns.map((name) => `${name} bigint not null`).join(",\n  "),

@@ -27,10 +27,7 @@ const poolMax = 6;
 const connectWaitMs = 5000;
 const deadAfterMsDefault = 30_000;
 
-/**
- * Calls wait for rows that are found by index. Without this a cached plan may be one made for tables that were still
- * small.
- */
+/** Queries that calls wait for go by an index. Without this a cached plan may be one made for tables that were still small. */
 const onConnect = async (client: pg.Client) => void (await client.query("set enable_seqscan = off"));
 
 interface PostgresOptions {
@@ -171,9 +168,7 @@ function cannotOpen(url: string, error: unknown): StoreError {
   return new StoreError(`Cannot open the database ${shownUrl(url)}: ${message}${findAdvice(code)}`, error);
 }
 
-/**
- * Advice for an error, where there is one: an answer of PostgreSQL has its SQLSTATE, a connection that fails has none.
- */
+/** Advice, where there is any: an answer of PostgreSQL has its SQLSTATE, a connection that fails has none. */
 function findAdvice(code: string | undefined): string {
   if (code === undefined || !/^[0-9A-Z]{5}$/.test(code))
     return "; see that PostgreSQL runs there and that DATABASE_URL is right";

@@ -13,13 +13,13 @@ interface DecisionRow {
   refused: "balance" | "budget" | "account_budget" | "subject_budget" | "quota" | null;
   /** The balance of the wallet, or what is spent of the budget or used of the quota. */
   there: number;
-  /** The amount that running calls hold of it. */
+  /** Held of it by running calls. */
   held: number;
-  /** The amount that the call may hold if it is not refused. */
+  /** The hold of the call if it is not refused. */
   hold: number;
   day: number | null;
   period_start: number | null;
-  /** The scarcest of the call's budgets of subjects, from 1 on, and what is left of it; null without one. */
+  /** The place of the scarcest of the call's budgets of subjects, from 1 on, and the rest of it; null without one. */
   place: number | null;
   subject_left: number | null;
 }
@@ -164,7 +164,7 @@ function holdRow(write: HoldWrite, names: NameNumbers) {
   };
 }
 
-/** A null is left out of the JSON: a function takes it for that. */
+/** Nulls are left out of the JSON: a function takes an absent field for one. */
 function toRow<Of>(columns: Readonly<Record<string, CallColumn<Of>>>, record: Of, names: NameNumbers) {
   const row: Record<string, unknown> = {};
   for (const column in columns) {

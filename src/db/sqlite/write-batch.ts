@@ -78,10 +78,7 @@ function extendCall({ extendCall: update, names }: LedgerStatements, open: OpenC
   update.run(...extensionValues(open, names), toCallKey(open.callId));
 }
 
-/**
- * The amounts that a batch adds to wallets, charges and quota of a day, and budgets, so that each row is written once a
- * batch.
- */
+/** Sums of a batch for wallets, charges and quota of a day, and budgets, so that each row is written once a batch. */
 class BatchTotals {
   /** Wallet changes by the number of the account. */
   readonly #wallets = new Map<number, [number, number]>();

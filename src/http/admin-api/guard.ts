@@ -10,10 +10,10 @@ import {
 } from "../../accounts/index.ts";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
 import type { KeyedRequest } from "../../db/index.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { Clients, HttpDeps } from "../deps.ts";
 import { readApiKey } from "../lifecycle/authenticate.ts";
 import { dataHeaders, jsonForPage } from "../lifecycle/headers.ts";
-import { type Clients, clientAddressOf } from "../lifecycle/http-call.ts";
+import { clientAddressOf } from "../lifecycle/http-call.ts";
 import { idempotencyKeyOf, pack, unpack } from "../lifecycle/idempotency.ts";
 import { checkOrigin, parseUrl } from "../lifecycle/origin.ts";
 import { readOperator, readSmallJson, rejectNullCharacters } from "../lifecycle/session.ts";

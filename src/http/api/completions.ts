@@ -7,7 +7,7 @@ import { executeCall } from "../lifecycle/execute.ts";
 import { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { apiKeyRoutes, jsonCall } from "../lifecycle/routes.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { NamedEvent, responses } from "./openapi.ts";
 import { serveExchange } from "./serve-exchange.ts";
@@ -26,8 +26,7 @@ export function completionsController(deps: HttpDeps) {
       return jsonReply(deps, call, toTextCompletion(await answerAll(deps, call, requests)));
     }),
     {
-      parse: [readJsonCall(deps, { capability: "chat", inbound: completionsInbound }), "json"],
-      body: Body,
+      ...jsonCall(deps, Body, { capability: "chat", inbound: completionsInbound }),
       detail: {
         summary: "Text generation from a prompt (legacy)",
         description: "Each prompt is one message of the user to a chat model, and one call in the ledger.",

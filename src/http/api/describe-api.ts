@@ -52,10 +52,11 @@ function isList(field: unknown): boolean {
   return (field as { type?: unknown }).type === "array";
 }
 
-/** The generator finds no media type in a parser that is a function: those of the gateway read JSON. */
+/** The generator finds no media type where the gateway itself parses: it reads JSON. */
 function withMediaType(route: InternalRoute): InternalRoute {
   const parsers: unknown = route.hooks.parse;
-  const isOwn = Array.isArray(parsers) && parsers.every(({ fn }: { fn: unknown }) => typeof fn === "function");
+  const isOwn =
+    Array.isArray(parsers) && parsers.every(({ fn }: { fn: unknown }) => typeof fn === "function" || fn === "none");
   return isOwn ? { ...route, hooks: { ...route.hooks, parse: [{ fn: "json" }] } } : route;
 }
 

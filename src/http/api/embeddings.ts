@@ -11,7 +11,7 @@ import type { HttpDeps } from "../deps.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { apiKeyRoutes, jsonCall } from "../lifecycle/routes.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { responses } from "./openapi.ts";
 
@@ -29,8 +29,7 @@ export function embeddingsController(deps: HttpDeps) {
       jsonReply(deps, call, await executeCall(deps, call, { capability: "embeddings", request: body })),
     ),
     {
-      parse: [readJsonCall(deps, { capability: "embeddings" }), "json"],
-      body: Body,
+      ...jsonCall(deps, Body, { capability: "embeddings" }),
       detail: {
         summary: "Vector embeddings",
         tags: ["Calls"],

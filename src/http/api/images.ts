@@ -22,7 +22,7 @@ import { executeCall } from "../lifecycle/execute.ts";
 import type { HttpCall, RouteContext } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { apiKeyRoutes, readFormCall, readJsonCall } from "../lifecycle/routes.ts";
+import { apiKeyRoutes, jsonCall, readFormCall } from "../lifecycle/routes.ts";
 import { sseReply, sseReplyOf } from "../lifecycle/stream.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { SseStream } from "../sse/stream.bun.ts";
@@ -40,8 +40,7 @@ export function imagesController(deps: HttpDeps) {
     "/images/generations",
     replyOnce<ImagesRequest>(deps, ({ call, body }) => replyWithImages(deps, call, "images", body)),
     {
-      parse: [readJsonCall(deps, { capability: "images" }), "json"],
-      body: Body,
+      ...jsonCall(deps, Body, { capability: "images" }),
       detail: { summary: "Image generation", ...detailOf("image_generation") },
     },
   );
@@ -49,7 +48,7 @@ export function imagesController(deps: HttpDeps) {
 
 /** POST /images/edits: a form with files, or JSON with addresses and data URLs. */
 export function imageEditsController(deps: HttpDeps) {
-  const parseJson = readJsonCall(deps, { capability: "imageEdits" });
+  const { transform: readJson } = jsonCall(deps, EditsBody, { capability: "imageEdits" });
   const parseForm = readFormCall(deps, { capability: "imageEdits", toBody });
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/images/edits",
@@ -57,10 +56,12 @@ export function imageEditsController(deps: HttpDeps) {
       replyWithImages(deps, call, "imageEdits", toEditsRequest(body)),
     ),
     {
-      parse: (context: RouteContext) =>
-        (context.request.headers.get("content-type") ?? "").toLowerCase().startsWith("multipart/")
-          ? parseForm(context)
-          : parseJson(context),
+      parse: async (context: RouteContext) => {
+        const contentType = context.request.headers.get("content-type") ?? "";
+        if (contentType.toLowerCase().startsWith("multipart/")) return await parseForm(context);
+        await readJson(context);
+        return context.body;
+      },
       body: EditsBody,
       detail: {
         summary: "Images made of others",

@@ -9,7 +9,7 @@ import type { HttpDeps } from "../deps.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { apiKeyRoutes, jsonCall } from "../lifecycle/routes.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { InputTokens, NamedEvent, responsesOfMessages } from "./openapi.ts";
 import type { CountLimiter } from "./serve-exchange.ts";
@@ -20,7 +20,7 @@ const countedCharactersMax = 50_000;
 
 /** POST /messages, whole or as server-sent events: natively where the provider speaks the protocol, else through chat. */
 export function messagesController(deps: HttpDeps, counts: CountLimiter) {
-  const parse = readJsonCall(deps, { capability: "chat", inbound: messagesInbound });
+  const endpoint = { capability: "chat", inbound: messagesInbound } as const;
   return new Elysia()
     .use(apiKeyRoutes(deps))
     .post(
@@ -39,8 +39,7 @@ export function messagesController(deps: HttpDeps, counts: CountLimiter) {
         ),
       ),
       {
-        parse: [parse, "json"],
-        body: requestBody(MessagesRequest),
+        ...jsonCall(deps, requestBody(MessagesRequest), endpoint),
         detail: {
           summary: "Chat by Anthropic's Messages protocol",
           description: "For Claude Code and Anthropic's SDKs. Errors have Anthropic's envelope and statuses.",
@@ -60,8 +59,7 @@ export function messagesController(deps: HttpDeps, counts: CountLimiter) {
         return jsonReply(deps, call, await countInputTokens(body, count));
       },
       {
-        parse: [parse, "json"],
-        body: requestBody(MessagesCountRequest),
+        ...jsonCall(deps, requestBody(MessagesCountRequest), endpoint),
         detail: {
           summary: "Count the input tokens of a message",
           description: "By the provider where it counts, otherwise an estimate. Free of charge.",

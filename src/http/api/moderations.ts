@@ -5,7 +5,7 @@ import type { HttpDeps } from "../deps.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { apiKeyRoutes, jsonCall } from "../lifecycle/routes.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { responses } from "./openapi.ts";
 
@@ -23,8 +23,7 @@ export function moderationsController(deps: HttpDeps) {
       return jsonReply(deps, call, { id: call.id.replace(/^req_/, "modr-"), model: call.publicModel, results });
     }),
     {
-      parse: [readJsonCall(deps, { capability: "moderation", modelDefault: model.default as string }), "json"],
-      body: Body,
+      ...jsonCall(deps, Body, { capability: "moderation", modelDefault: model.default as string }),
       detail: {
         summary: "Moderation of texts and images",
         tags: ["Calls"],

@@ -12,7 +12,7 @@ import type { HttpDeps } from "../deps.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { apiKeyRoutes, jsonCall } from "../lifecycle/routes.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { responses } from "./openapi.ts";
 
@@ -36,8 +36,7 @@ export function rerankController(deps: HttpDeps) {
       return jsonReply(deps, call, toRerankResponse(body, request.documents, answered));
     }),
     {
-      parse: [readJsonCall(deps, { capability: "rerank" }), "json"],
-      body: Body,
+      ...jsonCall(deps, Body, { capability: "rerank" }),
       detail: {
         summary: "Ranking of documents by their relevance to a query",
         description:

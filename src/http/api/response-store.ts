@@ -88,6 +88,7 @@ export class ResponseStore {
     if (references.length > referencesMax) {
       throw tooMuchContext(`${references.length} references, more than ${referencesMax}`);
     }
+    if (previousId === undefined && references.length === 0) return { stored, chain: [], usedIds: [] };
     const previous =
       previousId === undefined ? undefined : toResponse((await this.#load(call, [previousId])).get(previousId));
     if (previousId !== undefined && previous === undefined) throw previousResponseNotFound(previousId);

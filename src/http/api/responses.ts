@@ -10,20 +10,19 @@ import { executeCall } from "../lifecycle/execute.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { apiKeyRoutes, jsonCall } from "../lifecycle/routes.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { Compaction, InputTokens, NamedEvent, responsesOfResponses } from "./openapi.ts";
 import type { ResponseStore } from "./response-store.ts";
 import type { CountLimiter } from "./serve-exchange.ts";
 import { countExchange, findPassthrough, serveExchange } from "./serve-exchange.ts";
 
-const Body = requestBody(ResponsesRequest);
 /** Characters that a count looks at; the rest is taken in proportion. */
 const countedCharactersMax = 50_000;
 
 /** POST /responses, whole or as server-sent events: natively where the provider speaks the protocol, else through chat. */
 export function responsesController(deps: HttpDeps, { store, counts }: { store: ResponseStore; counts: CountLimiter }) {
-  const parse = readJsonCall(deps, { capability: "chat", inbound: responsesInbound });
+  const route = jsonCall(deps, requestBody(ResponsesRequest), { capability: "chat", inbound: responsesInbound });
   return new Elysia()
     .use(apiKeyRoutes(deps))
     .post(
@@ -32,8 +31,7 @@ export function responsesController(deps: HttpDeps, { store, counts }: { store: 
         serveExchange(deps, call, await open(deps, call, body, store)),
       ),
       {
-        parse: [parse, "json"],
-        body: Body,
+        ...route,
         detail: {
           summary: "Chat by OpenAI's Responses protocol",
           description:
@@ -62,8 +60,7 @@ export function responsesController(deps: HttpDeps, { store, counts }: { store: 
         return jsonReply(deps, call, passthrough.answer);
       }),
       {
-        parse: [parse, "json"],
-        body: Body,
+        ...route,
         detail: {
           summary: "Compact a conversation",
           description: "By OpenAI's own endpoint, for its models. The output is sent as `input` later.",
@@ -86,8 +83,7 @@ export function responsesController(deps: HttpDeps, { store, counts }: { store: 
         return jsonReply(deps, call, { object: "response.input_tokens", input_tokens: inputTokens });
       },
       {
-        parse: [parse, "json"],
-        body: Body,
+        ...route,
         detail: {
           summary: "Count the input tokens of a response",
           description: "By the provider where it counts, otherwise an estimate. Free of charge.",

@@ -13,7 +13,7 @@ import { executeCall } from "../lifecycle/execute.ts";
 import type { ClientFormat, HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { apiKeyRoutes, jsonCall } from "../lifecycle/routes.ts";
 import { sseReply } from "../lifecycle/stream.ts";
 import { checkBody, requestBody } from "../lifecycle/validate.ts";
 import { formatEvent, SseStream } from "../sse/stream.bun.ts";
@@ -36,16 +36,12 @@ function exchangeController(deps: HttpDeps, inbound: ServedInbound<never>) {
     path,
     replyOnce<unknown>(deps, ({ call, body }) => serveExchange(deps, call, inbound.open(body as never))),
     {
-      // Only there do clients send the bodies of other formats.
-      parse: [
-        readJsonCall(deps, {
-          capability: "chat",
-          inbound,
-          ...(path === chatPath && { check: (body, call) => toChatBody(deps, body, call) }),
-        }),
-        "json",
-      ],
-      body: requestBody(schema),
+      ...jsonCall(deps, requestBody(schema), {
+        capability: "chat",
+        inbound,
+        // Only there do clients send the bodies of other formats.
+        ...(path === chatPath && { check: (body, call) => toChatBody(deps, body, call) }),
+      }),
       detail: {
         summary,
         description,
@@ -135,8 +131,9 @@ export function findPassthrough(
 ): Passthrough | undefined {
   if (requested === undefined) return undefined;
   const headers: Record<string, string> = {};
-  for (const [name, value] of call.httpRequest.headers) {
-    if (!requested.format.isOwnHeader(name) || value.length > headerCharactersMax) continue;
+  const { isOwnHeader } = requested.format;
+  for (const [name, value] of isOwnHeader === undefined ? [] : call.httpRequest.headers) {
+    if (!isOwnHeader?.(name) || value.length > headerCharactersMax) continue;
     if (!isHeaderValue(value)) {
       const message = `The header ${name} has a character that is not printable ASCII`;
       throw new GatewayError("invalid_request", message, { param: name });

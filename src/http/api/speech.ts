@@ -10,7 +10,7 @@ import { executeCall } from "../lifecycle/execute.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { callHeaders } from "../lifecycle/respond.ts";
-import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { apiKeyRoutes, jsonCall } from "../lifecycle/routes.ts";
 import { sseReply } from "../lifecycle/stream.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { SseStream } from "../sse/stream.bun.ts";
@@ -46,8 +46,7 @@ export function speechController(deps: HttpDeps) {
       return new Response(sink.body, { headers: callHeaders(call, deps.snapshot().sandbox, mediaType) });
     }),
     {
-      parse: [readJsonCall(deps, { capability: "speech" }), "json"],
-      body: Body,
+      ...jsonCall(deps, Body, { capability: "speech" }),
       detail: {
         summary: "Text to speech",
         description: "With `stream_format: sse` the file comes in `speech.audio.delta` events.",

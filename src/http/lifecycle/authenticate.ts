@@ -1,8 +1,8 @@
 import { isToken, RefusedKeyError } from "../../accounts/index.ts";
 import { type Caller, GatewayError, makeCallId } from "../../contract/index.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { Clients, HttpDeps, Sockets } from "../deps.ts";
 import { CallMemory } from "../memory/call-memory.ts";
-import { type Clients, clientAddressOf, type Endpoint, HttpCall, type Sockets } from "./http-call.ts";
+import { clientAddressOf, type Endpoint, HttpCall } from "./http-call.ts";
 
 /**
  * Step 1: sheds load. It comes before anything is done for a request, and again once a body has been received.
@@ -15,30 +15,36 @@ export function shedLoad({ loadShedder }: HttpDeps, nowMs: number): void {
 }
 
 /**
- * Step 2: finds out whose request it is by its API key, before any of its body is read.
+ * Step 2: finds out whose request it is by its API key, before any of its body is read. For a key that is known there is
+ * nothing to wait for.
  *
  * @throws {GatewayError} `unavailable` when load is shed, or `invalid_api_key`.
  */
-export async function authenticate(
+export function authenticate(
   deps: HttpDeps,
   request: Request,
   server: Sockets | null,
   { inbound, capability }: Endpoint = {},
-): Promise<HttpCall> {
+): HttpCall | Promise<HttpCall> {
   const [openedAt, startedMs] = [deps.now(), deps.kernel.now()];
   shedLoad(deps, startedMs);
   deps.loadShedder.startRequest();
-  try {
-    const authenticated = deps.accounts.authenticate(readApiKey(request));
-    const caller = authenticated instanceof Promise ? await authenticated : authenticated;
+  const onEnd = () => deps.loadShedder.endRequest();
+  const open = (caller: Caller) => {
     if (caller.allowedNetworks !== undefined) checkNetwork(deps, caller, request, server);
     const id = makeCallId(openedAt);
     const memory = new CallMemory(deps.memory, caller.accountId);
-    const onEnd = () => deps.loadShedder.endRequest();
     return new HttpCall({ id, openedAt, startedMs, caller }, request, { memory, inbound, capability, server, onEnd });
-  } catch (error) {
-    deps.loadShedder.endRequest();
+  };
+  const refuse = (error: unknown): never => {
+    onEnd();
     throw error;
+  };
+  try {
+    const caller = deps.accounts.authenticate(readApiKey(request));
+    return caller instanceof Promise ? caller.then(open).catch(refuse) : open(caller);
+  } catch (error) {
+    return refuse(error);
   }
 }
 

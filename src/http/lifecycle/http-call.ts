@@ -11,12 +11,8 @@ import {
 } from "../../kernel/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { Inbound } from "../../protocols/inbound.ts";
+import type { Clients, Sockets } from "../deps.ts";
 import type { CallMemory } from "../memory/call-memory.ts";
-
-/** The part of Bun's server used here: how long the socket of a request may be idle, in seconds; 0 means for ever. */
-export interface Sockets extends Clients {
-  timeout(request: Request, seconds: number): void;
-}
 
 /** The parts of a wire format that need no request. */
 export type ClientFormat = Pick<Inbound, "protocol" | "endpoints" | "outputLimit" | "refuse" | "toError" | "headersOf">;
@@ -206,7 +202,7 @@ export interface Endpoint {
  */
 export interface RouteContext {
   request: Request;
-  server: Sockets | null;
+  body: unknown;
   call: HttpCall;
   /** Format of its client, also where the request was refused before there was a call. */
   inbound: ClientFormat | undefined;
@@ -332,11 +328,6 @@ export function readClientAddress(proxies: readonly string[]): ReadClientAddress
     }
     return address;
   };
-}
-
-/** The part of Bun's server that knows who a request is from. */
-export interface Clients {
-  requestIP(request: Request): { address: string } | null;
 }
 
 const readers = new WeakMap<readonly string[], ReadClientAddress>();

@@ -116,23 +116,16 @@ export async function readJson(request: Request, { reservation, beforeParsing }:
  *
  * @throws {GatewayError} `payload_too_large`, `request_timeout`, `unavailable`, `rate_limit_exceeded` or `invalid_request`.
  */
-async function readBytes(
+function readBytes(
   request: Request,
   bytesMax: number,
   reservation?: MemoryReservation,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const declared = request.headers.get("content-length");
-  if (declared !== null && Number(declared) < countedBytesMin) {
-    try {
-      return await request.bytes();
-    } catch (cause) {
-      throw interruptedBodyError(cause);
-    }
-  }
-  const chunks = await Array.fromAsync(boundedChunks(request, bytesMax, reservation));
-  const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
-  reservation?.grow(2 * bytes);
-  return bytes > largeBytesMin ? await runInOwnTurn(Buffer.concat, chunks) : Buffer.concat(chunks);
+  if (declared === null || Number(declared) >= countedBytesMin) return readChunked(request, bytesMax, reservation);
+  return request.bytes().catch((cause) => {
+    throw interruptedBodyError(cause);
+  });
 }
 
 const decoder = new TextDecoder();
@@ -187,13 +180,18 @@ export async function readChunks(request: Request, bytesMax: number): Promise<st
 }
 
 /**
- * The chunks of a body, up to a limit. A body of tiny chunks is refused: each takes as much time as a large one. So is a large
- * one that comes too slowly.
+ * A body in chunks, up to a limit. One of tiny chunks is refused: each takes as much time as a large one. So is a large one
+ * that comes too slowly.
  */
-async function* boundedChunks(request: Request, bytesMax: number, reservation?: MemoryReservation) {
-  let [bytes, chunks] = [0, 0];
+async function readChunked(
+  request: Request,
+  bytesMax: number,
+  reservation?: MemoryReservation,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  let bytes = 0;
   const reader = request.body?.getReader();
-  if (reader === undefined) return;
+  if (reader === undefined) return new Uint8Array();
   const leave = () => void reader.cancel().catch(() => undefined);
   let pace = request.headers.has("content-length") ? new ArrivalPace(leave) : undefined;
   try {
@@ -201,13 +199,12 @@ async function* boundedChunks(request: Request, bytesMax: number, reservation?: 
       const chunk = next.value as Uint8Array<ArrayBuffer>;
       bytes += chunk.byteLength;
       if (bytes > bytesMax) throw tooLarge(bytesMax);
-      if (++chunks > smallChunksMax + bytes / chunkBytesMin) {
+      if (chunks.push(chunk) > smallChunksMax + bytes / chunkBytesMin) {
         throw new GatewayError("invalid_request", "The body arrives in chunks of a few bytes; send larger ones");
       }
       reservation?.grow(chunk.byteLength);
       if (bytes >= countedBytesMin) pace ??= new ArrivalPace(leave);
       pace?.add(chunk.byteLength);
-      yield chunk;
     }
   } catch (cause) {
     throw cause instanceof GatewayError ? cause : interruptedBodyError(cause);
@@ -216,6 +213,8 @@ async function* boundedChunks(request: Request, bytesMax: number, reservation?: 
     leave();
   }
   if (pace?.isLate) throw arrivedTooSlowly();
+  reservation?.grow(2 * bytes);
+  return bytes > largeBytesMin ? await runInOwnTurn(Buffer.concat, chunks) : Buffer.concat(chunks);
 }
 
 /** Parses JSON that is neither too deep nor too wide. @throws {GatewayError} `invalid_request` */

@@ -2,12 +2,15 @@
  * How the steps of a call are hung into Elysia. Three of its habits force a detour; each is taken here and nowhere else:
  *
  * - Elysia reads and validates a body before it resolves anything. A route with a body has to authenticate before, so that
- *   steps 1 to 4 run in its `parse` ({@link readJsonCall}, {@link readFormCall}); a route without one sets `apiKey: true`.
- * - `parse` cannot return anything but the body. It leaves the call in the context, for which `decorate` makes the place:
- *   `call` is undefined until then, although its type says otherwise.
+ *   steps 1 to 5 run in its `transform` ({@link jsonCall}), or of a form 1 to 4 in its `parse` ({@link readFormCall}); a route
+ *   without one sets `apiKey: true`. They leave the call in the context, for which `decorate` makes the place: `call` is
+ *   undefined until then, although its type says otherwise.
+ * - Where Elysia parses, it looks at the stream of the body first, which makes reading it dearer: routes with JSON have it parse
+ *   nothing. A hook that takes `server` out of the context costs two accessors for each request: calls have it of their deps.
  * - Elysia reads the source of hooks, and parses query, cookies and headers for each request where a hook passes the whole
  *   context on. So hooks take what they need out of it, and nothing else.
  */
+import type { TSchema } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type Capability, GatewayError, membersMax } from "../../contract/index.ts";
 import { Call, findCandidates } from "../../kernel/index.ts";
@@ -17,10 +20,11 @@ import { authenticate, shedLoad } from "./authenticate.ts";
 import { recordEnd } from "./execute.ts";
 import { type ClientFormat, type Endpoint, type HttpCall, type RouteContext, readNamesOfBody } from "./http-call.ts";
 import { declaredBytes, formBytesMax, jsonBytesMax, readForm, readJson } from "./read-body.ts";
+import { validateBody } from "./validate.ts";
 
 /**
- * Adds API key authentication to routes. Elysia reads and validates a body before it resolves anything, so routes with a body
- * authenticate in their `parse` ({@link readJsonCall}); all others set `apiKey: true`.
+ * Adds API key authentication to routes. Those with a body authenticate before they read it ({@link jsonCall},
+ * {@link readFormCall}); all others set `apiKey: true`.
  */
 export function apiKeyRoutes(deps: HttpDeps) {
   return new Elysia()
@@ -28,7 +32,7 @@ export function apiKeyRoutes(deps: HttpDeps) {
     .decorate("inbound", undefined as ClientFormat | undefined)
     .macro({
       apiKey: {
-        resolve: async ({ request, server }) => ({ call: await authenticate(deps, request, server) }),
+        resolve: async ({ request }) => ({ call: await authenticate(deps, request, deps.server()) }),
       },
     })
     .onAfterHandle({ as: "scoped" }, ({ call }) => {
@@ -43,12 +47,12 @@ export interface JsonEndpoint extends Endpoint {
   check?(body: unknown, call: HttpCall): unknown;
 }
 
-/** The `parse` of a route with a JSON body: authenticates first, then reads the body within its bounds. */
-export function readJsonCall(deps: HttpDeps, endpoint: JsonEndpoint) {
+/** Options of a route with a JSON body of this schema, made by `requestBody`: authenticates first, then reads and checks the body. */
+export function jsonCall<Schema extends TSchema>(deps: HttpDeps, schema: Schema, endpoint: JsonEndpoint) {
   const { inbound } = endpoint;
-  return async (context: RouteContext): Promise<unknown> => {
+  const transform = async (context: RouteContext): Promise<void> => {
     context.inbound = inbound;
-    const call = await authenticate(deps, context.request, context.server, endpoint);
+    const call = await authenticate(deps, context.request, deps.server(), endpoint);
     // While the body came, others of the caller may have used up its requests.
     const beforeParsing = () => {
       shedLoad(deps, deps.kernel.now());
@@ -64,9 +68,9 @@ export function readJsonCall(deps: HttpDeps, endpoint: JsonEndpoint) {
     readNamesOfBody(body, call);
     inbound?.refuse(body);
     resolveModels(deps, call, body, endpoint.modelDefault);
-    const checked = endpoint.check?.(body, call);
-    return (checked instanceof Promise ? await checked : checked) ?? body;
+    context.body = validateBody(schema, endpoint.check?.(body, call) ?? body);
   };
+  return { parse: "none" as const, transform, body: schema };
 }
 
 /** An endpoint with a multipart form. */
@@ -78,7 +82,7 @@ interface FormEndpoint<Body> extends Endpoint {
 /** The `parse` of a route with a multipart form. */
 export function readFormCall<Body>(deps: HttpDeps, endpoint: FormEndpoint<Body>) {
   return async (context: RouteContext): Promise<Body> => {
-    const call = await authenticate(deps, context.request, context.server, endpoint);
+    const call = await authenticate(deps, context.request, deps.server(), endpoint);
     context.call = call;
     deps.ledger.checkRequests(call.caller);
     declaredBytes(context.request, formBytesMax);

@@ -33,6 +33,14 @@ export function requestBody<Schema extends TSchema>(
   return Object.defineProperty({ ...schema }, "~standard", { value: { version: 1, vendor: "modelgate", validate } });
 }
 
+/** The value as the schema of a body, made by {@link requestBody}, has it. @throws {GatewayError} `invalid_request` */
+export function validateBody(schema: TSchema, value: unknown): unknown {
+  const { "~standard": standard } = schema as unknown as {
+    "~standard": { validate(value: unknown): { value: unknown } };
+  };
+  return standard.validate(value).value;
+}
+
 const compiled = new WeakMap<TSchema, TypeCheck<TSchema>>();
 
 /** The value, if it matches the schema. @throws {GatewayError} `invalid_request` */

@@ -52,7 +52,7 @@ import {
   readPromptText,
 } from "../normalize/prompt-bounds.ts";
 import { countPieces, countTokens } from "../normalize/tokenizer.ts";
-import { shareOfOpen, toChatUsage, UsageMeter } from "../normalize/usage.ts";
+import { type Count, shareOfOpen, toChatUsage, UsageMeter } from "../normalize/usage.ts";
 import { type ModelEntry, mayUse, orderRoutes } from "../routing/registry.ts";
 import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
@@ -308,11 +308,11 @@ function badResponseError(message: string): UpstreamError {
   return new UpstreamError("bad_response", message);
 }
 
-async function finishCompletion(
+function finishCompletion(
   kernel: Kernel,
   run: ModelRun<"chat">,
   completion: ChatCompletion,
-): Promise<ChatCompletion> {
+): ChatCompletion | Promise<ChatCompletion> {
   const { usageMeter } = run;
   const { output } = usageMeter;
   run.finishReasons = completion.choices.flatMap((choice) => choice.finish_reason ?? []);
@@ -332,11 +332,14 @@ async function finishCompletion(
   for (const { message } of completion.choices) countAudio(usageMeter, message);
   usageMeter.wrote = output.sample.length > 0;
   usageMeter.finish();
-  const count = await usageMeter.count();
-  completion.usage = toChatUsage(completion.usage, count, priceOfRun(run, count.meters));
-  if (count.source === "estimated")
-    kernel.log.warn("usage_estimated", { call: run.call.id, model: run.model, route: run.plugin });
-  return completion;
+  const finish = (count: Count) => {
+    completion.usage = toChatUsage(completion.usage, count, priceOfRun(run, count.meters));
+    if (count.source === "estimated")
+      kernel.log.warn("usage_estimated", { call: run.call.id, model: run.model, route: run.plugin });
+    return completion;
+  };
+  const count = usageMeter.count();
+  return count instanceof Promise ? count.then(finish) : finish(count);
 }
 
 /** Sends the chunks as they come. Throws unless the stream ends in order; the HTTP side makes an error event of it. */
@@ -804,7 +807,7 @@ async function ask(
   const { accountId } = requested.caller;
   const routes = orderRoutes(modelEntry.routes, now(), random, accountId);
   const route = routes.find(({ plugin }) => plugin.handlers[name] !== undefined);
-  const handler = route?.plugin.handlers[name]?.bind(route.plugin.handlers) as Count | undefined;
+  const handler = route?.plugin.handlers[name]?.bind(route.plugin.handlers) as TokenCounter | undefined;
   if (route === undefined || handler === undefined) return undefined;
   const key = route.keys.take(now());
   const call = new Call(requested);
@@ -838,4 +841,4 @@ async function ask(
   }
 }
 
-type Count = (call: PluginCall<unknown>) => Promise<number>;
+type TokenCounter = (call: PluginCall<unknown>) => Promise<number>;

@@ -136,7 +136,10 @@ class PassthroughReader {
 
   readWhole(answer: WirePart): void {
     this.#report(answer);
-    this.#count(JSON.stringify(answer.content ?? answer.output));
+    const { usageMeter } = this.#run;
+    // The text is only needed for an estimate.
+    if (usageMeter.reported?.outputToken) usageMeter.wrote = usageMeter.produced = true;
+    else this.#count(JSON.stringify(answer.content ?? answer.output));
     this.#note(answer);
     this.#rename(answer);
     this.#passthrough.answer = answer;

@@ -79,7 +79,7 @@ export class UsageMeter {
   wrote = false;
   /** The answer is complete. */
   complete = false;
-  #counted: Promise<Count> | undefined;
+  #counted: Count | Promise<Count> | undefined;
   #hasReport = false;
 
   /** @param estimate Counts what went in and has come out so far. Called at the end, and only when needed. */
@@ -98,19 +98,23 @@ export class UsageMeter {
     if (!this.wrote && this.reported !== undefined && isZero(this.reported)) this.produced = false;
   }
 
-  /** The final count. Once the answer is complete it is computed only once. */
-  count(): Promise<Count> {
+  /** The final count, at once unless it has to be estimated. Once the answer is complete it is computed only once. */
+  count(): Count | Promise<Count> {
     if (!this.complete) return this.#compute();
     this.#counted ??= this.#compute();
     return this.#counted;
   }
 
-  async #compute(): Promise<Count> {
+  #compute(): Count | Promise<Count> {
     const { reported } = this;
     const isReported = this.complete && reported !== undefined && this.#isUsable(reported);
     const isOnly = isReported && this.#options.hasSeveral?.() !== true;
     this.#hasReport = reported !== undefined;
-    const count: Count = isOnly ? { meters: reported, source: "reported" } : await this.#countAll(isReported);
+    if (isOnly) return this.#bound({ meters: reported, source: "reported" });
+    return this.#countAll(isReported).then((count) => this.#bound(count));
+  }
+
+  #bound(count: Count): Count {
     // The estimate itself is within bounds.
     if (!this.#hasReport) return count;
     const bounded = this.#options.bound?.(count.meters);

@@ -123,13 +123,15 @@ export class BoundUpstream implements Upstream {
     if (reservation !== undefined) await reservation;
     const rest = this.#rest();
     if (rest !== undefined) await rest;
-    return (await this.#readJson(...(await this.#send(path, toText(body, init), init)))) as T;
+    const [response, sent] = await this.#send(path, toText(body, init), init);
+    return this.#parse(await this.#readText(response, sent), response, sent) as T;
   }
 
   async form<T>(path: string, form: FormData | Blob, init?: UpstreamRequestOptions): Promise<T> {
     const reservation = this.#holdAll();
     if (reservation !== undefined) await reservation;
-    return (await this.#readJson(...(await this.#send(path, form, init)))) as T;
+    const [response, sent] = await this.#send(path, form, init);
+    return this.#parse(await this.#readText(response, sent), response, sent) as T;
   }
 
   async bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes> {
@@ -326,9 +328,12 @@ export class BoundUpstream implements Upstream {
     return error;
   }
 
-  async #readJson(response: Response, request: SentRequest): Promise<unknown> {
+  #readText(response: Response, request: SentRequest): Promise<string> {
     const limits = this.#limits(this.#network.bounds.answerBytesMax, (bytes) => this.#reserveAnswer(bytes));
-    const text = await readText(response, limits, (chunks, bytes) => request.readCut(chunks, bytes));
+    return readText(response, limits, (chunks, bytes) => request.readCut(chunks, bytes));
+  }
+
+  #parse(text: string, { status }: Response, request: SentRequest): unknown {
     try {
       const value: unknown = JSON.parse(text);
       this.#answers.push(value);
@@ -336,7 +341,7 @@ export class BoundUpstream implements Upstream {
       return value;
     } catch (cause) {
       request.readCut([Buffer.from(text)], text.length, true);
-      throw new UpstreamError("bad_response", "The provider's answer is not JSON", { status: response.status, cause });
+      throw new UpstreamError("bad_response", "The provider's answer is not JSON", { status, cause });
     }
   }
 

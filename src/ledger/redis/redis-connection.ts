@@ -51,7 +51,7 @@ export class RedisConnection {
   #isHealthy = false;
   #isClosed = false;
   #reason: Error = new Error("Redis was not asked yet");
-  /** The error of the connection itself; its commands say only that it is closed. */
+  /** The complaint of the connection itself; its commands say only that it is closed. */
   #complaint: Error | undefined;
   #probe: NodeJS.Timeout | undefined;
   #failedProbes = 0;

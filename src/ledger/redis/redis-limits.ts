@@ -316,7 +316,7 @@ function toAddedArguments({ caller, model }: AdmissionRequest, requests: number,
   });
 }
 
-/** The amounts that a call draws from the free quota; empty for a premium call. */
+/** The hold of a call on the free quota; empty for a premium call. */
 function toQuotaArguments({ premium, holdTokens, minTokens, caller }: AdmissionRequest): string[] {
   return premium ? ["", "", ""] : [holdTokens, minTokens, caller.freeTokensPerDay].map(toArgument);
 }

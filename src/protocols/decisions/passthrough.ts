@@ -35,7 +35,6 @@ export const decisionsFormat: PassthroughFormat = {
   },
   // The models that an endpoint takes are those that have its price.
   serves: ({ price }) => price?.serviceTiers?.decisions !== undefined,
-  isOwnHeader: () => false,
   reasoningOf: () => undefined,
   tierOf: () => "decisions",
   servedTierOf: ({ answers }) => (Array.isArray(answers) ? "decisions" : undefined),

@@ -305,15 +305,18 @@ function toMessage(original: Message, options: ChatOptions): Message {
   const role = toRole(message.role, systemRole);
   const { content, tool_calls: calls } = message;
   const hasMarks = cacheControl !== true && (hasMark(content) || hasMark(calls));
+  const isSent = (key: string) =>
+    !messageOmit.includes(key) &&
+    (key !== mark || cacheControl === true) &&
+    (message[key as keyof Message] !== null || key === "content");
   let isSame = role === message.role && !hasMarks;
+  for (const key in message) isSame &&= isSent(key);
+  if (isSame) return message;
   const copy: Record<string, unknown> = {};
   for (const key in message) {
     const value: unknown = message[key as keyof Message];
-    const isOmitted = messageOmit.includes(key) || (key === mark && cacheControl !== true);
-    if (isOmitted || (value === null && key !== "content")) isSame = false;
-    else copy[key] = hasMarks && Array.isArray(value) ? withoutMarks(value) : value;
+    if (isSent(key)) copy[key] = hasMarks && Array.isArray(value) ? withoutMarks(value) : value;
   }
-  if (isSame) return message;
   copy.role = role;
   return copy as Message;
 }

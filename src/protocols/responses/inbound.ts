@@ -147,8 +147,9 @@ function toResponseFormat(format: NonNullable<ResponsesRequest["text"]>["format"
 type Present<Fields> = { [Name in keyof Fields]?: NonNullable<Fields[Name]> };
 
 function omitAbsent<Fields extends object>(fields: Fields): Present<Fields> {
-  const entries = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
-  return Object.fromEntries(entries) as Present<Fields>;
+  const present: Present<Fields> = {};
+  for (const name in fields) if (fields[name] !== undefined && fields[name] !== null) present[name] = fields[name];
+  return present;
 }
 
 /** Whether a body is one of the Responses protocol. Some clients send such to the chat endpoint. */

@@ -199,7 +199,6 @@ export const responsesFormat: PassthroughFormat = {
     hasSingleParts: true,
     files: "part",
   },
-  isOwnHeader: () => false,
   reasoningOf: ({ reasoning }) => reasoning,
   tierOf: ({ service_tier: tier }) => tier,
   servedTierOf: ({ service_tier: tier }) => tier,

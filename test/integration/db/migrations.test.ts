@@ -15,7 +15,7 @@ import { temporaryFile } from "./temporary-store.ts";
  */
 const hashes = {
   sqlite: ["5fff464bfa078ee79618f38547916249470ca9c9e7a8b16cab8d9ea718a054a4"],
-  postgres: ["20fe6e9851912434e7b5fbe7d163b5abda3b0b3871fa160a78da902be8dea49c"],
+  postgres: ["4f94cc895e8fc6804f91cfae889434db22d7ea4db852082912b40e383ca19e83"],
 };
 
 describe("migrations", () => {

@@ -78,6 +78,7 @@ export function httpOf(
   // No plugins are loaded here: those of the kernel are given.
   Object.defineProperty(providers, "snapshot", { get: snapshot });
   const deps: HttpDeps = {
+    server: () => null,
     config,
     version: "1.2.3",
     log,
