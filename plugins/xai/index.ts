@@ -10,5 +10,6 @@ export default definePlugin({
     chat: { omit: ["logit_bias"], drop: ["num_sources_used", "cost_in_usd_ticks", "citations"] },
     responses: {},
     images: { fields: ["n", "aspect_ratio"] },
+    imageEdits: { fields: ["n", "aspect_ratio"], imagesAs: "urls" },
   }),
 });

@@ -17,7 +17,9 @@ export default {
   ],
   facts(_, listed, capability) {
     const facts = listedFacts(listed, capability);
-    if (capability !== "chat") return facts;
+    // The list has no price of an image that goes in. https://docs.x.ai/docs/models
+    const inputImage = { usd: "2.00", per: 1000 };
+    if (capability !== "chat") return { ...facts, price: facts.price && { ...facts.price, inputImage } };
     const isReasoning = listed.supports_reasoning === true;
     return { ...facts, omit: isReasoning ? reasoningOmit : ["reasoning_effort"] };
   },

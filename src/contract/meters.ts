@@ -67,6 +67,8 @@ export const meterTable = {
     metric: ["image_output", 1],
   },
   image: { column: "images", kind: "unit", isOutput: true, quotaWeight: 1290, metric: ["images", 1] },
+  /** An image that goes into an edit, of a model that is charged by the image. */
+  inputImage: { column: "input_images", kind: "unit", quotaWeight: 0, metric: ["input_images", 1] },
   audioMs: { column: "audio_ms", kind: "unit", isOutput: true, quotaWeight: 0.032, metric: ["audio_seconds", 1000] },
   character: { column: "characters", kind: "unit", isOutput: true, quotaWeight: 0.25, metric: ["characters", 1] },
   /** A rerank query with up to 100 documents of up to 500 tokens. */

@@ -1,6 +1,6 @@
 /** `bun test/bench/hostile.ts [PATTERN]`: what hostile input does to the gateway, its health check and a neighbour's calls. */
 import { hostileInputs } from "../e2e/hostile/inputs.ts";
-import { type HostileResult, runHostile } from "../e2e/hostile/run-hostile.ts";
+import { type HostileResult, startHostileBench } from "../e2e/hostile/run-hostile.ts";
 import { formatTable } from "./table.ts";
 
 const [pattern = "", freeTokens] = process.argv.slice(2);
@@ -16,13 +16,14 @@ function toRow({ input, statuses, ...seen }: HostileResult, idleRssMb: number): 
 }
 
 const rows: string[][] = [];
-const { idleRssMb, hostileCalls, isVerified } = await runHostile(
-  (result, idle) => {
-    rows.push(toRow(result, idle));
-    process.stderr.write(`${rows.at(-1)?.join(" | ")}\n`);
-  },
-  { inputs: hostileInputs.filter(({ name }) => new RegExp(pattern).test(name)), freeTokens },
-);
+const bench = await startHostileBench(freeTokens);
+const { idleRssMb } = bench;
+for (const input of hostileInputs.filter(({ name }) => new RegExp(pattern).test(name))) {
+  rows.push(toRow(await bench.send(input), idleRssMb));
+  process.stderr.write(`${rows.at(-1)?.join(" | ")}\n`);
+}
+const { hostileCalls, isVerified } = await bench.review();
+await bench.stop();
 process.stdout.write(`${formatTable(columns, rows, [0, 1]).join("\n")}\n\n`);
 process.stdout.write(
   `Idle: ${idleRssMb.toFixed(0)} MB. Calls in the ledger: ${hostileCalls}. Ledger in order: ${isVerified}\n`,

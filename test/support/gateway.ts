@@ -98,7 +98,11 @@ async function startOnPort(port: string, env: Record<string, string>, given: str
 
   const stop = async () => {
     child.kill("SIGTERM");
-    const timer = setTimeout(() => child.kill("SIGKILL"), stopMsMax);
+    const timer = setTimeout(() => {
+      // No test waits for this long without a reason, so somebody should look.
+      console.warn(`A gateway did not end within ${stopMsMax} ms, and was killed`);
+      child.kill("SIGKILL");
+    }, stopMsMax);
     const code = await child.exited;
     clearTimeout(timer);
     if (given === undefined) rmSync(home, { recursive: true, force: true });

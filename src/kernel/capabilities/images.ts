@@ -63,7 +63,7 @@ const handler: CapabilityHandler<"images" | "imageEdits"> = {
       ? usageMeter.output.length - each * (owed.length - open.length)
       : usageMeter.output.length;
     const images = Math.min(count, Math.max(0, spare) + each * open.filter(isCut).length);
-    if (!isByToken(run)) return { image: images };
+    if (!isByToken(run)) return toImageMeters(run, images);
     const promptTokens = await countPieces(readText(wordsOf(run.request), ImageEditsFields), true);
     const meters = toMeters(run, images, promptTokens);
     const requests = Math.max(images, open.length);
@@ -97,7 +97,7 @@ const handler: CapabilityHandler<"images" | "imageEdits"> = {
     usageMeter.output.length = answer.images.length;
     const meters = isByToken(run)
       ? toReported(run, answer.usage)
-      : { image: Math.min(getWanted(request), answer.images.length + run.owedRequests.filter(isCut).length) };
+      : toImageMeters(run, Math.min(getWanted(request), answer.images.length + run.owedRequests.filter(isCut).length));
     if (meters !== undefined) usageMeter.report(meters);
     return answer;
   },
@@ -168,7 +168,7 @@ function getImageTokensMax(request: AnyRequest, model: Model): number {
 
 /** So many images, each of which takes the prompt and the most tokens that it can have. */
 function toMeters(run: ImagesRun, images: number, promptTokens: number): Meters {
-  if (!isByToken(run)) return { image: images };
+  if (!isByToken(run)) return toImageMeters(run, images);
   const { request, modelEntry } = run;
   const each = Math.max(...modelEntry.routes.map(({ model }) => getImageTokensMax(request, model)));
   const partials = partialImageTokens * (request.partial_images ?? 0);
@@ -178,6 +178,13 @@ function toMeters(run: ImagesRun, images: number, promptTokens: number): Meters 
     ...(imageInputToken > 0 && { imageInputToken }),
     imageOutputToken: images * (each + partials),
   };
+}
+
+/** Images of a model that is charged by the image: those that go in count for each that is made, where they have a price. */
+function toImageMeters(run: ImagesRun, images: number): Meters {
+  const { images: inputs = [] } = run.request as Partial<ImageEditsBody>;
+  const isPriced = run.modelEntry.model.price?.inputImage !== undefined && inputs.length > 0;
+  return { image: images, ...(isPriced && { inputImage: images * inputs.length }) };
 }
 
 /** The most tokens of all images that go in; a mask is one. */

@@ -1,8 +1,8 @@
-import { expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { isLong } from "../../support/long.ts";
 import { slowness } from "../../support/slowness.ts";
 import { hostileInputs } from "./inputs.ts";
-import { type HostileResult, runHostile } from "./run-hostile.ts";
+import { type HostileBench, type HostileResult, startHostileBench } from "./run-hostile.ts";
 
 /** Above what `bun test/bench/hostile.ts` measures. */
 const turnCpuMsMax = 300 * slowness();
@@ -18,19 +18,30 @@ const said = ({ input, statuses, cpuMsMax, healthMsMax, rssMbMax }: HostileResul
   return `${input.name}: ${[...new Set(statuses)].join(", ")}, ${waits}, ${rssMbMax.toFixed(0)} MB`;
 };
 
-test("hostile input of one key without money is refused, charged nothing, and others are served meanwhile", async () => {
-  const run = await runHostile((result) => console.log(said(result)), { inputs });
-  expect(run.results).toHaveLength(inputs.length);
-  for (const result of run.results) {
-    const { input, statuses, cpuMsMax, healthMsMax, rssMbMax, failures } = result;
-    const unexpected = statuses.filter((status) => !input.statuses.includes(status));
-    expect([input.name, unexpected]).toEqual([input.name, []]);
-    expect([input.name, failures]).toEqual([input.name, 0]);
-    expect(cpuMsMax, said(result)).toBeLessThan(turnCpuMsMax);
-    expect(healthMsMax, said(result)).toBeLessThan(pauseMsMax);
-    expect(rssMbMax - run.idleRssMb, said(result)).toBeLessThan(moreMbMax);
-  }
-  expect(run.neighbourCalls).toBeGreaterThan(inputs.length);
-  expect(run.hostileCalls).toBe(0);
-  expect(run.isVerified).toBe(true);
+describe("hostile input of one key without money", () => {
+  let bench: HostileBench;
+  beforeAll(async () => {
+    bench = await startHostileBench();
+  });
+  afterAll(() => bench?.stop());
+
+  test.each(inputs.map((input) => [input.name, input] as const))(
+    "is refused, and others are served meanwhile: %s",
+    async (_, input) => {
+      const result = await bench.send(input);
+      console.log(said(result));
+      expect(result.statuses.filter((status) => !input.statuses.includes(status))).toEqual([]);
+      expect(result.failures).toBe(0);
+      expect(result.cpuMsMax, said(result)).toBeLessThan(turnCpuMsMax);
+      expect(result.healthMsMax, said(result)).toBeLessThan(pauseMsMax);
+      expect(result.rssMbMax - bench.idleRssMb, said(result)).toBeLessThan(moreMbMax);
+    },
+  );
+
+  test("is charged nothing, and the ledger is in order", async () => {
+    const { hostileCalls, neighbourCalls, isVerified } = await bench.review();
+    expect(neighbourCalls).toBeGreaterThan(inputs.length);
+    expect(hostileCalls).toBe(0);
+    expect(isVerified).toBe(true);
+  });
 });

@@ -46,7 +46,8 @@ function watch(port: number): void {
       askedAt = now;
       return said;
     },
-  });
+    // Nor does this keep the gateway from its end.
+  }).unref();
 }
 
 let file: number | undefined;

@@ -7,7 +7,7 @@ type Price = NonNullable<ModelRow["price"]>;
 const metersOf: Record<Capability, readonly Meter[]> = {
   chat: ["inputToken", "outputToken", "cacheReadToken", "cacheWriteToken", "cacheWrite1hToken", "webSearch", "call"],
   embeddings: ["inputToken", "call"],
-  images: ["image", "inputToken", "imageInputToken", "outputToken", "imageOutputToken", "call"],
+  images: ["image", "inputImage", "inputToken", "imageInputToken", "outputToken", "imageOutputToken", "call"],
   transcription: ["audioMs", "inputToken", "audioInputToken", "outputToken", "call"],
   speech: ["character", "inputToken", "outputToken", "audioOutputToken", "call"],
   moderation: ["inputToken", "call"],

@@ -123,6 +123,14 @@ export const meters: Readonly<Record<Meter, MeterText>> = {
     sizes: [[1, "image"]],
     price: "per image",
   },
+  inputImage: {
+    column: "input_images",
+    kind: "unit",
+    name: "Images in",
+    amount: "images that went in",
+    sizes: [[1, "image in"]],
+    price: "per image that goes in",
+  },
   audioMs: {
     column: "audio_ms",
     kind: "unit",

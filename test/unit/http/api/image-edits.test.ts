@@ -90,6 +90,22 @@ describe("POST /images/edits", () => {
     expect(held).toBeLessThan(input + output + 200 * 1000);
   });
 
+  test("charges images that go in by the image where they have a price, for each that is made, and no mask", async () => {
+    const price = { image: { usd: "20", per: 1000 }, inputImage: { usd: "2", per: 1000 } };
+    const { post, ledger } = gateway({ images: [...images, ...images] }, { price });
+    const body = { ...edit, n: 2, images: [{ image_url: png }, { image_url: png }, { image_url: png }] };
+    expect((await post("images/edits", { ...body, mask: { image_url: png } })).status).toBe(200);
+    const cost = 2 * 20_000_000 + 6 * 2_000_000;
+    expect(ledger.claims[0]?.holdNanodollars).toBe(cost);
+    expect(ledger.settlement).toMatchObject({ meters: { image: 2, inputImage: 6 }, costNanodollars: cost });
+  });
+
+  test("charges images that go in nothing where a row by the image has no price for them", async () => {
+    const { post, ledger } = gateway({ images }, { price: { image: { usd: "20", per: 1000 } } });
+    expect((await post("images/edits", { ...edit, images: [{ image_url: png }] })).status).toBe(200);
+    expect(ledger.settlement).toMatchObject({ meters: { image: 1 }, costNanodollars: 20_000_000 });
+  });
+
   test.each<[string, object, object]>([
     [
       "as the provider divides it",
