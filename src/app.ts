@@ -114,7 +114,11 @@ export async function createApp(options: AppOptions): Promise<App> {
   const { ledger, degraded } = await openLedger(config, { ...options, onCommit, onEnded: rollup.add });
   const recovered = await ledger.recover();
   if (recovered.released > 0) log.warn("calls_recovered", { ...recovered });
-  const { contentLog, close: closeContentLog } = await openContentLog({ ...options, now });
+  const { contentLog, close: closeContentLog } = await openContentLog({
+    ...options,
+    now,
+    sink: observability?.contents,
+  });
   rollup.start();
   const onRefused = rollup.addRefusal;
   const refusals = new RefusalLog({ store, retentionDays: config.callRetentionDays, now, log, onRefused });

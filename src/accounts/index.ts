@@ -60,7 +60,6 @@ export {
   checkModelLimits,
   deleteModelLimits,
   listModelLimits,
-  readModelLimits,
   type StoredModelLimits,
   setModelLimits,
 } from "./model-limits.ts";

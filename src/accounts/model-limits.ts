@@ -129,7 +129,7 @@ export async function listModelLimits(
 }
 
 /** @param accountId Absent: limits for each account. @throws {GatewayError} `not_found` */
-export async function readModelLimits(
+async function readModelLimits(
   { db }: Pick<Store, "db">,
   accountId: string | undefined,
   id: string,

@@ -84,6 +84,7 @@ export function readConfig(env: Environment): Config {
   checkGroups(values);
   checkMetrics(values);
   checkContentLog(values);
+  checkOtelContent(values);
   return {
     ...values,
     home: toAbsolute(values.home, env),
@@ -306,6 +307,16 @@ function checkContentLog({ contentLog, databaseUrl, secretsKey }: Values): void 
   if (contentLog === "off" || databaseUrl === undefined || secretsKey !== undefined) return;
   const problem = `it is not set, but CONTENT_LOG=${contentLog} and DATABASE_URL are, expected one for all gateways`;
   throw new ConfigError("SECRETS_KEY", problem);
+}
+
+/** Content that nobody keeps, or that has nowhere to go, would be missed only when it is looked for. */
+function checkOtelContent({ otelContent, contentLog, otlpEndpoint }: Values): void {
+  if (otelContent !== "true" || (contentLog !== "off" && otlpEndpoint !== undefined)) return;
+  const problem =
+    contentLog === "off"
+      ? "it is true, but CONTENT_LOG is off, expected selected or all"
+      : "it is true, but OTEL_EXPORTER_OTLP_ENDPOINT is not set, expected a collector";
+  throw new ConfigError("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", problem);
 }
 
 function toAbsolute(folder: string, env: Environment): string {

@@ -253,6 +253,8 @@ export const settings = {
   /** Whether metrics of calls, and the log, are sent to that collector too. */
   otelMetricsExporter: setting("OTEL_METRICS_EXPORTER", "none", choice("none", "otlp")),
   otelLogsExporter: setting("OTEL_LOGS_EXPORTER", "none", choice("none", "otlp")),
+  /** Whether the prompts and answers that CONTENT_LOG keeps are sent there too. */
+  otelContent: setting("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "false", choice("false", "true")),
   otelServiceName: setting("OTEL_SERVICE_NAME", "modelgate", matching(/^.{1,200}$/su, "a name of 1 to 200 characters")),
   /** Share of calls to trace when the caller's `traceparent` does not decide it. */
   traceRatio: setting("OTEL_TRACES_SAMPLER_ARG", "1", {

@@ -15,6 +15,12 @@ const waitingBytesMaxDefault = 32 * 2 ** 20;
 const batchBytes = 2 ** 20;
 const batchRows = 50;
 
+/** Gets the content that is kept, to send it on. */
+export interface ContentSink {
+  /** Takes what it needs of a call that has ended; the returned function gets the text, which is redacted. */
+  prepare(call: Call): (content: Content) => void;
+}
+
 export interface KeeperDeps {
   readonly config: Pick<Config, "contentLog" | "contentLogMaxMb">;
   readonly store: Store;
@@ -22,6 +28,7 @@ export interface KeeperDeps {
   readonly box: SecretBox;
   readonly redact: Redact;
   readonly log: Pick<Log, "warn">;
+  readonly sink?: ContentSink | undefined;
   /** Limit of the text that waits to be written; text beyond it is not kept. Default 32 MB. */
   readonly waitingBytesMax?: number | undefined;
 }
@@ -29,6 +36,7 @@ export interface KeeperDeps {
 /** The content of a call, as JSON: strings of a request would keep all of its body in memory. */
 interface Waiting extends Pick<NewContent, "id" | "accountId" | "at"> {
   readonly json: Buffer;
+  readonly send: ((content: Content) => void) | undefined;
 }
 
 /**
@@ -70,7 +78,8 @@ export class ContentKeeper {
     this.#taking.add(promise);
     setImmediate(() => {
       try {
-        this.#add(copy.request, { request: readRequest(copy.request), answer: copy.toTurns(answer) });
+        const send = this.#deps.sink?.prepare(call as unknown as Call);
+        this.#add(copy.request, { request: readRequest(copy.request), answer: copy.toTurns(answer) }, send);
       } catch (error) {
         this.#lose(1, error);
       }
@@ -88,14 +97,14 @@ export class ContentKeeper {
     await this.#writing;
   }
 
-  #add({ id, caller: { accountId }, openedAt: at }: ClientRequest, content: Content): void {
+  #add({ id, caller: { accountId }, openedAt: at }: ClientRequest, content: Content, send: Waiting["send"]): void {
     const json = Buffer.from(JSON.stringify(content));
     const { waitingBytesMax = waitingBytesMaxDefault } = this.#deps;
     if (this.#waitingBytes + json.byteLength > waitingBytesMax)
       this.#lose(1, new Error("Too much waits to be written"));
     else {
       this.#waitingBytes += json.byteLength;
-      this.#waiting.push({ id, accountId, at, json });
+      this.#waiting.push({ id, accountId, at, json, send });
     }
     this.#timer ??= setTimeout(() => void this.flush(), flushMs).unref();
   }
@@ -140,6 +149,7 @@ export class ContentKeeper {
   async #seal(call: Waiting): Promise<NewContent> {
     const { request, answer } = JSON.parse(call.json.toString()) as Content;
     const content = { request: await this.#redact(request), answer: await this.#redact(answer) };
+    call.send?.(content);
     return await sealContent(this.#deps, call, content);
   }
 

@@ -5,7 +5,7 @@ import { type Contents, createContents, type Store } from "../db/index.ts";
 import type { Log } from "../kernel/index.ts";
 import { SecretBox } from "../providers/index.ts";
 import { type Content, openContent } from "./content-box.ts";
-import { ContentKeeper } from "./content-keeper.ts";
+import { ContentKeeper, type ContentSink } from "./content-keeper.ts";
 import { createRedact, type Redact } from "./redact.ts";
 import { readSwitches, setSwitch } from "./switches.ts";
 
@@ -19,6 +19,7 @@ export interface ContentLogDeps {
   readonly store: Store;
   readonly log: Pick<Log, "warn">;
   readonly now: () => number;
+  readonly sink?: ContentSink | undefined;
   /** As of the keeper. */
   readonly waitingBytesMax?: number;
 }

@@ -380,7 +380,7 @@ interface AuditTable {
   id: string;
   at: number;
   account_id: string;
-  /** Of a command: the user of the operating system who ran it; null for every other actor, or where it has no name. */
+  /** The user of the operating system who ran a command; null for every other actor, or where it has no name. */
   os_user: Generated<string | null>;
   /** `account.credit`, for example. */
   action: string;

@@ -235,12 +235,12 @@ class AccountStates {
     if (state === undefined) return this.#read(accountId, now, key);
     const { revision } = this.#store;
     const isKnown = state.revision === revision && dayOf(now) <= state.day;
-    const known = key && state.findKey(key.keyId);
-    if (isKnown && (key === undefined || known?.knowsBudget(revision, now, key.period))) return state;
+    const keyState = key && state.findKey(key.keyId);
+    if (isKnown && (key === undefined || keyState?.knowsBudget(revision, now, key.period))) return state;
     if (!isWriting) return this.#read(accountId, now, key);
     state.turnTo(dayOf(now));
     if (key === undefined) return state;
-    if (known?.revision !== undefined) known.turnTo(startOfPeriod(now, key.period), key.period);
+    if (keyState?.revision !== undefined) keyState.turnTo(startOfPeriod(now, key.period), key.period);
     // A budget that was never read is read also in the middle of a write: nothing of it can be on its way.
     else this.#refreshBudget(state, key, this.#readBalance(accountId, now, key), now);
     return state;

@@ -5,11 +5,14 @@ import type { OnCommit } from "../ledger/index.ts";
 import type { OpenLog } from "./log.ts";
 import type { GatewaySnapshot } from "./metrics/gateway-metrics.ts";
 import { createBearerAuth, listenMetrics, type MetricsEndpoint } from "./metrics/listen-metrics.bun.ts";
+import type { ContentExport } from "./otlp-contents.bun.ts";
 import type { OtlpOptions } from "./otlp-options.ts";
 
 /** The configured metrics and traces. */
 export interface Observability {
   readonly calls: CallObserver;
+  /** Sends the prompts and answers that the content log keeps; absent where they are not sent. */
+  readonly contents?: ContentExport | undefined;
   /** Counts transactions; absent without metrics. */
   readonly onCommit: OnCommit | undefined;
   /** Metrics on the API's port; absent when they are off or on a port of their own. */
@@ -28,16 +31,18 @@ interface ObservabilityDeps {
 
 /** Opens the configured metrics, traces and exports; `undefined` when all are off. */
 export async function openObservability(config: Config, deps: ObservabilityDeps): Promise<Observability | undefined> {
-  const opened = await openScraped(config, deps);
-  const exports = await openExports(config, deps);
+  const traces = await openTraces(config, deps);
+  const opened = await openScraped(config, deps, traces);
+  const exports = await openExports(config, deps, traces);
   if (exports === undefined) return opened;
-  const { calls, close } = exports;
+  const { calls, contents, close } = exports;
   const nothing = () => undefined;
   const base = opened ?? { calls: undefined, onCommit: undefined, onApi: undefined, start: nothing, listen: nothing };
   const both = [base.calls, calls].filter((one) => one !== undefined);
   const [first = noObserver, second] = both;
   return {
     ...base,
+    contents,
     calls: second === undefined ? first : combineObservers(first, second),
     close: async () => void (await Promise.all([opened?.close(), close()])),
   };
@@ -45,8 +50,8 @@ export async function openObservability(config: Config, deps: ObservabilityDeps)
 
 const noObserver: CallObserver = { attempted: () => undefined, ended: () => undefined, refused: () => undefined };
 
-/** Metrics and logs that are sent to the collector of the traces. */
-async function openExports(config: Config, { log, version }: ObservabilityDeps) {
+/** Metrics, logs and prompts that are sent to the collector of the traces. */
+async function openExports(config: Config, { log, version }: ObservabilityDeps, traces: OpenedTraces) {
   const options = getOtlpOptions(config, version.version);
   if (options === undefined) return undefined;
   const metrics =
@@ -55,9 +60,17 @@ async function openExports(config: Config, { log, version }: ObservabilityDeps) 
       : undefined;
   const logs =
     config.otelLogsExporter === "otlp" ? (await import("./otlp-logs.bun.ts")).openOtlpLogs(options) : undefined;
-  if (metrics === undefined && logs === undefined) return undefined;
+  const contents =
+    config.otelContent === "true"
+      ? (await import("./otlp-contents.bun.ts")).openOtlpContents(options, (call) => traces?.calls.spanOf(call))
+      : undefined;
+  if (metrics === undefined && logs === undefined && contents === undefined) return undefined;
   if (logs !== undefined) log.sendTo(logs.sink);
-  return { calls: metrics?.calls, close: async () => void (await Promise.all([metrics?.close(), logs?.close()])) };
+  return {
+    calls: metrics?.calls,
+    contents,
+    close: async () => void (await Promise.all([metrics?.close(), logs?.close(), contents?.close()])),
+  };
 }
 
 function getOtlpOptions(
@@ -70,8 +83,13 @@ function getOtlpOptions(
   return { endpoint, headers: Object.fromEntries(pairs), serviceName, version } satisfies OtlpOptions;
 }
 
-async function openScraped(config: Config, deps: ObservabilityDeps): Promise<Observability | undefined> {
-  const traces = await openTraces(config, deps);
+type OpenedTraces = Awaited<ReturnType<typeof openTraces>>;
+
+async function openScraped(
+  config: Config,
+  deps: ObservabilityDeps,
+  traces: OpenedTraces,
+): Promise<Observability | undefined> {
   const hasMetrics = config.metricsPort !== undefined || config.metricsToken !== undefined;
   if (hasMetrics) return await openMetrics(config, deps, traces);
   if (traces === undefined) return undefined;
@@ -98,7 +116,7 @@ async function openTraces(config: Config, deps: ObservabilityDeps) {
 async function openMetrics(
   { metricsPort, metricsHost, metricsToken, worker }: Config,
   { log, version }: ObservabilityDeps,
-  traces: Awaited<ReturnType<typeof openTraces>>,
+  traces: OpenedTraces,
 ): Promise<Observability> {
   const { createMetrics } = await import("./metrics/create-metrics.bun.ts");
   const metrics = createMetrics({ log, version, spans: traces?.counts });

@@ -255,10 +255,6 @@ class Cells {
     this.#names = names;
   }
 
-  get size(): number {
-    return this.#cells.size;
-  }
-
   addCall(call: CallRow): void {
     const { account_id: accountId, key_id: keyId, model, plugin, status, session, tag } = call;
     const hour = Math.floor(call.opened_at / hourMs);
@@ -289,12 +285,7 @@ class Cells {
     add(this.#get({ ...unnamed, kind: "call", hour, accountId, keyId, status, name: "" }).figures, placeOf.refused, 1);
   }
 
-  /** The rows to add to, of each hour and of its day. */
-  toRows(): UsageRow[] {
-    return toRows(this.#cells.values());
-  }
-
-  /** The same in slices of about `most` cells, each of whole accounts, in the order of these. */
+  /** The rows to add to, of each hour and of its day, in slices of about `most` cells, each of whole accounts, in the order of these. */
   toSlices(most: number): Slice[] {
     const cells = [...this.#cells.values()].sort((one, other) =>
       one.accountId === other.accountId ? 0 : one.accountId < other.accountId ? -1 : 1,
@@ -379,7 +370,7 @@ interface Named {
 }
 
 /** The names that clients gave on a day: the first ones are counted apart, and those that are too many as one. */
-export class Names {
+class Names {
   #day = 0;
   #remembered = 0;
   #names = new Map<string, Set<string>>();

@@ -4,6 +4,7 @@ import {
   isSpanContextValid,
   ROOT_CONTEXT,
   type Span,
+  type SpanContext,
   SpanKind,
   SpanStatusCode,
   type Tracer,
@@ -29,10 +30,16 @@ export class CallTraces implements CallObserver {
   readonly #tracer: Tracer;
   readonly #now: () => number;
   readonly #attempts = new WeakMap<Call, TracedAttempt[]>();
+  readonly #spans = new WeakMap<Call, SpanContext>();
 
   constructor(tracer: Tracer, now: () => number) {
     this.#tracer = tracer;
     this.#now = now;
+  }
+
+  /** The span of a call that has ended; undefined before that. */
+  spanOf(call: Call): SpanContext | undefined {
+    return this.#spans.get(call);
   }
 
   attempted(attempt: Attempt): void {
@@ -55,6 +62,7 @@ export class CallTraces implements CallObserver {
     const options = { kind: SpanKind.SERVER, startTime: openedAt };
     const span = this.#tracer.startSpan(name, options, parseTraceparent(headers.get("traceparent")));
     const attempts = this.#attempts.get(call) ?? [];
+    this.#spans.set(call, span.spanContext());
     if (span.isRecording()) {
       const answeredBy = attempts.find(({ outcome }) => outcome === "answered")?.attempt.route.model;
       span.setAttributes(callAttributes(call, answeredBy));

@@ -150,7 +150,7 @@ describe("a token is refused", () => {
     ["with a part that is no base64", async () => `${(await issuer.sign()).split(".")[0]}.%%%.AAAA`, "malformed"],
     ["with critical extensions", () => issuer.sign({}, { crit: ["x"], x: 1 }).catch(() => crit()), "malformed"],
   ];
-  test.each(cases)("%s", async (_, make, reason) => {
+  test.each(cases)("%s is refused with the reason", async (_, make, reason) => {
     const [status, message] = await refusalOf(await make());
     expect([status, message]).toEqual([401, expect.stringContaining(reason)]);
     expect(message).toStartWith("Incorrect API key provided: the token is refused, ");

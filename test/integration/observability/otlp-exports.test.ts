@@ -16,7 +16,15 @@ interface Exported {
     scopeMetrics: { metrics: { name: string; sum?: { dataPoints: Point[] }; histogram?: { dataPoints: Point[] } }[] }[];
   }[];
   resourceLogs?: {
-    scopeLogs: { logRecords: { severityText: string; body: { stringValue: string }; attributes: Attribute[] }[] }[];
+    scopeLogs: {
+      logRecords: {
+        severityText: string;
+        eventName?: string;
+        traceId?: string;
+        body: { stringValue: string };
+        attributes: Attribute[];
+      }[];
+    }[];
   }[];
 }
 
@@ -97,4 +105,45 @@ test("metrics and lines of the log reach the collector by their names, without p
     .map(({ text }) => text)
     .join("");
   expect(spans).toContain("gen_ai.conversation.id");
+});
+
+test("prompts and answers that are kept reach the collector redacted, in the trace of their call, and no others do", async () => {
+  const keeping = await startGateway({
+    env: {
+      SANDBOX: "on",
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.port}`,
+      CONTENT_LOG: "all",
+      OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: "true",
+      OTEL_SERVICE_NAME: "with-content",
+    },
+  });
+  const traceparent = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01";
+  const messages = [
+    { role: "system", content: "Be brief" },
+    { role: "user", content: "Write to ada@example.com" },
+  ];
+  const response = await keeping.post("/chat/completions", { model: "gpt-4o-mini", messages }, { traceparent });
+  const { choices } = (await response.json()) as { choices: { message: { content: string } }[] };
+  expect(await keeping.stop()).toBe(0);
+  const records = read("/v1/logs").flatMap(({ resourceLogs }) => resourceLogs?.[0]?.scopeLogs[0]?.logRecords ?? []);
+  const events = records.filter(({ eventName }) => eventName === "gen_ai.client.inference.operation.details");
+  expect(events).toMatchObject([{ traceId: traceparent.slice(3, 35) }]);
+  const attributes = toObject(events[0]?.attributes ?? []);
+  expect(attributes).toMatchObject({
+    "gen_ai.operation.name": "chat",
+    "gen_ai.response.id": response.headers.get("x-request-id"),
+    "gen_ai.request.model": "famA-4o-mini",
+  });
+  expect(JSON.parse(String(attributes["gen_ai.input.messages"]))).toEqual([
+    { role: "system", parts: [{ type: "text", content: "Be brief" }] },
+    { role: "user", parts: [{ type: "text", content: "Write to [redacted]" }] },
+  ]);
+  expect(JSON.parse(String(attributes["gen_ai.output.messages"]))).toEqual([
+    {
+      role: "assistant",
+      parts: [{ type: "text", content: choices[0]?.message.content.replace("ada@example.com", "[redacted]") }],
+    },
+  ]);
+  // The collector gets the log only where that is asked for.
+  expect(records.some(({ attributes }) => JSON.stringify(attributes).includes("ada@example.com"))).toBe(false);
 });

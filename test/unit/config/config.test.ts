@@ -77,6 +77,7 @@ describe("readConfig", () => {
       otelServiceName: "modelgate",
       otelMetricsExporter: "none",
       otelLogsExporter: "none",
+      otelContent: "false",
       traceRatio: 1,
       sandbox: "auto",
       proxyEnv: undefined,

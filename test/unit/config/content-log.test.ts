@@ -10,6 +10,17 @@ describe("CONTENT_LOG", () => {
     [{ CONTENT_LOG_DAYS: "0" }, "CONTENT_LOG_DAYS"],
     [{ CONTENT_LOG_MAX_MB: "0" }, "CONTENT_LOG_MAX_MB"],
     [{ CONTENT_LOG: "selected", DATABASE_URL: databaseUrl }, "SECRETS_KEY"],
+    [
+      {
+        OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: "true",
+        OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318",
+      },
+      "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
+    ],
+    [
+      { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: "true", CONTENT_LOG: "all" },
+      "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
+    ],
   ])("%j is refused", (env, variable) => {
     let thrown: unknown;
     try {

@@ -46,7 +46,7 @@ export function callApiWithJson(path: string, body: unknown, signal?: AbortSigna
 export async function endPlaygroundKey(): Promise<void> {
   const current = key;
   key = undefined;
-  if (current !== undefined) await revokeKey("own", (await current).id);
+  if (current !== undefined) await revokeKey(undefined, (await current).id);
 }
 
 /** Refreshes balance and calls after a call. */

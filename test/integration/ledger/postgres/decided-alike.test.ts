@@ -9,7 +9,7 @@ import { addAccount, createAdmission, createSettlement, dayMs, newYear } from ".
 
 /**
  * The rule of holds stands twice: in memory over SQLite, where one process decides, and in a function of PostgreSQL, where several do.
- * The same history is given to both, in steps of which each is one batch: ends first, as PostgreSQL has them, then holds and extensions.
+ * Limits are not of it: a call that is refused counts as a concurrent one until it is. The same history is given to both, in steps of which each is one batch: ends first, as PostgreSQL has them, then holds and extensions.
  */
 const amount = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 400 }));
 const period = fc.constantFrom("day", "week", "month");
@@ -26,7 +26,6 @@ const anyBudget = fc.record({
 const anyAccount = fc.record({
   wallet: fc.integer({ min: 0, max: 500 }),
   freeTokensPerDay: fc.nat(100),
-  concurrentCalls: fc.option(fc.integer({ min: 2, max: 8 }), { nil: undefined }),
   budget: fc.option(fc.record({ limitNanodollars: amount, period }), { nil: undefined }),
   keys: fc.tuple(anyKey, anyKey),
   budgets: fc.array(anyBudget, { maxLength: 3 }),
@@ -128,13 +127,12 @@ postgresTest(
             await addAccount(store, accountIds[place] as string, wallet);
         }
         const callerOf = (account: number, key: number): AdmissionRequest["caller"] => {
-          const { freeTokensPerDay, concurrentCalls, keys, budget } = accounts[account] as (typeof accounts)[number];
+          const { freeTokensPerDay, keys, budget } = accounts[account] as (typeof accounts)[number];
           const own = budgets[account] as SubjectBudget[];
           return createAdmission({
             accountId: accountIds[account] as string,
             keyId: `key_${histories}_${account}_${key}`,
             freeTokensPerDay,
-            ...(concurrentCalls !== undefined && { concurrentCalls }),
             keyLimits: keys[key] as KeyLimits | undefined,
             accountBudget: budget,
             budgets: own.length === 0 ? undefined : own,

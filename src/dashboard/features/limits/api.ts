@@ -1,0 +1,33 @@
+import useSWR, { mutate } from "swr";
+import { organization, readPages, request } from "../../data/api.ts";
+
+const limitsOf = (account: string) => organization.projects({ project_id: account }).rate_limits;
+const getLimits = (account: string) => readPages((query) => request(limitsOf(account).get({ query })));
+
+/** Limits of a model, of an account or one of its keys; or those of the account for all models. */
+export type RateLimit = Awaited<ReturnType<typeof getLimits>>[number];
+
+/** The limits of single models that an account and its keys have, for administrators. */
+export function useModelLimits(account: string) {
+  return useSWR(["model-limits", account], async () => (await getLimits(account)).filter(({ model }) => model !== "*"));
+}
+
+export interface NewModelLimits {
+  readonly model: string;
+  /** `null`: all keys of the account together. */
+  readonly api_key_id: string | null;
+  readonly max_requests_per_1_minute: number | null;
+  readonly max_tokens_per_1_minute: number | null;
+  readonly max_concurrent_calls: number | null;
+}
+
+/** Sets the limits of a model in place of those that it has there. */
+export async function setModelLimits(account: string, limits: NewModelLimits): Promise<void> {
+  await request(limitsOf(account).post(limits));
+  await mutate(["model-limits", account]);
+}
+
+export async function deleteModelLimits(account: string, id: string): Promise<void> {
+  await request(limitsOf(account)({ rate_limit_id: id }).delete());
+  await mutate(["model-limits", account]);
+}

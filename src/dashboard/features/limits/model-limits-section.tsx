@@ -1,0 +1,189 @@
+import { useState } from "react";
+import { useAccountKeys } from "../../data/admin.ts";
+import { formatCount } from "../../format.ts";
+import { Button } from "../../kit/button.tsx";
+import { Confirm } from "../../kit/confirm.tsx";
+import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { SelectField, TextField } from "../../kit/field.tsx";
+import { FormDialog, useForm } from "../../kit/form.tsx";
+import { Section } from "../../kit/page.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
+import { toast } from "../../kit/toast.tsx";
+import { getKeyState, type Key, maskKey } from "../keys/api.ts";
+import { useModelNames, useModels } from "../models/api.ts";
+import { deleteModelLimits, type RateLimit, setModelLimits, useModelLimits } from "./api.ts";
+
+/** The limits of single models that an account and its keys have, for administrators. */
+export function ModelLimitsSection({ account, mayManage }: { account: string; mayManage: boolean }) {
+  const limits = useModelLimits(account);
+  const { data: keys } = useAccountKeys(account);
+  const nameOfModel = useModelNames();
+  const [edited, setEdited] = useState<RateLimit | "new">();
+  const [deleted, setDeleted] = useState<RateLimit>();
+  const nameOfKey = (id: string) => keys?.data.find((key) => key.id === id)?.name ?? maskKey(id);
+  const toTitle = ({ model, api_key_id: key }: RateLimit) =>
+    `${nameOfModel(model)}${key === null ? "" : ` with the API key ${nameOfKey(key)}`}`;
+  const remove = async ({ id }: RateLimit) => {
+    await deleteModelLimits(account, id);
+    toast("The limits are deleted");
+  };
+  const columns: Column<RateLimit>[] = [
+    {
+      name: "Model",
+      className: "lead",
+      cell: ({ model }) => nameOfModel(model),
+      sort: ({ model }) => nameOfModel(model),
+    },
+    { name: "With", cell: ({ api_key_id: key }) => (key === null ? "All API keys" : nameOfKey(key)) },
+    toFigure("Requests per minute", ({ max_requests_per_1_minute: limit }) => limit),
+    toFigure("Tokens per minute", ({ max_tokens_per_1_minute: limit }) => limit),
+    toFigure("Concurrent calls", ({ max_concurrent_calls: limit }) => limit),
+  ];
+  const actions: Column<RateLimit> = {
+    name: "Actions",
+    className: "actions tight end",
+    isUnnamed: true,
+    cell: (limit) => (
+      <>
+        <Button look="plain small" aria-label={`Edit ${toTitle(limit)}`} onClick={() => setEdited(limit)}>
+          Edit
+        </Button>
+        <Button look="plain small bad" aria-label={`Delete ${toTitle(limit)}`} onClick={() => setDeleted(limit)}>
+          Delete
+        </Button>
+      </>
+    ),
+  };
+  return (
+    <Section
+      title="Limits of models"
+      actions={
+        mayManage && (
+          <Button look="small" icon="plus" onClick={() => setEdited("new")}>
+            Limit a model
+          </Button>
+        )
+      }
+    >
+      <Loaded state={limits} lines={2}>
+        {(rows) => (
+          <Table
+            rows={rows}
+            rowKey={({ id }) => id}
+            columns={mayManage ? [...columns, actions] : columns}
+            sortName="limits"
+            empty={
+              <Empty icon="models" title="No limits of single models">
+                <p>Calls count against the limits above, and against those that the gateway has for each account.</p>
+              </Empty>
+            }
+          />
+        )}
+      </Loaded>
+      {edited !== undefined && (
+        <LimitDialog
+          account={account}
+          limit={edited === "new" ? undefined : edited}
+          keys={(keys?.data ?? []).filter((key) => getKeyState(key) === "active")}
+          onClose={() => setEdited(undefined)}
+        />
+      )}
+      {deleted !== undefined && (
+        <Confirm
+          title="Delete these limits?"
+          action="Delete limits"
+          act={() => remove(deleted)}
+          onClose={() => setDeleted(undefined)}
+        >
+          <p>
+            Calls of <strong>{toTitle(deleted)}</strong> then count against the other limits alone.
+          </p>
+        </Confirm>
+      )}
+    </Section>
+  );
+}
+
+function toFigure(name: string, read: (limit: RateLimit) => number | null): Column<RateLimit> {
+  return {
+    name,
+    className: "end",
+    cell: (limit) => {
+      const figure = read(limit);
+      return figure === null ? <span className="faint">No limit</span> : formatCount(figure);
+    },
+    sort: read,
+  };
+}
+
+/** Sets the limits of a model, or changes those of one. */
+function LimitDialog({
+  account,
+  limit,
+  keys,
+  onClose,
+}: {
+  account: string;
+  /** Absent: of a model that is chosen. */
+  limit: RateLimit | undefined;
+  /** The usable keys of the account. */
+  keys: readonly Key[];
+  onClose: () => void;
+}) {
+  const toText = (figure: number | null | undefined) => String(figure ?? "");
+  const initial = {
+    model: limit?.model ?? "",
+    api_key_id: limit?.api_key_id ?? "",
+    max_requests_per_1_minute: toText(limit?.max_requests_per_1_minute),
+    max_tokens_per_1_minute: toText(limit?.max_tokens_per_1_minute),
+    max_concurrent_calls: toText(limit?.max_concurrent_calls),
+  };
+  const form = useForm(initial, async ({ model, api_key_id, ...figures }) => {
+    const read = (text: string) => (text.trim() === "" ? null : Number(text));
+    await setModelLimits(account, {
+      model,
+      api_key_id: api_key_id === "" ? null : api_key_id,
+      max_requests_per_1_minute: read(figures.max_requests_per_1_minute),
+      max_tokens_per_1_minute: read(figures.max_tokens_per_1_minute),
+      max_concurrent_calls: read(figures.max_concurrent_calls),
+    });
+    toast("The limits are set");
+    onClose();
+  });
+  const { data: models } = useModels();
+  const nameOfModel = useModelNames();
+  const { model, api_key_id: _, ...figures } = form.values;
+  const texts = Object.values(figures).map((text) => text.trim());
+  const isValid = texts.every((text) => /^([1-9]\d{0,14})?$/.test(text)) && texts.some((text) => text !== "");
+  const choices = (models?.data ?? []).map(({ id, name }) => [id, name] as const);
+  const field = (name: keyof typeof figures, label: string) => (
+    <TextField label={label} inputMode="numeric" autoComplete="off" placeholder="No limit" {...form.field(name)} />
+  );
+  return (
+    <FormDialog
+      title={limit === undefined ? "Limit a model" : `Limits of ${nameOfModel(limit.model)}`}
+      description="Calls beyond its limits are refused, or go on to the next model of a virtual model."
+      form={form}
+      label="Set limits"
+      busyLabel="Saving…"
+      isComplete={model !== "" && isValid}
+      onClose={onClose}
+    >
+      {limit === undefined && (
+        <>
+          <SelectField label="Model" options={[["", "Choose…"], ...choices]} {...form.field("model")} />
+          <SelectField
+            label="With"
+            options={[["", "All API keys"], ...keys.map(({ id, name }) => [id, name] as const)]}
+            {...form.field("api_key_id")}
+          />
+        </>
+      )}
+      {field("max_requests_per_1_minute", "Requests per minute")}
+      <div className="split">
+        {field("max_tokens_per_1_minute", "Tokens per minute")}
+        {field("max_concurrent_calls", "Concurrent calls")}
+      </div>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,60 @@
+import { describe, expect, test } from "bun:test";
+import { findViolations, hasChromium } from "./chromium.ts";
+import { createUser, seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
+
+const screenshots = process.env.SCREENSHOTS;
+
+describe.skipIf(!hasChromium)("limits of models", () => {
+  const dashboard = useDashboard();
+
+  test("are set, changed and deleted by an operator on the page of an account, and refuse a call", () =>
+    dashboard.visit(async (page) => {
+      const { gateway } = dashboard;
+      await signInFirst(page, gateway);
+      const email = "fay@example.org";
+      const id = await createUser(dashboard, email);
+      await gateway.cli("wallet", "credit", "--account", email, "--usd", "20", "--note", "test");
+      const { key } = await gateway.cli<{ key: string }>("key", "create", "--account", email, "--name", "app");
+      const ask = async () => {
+        const body = { model: "gpt-4.1", messages: [{ role: "user", content: "Hi" }] };
+        const response = await gateway.post("/chat/completions", body, { authorization: `Bearer ${key}` });
+        return [response.status, response.headers.get("x-modelgate-limit")?.split(";").slice(0, 2).join(";")];
+      };
+      const dialog = page.getByRole("dialog");
+      const row = page.locator("tr", { hasText: "gpt-4.1" });
+      await page.goto(`/admin/accounts/${id}`);
+      await seeHeading(page, email);
+      await page.getByText("No limits of single models").waitFor();
+
+      await page.getByRole("button", { name: "Limit a model" }).click();
+      await dialog.getByLabel("Model", { exact: true }).selectOption("gpt-4.1");
+      await dialog.getByLabel("With").selectOption("app");
+      await dialog.getByLabel("Tokens per minute").fill("1");
+      await dialog.getByLabel("Concurrent calls").fill("0");
+      expect(await dialog.getByRole("button", { name: "Set limits" }).isDisabled()).toBe(true);
+      await dialog.getByLabel("Concurrent calls").fill("");
+      expect(await findViolations(page)).toEqual([]);
+      if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/model-limits-dialog.png` });
+      await dialog.getByRole("button", { name: "Set limits" }).click();
+      await row.getByText("app", { exact: true }).waitFor();
+      // What a call has more than the limit is let in when nothing of the minute is used.
+      expect(await ask()).toEqual([200, undefined]);
+      expect(await ask()).toEqual([429, "tokens_per_minute;owner=key"]);
+
+      await row.getByRole("button", { name: "Edit" }).click();
+      await dialog.getByLabel("Tokens per minute").fill("1000000");
+      await dialog.getByRole("button", { name: "Set limits" }).click();
+      await row.getByText("1,000,000").waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      if (screenshots !== undefined) {
+        for (const colorScheme of ["light", "dark"] as const) {
+          await page.emulateMedia({ colorScheme });
+          await row.scrollIntoViewIfNeeded();
+          await page.screenshot({ path: `${screenshots}/model-limits-${colorScheme}.png` });
+        }
+      }
+      await row.getByRole("button", { name: "Delete" }).click();
+      await dialog.getByRole("button", { name: "Delete limits" }).click();
+      await page.getByText("No limits of single models").waitFor();
+    }));
+});
