@@ -37,7 +37,7 @@ export function revokeAdminKey(id: string) {
   return request(organization.admin_api_keys({ key_id: id }).delete());
 }
 
-/** What an admin key may be for. Only owners may write accounts and keys: these reach money and roles. */
+/** The areas that an admin key may be for. Only owners may write accounts and keys: these reach money and roles. */
 export const areas = [
   { name: "accounts", label: "Projects, wallets and people", isOwners: true },
   { name: "keys", label: "API keys", isOwners: true },
