@@ -12,7 +12,7 @@ const { version } = await import("../package.json", { with: { type: "json" } });
 const { runCli } = await import("./cli/index.ts");
 const { serveApp } = await import("./cli/serve-app.bun.ts");
 
-/** Who reads the output may have seen enough, such as `head`. A gateway goes on without a reader. */
+/** The reader of the output may have seen enough, such as `head`. A gateway goes on without a reader. */
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   if (process.argv[2] !== "serve") process.exit();

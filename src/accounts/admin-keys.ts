@@ -53,8 +53,8 @@ export interface AdminKey {
 }
 
 /**
- * Who manages the gateway: an admin key, which has the rights of the person who vouches for it as far as its scopes go, or a
- * person in their session.
+ * The caller of the management API: an admin key, which has the rights of the person who vouches for it as far as its
+ * scopes go, or a person in their session.
  */
 export interface Manager extends Actor {
   readonly scopes: readonly AdminScope[];
@@ -63,7 +63,9 @@ export interface Manager extends Actor {
   readonly vouchedBy: string;
 }
 
-/** What people may do in their session: administrators everything that their role allows, and viewers read it. */
+/**
+ * The rights of people in their session: administrators may do everything that their role allows, and viewers read it.
+ */
 export function scopesOfRole(role: Role): readonly AdminScope[] {
   if (mayAdminister(role)) return ["all"];
   return maySeeAll(role) ? adminKeyAreas.map((area) => `${area}:read` as const) : [];

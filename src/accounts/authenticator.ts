@@ -70,7 +70,7 @@ interface AuthenticatorOptions {
   readonly store: Store;
   readonly defaults: AccountDefaults;
   readonly now: () => number;
-  /** Whose tokens (JWT) are accepted, and how their keys are read; absent: none are. */
+  /** Issuers of the tokens (JWT) that are accepted, and how their keys are read; absent: no tokens are accepted. */
   readonly tokens?: Pick<TokenOptions, "issuers" | "readDocument"> | undefined;
 }
 

@@ -182,7 +182,7 @@ export async function readSpentOfBudgets(
   return new Map(ofOne.map((budget) => [budget.id, spentOf(budget)?.spent_nanodollars ?? 0]));
 }
 
-/** Who has spent the most of a budget in its running period. */
+/** The subjects that have spent the most of a budget in its running period. */
 export async function readSpentBySubject(
   { db }: Pick<Store, "db">,
   budget: SubjectBudget,

@@ -72,7 +72,7 @@ export interface Accounts {
 export interface AccountsOptions {
   store: Store;
   defaults: AccountDefaults;
-  /** Whose tokens (JWT) are accepted, and how their keys are read; absent: none are. */
+  /** Issuers of the tokens (JWT) that are accepted, and how their keys are read; absent: no tokens are accepted. */
   tokens?: Pick<TokenOptions, "issuers" | "readDocument"> | undefined;
   /** Milliseconds since 1970; default the system's clock. */
   now?: () => number;

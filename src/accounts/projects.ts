@@ -79,7 +79,7 @@ async function setLimits(
 
 interface NewProject {
   readonly name: string;
-  /** Whose own account it is; absent: it is a team. */
+  /** Address of the person whose own account it is; absent: it is a team. */
   readonly email?: string | undefined;
   /** The address of a team, by which a program finds it again; absent: one is made of its name. */
   readonly address?: string;

@@ -8,7 +8,7 @@ export interface AuditRow extends AuditEntry {
   id: string;
   /** Milliseconds since 1970. */
   at: number;
-  /** Who ran a command, by the operating system. */
+  /** The user of the operating system who ran a command. */
   osUser: string | undefined;
 }
 

@@ -106,7 +106,10 @@ export const settings = {
    * refused.
    */
   filesMaxMb: setting("FILES_MAX_MB", "1024", integer(1, 1_000_000, " of megabytes")),
-  /** Whose prompts and answers are kept: nobody's, those of accounts and keys that an administrator chose, everybody's. */
+  /**
+   * Accounts whose prompts and answers are kept: nobody's, those of accounts and keys that an administrator chose,
+   * everybody's.
+   */
   contentLog: setting("CONTENT_LOG", "off", choice("off", "selected", "all")),
   contentLogDays: setting("CONTENT_LOG_DAYS", "7", integer(1, 3650, " of days")),
   /** Limit for one account; beyond that the oldest are deleted. */
@@ -187,7 +190,10 @@ export const settings = {
     expected: "pairs of a value and a role such as gateway-admins=admin,auditors=viewer",
     parse: parseRolePairs,
   }),
-  /** Whose tokens (JWT) are accepted in place of API keys, instead of those set on the dashboard; checked at the start. */
+  /**
+   * Issuers whose tokens (JWT) are accepted in place of API keys, instead of those set on the dashboard; checked at the
+   * start.
+   */
   jwtIssuers: optional("JWT_ISSUERS", matching(/^\[/, "a JSON list of issuers")),
   /** Private networks in which issuers of tokens may be asked for their keys; absent: public addresses only. */
   jwtNetworks: optional("JWT_NETWORKS", {

@@ -21,7 +21,7 @@ export interface HttpDeps {
   readonly store: Store;
   readonly accounts: Accounts;
   readonly signIn: SignIn;
-  /** Whose tokens (JWT) are accepted in place of API keys. */
+  /** The issuers whose tokens (JWT) are accepted in place of API keys. */
   readonly tokenIssuers: TokenIssuers;
   /** The payment provider; absent when none is configured. */
   readonly payments: Payments | undefined;

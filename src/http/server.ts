@@ -34,8 +34,8 @@ import type { ClientFormat } from "./lifecycle/http-call.ts";
 import { staticAssetsController } from "./lifecycle/static-assets.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
-export function createHttp(given: Omit<HttpDeps, "server">) {
-  const deps: HttpDeps = { ...given, server: (): Sockets | null => app.server };
+export function createHttp(parts: Omit<HttpDeps, "server">) {
+  const deps: HttpDeps = { ...parts, server: (): Sockets | null => app.server };
   const mounts = [...new Set([deps.config.basePath, "/v1"])];
   const routes: Route[] = [];
   const shared = createShared(deps);

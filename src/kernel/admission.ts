@@ -59,7 +59,7 @@ export async function admit<C extends Capability>(
   if (growth !== undefined) run.growingHold = createGrowingHold(kernel, run, { hold, growth });
 }
 
-/** What a run can use and is held for. */
+/** The most that a run can use, for which it is held. */
 interface HoldBounds {
   /** The most that it can use, and what that costs. */
   readonly upper: Meters;

@@ -169,7 +169,7 @@ export interface CallDetail {
   readonly ignored?: readonly string[] | undefined;
   readonly lowered?: Readonly<Record<string, number>> | undefined;
   readonly warnings?: readonly string[] | undefined;
-  /** Whose token (JWT) the caller had, by the claim `sub`, and which of their customers they called for. */
+  /** The claim `sub` of the caller's token (JWT), and the customer for whom they called. */
   readonly subject?: string | undefined;
   readonly end_user?: string | undefined;
 }

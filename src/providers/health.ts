@@ -312,8 +312,10 @@ export class HealthLog {
 
   #keep(provider: string, key: string | undefined, outcomes: Outcomes): void {
     for (const one of key === undefined ? [wholeProvider] : [wholeProvider, key]) {
-      const id = toId(provider, one);
-      this.#pendingOutcomes.set(id, { ...this.#pendingOutcomes.get(id), ...outcomes });
+      Object.assign(
+        getOrCreate(this.#pendingOutcomes, toId(provider, one), () => ({})),
+        outcomes,
+      );
     }
   }
 

@@ -90,6 +90,23 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
         await page.setViewportSize({ width: 1280, height: 860 });
       }
 
+      await open();
+      await page.getByLabel("Counts the calls of").selectOption("Tags");
+      await page.getByLabel("With").selectOption("app");
+      await page.getByLabel("Budget (USD)").fill("3");
+      await page.getByRole("button", { name: "Create budget" }).click();
+      await row("each tag with the key app").getByText("$3.00 a day").waitFor();
+      await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "API keys" }).click();
+      await page.getByRole("button", { name: "Edit app" }).click();
+      await dialog.getByText("each tag with the key app: $3.00 a day").waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      if (screenshots !== undefined)
+        await page.screenshot({ path: `${screenshots}/budgets-of-key.png`, fullPage: true });
+      await page.getByLabel("Name").fill("website");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("“website” saved").waitFor();
+      await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Budgets" }).click();
+
       await page.getByRole("button", { name: "Delete each end user" }).click();
       await page.getByRole("button", { name: "Delete budget" }).click();
       await row("each end user").waitFor({ state: "detached" });

@@ -58,7 +58,7 @@ async function shootAll(page: Page, fileOf: (name: string) => string): Promise<v
   await page.getByRole("button", { name: "Hide" }).click();
   await shoot("home");
   const paths = await page.locator(".nav a").evaluateAll((all) => all.map((link) => link.getAttribute("href") ?? ""));
-  for (const path of [...paths.slice(1), "/settings"]) {
+  for (const path of [...paths.slice(1), "/settings", "/statement", "/help", "/help/billing"]) {
     await page.goto(path);
     await page.locator("main h1").waitFor();
     await shoot(path.slice(1).replaceAll("/", "-"));

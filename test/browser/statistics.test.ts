@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
+import { fillWallet } from "../support/gateway.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
 import { seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
@@ -8,6 +9,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
   const dashboard = useDashboard();
   beforeAll(async () => {
     const { gateway } = dashboard;
+    await fillWallet(gateway);
     for (const tag of ["support", "nightly"]) {
       await gateway.post("/chat/completions", { model: "famA-4o-mini", messages, metadata: { tag } });
     }
@@ -47,5 +49,45 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
       await page.getByText("400 model_not_found").waitFor();
       await page.goto("/statistics?range=custom&from=2025-01-01&to=2025-01-05");
       await page.getByText("No requests in this period").waitFor();
+    }));
+
+  test("says of each model and provider how fast and how reliable it was", () =>
+    dashboard.visit(async (page) => {
+      await signIn(page, "owner@localhost");
+      await page.getByRole("link", { name: "Models", exact: true }).click();
+      await page.getByRole("button", { name: "Performance" }).click();
+      const row = page.getByRole("row", { name: /gpt-4o-mini/ });
+      await row.waitFor();
+      expect(await row.locator("td").nth(1).textContent()).toBe("2");
+      expect(await findViolations(page)).toEqual([]);
+      const begun = page.waitForEvent("download");
+      await page.getByRole("button", { name: "CSV", exact: true }).click();
+      const file = await begun;
+      expect(file.suggestedFilename()).toBe("modelgate-performance-by-model.csv");
+      expect(await Bun.file(await file.path()).text()).toContain('"gpt-4o-mini",2,0,');
+      await page.getByRole("group", { name: "Group" }).getByRole("button", { name: "By provider" }).click();
+      await page.waitForURL(/by=plugin/);
+      await page.getByLabel("Search models").fill("no such provider");
+      await page.getByText("None matches").waitFor();
+      await page.getByLabel("Search models").fill("");
+      await page.locator("main tbody tr").first().waitFor();
+    }));
+
+  test("a statement that is opened again has the calls made since", () =>
+    dashboard.visit(async (page) => {
+      await signIn(page, "owner@localhost");
+      const rows = page
+        .getByRole("region", { name: "Charges by model" })
+        .getByRole("row", { name: /claude-sonnet-4-6/ });
+      await page.goto("/billing");
+      await page.getByRole("link", { name: "Monthly statement" }).click();
+      await seeHeading(page, "Statement");
+      await page.getByText("Opening balance").waitFor();
+      expect(await rows.count()).toBe(0);
+      const answer = await dashboard.gateway.post("/chat/completions", { model: "claude-sonnet-4-6", messages });
+      expect([answer.status, await answer.text()]).toEqual([200, expect.any(String)]);
+      await page.getByRole("link", { name: "← Billing" }).click();
+      await page.getByRole("link", { name: "Monthly statement" }).click();
+      await rows.waitFor();
     }));
 });

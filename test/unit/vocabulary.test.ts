@@ -31,7 +31,7 @@ const words: readonly { word: RegExp; use: string; why: string; scope: Scope; ex
   { word: /\bshare among equals\b/i, use: "load-balancing weight", why: "the term of the field", scope: "prose" },
   { word: /\(spec \d/, use: "the fact itself", why: "no specification is part of the repository", scope: "everywhere" },
   {
-    word: /(?:\/\*\*|\/\/) (?:Of|By) /,
+    word: /(?:\/\*\*|\/\/) (?:Of|By|What|Which|Whose|Who) /,
     use: "a sentence with a subject",
     why: "a comment is read without its code",
     scope: "everywhere",

@@ -61,7 +61,7 @@ export interface PlannedAccount {
   /** The id of the other gateway, unique in it. */
   readonly ref: string;
   readonly name: string;
-  /** Whose own account it is; absent: a team that nobody is in yet. */
+  /** Address of the person whose own account it is; absent: a team without members. */
   readonly email?: string | undefined;
   readonly changes: ProjectChanges;
   /** Prepaid money. */

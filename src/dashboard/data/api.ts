@@ -75,6 +75,18 @@ export async function readPages<Entry>(
   return entries;
 }
 
+/** A time of the management API as the pages have it. */
+export function fromSeconds(seconds: number): string;
+export function fromSeconds(seconds: number | null): string | null;
+export function fromSeconds(seconds: number | null): string | null {
+  return seconds === null ? null : new Date(seconds * 1000).toISOString();
+}
+
+/** A time of a page as the management API takes it. */
+export function toSeconds(time: string): number {
+  return Math.floor(Date.parse(time) / 1000);
+}
+
 /** Fetches JSON from an endpoint outside of these APIs. @throws {ApiError} */
 export async function fetchJson<T>(path: string, body?: unknown, more: RequestInit = {}): Promise<T> {
   const init: RequestInit =

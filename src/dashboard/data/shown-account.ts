@@ -1,13 +1,13 @@
 import { createStore } from "../kit/create-store.ts";
 
-/** Who works in which account. */
+/** The user and the account in which they work. */
 interface Place {
   readonly account: string;
   readonly account_name: string;
   readonly own_account: string;
 }
 
-/** What this tab shows; unknown before the first answer and after the session has ended. */
+/** The account that this tab shows; unknown before the first answer and after the session has ended. */
 let shown: Place | undefined;
 
 /** Another tab has switched the account, or signed in somebody else, since this one was loaded. */

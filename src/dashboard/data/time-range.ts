@@ -37,7 +37,7 @@ export function startOfRange(range: string, now: number): string | undefined {
   return new Date(start).toISOString();
 }
 
-/** What a chart shows: UTC days, both counted, or moments for the last 24 hours. */
+/** The span of a chart: UTC days, both counted, or moments for the last 24 hours. */
 export interface ChartSpan {
   readonly range: ChartRange;
   readonly from: string;

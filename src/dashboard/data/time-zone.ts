@@ -22,7 +22,7 @@ export function setZone(zone: Zone): void {
   chosen.set(zone);
 }
 
-/** What stands beside times: `UTC`, or the browser's own zone such as `GMT-8`. */
+/** The label beside times: `UTC`, or the browser's own zone such as `GMT-8`. */
 function zoneName(zone: Zone = chosen.get(), at: Date = new Date()): string {
   if (zone === "utc") return "UTC";
   const parts = new Intl.DateTimeFormat("en-US", { timeZoneName: "short" }).formatToParts(at);

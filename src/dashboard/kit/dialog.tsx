@@ -26,7 +26,7 @@ export function Modal({
     dialog?.querySelector<HTMLElement>(firstField)?.focus();
     return () => {
       dialog?.close();
-      // What had the focus may be gone, such as the button of a key that was revoked.
+      // The element that had the focus may be gone, such as the button of a key that was revoked.
       if (document.activeElement === document.body) document.getElementById("content")?.focus({ preventScroll: true });
     };
   }, []);

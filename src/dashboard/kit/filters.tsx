@@ -62,7 +62,7 @@ export function SpanFields({ params, onChange }: SpanFieldsProps) {
   );
 }
 
-/** What is typed and not yet applied; replaced when the applied value changes. */
+/** A draft that is typed and not yet applied; replaced when the applied value changes. */
 export function useDraft(value: string) {
   const [draft, setDraft] = useState(value);
   useEffect(() => setDraft(value), [value]);

@@ -6,7 +6,7 @@ import { Select, TextField } from "./field.tsx";
 import { FormDialog, useForm } from "./form.tsx";
 import { replaceParams, useUrlParams } from "./url-state.ts";
 
-/** What is chosen on a page, under a name. */
+/** The choices on a page, under a name. */
 interface View {
   readonly name: string;
   /** The parameters of the address. */
@@ -91,7 +91,7 @@ function SaveDialog({ onSave, onClose }: { onSave: (name: string) => void; onClo
   );
 }
 
-/** What is not a list of views counts as none. */
+/** A value that is no list of views counts as none. */
 function readViews(storageKey: string): readonly View[] {
   try {
     const views: unknown = JSON.parse(localStorage.getItem(storageKey) ?? "[]");

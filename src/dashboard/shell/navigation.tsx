@@ -92,11 +92,11 @@ export function Brand() {
 interface Count {
   readonly value: number;
   readonly tone: "is-bad" | "is-warn";
-  /** What is counted, for screen readers. */
+  /** The name of the count, for screen readers. */
   readonly name: string;
 }
 
-/** What needs somebody, by the address of the page. */
+/** The open matters, by the address of the page that shows them. */
 function useCounts(isStaff: boolean): Readonly<Record<string, Count>> {
   const { data } = useAttention(isStaff);
   if (data === undefined) return {};

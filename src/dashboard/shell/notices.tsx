@@ -8,7 +8,9 @@ import { formatUsd } from "../format.ts";
 import { LinkButton } from "../kit/button.tsx";
 import { Callout } from "../kit/feedback.tsx";
 
-/** What concerns every page: the gateway is away, was upgraded, or simulates its answers; the email is not verified. */
+/**
+ * The notices of every page: the gateway is away, was upgraded, or simulates its answers; the email is not verified.
+ */
 export function Notices({ isAdmin }: { isAdmin: boolean }) {
   const { data: me, error } = useMe();
   const { data: gateway } = useGateway();

@@ -13,7 +13,7 @@ import { listPages } from "./pages.tsx";
 interface Hit {
   readonly path: string;
   readonly name: string;
-  /** What kind of thing it is, or more about it. */
+  /** The kind of the entry, or more about it. */
   readonly note: string;
   readonly icon: IconName;
 }

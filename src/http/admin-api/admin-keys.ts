@@ -2,13 +2,17 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
   type AdminKey,
+  adminKeyOf,
   adminScopes,
   createAdminKey,
+  emailsOf,
   listAdminKeys,
+  namesOfAdminKeys,
   readAdminKey,
   revokeAdminKey,
 } from "../../accounts/index.ts";
 import { quoteValue } from "../../contract/index.ts";
+import type { Store } from "../../db/index.ts";
 import { responses } from "../api/openapi.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
@@ -20,6 +24,7 @@ import {
   listParameters,
   nullable,
   parameters,
+  pickPage,
   readExpiry,
   readPage,
   toList,
@@ -51,7 +56,10 @@ const AdminKeyObject = Type.Object({
   last_used_at: nullable(Type.Integer()),
   expires_at: nullable(Type.Integer()),
   revoked_at: nullable(Type.Integer()),
-  owner: Type.Object({ type: Type.String(), object: Type.String(), id: Type.String(), name: Type.String() }),
+  owner: Type.Object(
+    { type: Type.String(), object: Type.String(), id: Type.String(), name: Type.String() },
+    { description: "Who made it; the name is an e-mail, or that of the admin key that made it" },
+  ),
 });
 const AdminKeyWithValue = Type.Intersect([
   AdminKeyObject,
@@ -66,18 +74,21 @@ const Deleted = Type.Object({
 /** Admin keys: each makes only what it could do itself. */
 export function adminKeysController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
+  const answer = async (id: string) => {
+    const key = await readAdminKey(store, id);
+    return (await withMakers(store, [key]))(key);
+  };
   return new Elysia({ prefix: "/organization/admin_api_keys" })
     .use(adminRoutes(deps, api, "accounts"))
     .get(
       "",
       async ({ request }) => {
         const query = parseUrl(request).searchParams;
-        const { limit, after } = readPage(query);
+        const { limit } = readPage(query);
         const keys = await listAdminKeys(store);
         if (readOrder(query) === "desc") keys.reverse();
-        const place = after === undefined ? 0 : keys.findIndex(({ id }) => id === after) + 1;
-        if (after !== undefined && place === 0) throw invalid("after", "after is not the id of an admin key");
-        return toList(keys.slice(place, place + limit + 1), limit, toAdminKey);
+        const page = pickPage(keys, query, ({ id }) => id);
+        return toList(page, limit, await withMakers(store, page));
       },
       {
         detail: {
@@ -99,7 +110,7 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
           const { name, scopes = admin.key?.scopes ?? [], allowed_networks: allowedNetworks } = body;
           const expiresAt = readExpiry(body, now()) ?? undefined;
           const made = await createAdminKey(store, admin, { name, scopes, expiresAt, allowedNetworks }, now());
-          return { ...toAdminKey(await readAdminKey(store, made.id)), value: made.key };
+          return { ...(await answer(made.id)), value: made.key };
         }),
       {
         body: NewAdminKey,
@@ -113,7 +124,7 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
         },
       },
     )
-    .get("/:key_id", async ({ params }) => toAdminKey(await readAdminKey(store, params.key_id)), {
+    .get("/:key_id", ({ params }) => answer(params.key_id), {
       detail: {
         summary: "Retrieve an admin key",
         tags,
@@ -146,8 +157,15 @@ function readOrder(query: URLSearchParams): "asc" | "desc" {
   throw invalid("order", `order is ${quoteValue(order)}, expected asc or desc`);
 }
 
-function toAdminKey(key: AdminKey): Static<typeof AdminKeyObject> {
-  return {
+/** Writes admin keys with the names of who made them: people, commands or other admin keys. */
+async function withMakers(store: Store, keys: readonly AdminKey[]) {
+  const makers = keys.map(({ createdBy }) => createdBy);
+  const emails = await emailsOf(store, makers);
+  const names = await namesOfAdminKeys(
+    store,
+    makers.flatMap((id) => adminKeyOf(id) ?? []),
+  );
+  return ({ createdBy: id, ...key }: AdminKey): Static<typeof AdminKeyObject> => ({
     id: key.id,
     object: "organization.admin_api_key",
     name: key.name,
@@ -158,6 +176,9 @@ function toAdminKey(key: AdminKey): Static<typeof AdminKeyObject> {
     last_used_at: toSecondsOrNull(key.lastUsedAt),
     expires_at: toSecondsOrNull(key.expiresAt),
     revoked_at: toSecondsOrNull(key.revokedAt),
-    owner: { type: "user", object: "organization.user", id: key.createdBy, name: key.createdBy },
-  };
+    owner: {
+      ...{ type: "user", object: "organization.user", id },
+      name: emails.get(id) ?? names.get(adminKeyOf(id) ?? "") ?? id,
+    },
+  });
 }

@@ -198,7 +198,7 @@ export function budgetController(deps: HttpDeps, api: AdminApi) {
     );
 }
 
-/** What a budget counts. A model may have any of its names. */
+/** The subject that a budget counts. A model may have any of its names. */
 export function toTarget({ kernel }: HttpDeps, body: Pick<Static<typeof NewBudget>, keyof typeof budgetTarget>) {
   const name = body.name ?? undefined;
   return {

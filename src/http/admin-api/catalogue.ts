@@ -7,7 +7,7 @@ import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
-import { invalid, listOf, listParameters, parameters, readFlag, readPage, toList } from "./lists.ts";
+import { listOf, listParameters, parameters, pickPage, readFlag, readPage, toList } from "./lists.ts";
 import { readErrors, security, tags, writeErrors } from "./projects.ts";
 
 const FileChange = formBody({
@@ -42,12 +42,10 @@ export function organizationCatalogueController(deps: HttpDeps, api: AdminApi) {
     .get(
       "",
       ({ request }) => {
-        const { limit, after } = readPage(parseUrl(request).searchParams);
+        const query = parseUrl(request).searchParams;
         const { files, revision } = readCatalogue(deps);
-        const names = Object.keys(files).sort();
-        const place = after === undefined ? 0 : names.indexOf(after) + 1;
-        if (after !== undefined && place === 0) throw invalid("after", "after is not the id of a file");
-        return toList(names.slice(place, place + limit + 1), limit, (id) => toFile(id, files[id], revision));
+        const page = pickPage(Object.keys(files).sort(), query, (name) => name);
+        return toList(page, readPage(query).limit, (id) => toFile(id, files[id], revision));
       },
       {
         detail: {

@@ -65,6 +65,22 @@ export function readPage(query: URLSearchParams): { limit: number; after: string
   return { limit: readWhole(query, "limit", [1, limitMax]) ?? limitDefault, after: query.get("after") ?? undefined };
 }
 
+/**
+ * The entries of a list that is read as a whole which {@link toList} takes for a page.
+ *
+ * @throws {GatewayError} `invalid_request` for an `after` that is the id of none.
+ */
+export function pickPage<Entry>(
+  entries: readonly Entry[],
+  query: URLSearchParams,
+  idOf: (entry: Entry) => string,
+): readonly Entry[] {
+  const { limit, after } = readPage(query);
+  const place = after === undefined ? 0 : entries.findIndex((entry) => idOf(entry) === after) + 1;
+  if (after !== undefined && place === 0) throw invalid("after", "after is the id of no entry of this list");
+  return entries.slice(place, place + limit + 1);
+}
+
 /** A page of a list, of which one entry more than its limit was read. */
 export function toList<Entry, Json extends { id: string }>(
   entries: readonly Entry[],

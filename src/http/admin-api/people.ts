@@ -29,6 +29,7 @@ import {
   listParameters,
   nullable,
   parameters,
+  pickPage,
   readAll,
   readPage,
   toList,
@@ -245,12 +246,9 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
       "",
       async ({ request, params }) => {
         const { id, createdAt } = await readProject(deps, params.project_id);
-        const { limit, after } = readPage(parseUrl(request).searchParams);
-        const people = await listPeople(store, id);
-        const place = after === undefined ? 0 : people.findIndex((person) => person.id === after) + 1;
-        if (after !== undefined && place === 0)
-          throw invalid("after", "after is not the id of somebody in the project");
-        return toList(people.slice(place, place + limit + 1), limit, (person) => toProjectUser(person, createdAt));
+        const query = parseUrl(request).searchParams;
+        const page = pickPage(await listPeople(store, id), query, (person) => person.id);
+        return toList(page, readPage(query).limit, (person) => toProjectUser(person, createdAt));
       },
       {
         detail: {

@@ -9,12 +9,12 @@ import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
 import {
-  invalid,
   listOf,
   listParameters,
   nullable,
   optional,
   parameters,
+  pickPage,
   readPage,
   toList,
   toSeconds,
@@ -96,11 +96,9 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
     .get(
       "",
       ({ request }) => {
-        const { limit, after } = readPage(parseUrl(request).searchParams);
-        const all = listProviders(deps);
-        const place = after === undefined ? 0 : all.findIndex(({ name }) => name === after) + 1;
-        if (after !== undefined && place === 0) throw invalid("after", "after is not the id of a provider");
-        return toList(all.slice(place, place + limit + 1), limit, toProvider);
+        const query = parseUrl(request).searchParams;
+        const page = pickPage(listProviders(deps), query, ({ name }) => name);
+        return toList(page, readPage(query).limit, toProvider);
       },
       {
         detail: {

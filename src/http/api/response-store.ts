@@ -42,7 +42,7 @@ interface StoredInput {
   input: ResponseItem[];
 }
 
-/** Whose key made a response. */
+/** The account and the key that made a response. */
 interface Maker {
   key: string;
   /** The account of the person who made the key; absent: a command did, or nobody knows. */

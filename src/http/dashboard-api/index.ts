@@ -9,7 +9,6 @@ import { formBody } from "../lifecycle/validate.ts";
 import { accountController, checkoutController, meController, sessionsController } from "./account.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { adminAccountController } from "./admin-account.ts";
-import { dashboardAdminKeysController } from "./admin-keys.ts";
 import { adminAlertsController, alertsController } from "./alerts.ts";
 import { auditController } from "./audit.ts";
 import { catalogueController } from "./catalogue.ts";
@@ -75,7 +74,6 @@ function gatewayControllers(deps: HttpDeps) {
     .use(adminAccountsController(deps))
     .use(adminAccountController(deps))
     .use(adminVouchersController(deps))
-    .use(dashboardAdminKeysController(deps))
     .use(auditController(deps))
     .use(systemStatusController(deps))
     .use(adminHealthController(deps))

@@ -3,7 +3,6 @@ import { Elysia } from "elysia";
 import {
   type ApiKey,
   emailsOf,
-  expectManagedKeys,
   graceSecondsDefault,
   graceSecondsMax,
   keyOrders,
@@ -29,7 +28,7 @@ const Moment = Type.String({ maxLength: 40 });
 /** A list of models of a key or an account. */
 export const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 500 });
 /** Addresses and CIDR ranges of a key. */
-export const Networks = Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: 100 });
+const Networks = Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: 100 });
 const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: graceSecondsMax })) });
 const NewKey = formBody({
   name: Name,
@@ -184,9 +183,9 @@ const csvColumns = [
 const spendDays = 30;
 const dayMs = 86_400_000;
 
-/** The API keys of all accounts, for administrators; viewers only read them. Every change is in the audit log. */
+/** The API keys of all accounts as a list, for administrators and viewers; the management API makes and changes them. */
 export function adminApiKeysController(deps: HttpDeps) {
-  const { accounts, store, now } = deps;
+  const { store, now } = deps;
   const read = async ({ search = "", state = "active", order = "created" }: Static<typeof Search>, page: KeyPage) => {
     const keys = await searchKeys(store, now(), { text: search, state, order, ...page });
     await deps.rollup?.freshen();
@@ -204,11 +203,6 @@ export function adminApiKeysController(deps: HttpDeps) {
       account_name: key.accountName ?? null,
       spend_30_days_usd: formatUsd(costs.get(key.id) ?? 0),
     }));
-  };
-  const ownerOf = async (id: string) => {
-    const owner = await accounts.findKeyOwner(id);
-    if (owner === undefined) throw new GatewayError("not_found", "No API key has this id");
-    return owner.accountId;
   };
   return new Elysia({ prefix: "/admin/api-keys" })
     .use(withAdminSession(deps))
@@ -235,39 +229,7 @@ export function adminApiKeysController(deps: HttpDeps) {
           },
         }),
       { query: Search },
-    )
-    .post(
-      "/of/:account",
-      async ({ admin, params: { account }, body }) => {
-        await expectManagedKeys(store, admin, account);
-        return await accounts.createKey({ accountId: account, by: admin.accountId, ...toNewKey(body) });
-      },
-      { body: NewKey },
-    )
-    .patch(
-      "/:id",
-      async ({ admin, params: { id }, body }) => {
-        await expectManagedKeys(store, admin, await ownerOf(id));
-        await accounts.changeKey(id, toChanges(body), admin.accountId);
-        return { id };
-      },
-      { body: KeyChange },
-    )
-    .post(
-      "/:id/rotate",
-      async ({ admin, params: { id }, body: { grace_seconds: graceSeconds = graceSecondsDefault } }) => {
-        await expectManagedKeys(store, admin, await ownerOf(id));
-        const { key, previousUntil } = await accounts.rotateKey(id, graceSeconds, admin.accountId);
-        return { id, key, previous_until: new Date(previousUntil).toISOString() };
-      },
-      { body: Rotation },
-    )
-    .delete("/:id", async ({ admin, params: { id } }) => {
-      // Anybody's: a key that has leaked must end at once.
-      await ownerOf(id);
-      await accounts.revokeKey(id, admin.accountId);
-      return { id };
-    });
+    );
 }
 
 type KeyPage = { readonly limit: number; readonly offset: number };

@@ -34,7 +34,7 @@ export function toKeyJson(key: ApiKey) {
     name: key.name,
     allowed_models: key.allowedModels ?? null,
     allowed_networks: key.allowedNetworks ?? null,
-    /** Whose tokens (JWT) it stands for. */
+    /** The subject of the tokens (JWT) that the key stands for. */
     token: key.tokenSubject ?? null,
     /** Until when the secret before the last rotation works. */
     previous_until: toIso(key.previousUntil),

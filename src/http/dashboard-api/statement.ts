@@ -67,6 +67,7 @@ async function toStatementJson(
   const moment = params.month === undefined ? now : Date.parse(`${params.month}-01T00:00:00Z`);
   const first = startOfPeriod(moment);
   const [from, until] = [first * dayMs, endOfPeriod(first)];
+  await deps.rollup?.freshen();
   const statement = await readMonthlyStatement(deps.store, accountId, { from, until });
   const models = statement.models.slice(0, modelsMax);
   const rest = models.reduce((sum, { figures }) => sum + figures.charged_nanodollars, statement.chargesNanodollars);

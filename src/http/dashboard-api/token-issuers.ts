@@ -10,7 +10,10 @@ const NewIssuers = formBody({ issuers: Type.String({ minLength: 2, maxLength: 65
 /** Each makes all cached tokens stale. */
 const changesPerMinuteMax = 10;
 
-/** Whose tokens (JWT) are accepted: administrators see it, owners decide it, since it opens every account. */
+/**
+ * The issuers whose tokens (JWT) are accepted: administrators see them, owners change them, since it opens every
+ * account.
+ */
 export function tokenIssuersController(deps: HttpDeps) {
   const { tokenIssuers, now } = deps;
   const changes = new RateLimiter(changesPerMinuteMax, now, { what: "changes of issuers" });

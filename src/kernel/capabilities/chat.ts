@@ -156,7 +156,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const searches = run.passthrough?.searchLimitOf(modelEntry) ?? 0;
     setSearches(run, searches);
     run.sentTokensMax = textTokens;
-    // What a search finds is part of the prompt that is read next, and only its provider counts it.
+    // The results of a search are part of the prompt that is read next, and only its provider counts it.
     run.isOpenEnded ||= searches > 0;
     const outputTokens = (request.n ?? 1) * getOutputTokensMax(request, modelEntry);
     return {

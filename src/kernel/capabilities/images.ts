@@ -148,7 +148,7 @@ function toBoundQuality(
 }
 
 /**
- * By quality and size, or by quality; where the provider chooses, the most of all. A quality that the row does not know may
+ * The most tokens of an image: by quality and size, or by quality; where the provider chooses, the most of all. A quality that the row does not know may
  * take more than those.
  */
 function getImageTokensMax(request: AnyRequest, model: Model): number {

@@ -4,7 +4,7 @@
  */
 import { type Caller, getSecrets, type ProviderCredential, readCredential } from "../../contract/index.ts";
 
-/** Whose prompt a provider may have cached: a session of an account. */
+/** The owner of prompts that a provider may have cached: a session of an account. */
 export function ownerOf({ session, caller }: { session?: string | undefined; caller: Caller }): string | undefined {
   return session === undefined ? undefined : `${caller.accountId} ${session}`;
 }
@@ -165,7 +165,7 @@ interface OwnCircuit {
 export class RouteCircuit extends CircuitBreaker {
   readonly #options: CircuitBreakerOptions;
   readonly #own = new Map<string, OwnCircuit>();
-  /** Whose probe failed last. */
+  /** The owner of the call whose probe failed last. */
   #prober: string | undefined;
   /** The last account that succeeded since a circuit of one account opened. */
   #succeeded: string | undefined;

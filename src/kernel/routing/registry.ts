@@ -282,7 +282,7 @@ interface Owner {
   readonly plugin: string;
 }
 
-/** Whose each id and alias is: the model's that has it now, by `currentId`, else the first one's. */
+/** The model of each id and alias: the one that has it now, by `currentId`, else the first one's. */
 function findOwners(
   plugins: readonly ProviderPlugin[],
   currentId: (name: string) => string | undefined,

@@ -33,7 +33,7 @@ interface Priced {
 export interface OrderOptions {
   readonly nowMs: number;
   readonly isStream: boolean;
-  /** Whose session it is; it keeps to one member. */
+  /** The owner of the session, which keeps to one member. */
   readonly owner: string | undefined;
   /** From 0 to below 1. */
   random(): number;

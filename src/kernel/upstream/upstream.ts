@@ -123,15 +123,15 @@ export class BoundUpstream implements Upstream {
     if (reservation !== undefined) await reservation;
     const rest = this.#rest();
     if (rest !== undefined) await rest;
-    const [response, sent] = await this.#send(path, toText(body, init), init);
-    return this.#parse(await this.#readText(response, sent), response, sent) as T;
+    const [response, sentRequest] = await this.#send(path, toText(body, init), init);
+    return this.#parse(await this.#readText(response, sentRequest), response, sentRequest) as T;
   }
 
   async form<T>(path: string, form: FormData | Blob, init?: UpstreamRequestOptions): Promise<T> {
     const reservation = this.#holdAll();
     if (reservation !== undefined) await reservation;
-    const [response, sent] = await this.#send(path, form, init);
-    return this.#parse(await this.#readText(response, sent), response, sent) as T;
+    const [response, sentRequest] = await this.#send(path, form, init);
+    return this.#parse(await this.#readText(response, sentRequest), response, sentRequest) as T;
   }
 
   async bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes> {

@@ -12,6 +12,7 @@ import {
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import { type AssistantTurn, Conversation, type MarkedPart, toContent } from "../conversation.ts";
 import { findForeignDetails, readClaudeBlocks, toClaudeDetail } from "../reasoning-details.ts";
 import { isOwnEnvelope, type Reasoning, type ReasoningEnvelope } from "../reasoning-envelope.ts";
 import type {
@@ -185,8 +186,8 @@ interface TranslationContext {
   warn(message: string): void;
 }
 
-/** A conversation in the uniform format, and the changes of tools that stood in it. */
-interface Conversation {
+/** The messages of a conversation, and the changes of tools that stood in it. */
+interface TranslatedConversation {
   messages: Message[];
   toolChanges: MessagesBlock[];
 }
@@ -198,7 +199,7 @@ const attribution = "x-anthropic-billing-header:";
 function toConversation(
   { system, messages }: Pick<MessagesRequest, "system" | "messages">,
   surroundings: TranslationContext,
-): Conversation {
+): TranslatedConversation {
   const reader = new ConversationReader(surroundings);
   if (system !== undefined && system !== null) reader.addSystem(toBlocks(system, "system"), "system");
   for (const [index, { role, content }] of messages.entries()) {
@@ -214,12 +215,8 @@ function toConversation(
 
 class ConversationReader {
   readonly #surroundings: TranslationContext;
-  readonly #messages: Message[] = [];
+  readonly #conversation = new Conversation();
   readonly #toolChanges: MessagesBlock[] = [];
-  /** Calls that wait for their results, by id, with the path of each. */
-  readonly #open = new Map<string, string>();
-  /** Messages between a call and its result. They follow the results, because chat takes nothing in between. */
-  readonly #held: Message[] = [];
   readonly #dropped = new Set<string>();
   /** Each message once: a long conversation has the same loss in every turn. */
   readonly #warnings = new Set<string>();
@@ -243,38 +240,35 @@ class ConversationReader {
       if (block.type === "tool_result") this.#addResult(block, place);
       else rest.push(...this.#toParts(block, place));
     }
-    if (this.#open.size === 0) this.#messages.push(...this.#held.splice(0));
     this.#add("user", rest);
   }
 
   addAssistant(blocks: MessagesBlock[], path: string): void {
     this.#expectResults();
-    let turn = new AssistantTurn();
+    let turn = this.#conversation.beginTurn();
     for (const [index, block] of blocks.entries()) {
       const place = `${path}.${index}`;
       if (block.type === "thinking" || block.type === "redacted_thinking") {
         turn = this.#addThought(block, place, turn);
-      } else if (block.type === "tool_use") turn.calls.push(this.#toCall(block, place));
+      } else if (block.type === "tool_use") this.#addCall(block, place, turn);
       else turn.parts.push(...this.#toParts(block, place));
     }
-    this.#addTurn(turn);
   }
 
-  end(): Conversation {
+  end(): TranslatedConversation {
     this.#expectResults();
-    this.#messages.push(...this.#held.splice(0));
     if (this.#dropped.size > 0) {
       this.#warnings.add(`Left out blocks of type ${[...this.#dropped].join(", ")}: only Anthropic reads them`);
     }
     for (const message of this.#warnings) this.#surroundings.warn(message);
-    if (this.#messages.length === 0) throw invalid("messages", "They hold nothing, expected text or another block");
-    return { messages: this.#messages, toolChanges: this.#toolChanges };
+    const messages = this.#conversation.toMessages();
+    if (messages.length === 0) throw invalid("messages", "They hold nothing, expected text or another block");
+    return { messages, toolChanges: this.#toolChanges };
   }
 
   #add(role: "system" | "user", parts: MarkedPart[]): void {
     const content = toContent(parts);
-    if (content === undefined) return;
-    (this.#open.size > 0 ? this.#held : this.#messages).push({ role, content });
+    if (content !== undefined) this.#conversation.add(role, content);
   }
 
   #toParts(block: MessagesBlock, path: string): MarkedPart[] {
@@ -287,26 +281,24 @@ class ConversationReader {
 
   #addResult(block: MessagesBlock, path: string): void {
     const id = getText(block, "tool_use_id", path);
-    if (!this.#open.delete(id)) {
-      const message = `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${quoteValue(id)}`;
-      throw invalid(path, `${message}; expected the id of a \`tool_use\` block in the message before`);
-    }
     const { content, is_error: isError } = block;
     const blocks = content === undefined || content === null ? [] : toBlocks(content, `${path}.content`);
     const parts = blocks.flatMap((part, index) => this.#toParts(part, `${path}.content.${index}`));
     const flags = { ...(isError === true && { is_error: true }), ...cacheMark(block) };
-    this.#messages.push({ role: "tool", tool_call_id: id, content: toContent(parts) ?? "", ...flags });
+    if (this.#conversation.addResult(id, { content: toContent(parts) ?? "", ...flags })) return;
+    const message = `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${quoteValue(id)}`;
+    throw invalid(path, `${message}; expected the id of a \`tool_use\` block in the message before`);
   }
 
-  #toCall(block: MessagesBlock, path: string): NonNullable<Message["tool_calls"]>[number] {
+  #addCall(block: MessagesBlock, path: string, turn: AssistantTurn): void {
     const id = getText(block, "id", path);
     const input = block.input ?? {};
     if (id === "") throw invalid(`${path}.id`, "expected an id");
-    if (this.#open.has(id)) throw invalid(`${path}.id`, `\`tool_use\` ids must be unique, got ${quoteValue(id)} twice`);
     if (!isRecord(input)) throw invalid(`${path}.input`, "expected an object");
-    this.#open.set(id, path);
     const name = this.#surroundings.names.toSent(getText(block, "name", path), `${path}.name`);
-    return { id, type: "function", function: { name, arguments: JSON.stringify(input) }, ...cacheMark(block) };
+    const call = { name, arguments: JSON.stringify(input) };
+    if (this.#conversation.addCall(turn, { id, type: "function", function: call, ...cacheMark(block) }, path)) return;
+    throw invalid(`${path}.id`, `\`tool_use\` ids must be unique, got ${quoteValue(id)} twice`);
   }
 
   /** Claude's reasoning keeps its place: where one follows other content, another message begins with it. */
@@ -328,54 +320,26 @@ class ConversationReader {
       if (opened.origin === "foreign") this.#warnings.add("Left out reasoning that another gateway signed");
       if (opened.origin === "own") {
         const { text = thought, details = [], model: reasonedBy } = opened.reasoning;
-        if (text !== "") turn.thoughts.push(text);
-        if (reasonedBy === model) turn.details.push(...(details as object[]));
+        if (text !== "") turn.reasoning += turn.reasoning === "" ? text : `\n${text}`;
+        if (reasonedBy === model) turn.details.push(...details);
         else if (details.length > 0) this.#warnings.add("Left out sealed reasoning of another model");
       }
       if (opened.origin !== "provider") return turn;
     }
-    let current = turn;
-    if (turn.parts.length > 0 && turn.calls.length === 0) {
-      this.#addTurn(turn);
-      current = new AssistantTurn();
-    }
+    const hasContent = turn.parts.length > 0 && turn.calls.length === 0;
+    const current = hasContent ? this.#conversation.beginTurn() : turn;
     current.details.push(toClaudeDetail(block as Record<string, string>, current.details.length));
     return current;
   }
 
-  /** Adds a turn that says something. Reasoning alone is not a message for other models. */
-  #addTurn({ parts, calls, thoughts, details }: AssistantTurn): void {
-    if (parts.length === 0 && calls.length === 0) return;
-    this.#messages.push({
-      role: "assistant",
-      content: toContent(parts) ?? null,
-      ...(thoughts.length > 0 && { reasoning_content: thoughts.join("\n") }),
-      ...(details.length > 0 && { reasoning_details: details }),
-      ...(calls.length > 0 && { tool_calls: calls }),
-    });
-  }
-
   #expectResults(): void {
-    const [missing] = this.#open;
-    if (missing === undefined) return;
-    const [id, path] = missing;
+    const call = this.#conversation.findOpenCall();
+    if (call === undefined) return;
+    const { id, path } = call;
     const message = `\`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${id}`;
     throw invalid(path, `${message}; expected a \`tool_result\` with its id in the next message`);
   }
 }
-
-/** Content of an assistant message, sorted as the uniform format has it. */
-class AssistantTurn {
-  readonly parts: MarkedPart[] = [];
-  readonly calls: NonNullable<Message["tool_calls"]> = [];
-  /** Reasoning that we signed. */
-  readonly thoughts: string[] = [];
-  /** Reasoning of Claude, or as another provider sealed it. */
-  readonly details: object[] = [];
-}
-
-/** A part of the uniform format, with the cache mark of the block that it was. */
-type MarkedPart = ContentPart & { cache_control?: unknown };
 
 /** Blocks that only Anthropic can read: its own tools' calls and results, and what its betas leave in a conversation. */
 const providerBlocks = ["server_tool_use", "mcp_tool_use", "mcp_tool_listing", "container_upload", "fallback"];
@@ -404,13 +368,6 @@ function toParts(block: MessagesBlock, path: string): MarkedPart[] {
 /** A block's cache mark, whole: the provider's plugin decides about its lifetime. */
 function cacheMark({ cache_control: mark }: Record<string, unknown>): { cache_control?: unknown } {
   return isRecord(mark) ? { cache_control: mark } : {};
-}
-
-/** Parts as the content of a message: text without a mark is a plain string, which every provider takes. */
-function toContent(parts: MarkedPart[]): string | MarkedPart[] | undefined {
-  const [first, second] = parts;
-  if (first === undefined) return undefined;
-  return second === undefined && first.type === "text" && first.cache_control === undefined ? first.text : parts;
 }
 
 function toPlainParts(block: MessagesBlock, path: string): ContentPart[] {

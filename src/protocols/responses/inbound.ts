@@ -9,10 +9,10 @@ import {
   quoteValue,
   type ResponseFormat,
   type Tool,
-  type ToolCall,
   type ToolChoice,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import { Conversation, toContent } from "../conversation.ts";
 import { isOwnEnvelope, type ReasoningEnvelope } from "../reasoning-envelope.ts";
 import type {
   CustomTool,
@@ -91,13 +91,13 @@ export function toChatRequest(
   };
   const tools = new ToolSet(warn);
   tools.add(request.tools ?? [], "tools", false);
-  const conversation = new Conversation({ tools, envelope, model, warn });
-  conversation.addSystem(request.instructions ?? "");
-  for (const item of earlier) conversation.add(item, "previous_response_id");
+  const reader = new ConversationReader({ tools, envelope, model, warn });
+  reader.addSystem(request.instructions ?? "");
+  for (const item of earlier) reader.add(item, "previous_response_id");
   input.forEach((item, index) => {
-    conversation.add(item, typeof request.input === "string" ? "input" : `input[${index}]`);
+    reader.add(item, typeof request.input === "string" ? "input" : `input[${index}]`);
   });
-  const messages = conversation.toMessages();
+  const messages = reader.end();
   if (messages.length === 0) throw badRequest("input is empty, expected text or items", "input");
   const chat: ChatRequest = {
     model: request.model,
@@ -178,39 +178,6 @@ const droppedItems: ReadonlySet<string> = new Set([
   "mcp_call",
 ]);
 
-/** One answer of the model: text, reasoning and calls, and the results of the calls. */
-class AssistantTurn {
-  readonly texts: string[] = [];
-  readonly calls: ToolCall[] = [];
-  readonly details: unknown[] = [];
-  thoughts = "";
-  readonly results = new Map<string, NonNullable<Message["content"]>>();
-
-  toMessages(): Message[] {
-    const { texts, calls, details, thoughts } = this;
-    const unanswered = calls.find(({ id }) => !this.results.has(id));
-    if (unanswered !== undefined) {
-      throw badRequest(
-        `No tool output found for the call ${quoteValue(unanswered.id)}, expected one for each call`,
-        "input",
-      );
-    }
-    // Reasoning alone is nothing that a model could go on from.
-    if (texts.length === 0 && calls.length === 0) return [];
-    const message: Message = {
-      role: "assistant",
-      content: texts.length > 0 ? texts.join("\n\n") : null,
-      ...(calls.length > 0 && { tool_calls: calls }),
-      ...(thoughts !== "" && { reasoning_content: thoughts }),
-      ...(details.length > 0 && { reasoning_details: details }),
-    };
-    const results = calls.map(({ id }): Message => {
-      return { role: "tool", tool_call_id: id, content: this.results.get(id) ?? "" };
-    });
-    return [message, ...results];
-  }
-}
-
 /** Context of the translation of a conversation. */
 interface ConversationOptions {
   tools: ToolSet;
@@ -220,13 +187,9 @@ interface ConversationOptions {
   warn(message: string): void;
 }
 
-/**
- * Puts items together to messages: what the model said in a row becomes one message, and results stand right behind the
- * message with their calls, wherever the client put them.
- */
-class Conversation {
-  readonly #entries: (Message | AssistantTurn)[] = [];
-  readonly #turns = new Map<string, AssistantTurn>();
+/** Reads items into a conversation: what the model said in a row becomes one message. */
+class ConversationReader {
+  readonly #conversation = new Conversation();
   readonly #tools: ToolSet;
   readonly #envelope: ReasoningEnvelope;
   readonly #model: string;
@@ -246,24 +209,33 @@ class Conversation {
   }
 
   addSystem(text: string): void {
-    if (text !== "") this.#entries.push({ role: "system", content: text });
+    if (text !== "") this.#conversation.add("system", text);
   }
 
   /** @throws {GatewayError} `invalid_request` when a call has no output. */
-  toMessages(): Message[] {
-    return this.#entries.flatMap((entry) => (entry instanceof AssistantTurn ? entry.toMessages() : entry));
+  end(): Message[] {
+    const call = this.#conversation.findOpenCall();
+    if (call === undefined) return this.#conversation.toMessages();
+    throw badRequest(`No tool output found for the call ${quoteValue(call.id)}, expected one for each call`, "input");
   }
 
   #addMessage({ role, content }: MessageItem, path: string): void {
     const parts = toParts(content, `${path}.content`);
     if (role === "assistant") {
       const text = joinText(parts, "");
-      if (text !== "") this.#getTurn().texts.push(text);
+      if (text !== "") this.#addText(text);
       return;
     }
-    if (parts.length === 0) return;
+    const inner = toContent(parts);
     // "system" is the name that every provider knows for both roles.
-    this.#entries.push({ role: role === "user" ? "user" : "system", content: toContent(parts) });
+    if (inner !== undefined) this.#conversation.add(role === "user" ? "user" : "system", inner);
+  }
+
+  /** Adds text to the answer that goes on. Several messages of it are paragraphs of one text. */
+  #addText(text: string): void {
+    const { parts } = this.#conversation.turn();
+    const before = parts.pop();
+    parts.push({ type: "text", text: before?.type === "text" ? `${before.text}\n\n${text}` : text });
   }
 
   #addTyped(item: TypedItem, path: string): void {
@@ -309,42 +281,26 @@ class Conversation {
     this.#warn(`Left out an item of type ${quoteValue(type)}, which only its own provider can read`);
   }
 
-  /** The answer that goes on: it is closed by the first result, and by anything the model did not say. */
-  #getTurn(): AssistantTurn {
-    const last = this.#entries.at(-1);
-    if (last instanceof AssistantTurn && last.results.size === 0) return last;
-    const turn = new AssistantTurn();
-    this.#entries.push(turn);
-    return turn;
-  }
-
   #addCall(
     { call_id: id, name, namespace }: { call_id: string; name: string; namespace?: string | null },
     text: string,
     path: string,
   ): void {
-    const turn = this.#getTurn();
-    const open = this.#turns.get(id);
-    if (open !== undefined && !open.results.has(id)) {
-      throw badRequest(
-        `The call ${quoteValue(id)} is there twice, expected an id of its own for each call`,
-        `${path}.call_id`,
-      );
-    }
-    turn.calls.push({ id, type: "function", function: { name: toFunctionName(name, namespace), arguments: text } });
-    this.#turns.set(id, turn);
+    const call = { name: toFunctionName(name, namespace), arguments: text };
+    const turn = this.#conversation.turn();
+    if (this.#conversation.addCall(turn, { id, type: "function", function: call }, path)) return;
+    const message = `The call ${quoteValue(id)} is there twice, expected an id of its own for each call`;
+    throw badRequest(message, `${path}.call_id`);
   }
 
   #addResult(callId: string, parts: ContentPart[], path: string): void {
-    const turn = this.#turns.get(callId);
-    if (turn === undefined) {
+    if (!this.#conversation.hasCall(callId)) {
       const message = `No tool call found for the output of ${quoteValue(callId)}, expected its call before it`;
       throw badRequest(message, `${path}.call_id`);
     }
-    if (turn.results.has(callId))
-      throw badRequest(`The call ${quoteValue(callId)} has two outputs, expected one`, `${path}.call_id`);
     const isText = parts.every((part) => part.type === "text" && !("cache_control" in part));
-    turn.results.set(callId, isText ? joinText(parts, "\n") : parts);
+    if (this.#conversation.addResult(callId, { content: isText ? joinText(parts, "\n") : parts })) return;
+    throw badRequest(`The call ${quoteValue(callId)} has two outputs, expected one`, `${path}.call_id`);
   }
 
   #addThoughts(encryptedContent: string | null | undefined, path: string): void {
@@ -356,9 +312,9 @@ class Conversation {
       return;
     }
     const { details = [], text = "" } = opened.reasoning;
-    const turn = this.#getTurn();
+    const turn = this.#conversation.turn();
     turn.details.push(...details);
-    turn.thoughts += text;
+    turn.reasoning += text;
   }
 }
 
@@ -437,12 +393,6 @@ function cacheMark(part: object): { cache_control?: { type: "ephemeral" } } {
 }
 
 /** Content that is one plain text as a string, which more providers take than parts. */
-function toContent(parts: ContentPart[]): NonNullable<Message["content"]> {
-  const [only] = parts;
-  if (only === undefined) return "";
-  return parts.length === 1 && only.type === "text" && !("cache_control" in only) ? only.text : parts;
-}
-
 /** All text of parts, those of other kinds left out. */
 function joinText(parts: readonly ContentPart[], separator: string): string {
   return parts.flatMap((part) => (part.type === "text" ? part.text : [])).join(separator);

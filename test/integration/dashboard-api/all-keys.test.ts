@@ -17,7 +17,7 @@ const ids = {} as Record<Who, string>;
 const keys = {} as Record<"owners" | "website", { id: string; key: string }>;
 
 async function ask(who: Who, method: string, path: string, body?: object) {
-  const response = await fetch(new URL(`/dashboard/api${path}`, gateway.baseUrl), {
+  const response = await fetch(new URL(path.startsWith("/v1/") ? path : `/dashboard/api${path}`, gateway.baseUrl), {
     method,
     headers: { cookie: cookies[who], "content-type": "application/json", origin: new URL(gateway.baseUrl).origin },
     ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -83,16 +83,16 @@ describe("the API keys of all accounts", () => {
 
   test("are edited, rotated with a grace, made and revoked by administrators, not by viewers", async () => {
     const { id, key } = keys.website;
-    const path = `/admin/api-keys/${id}`;
+    const path = `/v1/organization/projects/${ids.ada}/api_keys/${id}`;
     expect((await ask("viewer", "DELETE", path)).status).toBe(403);
-    expect((await ask("admin", "PATCH", path, { requests_per_minute: 5 })).status).toBe(200);
+    expect((await ask("admin", "POST", path, { requests_per_minute: 5 })).status).toBe(200);
     const rotated = await ask("admin", "POST", `${path}/rotate`, { grace_seconds: 60 });
     expect([rotated.status, rotated.body.id]).toEqual([200, id]);
-    expect([await call(rotated.body.key), await call(key)]).toEqual([200, 200]);
-    const made = await ask("admin", "POST", `/admin/api-keys/of/${ids.ada}`, { name: "made for her" });
-    expect(await call(made.body.key)).toBe(200);
+    expect([await call(rotated.body.value), await call(key)]).toEqual([200, 200]);
+    const made = await ask("admin", "POST", `/v1/organization/projects/${ids.ada}/api_keys`, { name: "made for her" });
+    expect(await call(made.body.value)).toBe(200);
     expect((await ask("admin", "DELETE", path)).status).toBe(200);
-    expect([await call(key), await call(rotated.body.key)]).toEqual([401, 401]);
+    expect([await call(key), await call(rotated.body.value)]).toEqual([401, 401]);
     const ended = await ask("admin", "GET", "/admin/api-keys?state=ended");
     expect(ended.body.data.map((each: { id: string }) => each.id)).toEqual([id]);
     const rows = await gateway.store.db
@@ -104,12 +104,13 @@ describe("the API keys of all accounts", () => {
   });
 
   test("of an owner are rotated by owners alone, and revoked by any administrator when they leak", async () => {
-    const path = `/admin/api-keys/${keys.owners.id}`;
+    const project = `/v1/organization/projects/${ids.owner}`;
+    const path = `${project}/api_keys/${keys.owners.id}`;
     expect((await ask("admin", "POST", `${path}/rotate`, {})).status).toBe(403);
-    expect((await ask("admin", "PATCH", path, { name: "mine" })).status).toBe(403);
-    expect((await ask("admin", "POST", `/admin/api-keys/of/${ids.owner}`, { name: "mine" })).status).toBe(403);
+    expect((await ask("admin", "POST", path, { name: "mine" })).status).toBe(403);
+    expect((await ask("admin", "POST", `${project}/api_keys`, { name: "mine" })).status).toBe(403);
     expect((await ask("admin", "DELETE", path)).status).toBe(200);
-    expect((await ask("admin", "DELETE", "/admin/api-keys/nobody")).status).toBe(404);
+    expect((await ask("admin", "DELETE", `${project}/api_keys/nobody`)).status).toBe(404);
   });
 });
 

@@ -23,7 +23,13 @@ export function KeysSection({ accountId, mayChange }: { accountId: string; mayCh
     >
       <Loaded state={keys}>
         {({ data }) => (
-          <KeysTable keys={data.toReversed()} scope="all" mayChange={mayChange} sortName="sort-keys" empty={empty} />
+          <KeysTable
+            keys={data.toReversed()}
+            accountOf={() => accountId}
+            mayChange={mayChange}
+            sortName="sort-keys"
+            empty={empty}
+          />
         )}
       </Loaded>
       {isCreating && <NewKeyDialog account={accountId} onClose={() => setCreating(false)} />}

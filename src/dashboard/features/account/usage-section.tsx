@@ -4,7 +4,7 @@ import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Section, Usd } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 
-/** What an account used in the last 30 days, by model, the most expensive first. */
+/** Usage of an account in the last 30 days, by model, the most expensive first. */
 export function UsageSection({ accountId }: { accountId: string }) {
   const usage = useAccountUsage(accountId);
   return (

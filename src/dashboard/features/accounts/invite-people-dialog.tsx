@@ -15,7 +15,7 @@ interface Person {
   readonly name: string;
 }
 
-/** What became of one of the list. */
+/** The result for one person of the list. */
 interface Outcome extends Person {
   readonly url?: string;
   readonly error?: string;

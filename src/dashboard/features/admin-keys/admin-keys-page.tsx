@@ -40,9 +40,9 @@ export default function AdminKeysPage() {
       </PageHead>
       <section className="card" aria-label="Admin keys">
         <Loaded state={keys} lines={4}>
-          {({ data }) => (
+          {(rows) => (
             <Table
-              rows={data.toReversed()}
+              rows={rows.toReversed()}
               rowKey={({ id }) => id}
               fileName="admin-keys"
               fileColumns={fileColumns}

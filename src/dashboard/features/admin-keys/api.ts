@@ -1,30 +1,43 @@
 import useSWR from "swr";
-import { api, request } from "../../data/api.ts";
+import { fromSeconds, organization, readPages, request, toSeconds } from "../../data/api.ts";
 
-const getAdminKeys = () => request(api.admin["admin-keys"].get());
+const getAdminKeys = async () => {
+  const keys = await readPages((query) => request(organization.admin_api_keys.get({ query })));
+  return keys.map(({ id, name, scopes, allowed_networks, owner, ...times }) => ({
+    ...{ id, name, scopes, allowed_networks, created_by: owner.name },
+    created_at: fromSeconds(times.created_at),
+    last_used_at: fromSeconds(times.last_used_at),
+    expires_at: fromSeconds(times.expires_at),
+    revoked_at: fromSeconds(times.revoked_at),
+  }));
+};
 
-export type AdminKey = Awaited<ReturnType<typeof getAdminKeys>>["data"][number];
+export type AdminKey = Awaited<ReturnType<typeof getAdminKeys>>[number];
 
 /** The admin keys of the gateway, without their secrets. */
 export function useAdminKeys() {
   return useSWR("admin-keys", getAdminKeys, { refreshInterval: 15_000, keepPreviousData: true });
 }
 
-/** Creates an admin key. Only this response contains the secret. */
-export function createAdminKey(fields: {
+/** Creates an admin key, and returns it: nothing else ever tells the secret. */
+export async function createAdminKey({
+  expires_at: expiresAt,
+  ...fields
+}: {
   name: string;
   scopes: string[];
   expires_at?: string;
   allowed_networks?: string[];
-}) {
-  return request(api.admin["admin-keys"].post(fields));
+}): Promise<string> {
+  const expires = expiresAt === undefined ? {} : { expires_at: toSeconds(expiresAt) };
+  return (await request(organization.admin_api_keys.post({ ...fields, ...expires }))).value;
 }
 
 export function revokeAdminKey(id: string) {
-  return request(api.admin["admin-keys"]({ id }).delete());
+  return request(organization.admin_api_keys({ key_id: id }).delete());
 }
 
-/** What an admin key may be for. Only owners may write accounts and keys: these reach money and roles. */
+/** The areas that an admin key may be for. Only owners may write accounts and keys: these reach money and roles. */
 export const areas = [
   { name: "accounts", label: "Projects, wallets and people", isOwners: true },
   { name: "keys", label: "API keys", isOwners: true },

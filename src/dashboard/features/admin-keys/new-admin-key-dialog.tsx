@@ -25,7 +25,7 @@ export function NewAdminKeyDialog({ onClose }: { onClose: () => void }) {
   const form = useForm(newKey, async ({ name, expires_at: day, allowed_networks, scopes }) => {
     const networks = splitNetworks(allowed_networks);
     const grants = Object.entries(scopes).filter(([, access]) => access !== "none");
-    const { key } = await createAdminKey({
+    const key = await createAdminKey({
       name: name.trim(),
       scopes: grants.map(([area, access]) => `${area}:${access}`),
       // Inclusive: until the end of that day.

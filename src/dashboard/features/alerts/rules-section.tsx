@@ -9,7 +9,7 @@ import { toast, toastError } from "../../kit/toast.tsx";
 import { type AlertRule, type AlertScope, setRule } from "./api.ts";
 import { ruleTitles } from "./rule-titles.ts";
 
-/** What is watched, and from when it is an alert. */
+/** The conditions that are watched, with their thresholds. */
 export function RulesSection({ scope, rules }: { scope: AlertScope; rules: readonly AlertRule[] }) {
   const [editing, setEditing] = useState<AlertRule>();
   const toggle = ({ rule, enabled, threshold }: AlertRule) => {

@@ -203,7 +203,7 @@ export const auditGroups: readonly (readonly [
   ],
 ];
 
-/** What was done, as a sentence; actions of newer gateways as their name and values. */
+/** The action as a sentence; actions of newer gateways as their name and values. */
 export function describeAction({ action, detail, subject }: Pick<AuditEntry, "action" | "detail" | "subject">): string {
   const describe = auditSentences[action];
   if (describe !== undefined) return describe(detail, subject);

@@ -15,10 +15,16 @@ type Statement = Awaited<ReturnType<typeof getStatement>>;
 type Charge = Statement["charges"][number];
 type Transaction = Statement["transactions"][number];
 
+/** How often the statement of a month that is not over is read again. */
+const openRefreshMs = 10_000;
+
 /** The statement of the wallet for a UTC month, with exact amounts, to be printed. */
 export default function StatementPage() {
   const [month, setMonth] = useParam("month", "");
-  const statement = useSWR(["statement", month], () => getStatement(month), { keepPreviousData: true });
+  const statement = useSWR(["statement", month], () => getStatement(month), {
+    keepPreviousData: true,
+    refreshInterval: (shown) => (shown?.open === true ? openRefreshMs : 0),
+  });
   const months = listMonths(statement.data);
   const shown = statement.data?.month ?? month;
   return (

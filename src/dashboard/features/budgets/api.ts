@@ -16,7 +16,7 @@ export function useBudgets(account: string) {
   return useSWR(["budgets", account], () => getBudgets(account), { refreshInterval: 15_000 });
 }
 
-/** Who has spent the most of a budget of each by itself. */
+/** The subjects that have spent the most of a budget of each by itself. */
 export function useSpending(account: string, id: string) {
   return useSWR(["budget-spending", id], () => getSpending(account, id), { refreshInterval: 15_000 });
 }

@@ -1,7 +1,7 @@
 import { formatMoment, formatUsd } from "../../format.ts";
 import type { Column } from "../../kit/table.tsx";
 
-/** What a list tells of a budget by subject, as the management API has it. */
+/** The figures of a budget by subject, as the management API has it. */
 export interface ListedBudget {
   readonly id: string;
   readonly subject: string;
@@ -20,7 +20,7 @@ export interface ListedBudget {
 /** The name by which people know a key or a model. */
 export type ToName = (subject: "key" | "model", name: string) => string;
 
-/** Whose a budget is: `each end user`, `model gpt-4.1`, with the key whose calls alone it counts. */
+/** The owner of a budget: `each end user`, `model gpt-4.1`, with the key whose calls alone it counts. */
 export function toBudgetText({ subject, name, api_key_id: key }: ListedBudget, toName: ToName): string {
   const kind = subject.replace("_", " ");
   const shown = name !== null && (subject === "key" || subject === "model") ? toName(subject, name) : name;

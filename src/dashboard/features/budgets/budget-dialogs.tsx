@@ -139,7 +139,7 @@ export function EditBudgetDialog({
 }: {
   account: string;
   budget: Budget;
-  /** Whose it is. */
+  /** The owner of the budget, in words. */
   title: string;
   onClose: () => void;
 }) {
@@ -198,7 +198,7 @@ function toEndOfDay(day: string): number {
   return Math.floor(Date.parse(`${day}T23:59:59Z`) / 1000);
 }
 
-/** Who has spent the most of a budget of each by itself, in the period that runs. */
+/** The subjects that have spent the most of a budget of each by itself, in the period that runs. */
 export function SpendingDialog({
   account,
   budget,

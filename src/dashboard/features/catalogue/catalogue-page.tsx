@@ -36,7 +36,9 @@ const parts = [
 ] as const;
 type Part = (typeof parts)[number][0];
 
-/** What is open: the form of a model, of a new one, or the files. The document is that of the moment it was opened. */
+/**
+ * The open dialog: the form of a model, of a new one, or the files. The document is that of the moment it was opened.
+ */
 type Open = { document: CatalogueDocument } & ({ json: true } | { model: CatalogueModel | undefined });
 
 /** All models of all plugins, what the operator changes of them, and where each field comes from. */

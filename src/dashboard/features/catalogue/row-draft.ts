@@ -97,7 +97,7 @@ export function toDraft(plugin: string, id: string, row: Partial<ModelRow>, own:
   };
 }
 
-/** What stands below the operator's own row. */
+/** The row below the operator's own. */
 export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed">): Partial<ModelRow> {
   const merged = { ...base, ...signed };
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
@@ -165,7 +165,7 @@ const exampleOf: Record<Capability, { text: string; amounts: Partial<Record<Mete
   rerank: { text: "a query with 100 documents", amounts: { searchUnit: 1, call: 1 } },
 };
 
-/** What an example call costs with the markup, in dollars; `undefined` while a rate is not a number. */
+/** The cost of an example call with the markup, in dollars; `undefined` while a rate is not a number. */
 export function exampleCost(draft: RowDraft): { text: string; usd: number | undefined } {
   const { rates, capability } = draft;
   const isByToken = rates[metersOf[capability][0] as Meter].usd.trim() === "" && rates.inputToken.usd.trim() !== "";
@@ -191,7 +191,7 @@ function orNone<T>(list: readonly T[]): readonly T[] | undefined {
   return list.length === 0 ? undefined : list;
 }
 
-/** What is not a number is sent as it was typed: the gateway says what it expected. */
+/** A text that is no number is sent as it was typed: the gateway says what it expected. */
 export function toNumber(text: string): number | string | undefined {
   if (text.trim() === "") return undefined;
   const value = Number(text);

@@ -15,7 +15,9 @@ const getIssuers = () => request(api.admin["token-issuers"].get());
 type Issuers = Awaited<ReturnType<typeof getIssuers>>;
 type Issuer = Issuers["issuers"][number];
 
-/** Whose tokens (JWT) are accepted in place of API keys. Owners change it, since it opens every account. */
+/**
+ * The issuers whose tokens (JWT) are accepted in place of API keys. Owners change them, since it opens every account.
+ */
 export function TokenIssuersSection() {
   const state = useSWR("admin-token-issuers", getIssuers);
   const { data: me } = useMe();

@@ -12,7 +12,7 @@ import { NewKeyDialog } from "../keys/key-dialogs.tsx";
 import { byName, isRetired, type Model, pickExampleModel, useModels } from "../models/api.ts";
 import { type ClientName, clientNames, createSnippet, getClient } from "./snippets.ts";
 
-/** What stands in an example where the reader's own key belongs. */
+/** The text of an example where the reader's own key belongs. */
 const placeholder = "YOUR_API_KEY";
 
 /** How to call this gateway from any client; the client and the model are in the address. */

@@ -1,6 +1,6 @@
 import type { Model } from "../models/api.ts";
 
-/** What an example is made of. */
+/** The parts of an example. */
 export interface SnippetOptions {
   readonly baseUrl: string;
   readonly key: string;

@@ -3,7 +3,7 @@ export interface HelpPage {
   /** Name of its file without `.md`, and of its address below `/help/`. */
   readonly name: string;
   readonly title: string;
-  /** What is in it, for the list of pages. */
+  /** A summary for the list of pages. */
   readonly description: string;
   readonly load: () => Promise<{ readonly default: string }>;
 }

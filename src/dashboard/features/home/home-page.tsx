@@ -18,7 +18,7 @@ const getHealth = () => request(api.admin.health.get());
 
 type Home = Awaited<ReturnType<typeof getHome>>;
 
-/** What an operator looks at first: the gateway as a whole, against the period before. */
+/** The first page of an operator: the gateway as a whole, against the period before. */
 export default function HomePage() {
   const home = useSWR("home", getHome, { refreshInterval: 60_000, keepPreviousData: true });
   return (

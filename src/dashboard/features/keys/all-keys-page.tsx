@@ -64,7 +64,13 @@ export default function AllKeysPage() {
         <Loaded state={keys} lines={8}>
           {({ data, has_more }) => (
             <>
-              <KeysTable keys={data} scope="all" mayChange={mayChange} more={ownerColumns} empty={empty} />
+              <KeysTable
+                keys={data}
+                accountOf={({ account }) => account}
+                mayChange={mayChange}
+                more={ownerColumns}
+                empty={empty}
+              />
               <Pager
                 labels={["Previous", "Next"]}
                 onBack={page > 1 ? () => toPage(page - 1) : undefined}

@@ -1,5 +1,5 @@
 import useSWR, { mutate } from "swr";
-import { api, request } from "../../data/api.ts";
+import { api, organization, request, toSeconds } from "../../data/api.ts";
 
 const getKeys = () => request(api.keys.get());
 
@@ -31,6 +31,19 @@ export function getKeyState(key: Pick<Key, "revoked_at" | "expires_at">, now: nu
   return key.expires_at !== null && Date.parse(key.expires_at) <= now ? "expired" : "active";
 }
 
+export const playgroundKeyName = "Playground";
+export const playgroundKeyMs = 3_600_000;
+
+/** Whether the playground made it, which takes it back; it lives for an hour at most. */
+export function isOfPlayground({
+  name,
+  created_at: from,
+  expires_at: to,
+}: Pick<Key, "name" | "created_at" | "expires_at">) {
+  const isShort = from !== null && to !== null && Date.parse(to) - Date.parse(from) <= playgroundKeyMs;
+  return name === playgroundKeyName && isShort;
+}
+
 export type BudgetPeriod = NonNullable<Key["budget_period"]>;
 
 export const budgetPeriods: readonly (readonly [BudgetPeriod, string])[] = [
@@ -51,14 +64,26 @@ export interface NewKey {
   readonly concurrent_calls?: number;
 }
 
-/** Whose keys are changed: those of the account in which the user works, or those of any, as an administrator. */
-export type KeyScope = "own" | "all";
+const keysOf = (account: string) => organization.projects({ project_id: account }).api_keys;
 
-/** Creates a key, in the account with this id or in one's own. Only this response contains the secret. */
-export async function createKey(fields: NewKey, account?: string) {
-  const created = await (account === undefined
-    ? request(api.keys.post(fields))
-    : request(api.admin["api-keys"].of({ account }).post(fields)));
+/**
+ * Creates a key, and returns it: nothing else ever tells the secret.
+ *
+ * @param account The account of the key, for administrators; absent, as below: that in which the user works.
+ */
+export async function createKey(
+  { expires_at: expiresAt, ...fields }: NewKey,
+  account?: string,
+): Promise<{ id: string; key: string }> {
+  const post = async () => {
+    if (account === undefined) {
+      return await request(api.keys.post({ ...fields, ...(expiresAt !== undefined && { expires_at: expiresAt }) }));
+    }
+    const expires = expiresAt === undefined ? {} : { expires_at: toSeconds(expiresAt) };
+    const { id, value } = await request(keysOf(account).post({ ...fields, ...expires }));
+    return { id, key: value };
+  };
+  const created = await post();
   await refreshKeys();
   return created;
 }
@@ -68,8 +93,6 @@ function refreshKeys(): Promise<unknown> {
   const lists = ["api-keys", "account-keys"];
   return mutate((key) => key === "keys" || (Array.isArray(key) && lists.includes(key[0])));
 }
-
-const keyOf = (scope: KeyScope, id: string) => (scope === "own" ? api.keys({ id }) : api.admin["api-keys"]({ id }));
 
 /** `null` removes a limit; absent fields stay unchanged. */
 export interface KeyChange {
@@ -84,20 +107,31 @@ export interface KeyChange {
   readonly concurrent_calls?: number | null;
 }
 
-export async function changeKey(scope: KeyScope, id: string, change: KeyChange): Promise<void> {
-  await request(keyOf(scope, id).patch(change));
+export async function changeKey(account: string | undefined, id: string, change: KeyChange): Promise<void> {
+  if (account === undefined) await request(api.keys({ id }).patch(change));
+  else {
+    const { expires_at: expiresAt, ...fields } = change;
+    const expires = expiresAt === undefined ? {} : { expires_at: expiresAt === null ? null : toSeconds(expiresAt) };
+    await request(keysOf(account)({ key_id: id }).post({ ...fields, ...expires }));
+  }
   await refreshKeys();
 }
 
-/** Gives a key another secret, which only this response contains. */
-export async function rotateKey(scope: KeyScope, id: string, graceSeconds: number) {
-  const rotated = await request(keyOf(scope, id).rotate.post({ grace_seconds: graceSeconds }));
+/** Gives a key another secret, and returns it: nothing else ever tells it. */
+export async function rotateKey(account: string | undefined, id: string, graceSeconds: number): Promise<string> {
+  const grace = { grace_seconds: graceSeconds };
+  const key =
+    account === undefined
+      ? (await request(api.keys({ id }).rotate.post(grace))).key
+      : (await request(keysOf(account)({ key_id: id }).rotate.post(grace))).value;
   await refreshKeys();
-  return rotated;
+  return key;
 }
 
-export async function revokeKey(scope: KeyScope, id: string): Promise<void> {
-  await request(keyOf(scope, id).delete());
+export async function revokeKey(account: string | undefined, id: string): Promise<void> {
+  await (account === undefined
+    ? request(api.keys({ id }).delete())
+    : request(keysOf(account)({ key_id: id }).delete()));
   await refreshKeys();
 }
 

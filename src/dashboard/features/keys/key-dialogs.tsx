@@ -2,7 +2,8 @@ import { useState } from "react";
 import { formatDay } from "../../format.ts";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { changeKey, createKey, type Key, type KeyScope } from "./api.ts";
+import { BudgetsOfKey } from "../budgets/budgets-of-key.tsx";
+import { changeKey, createKey, type Key } from "./api.ts";
 import { KeyCreated } from "./key-created.tsx";
 import { isComplete, type KeyDraft, KeyFields, splitNetworks, toExpiresAt, toLimits } from "./key-fields.tsx";
 
@@ -62,7 +63,16 @@ export function NewKeyDialog({
 }
 
 /** Changes the name and limits of a key, not its secret. */
-export function EditKeyDialog({ scope, apiKey, onClose }: { scope: KeyScope; apiKey: Key; onClose: () => void }) {
+export function EditKeyDialog({
+  account,
+  apiKey,
+  onClose,
+}: {
+  /** As in {@link NewKeyDialog}. */
+  account: string | undefined;
+  apiKey: Key;
+  onClose: () => void;
+}) {
   const expires = apiKey.expires_at;
   const present: KeyDraft = {
     name: apiKey.name,
@@ -78,7 +88,7 @@ export function EditKeyDialog({ scope, apiKey, onClose }: { scope: KeyScope; api
   };
   const form = useForm(present, async (draft) => {
     const { name, expires_at, day, budget_usd, budget_period, allowed_models } = draft;
-    await changeKey(scope, apiKey.id, {
+    await changeKey(account, apiKey.id, {
       name: name.trim(),
       ...(expires_at !== "keep" && { expires_at: toExpiresAt(expires_at, day, Date.now()) }),
       budget_usd: budget_usd.trim() === "" ? null : budget_usd.trim(),
@@ -101,6 +111,7 @@ export function EditKeyDialog({ scope, apiKey, onClose }: { scope: KeyScope; api
       onClose={onClose}
     >
       <KeyFields form={form} {...(expires !== null && { kept: `Unchanged (${formatDay(expires)})` })} />
+      {account !== undefined && <BudgetsOfKey account={account} apiKey={apiKey} />}
     </FormDialog>
   );
 }

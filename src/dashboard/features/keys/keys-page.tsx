@@ -6,7 +6,7 @@ import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { useParam } from "../../kit/url-state.ts";
 import { ContentNotice } from "../settings/content-section.tsx";
-import { getKeyState, useKeys } from "./api.ts";
+import { getKeyState, isOfPlayground, useKeys } from "./api.ts";
 import { NewKeyDialog } from "./key-dialogs.tsx";
 import { KeysTable } from "./keys-table.tsx";
 
@@ -42,7 +42,7 @@ export default function KeysPage() {
         <section className="card" aria-label="Your API keys">
           <Loaded state={keys}>
             {({ data, has_more }) => {
-              const active = data.filter((key) => getKeyState(key) === "active");
+              const active = data.filter((key) => getKeyState(key) === "active" && !isOfPlayground(key));
               return (
                 <>
                   <KeysTable
@@ -59,7 +59,7 @@ export default function KeysPage() {
                           checked={showsInactive}
                           onChange={(event) => setShownKeys(event.target.checked ? "all" : "active")}
                         />
-                        Show expired and revoked keys ({has_more && "the latest "}
+                        Show expired and revoked keys, and those of the playground ({has_more && "the latest "}
                         {data.length - active.length})
                       </label>
                     </div>

@@ -6,7 +6,7 @@ import { Confirm } from "../../kit/confirm.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useModelNames } from "../models/api.ts";
-import { getKeyState, type Key, type KeyScope, maskKey, revokeKey } from "./api.ts";
+import { getKeyState, type Key, maskKey, revokeKey } from "./api.ts";
 import { EditKeyDialog } from "./key-dialogs.tsx";
 import { RotateKeyDialog } from "./rotate-key-dialog.tsx";
 
@@ -15,8 +15,8 @@ const never = <span className="faint">never</span>;
 
 interface KeysTableProps<Row extends Key> {
   keys: readonly Row[];
-  /** Whose keys these are: it decides who may change which. */
-  scope?: KeyScope;
+  /** The account of a key, for administrators, who may change any; absent: keys of the account in which the user works. */
+  accountOf?: (key: Row) => string;
   /** Columns after the name. */
   more?: readonly Column<Row>[];
   /** Whether keys can be edited and revoked here. */
@@ -30,7 +30,7 @@ interface KeysTableProps<Row extends Key> {
 
 export function KeysTable<Row extends Key>({
   keys,
-  scope = "own",
+  accountOf,
   more = [],
   mayChange,
   sortName = "sort",
@@ -41,15 +41,16 @@ export function KeysTable<Row extends Key>({
   const [editing, setEditing] = useState<Key>();
   const [revoking, setRevoking] = useState<Key>();
   const [rotating, setRotating] = useState<Key>();
+  const toAccount = (key: Key) => accountOf?.(key as Row);
   const revoke = async (key: Key) => {
-    await revokeKey(scope, key.id);
+    await revokeKey(toAccount(key), key.id);
     toast(`“${key.name}” revoked`);
   };
   return (
     <>
       <Table
         rows={keys as readonly Key[]}
-        fileName={scope === "own" ? "api-keys" : undefined}
+        fileName={accountOf === undefined ? "api-keys" : undefined}
         rowKey={({ id }) => id}
         columns={[
           ...withMore(toColumns(keeps), more as readonly Column<Key>[]),
@@ -57,7 +58,7 @@ export function KeysTable<Row extends Key>({
             ? [
                 toActions(
                   { onEdit: setEditing, onRotate: setRotating, onRevoke: setRevoking },
-                  scope === "all" ? () => true : mayChangeKey,
+                  accountOf === undefined ? mayChangeKey : () => true,
                 ),
               ]
             : []),
@@ -65,9 +66,11 @@ export function KeysTable<Row extends Key>({
         sortName={sortName}
         empty={empty}
       />
-      {editing !== undefined && <EditKeyDialog scope={scope} apiKey={editing} onClose={() => setEditing(undefined)} />}
+      {editing !== undefined && (
+        <EditKeyDialog account={toAccount(editing)} apiKey={editing} onClose={() => setEditing(undefined)} />
+      )}
       {rotating !== undefined && (
-        <RotateKeyDialog scope={scope} apiKey={rotating} onClose={() => setRotating(undefined)} />
+        <RotateKeyDialog account={toAccount(rotating)} apiKey={rotating} onClose={() => setRotating(undefined)} />
       )}
       {revoking !== undefined && (
         <Confirm

@@ -5,7 +5,7 @@ import { type Capability, capabilityNames } from "../models/api.ts";
 /** One to choose; a virtual model has no capability. */
 export interface ModelChoice {
   readonly id: string;
-  /** What people call it; absent: its id. */
+  /** The name that people use; absent: its id. */
   readonly name?: string;
   readonly capability?: Capability;
 }

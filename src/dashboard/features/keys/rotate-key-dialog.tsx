@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { SelectField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
-import { type Key, type KeyScope, rotateKey } from "./api.ts";
+import { type Key, rotateKey } from "./api.ts";
 import { KeyCreated } from "./key-created.tsx";
 
 const graces = [
@@ -12,11 +12,19 @@ const graces = [
 ] as const;
 
 /** Gives a key another secret, then shows it once. */
-export function RotateKeyDialog({ scope, apiKey, onClose }: { scope: KeyScope; apiKey: Key; onClose: () => void }) {
+export function RotateKeyDialog({
+  account,
+  apiKey,
+  onClose,
+}: {
+  /** The id of another account, for administrators; absent: the own one. */
+  account: string | undefined;
+  apiKey: Key;
+  onClose: () => void;
+}) {
   const [secret, setSecret] = useState<string>();
   const form = useForm({ grace_seconds: "3600" }, async ({ grace_seconds }) => {
-    const { key } = await rotateKey(scope, apiKey.id, Number(grace_seconds));
-    setSecret(key);
+    setSecret(await rotateKey(account, apiKey.id, Number(grace_seconds)));
   });
   if (secret !== undefined) {
     return <KeyCreated title="API key rotated" secret={secret} model={apiKey.allowed_models?.[0]} onClose={onClose} />;

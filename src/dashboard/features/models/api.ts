@@ -18,10 +18,10 @@ export const capabilityNames: Record<Capability, string> = {
   rerank: "Rerank",
 };
 
-/** What a call asks for: also at the further endpoints of a model. */
+/** The names of the kinds of calls, also at the further endpoints of a model. */
 export const callNames = { ...capabilityNames, imageEdits: "Image edits", translation: "Translation" };
 
-/** What a chat model can do beside answering text by text. */
+/** The features of a chat model beside answering text by text. */
 export const featureNames: Readonly<Record<string, string>> = {
   vision: "Vision",
   tools: "Tools",
@@ -33,12 +33,12 @@ export const featureNames: Readonly<Record<string, string>> = {
   reasoning: "Reasoning",
 };
 
-/** What is known that a model can do; a model of which nothing is known has none. */
+/** The known features of a model; a model of which nothing is known has none. */
 export function listFeatures({ features = [], reasoning }: Pick<Model, "features" | "reasoning">): readonly string[] {
   return reasoning === true ? [...features, "reasoning"] : features;
 }
 
-/** What else a model may be called in requests. */
+/** The other names of a model in requests. */
 export function listOtherNames({ id, name, aliases = [] }: Model): readonly string[] {
   return [...new Set([...aliases, id])].filter((each) => each !== name);
 }
@@ -66,7 +66,7 @@ export function useModelNames(): (id: string) => string {
 
 /** A model that an answer of a thousand tokens costs no more than a few cents, in dollars per million tokens of output. */
 const outputUsdMax = 30;
-/** What a coding agent needs at least. */
+/** The smallest context that a coding agent needs. */
 const agentContextTokens = 100_000;
 
 /**

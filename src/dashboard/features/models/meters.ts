@@ -3,7 +3,7 @@ import type { Model } from "./api.ts";
 
 type Price = NonNullable<Model["price"]>;
 
-/** What is counted and priced, by its name in a price. */
+/** A unit that is counted and priced, by its name in a price. */
 export type Meter = Exclude<keyof Price, "markupPercent" | "serviceTiers" | "tiers">;
 
 /** How a meter is shown. */

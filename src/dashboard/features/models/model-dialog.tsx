@@ -92,7 +92,7 @@ function Measured({ model: { id } }: { model: Model }) {
   );
 }
 
-/** What a call costs by its list price, of a model that is priced by tokens. */
+/** The cost of a call by its list price, of a model that is priced by tokens. */
 function Calculator({ price }: { price: Model["price"] }) {
   const [input, setInput] = useState("1000");
   const [output, setOutput] = useState("500");

@@ -25,14 +25,14 @@ export function shortPrice(price: Model["price"]): { usd: string; unit: string }
   return lines[0];
 }
 
-/** What the answers of a model mostly are: images, audio of a model that only speaks, or text. */
+/** The main output of a model: images, audio of a model that only speaks, or text. */
 function findOutput(price: Model["price"]): Meter {
   if (price?.imageOutputToken !== undefined) return "imageOutputToken";
   const isSpeech = price?.audioOutputToken !== undefined && price.audioInputToken === undefined;
   return isSpeech ? "audioOutputToken" : "outputToken";
 }
 
-/** What a column of prices is sorted by: the first of the rates. */
+/** The rate by which a column of prices is sorted: the first. */
 export function firstRate(price: Model["price"]): number | undefined {
   const first = priceLines(price)[0];
   return first === undefined ? undefined : Number(first.usd.replaceAll(/[$,]/g, ""));

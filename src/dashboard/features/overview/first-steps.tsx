@@ -17,7 +17,7 @@ interface Step {
   readonly hint: ReactNode;
 }
 
-/** What to do first, until all of it is done or it is hidden in this browser. */
+/** The first steps, until all of them are done or it is hidden in this browser. */
 export function FirstSteps({ hasCalls }: { hasCalls: boolean | undefined }) {
   const { data: me } = useMe();
   const [isHidden, setHidden] = useState(readHidden);

@@ -21,7 +21,7 @@ const formats = [
   ["json_schema", "JSON schema"],
 ] as const;
 
-/** What is wrong with the tools or the schema, by field. */
+/** Mistakes in the tools or the schema, by field. */
 export function findMistakes({ tools, format, schema }: Settings): { tools?: string; schema?: string } {
   const list = tools.trim() === "" ? { value: [] } : readJson(tools);
   const object = format === "json_schema" ? readJson(schema) : { value: {} };

@@ -98,7 +98,7 @@ export function CallCard({
   );
 }
 
-/** What a call took, as it is listed on the overview. */
+/** Tokens, time and cost of a call, as the overview lists them. */
 function CallFacts({ id }: { id: string }) {
   const { data: calls } = useCalls();
   const call = calls?.data.find((each) => each.id === id);

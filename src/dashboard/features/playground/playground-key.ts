@@ -1,6 +1,6 @@
 import { mutate } from "swr";
 import { ApiError } from "../../data/api.ts";
-import { createKey, revokeKey } from "../keys/api.ts";
+import { createKey, playgroundKeyMs, playgroundKeyName, revokeKey } from "../keys/api.ts";
 
 /**
  * The playground calls the public API like any other client, so its calls are limited, charged and listed like all
@@ -9,7 +9,6 @@ import { createKey, revokeKey } from "../keys/api.ts";
  */
 let key: Promise<{ id: string; key: string; endsAt: number }> | undefined;
 
-const lifetimeMs = 3_600_000;
 /** A key is replaced this long before it expires, so that a running call can finish. */
 const marginMs = 300_000;
 
@@ -46,7 +45,7 @@ export function callApiWithJson(path: string, body: unknown, signal?: AbortSigna
 export async function endPlaygroundKey(): Promise<void> {
   const current = key;
   key = undefined;
-  if (current !== undefined) await revokeKey("own", (await current).id);
+  if (current !== undefined) await revokeKey(undefined, (await current).id);
 }
 
 /** Refreshes balance and calls after a call. */
@@ -57,8 +56,8 @@ export function refreshUsage(): void {
 async function playgroundKey(): Promise<{ id: string; key: string }> {
   const current = await key?.catch(() => undefined);
   if (current !== undefined && current.endsAt - marginMs > Date.now()) return current;
-  const endsAt = Date.now() + lifetimeMs;
-  const created = createKey({ name: "Playground", expires_at: new Date(endsAt).toISOString() });
+  const endsAt = Date.now() + playgroundKeyMs;
+  const created = createKey({ name: playgroundKeyName, expires_at: new Date(endsAt).toISOString() });
   key = created.then((fields) => ({ ...fields, endsAt }));
   return key;
 }

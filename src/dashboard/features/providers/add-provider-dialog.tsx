@@ -32,7 +32,7 @@ export function AddProviderDialog({ list, onClose }: { list: ProviderList; onClo
     fields: {} as Record<string, string>,
     ...readForm(undefined),
   };
-  /** What the values stand for: the provider, its manifest if it is new, and its key. */
+  /** The values as the form means them: the provider, its manifest if it is new, and its key. */
   const read = (values: typeof initial) => {
     const manifestOfReady = list.ready.find((entry) => entry.name === values.kind)?.manifest;
     const isNew = values.kind === another || manifestOfReady !== undefined;

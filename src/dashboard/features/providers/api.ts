@@ -19,7 +19,7 @@ export type TestResult = Awaited<ReturnType<typeof test>>;
 export const useProviders = () =>
   useSWR("admin-providers", getProviders, { refreshInterval: 5000, keepPreviousData: true });
 
-/** What everybody sees of the providers' health. */
+/** The health of the providers as every user sees it. */
 export const useStatus = () => useSWR("status", getStatus, { refreshInterval: 15_000, keepPreviousData: true });
 
 /** How many providers and alerts need somebody, for the navigation of administrators. */

@@ -37,7 +37,7 @@ function toTone({ attempts, errors }: ProviderHealth["strip"][number]): string |
   return errors > 0 && errors >= attempts * 0.05 ? "is-warn" : "is-good";
 }
 
-/** What a test found. */
+/** The result of a test. */
 export function describeTest(name: string, { ok, error, model, host, ms, note }: TestResult): string {
   if (!ok) return `${name} failed: ${error}`;
   const answered = model === null ? `${host} answered in ${ms} ms` : `${host} answered ${model} in ${ms} ms`;

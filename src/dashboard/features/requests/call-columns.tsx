@@ -4,7 +4,7 @@ import type { Column } from "../../kit/table.tsx";
 import { amountsOf } from "../models/meters.ts";
 import type { LoggedRequest } from "./api.ts";
 
-/** What calls and requests have in common. */
+/** The fields that calls and requests share. */
 type CallRow = Pick<
   LoggedRequest,
   | "at"

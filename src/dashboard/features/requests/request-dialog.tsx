@@ -131,7 +131,7 @@ function Detail({
   );
 }
 
-/** What the client sent, as far as the log knows it: the prompt is not kept. */
+/** The client's request, as far as the log knows it: the prompt is not kept. */
 function toCurl({ model, model_name: name }: RequestDetail, baseUrl: string): string {
   return createSnippet("curl", { baseUrl, key: "YOUR_API_KEY", model: name ?? model ?? "" });
 }

@@ -15,7 +15,7 @@ export function ContentNotice() {
   return <Callout tone="warn">{describeKept(data)}</Callout>;
 }
 
-/** What is kept of the own account, and its deletion; nothing where none is. */
+/** The stored content of the own account, and its deletion; nothing where none is. */
 export function ContentSection() {
   const { data } = useContentLog();
   const mayChange = useMayChange();

@@ -26,7 +26,7 @@ export const metricNames = {
 } as const;
 export type MetricName = keyof typeof metricNames;
 
-/** What sums of requests can be narrowed to; those of sessions and tags by account alone. */
+/** The filters of sums of requests; those of sessions and tags by account alone. */
 export const filterNames = ["account", "key", "model", "plugin", "status"] as const;
 export type FilterName = (typeof filterNames)[number];
 

@@ -80,7 +80,7 @@ export function StatisticsView({ title, description, account }: Props) {
   );
 }
 
-/** What the sums are narrowed to, each with a button that ends it. */
+/** The active filters of the sums, each with a button that ends it. */
 function Filters({
   asked: { query },
   isOfAll,

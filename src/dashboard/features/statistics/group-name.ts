@@ -11,7 +11,7 @@ const nameless: Readonly<Record<GroupName, string>> = {
   tag: "No tag",
 };
 
-/** What a group is called on the screen. */
+/** The name of a group on the screen. */
 export function toGroupName({ value, name, email }: StatisticsGroup, group: GroupName): string {
   // Sessions and tags that are too many to be counted apart.
   if (value === "*" && (group === "session" || group === "tag")) return "Further ones";
@@ -21,7 +21,7 @@ export function toGroupName({ value, name, email }: StatisticsGroup, group: Grou
   return group === "key" ? (name ?? maskKey(value)) : value;
 }
 
-/** What groups are told apart by, within a sentence. */
+/** The name of the grouping within a sentence. */
 export function toWords(name: (typeof groupNames)[GroupName]): string {
   return name === groupNames.key ? name : name.toLowerCase();
 }

@@ -9,7 +9,7 @@ import {
   type StatisticsQuery,
 } from "./api.ts";
 
-/** What the address asks for; what it has no word for, or a wrong one, is the default. */
+/** The query of the address; a missing or invalid part has its default. */
 export interface Asked {
   readonly range: ChartRange;
   readonly query: StatisticsQuery;

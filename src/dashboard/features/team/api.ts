@@ -136,7 +136,7 @@ export async function joinTeam(token: string): Promise<void> {
   forgetAccount();
 }
 
-/** What a link invites to. @throws {ApiError} For a link that cannot be used any more. */
+/** Reads the invitation behind a link. @throws {ApiError} For a link that cannot be used any more. */
 export function readTeamInvitation(token: string) {
   return request(api.invitations.team.post({ token }));
 }

@@ -13,7 +13,7 @@ interface BudgetProps {
   budget: TeamBudget;
 }
 
-/** What all keys of an account may spend in a period, and what of it is spent. */
+/** The budget of all keys of an account in a period, with the part that is spent. */
 export function BudgetSection({ account, budget, mayManage }: BudgetProps & { mayManage: boolean }) {
   return (
     <div className="stack card-body is-ruled-off">

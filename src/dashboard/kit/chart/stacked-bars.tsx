@@ -26,7 +26,7 @@ interface Props {
   /** Tooltip titles, one per bar. */
   titles: readonly string[];
   format: (value: number) => string;
-  /** What the values are, such as `tokens`. */
+  /** The unit of the values, such as `tokens`. */
   unit?: string;
   /** In pixels. */
   height?: number;

@@ -1,0 +1,38 @@
+import { Link } from "wouter";
+import { formatUsd } from "../../format.ts";
+import { type Key, maskKey } from "../keys/api.ts";
+import { useModelNames } from "../models/api.ts";
+import { useBudgets } from "./api.ts";
+import { toBudgetText, toLimit } from "./budget-columns.tsx";
+
+/** The budgets by subject that count calls of one key and not of all, for administrators; they are set with those of the account. */
+export function BudgetsOfKey({ account, apiKey }: { account: string; apiKey: Key }) {
+  const { data: budgets } = useBudgets(account);
+  const nameOfModel = useModelNames();
+  const own = budgets?.filter(
+    ({ subject, name, api_key_id: key }) =>
+      key === apiKey.id || (subject === "key" && (name ?? apiKey.id) === apiKey.id),
+  );
+  return (
+    <div className="field">
+      <span className="soft">
+        {own?.length === 0 ? "No budget by subject is of this key." : "Budgets by subject of this key:"}{" "}
+        <Link className="link" href={`/admin/accounts/${account}?tab=budgets`}>
+          Budgets of its account
+        </Link>
+      </span>
+      <ul>
+        {own?.map((budget) => (
+          <li key={budget.id}>
+            {toBudgetText(budget, (subject, name) => {
+              if (subject === "model") return nameOfModel(name);
+              return name === apiKey.id ? apiKey.name : maskKey(name);
+            })}
+            : {formatUsd(toLimit(budget).usd)}{" "}
+            {budget.budget_period === "lifetime" ? "in all" : `a ${budget.budget_period}`}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
