@@ -50,6 +50,7 @@ describe.skipIf(!hasChromium)("the first hour", () => {
       await page.locator(".auth-container input").first().fill(key);
       await page.locator(".auth-btn-wrapper .authorize").first().click();
       await page.locator(".btn-done").first().click();
+      await page.getByRole("button", { name: "Expand operation" }).first().click();
       const call = page.locator(".opblock", { hasText: "/api/v1/chat/completions" }).first();
       await call.locator(".opblock-summary-control").click();
       await call.getByRole("button", { name: "Try it out" }).click();

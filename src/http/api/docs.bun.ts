@@ -18,7 +18,15 @@ const page = `<!doctype html>
 <script src="/docs/swagger-ui.js"></script>
 <script src="/docs/start.js"></script>
 `;
-const startScript = `SwaggerUIBundle({ url: "/openapi.json", dom_id: "#page", validatorUrl: null });`;
+/** Groups are closed at first: to draw two hundred operations and their schemas takes a browser many seconds. */
+const startScript = `SwaggerUIBundle({
+  url: "/openapi.json",
+  dom_id: "#page",
+  validatorUrl: null,
+  docExpansion: "none",
+  deepLinking: true,
+  defaultModelsExpandDepth: -1,
+});`;
 /** Swagger UI has no dark theme of its own: dark mode inverts the light theme, except images. */
 const pageStyle = `
 body { margin: 0; background: #fff; }
