@@ -69,7 +69,11 @@ describe.skipIf(!hasChromium)("a panel of the playground", () => {
         await page.getByText("Flagged", { exact: true }).waitFor();
         const rows = page.getByRole("list", { name: "Categories" }).getByRole("listitem");
         const texts = (await rows.allInnerTexts()).map((row) => row.replaceAll(/\s+/g, " "));
-        expect(texts.slice(0, 3)).toEqual(["violence flagged 0.900", "violence/graphic flagged 0.900", "harassment 0.010"]);
+        expect(texts.slice(0, 3)).toEqual([
+          "violence flagged 0.900",
+          "violence/graphic flagged 0.900",
+          "harassment 0.010",
+        ]);
         await seeCost(page);
         expect(await fitsWindow(page)).toBe(true);
         expect(await findViolations(page)).toEqual([]);

@@ -34,7 +34,7 @@ export function ModerationPanel(props: PanelProps) {
         fields={<TextAreaField label="Text" rows={4} placeholder={example} value={text} onText={setText} />}
       >
         {verdict && (
-          <div className="stack stack-tight" aria-live="polite">
+          <div className="stack" aria-live="polite">
             <p>
               <span className={`badge ${verdict.flagged ? "is-bad" : "is-good"}`}>
                 {verdict.flagged ? "Flagged" : "Not flagged"}
