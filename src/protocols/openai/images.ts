@@ -129,7 +129,7 @@ function readFormat({ output_format: format }: Record<string, unknown>): string 
   return typeof format === "string" ? format : undefined;
 }
 
-/** What an answer, or the last event of a stream, says beside its images. */
+/** The settings and the usage that an answer, or the last event of a stream, reports. */
 function readDetails(answer: Record<string, unknown>): Pick<GeneratedImages, "settings" | "usage"> {
   const settings = imageSettingNames.flatMap((name) =>
     typeof answer[name] === "string" ? [[name, answer[name]]] : [],
