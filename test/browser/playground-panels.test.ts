@@ -121,6 +121,7 @@ describe.skipIf(!hasChromium)("a panel of the playground", () => {
       async (page) => {
         await open(page, "Images");
         await page.getByLabel("Task").selectOption("edit");
+        await page.getByLabel("Size").selectOption("512x512");
         const edit = page.getByRole("button", { name: "Edit image" });
         await page.getByLabel("Prompt").fill("The same at night");
         expect(await edit.isDisabled()).toBe(true);
