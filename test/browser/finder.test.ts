@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { createUser, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { createUser, downloadedText, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 const messages = [{ role: "user", content: "Say hello" }];
 
@@ -139,7 +139,7 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
         const begun = page.waitForEvent("download");
         await page.getByRole("button", { name: "CSV", exact: true }).first().click();
         const file = await begun;
-        return { name: file.suggestedFilename(), text: await Bun.file(await file.path()).text() };
+        return { name: file.suggestedFilename(), text: await downloadedText(file) };
       };
       const keys = await download("/admin/keys");
       expect(keys.name).toBe("modelgate-admin-keys.csv");

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { fillWallet } from "../support/gateway.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { downloadedText, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 const messages = [{ role: "user", content: "Say hello" }];
 
@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
       await page.getByRole("button", { name: "CSV", exact: true }).click();
       const file = await begun;
       expect(file.suggestedFilename()).toBe("modelgate-performance-by-model.csv");
-      expect(await Bun.file(await file.path()).text()).toContain('"gpt-4o-mini",2,0,');
+      expect(await downloadedText(file)).toContain('"gpt-4o-mini",2,0,');
       await page.getByRole("group", { name: "Group" }).getByRole("button", { name: "By provider" }).click();
       await page.waitForURL(/by=plugin/);
       await page.getByLabel("Search models").fill("no such provider");

@@ -136,8 +136,12 @@ async function ask(name: string, ...replies: Reply[]) {
   return askAs({ provider, path, body }, ...replies);
 }
 
-async function askAs({ provider, path, body }: Pick<Way, "provider" | "path" | "body">, ...replies: Reply[]) {
-  upstream.answer(provider, ...replies);
+/** Asks with these replies of the provider; a function among them sees the text of the answer as far as it has come. */
+async function askAs(
+  { provider, path, body }: Pick<Way, "provider" | "path" | "body">,
+  ...replies: (Reply | ((text: string) => void))[]
+) {
+  upstream.answer(provider, ...replies.filter((reply) => typeof reply !== "function"));
   const response = await fetch(gateway.baseUrl + path, {
     method: "POST",
     headers: {
@@ -146,7 +150,13 @@ async function askAs({ provider, path, body }: Pick<Way, "provider" | "path" | "
     },
     body: typeof body === "function" ? body() : JSON.stringify(body),
   });
-  const text = await response.text();
+  const watchers = replies.filter((reply) => typeof reply === "function");
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const bytes of response.body ?? []) {
+    text += decoder.decode(bytes, { stream: true });
+    for (const watch of watchers) watch(text);
+  }
   const row = await gateway.store.db.selectFrom("calls").selectAll().orderBy("id", "desc").limit(1).executeTakeFirst();
   return { status: response.status, text, call: row as NonNullable<typeof row> };
 }
@@ -308,10 +318,11 @@ describe("of several requests that serve one call", () => {
       content_index: 0,
       delta: "one two three four five six seven eight nine ten ".repeat(10),
     });
-    const broken = { ...begun, fault: { kind: "cutAfter", bytes: begun.body.length } } as const;
+    const broken = { ...begun, fault: { kind: "hangAfter", bytes: begun.body.length } } as const;
     const body = { model: "gpt-5.3-codex", n: 2, stream: true, messages };
     const asked = { provider: "openai", path: "/chat/completions", body };
-    const { call } = await askAs(asked, finished, broken);
+    // `fetch` drops what was not read when a connection ends: it ends once the client has the last of the words.
+    const { call } = await askAs(asked, finished, broken, (text) => text.includes("nine ten ") && upstream.cut());
     expect(call).toMatchObject({ state: "settled", usage_source: "estimated" });
     // A word of the broken one is a token; those of the finished one are in its report.
     expect(call.output_tokens).toBeGreaterThanOrEqual(900 + 100);
