@@ -29,7 +29,7 @@ const deeds = [
   ["account.credit", `${api}/accounts/ACCOUNT/credit`, { usd: "5", note: "for a test" }],
   ["account.quota", `${api}/accounts/ACCOUNT/quota`, { tokens: 7 }],
   ["account.disabled", `${api}/accounts/ACCOUNT/disabled`, { disabled: true }],
-  ["voucher.create", vouchers, { usd: "2", expires_at: 32_472_144_000 }],
+  ["voucher.create", vouchers, { usd: "2", expires_at: 4_102_444_800 }],
   ["voucher.void", `${vouchers}/VOUCHER/void`, {}],
 ] as const;
 

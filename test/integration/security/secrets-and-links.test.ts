@@ -35,7 +35,17 @@ let headers: Record<Caller, Record<string, string>>;
 let ids: Awaited<ReturnType<typeof createCallers>>["ids"];
 let ownerId: string;
 let sink: SmtpSink;
-const made = { response: "", call: "", file: "", fileQuery: "", makersKey: "", keyId: "", adminKeyId: "", invited: "" };
+const made = {
+  response: "",
+  call: "",
+  file: "",
+  fileQuery: "",
+  makersKey: "",
+  keyId: "",
+  adminKeyId: "",
+  voucherId: "",
+  invited: "",
+};
 
 async function send(route: string, by: Caller | Record<string, string>, body?: unknown): Promise<Response> {
   const [method, path] = route.split(" ") as [string, string];
