@@ -136,9 +136,22 @@ export function toCurl(url: string, body: unknown, ...more: readonly string[]): 
 }
 
 /** A form upload as a curl command. */
-export function toFormCurl(url: string, file: string, fields: Readonly<Record<string, string>>): string {
+export function toFormCurl(
+  url: string,
+  /** Name of the form's field with the file, and name of the file. */
+  [fileField, fileName]: readonly [string, string],
+  fields: Readonly<Record<string, string>>,
+): string {
   const form = Object.entries(fields).map(([name, value]) => `-F ${quoteForShell(`${name}=${value}`)}`);
-  return joinLines([`curl ${url}`, authorization, `-F ${quoteForShell(`file=@${file}`)}`, ...form]);
+  return joinLines([`curl ${url}`, authorization, `-F ${quoteForShell(`${fileField}=@${fileName}`)}`, ...form]);
+}
+
+/** The lines of a text that are not blank. */
+export function toLines(text: string): string[] {
+  return text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
 }
 
 function joinLines(words: readonly string[]): string {

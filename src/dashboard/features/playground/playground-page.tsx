@@ -6,7 +6,9 @@ import { setParams, useParam } from "../../kit/url-state.ts";
 import { type Capability, isRetired, type Model, useModels } from "../models/api.ts";
 import { ChatPanel } from "./chat-panel.tsx";
 import { ImagesPanel } from "./images-panel.tsx";
+import { ModerationPanel } from "./moderation-panel.tsx";
 import type { PanelProps } from "./panel.tsx";
+import { RerankPanel } from "./rerank-panel.tsx";
 import { SpeechPanel } from "./speech-panel.tsx";
 import { TranscriptionPanel } from "./transcription-panel.tsx";
 
@@ -15,6 +17,8 @@ const tabs = [
   ["images", "Images"],
   ["speech", "Speech"],
   ["transcription", "Transcription"],
+  ["moderation", "Moderation"],
+  ["rerank", "Rerank"],
 ] as const satisfies readonly (readonly [Capability, string])[];
 type Tab = (typeof tabs)[number][0];
 const tabNames = tabs.map(([name]) => name);
@@ -24,6 +28,8 @@ const panels: Record<Tab, ComponentType<PanelProps>> = {
   images: ImagesPanel,
   speech: SpeechPanel,
   transcription: TranscriptionPanel,
+  moderation: ModerationPanel,
+  rerank: RerankPanel,
 };
 
 /** Tries out models interactively, and shows each request as curl. */

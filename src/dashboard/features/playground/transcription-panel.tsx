@@ -26,7 +26,7 @@ export function TranscriptionPanel(props: PanelProps) {
   const fileError = file === undefined ? undefined : validateFile(file);
   return (
     <Panel
-      curl={toFormCurl(`${baseUrl}/audio/transcriptions`, file?.name ?? "speech.wav", fields)}
+      curl={toFormCurl(`${baseUrl}/audio/transcriptions`, ["file", file?.name ?? "speech.wav"], fields)}
       settings={
         <>
           <ModelField {...props} />
