@@ -19,7 +19,7 @@ export interface Voucher {
 
 export const voucherStatuses = ["unused", "redeemed", "void", "expired"] as const;
 
-/** What has become of a voucher. Only an unused one adds credit. */
+/** The state of a voucher at a time. Only an unused one adds credit. */
 export function statusOfVoucher(
   { redeemedAt, voidedAt, expiresAt }: Voucher,
   now: number,
