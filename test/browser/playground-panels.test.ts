@@ -1,9 +1,12 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { fillWallet } from "../support/gateway.ts";
+import { wavFile } from "../support/wav.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
 import { signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
+/** A PNG file of one pixel, in base64. */
+const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const phone = { width: 390, height: 844 };
 
 describe.skipIf(!hasChromium)("a panel of the playground", () => {
@@ -79,5 +82,61 @@ describe.skipIf(!hasChromium)("a panel of the playground", () => {
         expect(await findViolations(page)).toEqual([]);
       },
       { viewport: phone, colorScheme: "dark" },
+    ));
+
+  test("translates audio into English, by the models that can", () =>
+    dashboard.visit(
+      async (page) => {
+        await open(page, "Transcription");
+        await page.getByRole("button", { name: "Model and settings" }).click();
+        const models = page.getByLabel("Model", { exact: true });
+        const transcribers = await models.locator("option").count();
+        await page.getByLabel("Task").selectOption("translate");
+        const translators = await models.locator("option").evaluateAll((all) => all.map((each) => each.textContent));
+        expect(translators).toContain("whisper-1");
+        expect(translators).not.toContain("gpt-4o-transcribe");
+        expect(translators.length).toBeLessThan(transcribers);
+        expect(await page.getByLabel("Language").count()).toBe(0);
+        await page.getByLabel("Audio file").setInputFiles({
+          name: "speech.wav",
+          mimeType: "audio/wav",
+          buffer: Buffer.from(await wavFile(2000).bytes()),
+        });
+        const sent = page.waitForRequest((request) => request.method() === "POST" && request.url().includes("/audio/"));
+        await page.getByRole("button", { name: "Translate" }).click();
+        expect((await sent).url()).toBe(`${dashboard.gateway.origin}/v1/audio/translations`);
+        await page.getByText("[sandbox] Transcript of speech.wav").waitFor();
+        await seeCost(page);
+        expect(await fitsWindow(page)).toBe(true);
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByLabel("Task").selectOption("Transcribe");
+        await page.getByText("No transcript yet").waitFor();
+        expect(await models.locator("option").count()).toBe(transcribers);
+      },
+      { viewport: phone },
+    ));
+
+  test("edits an image by a prompt, once a file of an image is chosen", () =>
+    dashboard.visit(
+      async (page) => {
+        await open(page, "Images");
+        await page.getByLabel("Task").selectOption("edit");
+        await page.getByLabel("Size").selectOption("512x512");
+        const edit = page.getByRole("button", { name: "Edit image" });
+        await page.getByLabel("Prompt").fill("The same at night");
+        expect(await edit.isDisabled()).toBe(true);
+        const file = page.getByLabel("Image to edit");
+        await file.setInputFiles({ name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("no image") });
+        await page.getByText("notes.txt is not a supported image file").waitFor();
+        expect(await edit.isDisabled()).toBe(true);
+        await file.setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: Buffer.from(dot, "base64") });
+        const sent = page.waitForRequest((request) => request.url().includes("/images/"));
+        await edit.click();
+        expect((await sent).url()).toBe(`${dashboard.gateway.origin}/v1/images/edits`);
+        await page.getByRole("img", { name: "[sandbox] The same at night" }).waitFor();
+        await seeCost(page);
+        expect(await findViolations(page)).toEqual([]);
+      },
+      { colorScheme: "dark" },
     ));
 });

@@ -64,7 +64,7 @@ function Panels({ models }: { models: readonly Model[] }) {
         label="Capability"
         value={tab}
         options={tabs}
-        onChoose={(next) => setParams({ tab: next, model: "", compare: "" })}
+        onChoose={(next) => setParams({ tab: next, model: "", compare: "", task: "" })}
       />
       {model === undefined ? (
         <div className="card">
