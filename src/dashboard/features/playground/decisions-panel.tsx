@@ -150,8 +150,12 @@ function AnswerView({ title, answer }: { title: string; answer: Answer }) {
   return (
     <section className="stack stack-tight" aria-label={title}>
       <h2 className="answer-title">{title}</h2>
-      {answer.type === "refusal" ? <p className="faint">The model refused to answer.</p> : null}
-      {answer.type === "score" && <p className="faint">Score {formatScore(answer.score)}, counted from 0</p>}
+      {answer.type === "refusal" && <p className="faint">The model refused to answer.</p>}
+      {answer.type === "score" && (
+        <p className="faint">
+          Score {formatScore(answer.score)} of {answer.probabilities.length - 1}
+        </p>
+      )}
       {answer.type !== "refusal" && <ScoreList label={`Probabilities: ${title}`} scores={toScores(answer)} />}
     </section>
   );
