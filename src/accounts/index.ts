@@ -112,4 +112,14 @@ export { listTeamInvitations, readTeamInvitation } from "./teams/team-invitation
 export { isToken, parseTokenIssuers, type TokenIssuer, TokenIssuers } from "./tokens/issuers.ts";
 export { findUser, hasOwner, makeTemporaryPassword } from "./users.ts";
 export { createEmailVerification, verifyEmail } from "./verify-email.ts";
-export { createVoucher, listVouchers, redeemedVouchers, redeemVoucher, type Voucher, voidVoucher } from "./vouchers.ts";
+export {
+  createVoucher,
+  listVouchers,
+  readVoucher,
+  redeemedVouchers,
+  redeemVoucher,
+  statusOfVoucher,
+  type Voucher,
+  voidVoucher,
+  voucherStatuses,
+} from "./vouchers.ts";

@@ -139,4 +139,35 @@ describe.skipIf(!hasChromium)("a panel of the playground", () => {
       },
       { colorScheme: "dark" },
     ));
+
+  test("answers typed questions about a text with probabilities, by the chat models that hold to a schema", () =>
+    dashboard.visit(
+      async (page) => {
+        await open(page, "Decisions");
+        const ask = page.getByRole("button", { name: "Get answers" });
+        await page.getByLabel("Input").fill("The parcel came two weeks late.");
+        await page.getByRole("textbox", { name: "Question 1" }).fill("Is this a complaint?");
+        await page.getByRole("button", { name: "Add question" }).click();
+        const second = page.getByRole("group", { name: "Question 2" });
+        await second.getByRole("textbox", { name: "Question 2" }).fill("Who takes care of it?");
+        await second.getByLabel("Answer").selectOption("choice");
+        await second.getByLabel("Choices").fill("Sales\nSales");
+        await second.getByText("Each line must be different").waitFor();
+        expect(await ask.isDisabled()).toBe(true);
+        await second.getByLabel("Choices").fill("Sales\nShipping");
+        await ask.click();
+        const rows = page.getByRole("list", { name: "Probabilities: Who takes care of it?" }).getByRole("listitem");
+        await rows.first().waitFor();
+        const texts = (await rows.allInnerTexts()).map((row) => row.replaceAll(/\s+/g, " ").trim());
+        expect(texts).toEqual(["Sales chosen 0.500", "Shipping 0.500"]);
+        const first = page.getByRole("list", { name: "Probabilities: Is this a complaint?" }).getByRole("listitem");
+        expect((await first.allInnerTexts()).map((row) => row.replaceAll(/\s+/g, " ").trim())).toEqual(["Yes 0.500"]);
+        await seeCost(page);
+        expect(await fitsWindow(page)).toBe(true);
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("button", { name: "Remove question 2" }).click();
+        expect(await second.count()).toBe(0);
+      },
+      { viewport: phone },
+    ));
 });
