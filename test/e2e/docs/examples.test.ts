@@ -116,6 +116,7 @@ test("the headers of an answer are those of docs/api.md", async () => {
     "x-modelgate-failed",
     "x-modelgate-ignored",
     "x-modelgate-lowered",
+    "x-modelgate-limit",
     "x-modelgate-model",
     "x-modelgate-successor",
     "x-should-retry",

@@ -11,8 +11,7 @@ const none = { count: 0, calls: [] };
 
 /** An administrator's look at the live calls, beside other processes that answer so. */
 async function liveFixture(remoteCalls: HttpDeps["remoteCalls"]) {
-  const { deps, enter, clock, log } = await dashboardHttp();
-  Object.assign(deps, { remoteCalls });
+  const { deps, enter, clock, log } = await dashboardHttp({}, undefined, undefined, { remoteCalls });
   const admin = await enter("admin@example.org", "admin");
   const accountId = admin.account.id;
   /** Has a call run here that has taken so long. */

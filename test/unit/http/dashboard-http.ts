@@ -5,6 +5,7 @@ import { openPayments, openSignIn } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import type { ProviderPlugin } from "../../../src/contract/index.ts";
 import type { Role } from "../../../src/db/index.ts";
+import type { HttpDeps } from "../../../src/http/deps.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { helloPlugin, httpOf } from "./support.ts";
@@ -17,6 +18,7 @@ export async function dashboardHttp(
   env: Record<string, string> = {},
   plugins: readonly ProviderPlugin[] = [helloPlugin],
   payments?: Payments,
+  parts: Partial<HttpDeps> = {},
 ) {
   const bench = httpOf();
   const { now } = bench.clock;
@@ -30,6 +32,7 @@ export async function dashboardHttp(
     store,
     log,
     now,
+    ...parts,
   });
   await http.deps.providers.load();
   // One clock for points in time and for durations.
