@@ -1,7 +1,15 @@
 import { type RawBuilder, sql } from "kysely";
 import { LRUCache } from "lru-cache";
 import { answerColumns, promptColumns } from "../contract/index.ts";
-import { figureColumns, latencyBuckets, type Store, type UsageKind, type UsageSum, usageSums } from "../db/index.ts";
+import {
+  figureColumns,
+  latencyBuckets,
+  type Store,
+  toRanges,
+  type UsageKind,
+  type UsageSum,
+  usageSums,
+} from "../db/index.ts";
 
 /** Groups of statistics. */
 export const statisticsGroups = ["account", "key", "model", "plugin", "status", "session", "tag"] as const;
@@ -69,9 +77,6 @@ const rankingsOf = new WeakMap<Store["db"], Rankings>();
 
 /** Buckets in which the figures of the wanted groups are read at once. */
 const bucketsAtOnce = 4;
-/** Accounts that are ranked at once first; then as many as take between half of these milliseconds and all. */
-const accountsAtFirst = 64;
-const rangeMs = 6;
 /** To rank more accounts takes a tenth of a second and more, so that it is done by the day, and at most once a minute. */
 const accountsRankedAlways = 5000;
 const rankingMs = 60_000;
@@ -352,7 +357,7 @@ async function rankGroups(
   const byBytes = isEmbedded ? sql`` : sql` collate "C"`;
   const ranked: RankedGroup[] = [];
   let count = 0;
-  for await (const owner of ownersOf(source)) {
+  for await (const owner of ownersOf(source, queries)) {
     const parts = queries
       .filter(({ starts }) => starts.length > 0)
       .map(
@@ -382,33 +387,29 @@ function byRank(one: RankedGroup, other: RankedGroup): number {
  * The accounts whose rows are read, some at a time where the event loop stands still meanwhile and they are many. A group
  * is never of accounts of two ranges: it is an account, or belongs to one.
  */
-async function* ownersOf({ db, isEmbedded, ofAll, owner }: Source): AsyncGenerator<RawBuilder<unknown>> {
+async function* ownersOf(
+  { db, isEmbedded, ofAll, owner, kind }: Source,
+  queries: readonly StatisticsQuery[],
+): AsyncGenerator<RawBuilder<unknown>> {
   if (!ofAll || !isEmbedded) {
     yield owner;
     return;
   }
-  let after = "";
-  let size = accountsAtFirst;
-  while (true) {
-    const last = await db
-      .selectFrom("accounts")
-      .select("id")
-      .where("id", ">", after)
-      .orderBy("id")
-      .offset(size - 1)
-      .limit(1)
-      .executeTakeFirst();
-    const startedMs = performance.now();
-    if (last === undefined) {
-      yield sql`account_id > ${after}`;
-      return;
-    }
-    yield sql`account_id > ${after} and account_id <= ${last.id}`;
-    const tookMs = performance.now() - startedMs;
-    if (tookMs > rangeMs) size = Math.ceil(size / 2);
-    else if (tookMs < rangeMs / 2) size *= 2;
-    after = last.id;
-    await new Promise((resolve) => setImmediate(resolve));
+  const buckets = queries.flatMap(({ hours, starts }) => starts.map((hour) => ({ hours, hour })));
+  const [bucket] = buckets;
+  if (bucket === undefined) return;
+  const findLast = async (after: string | undefined, rows: number) => {
+    // The rows of one bucket tell of which accounts it has any, perhaps of none.
+    const accounts =
+      buckets.length === 1
+        ? sql`select account_id as id from usage where hours = ${bucket.hours} and kind = ${kind} and hour = ${bucket.hour}
+            and account_id > ${after ?? ""} order by account_id`
+        : sql`select id from accounts where id > ${after ?? ""} order by id`;
+    const { rows: found } = await sql<{ id: string }>`${accounts} limit 1 offset ${rows - 1}`.execute(db);
+    return found[0]?.id;
+  };
+  for await (const { after = "", last } of toRanges(findLast, buckets.length)) {
+    yield last === undefined ? sql`account_id > ${after}` : sql`account_id > ${after} and account_id <= ${last}`;
   }
 }
 
