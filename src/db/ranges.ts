@@ -2,9 +2,9 @@ import { type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
 import type { Database } from "./schema.ts";
 
 /** Rows of a range: at first, and as many as take between half of these milliseconds and all. */
-const rowsAtFirst = 64;
+const rowsAtFirst = 128;
 const rangeMs = 6;
-const rowsMin = 16;
+const rowsMin = 128;
 /** Where rows are few in between, larger ranges would meet the next ones all at once. */
 const rowsMax = 4096;
 
