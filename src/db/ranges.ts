@@ -43,15 +43,16 @@ export async function* toRanges<Place>(
 
 /** An order of rows by an index: the columns of one table, which no two rows have in common. */
 export interface IndexOrder {
-  readonly table: "accounts" | "keys";
+  readonly table: "accounts" | "keys" | "wallet_rows";
   readonly columns: readonly string[];
   readonly isDescending?: boolean | undefined;
 }
 
-/** Conditions on the rows of a table, of one range after the other. */
+/** Conditions on the rows of a table, of one range after the other. What `rowsEach` is: see {@link toRanges}. */
 export async function* rangesOf(
   db: Kysely<Database>,
   { table, columns, isDescending = false }: IndexOrder,
+  rowsEach = 1,
 ): AsyncGenerator<RawBuilder<SqlBool>, undefined> {
   const refs = columns.map((column) => sql.ref(`${table}.${column}`));
   const compare = (operator: string, place: Place | undefined) =>
@@ -64,7 +65,7 @@ export async function* rangesOf(
     const query = sql<Place>`select ${sql.join(refs)} from ${sql.table(table)} where ${compare(behind, after)}
       order by ${order} limit 1 offset ${rows - 1}`;
     return (await query.execute(db)).rows[0];
-  });
+  }, rowsEach);
   for await (const { after, last } of ranges) yield sql`${compare(behind, after)} and ${compare(upTo, last)}`;
 }
 

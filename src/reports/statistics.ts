@@ -1,5 +1,4 @@
 import { type RawBuilder, sql } from "kysely";
-import { LRUCache } from "lru-cache";
 import { answerColumns, promptColumns } from "../contract/index.ts";
 import {
   figureColumns,
@@ -10,6 +9,7 @@ import {
   type UsageSum,
   usageSums,
 } from "../db/index.ts";
+import { hasManyAccounts, readKept } from "./many-accounts.ts";
 
 /** Groups of statistics. */
 export const statisticsGroups = ["account", "key", "model", "plugin", "status", "session", "tag"] as const;
@@ -64,26 +64,17 @@ interface GroupRow {
 
 type RankedGroup = GroupRow & { rank: number };
 
-/** The groups with the most of a rank, the largest first, and how many groups there are. */
+/**
+ * The groups with the most of a rank, the largest first, and how many groups there are. Where one is kept, only which groups
+ * there are and their order may be old: their figures are read each time.
+ */
 interface Ranking {
   readonly wanted: readonly RankedGroup[];
   readonly count: number;
 }
 
-type Rankings = LRUCache<string, Ranking, () => Promise<Ranking>>;
-
-/** The last rankings of stores with many accounts. */
-const rankingsOf = new WeakMap<Store["db"], Rankings>();
-
 /** Buckets in which the figures of the wanted groups are read at once. */
 const bucketsAtOnce = 4;
-/** To rank more accounts takes a tenth of a second and more, so that it is done by the day, and at most once a minute. */
-const accountsRankedAlways = 5000;
-const rankingMs = 60_000;
-/** An older ranking is not shown, not even while the next one is made. */
-const rankingMaxMs = 600_000;
-/** Groups of all rankings that are kept in memory, some MB. */
-const rankedGroupsMax = 20_000;
 /** Groups of the list of a day, and how many of lists are ranked over a span at once. */
 const dayListMax = 200;
 const listedAtOnce = 20;
@@ -244,7 +235,7 @@ async function chooseGroups(
     }
     return { wanted: ranked.sort(byRank).slice(0, limit), count: undefined };
   }
-  return isEmbedded ? readRanking(db, JSON.stringify([query, group, rank, limit]), rankNow) : rankNow();
+  return isEmbedded ? readKept(db, JSON.stringify([query, group, rank, limit]), rankNow) : rankNow();
 }
 
 const listedGroups = ["account", "key"] as const;
@@ -271,7 +262,7 @@ async function readDayLists(
   const sums = new Map<string, RankedGroup>();
   for (const day of days) {
     const rankDay = () => rankGroups(source, [wholeDay(day)], rank, dayListMax);
-    const list = lists.get(day) ?? (await readRanking(db, JSON.stringify([day, group, rank]), rankDay)).wanted;
+    const list = lists.get(day) ?? (await readKept(db, JSON.stringify([day, group, rank]), rankDay)).wanted;
     for (const row of list) {
       const key = toKey(row);
       sums.set(key, { ...row, rank: row.rank + (sums.get(key)?.rank ?? 0) });
@@ -319,32 +310,6 @@ export async function keepDayLists({ db, shared }: Pick<Store, "db" | "shared">,
 
 function wholeDay(start: number): StatisticsQuery {
   return { filter: {}, hours: dayHours, starts: [start] };
-}
-
-/** Whether there are so many accounts that a page would have to wait for their ranking. */
-async function hasManyAccounts(db: Store["db"]): Promise<boolean> {
-  const accounts = db.selectFrom("accounts").select("id").where("id", ">", "").orderBy("id");
-  return (await accounts.offset(accountsRankedAlways).limit(1).executeTakeFirst()) !== undefined;
-}
-
-/**
- * The ranking of the last minute. An older one is given out while the next is made, which all who ask share. Only which
- * groups there are and their order may be old: their figures are read each time.
- */
-async function readRanking(db: Store["db"], rankingId: string, rankNow: () => Promise<Ranking>): Promise<Ranking> {
-  let rankings = rankingsOf.get(db);
-  if (rankings === undefined) {
-    rankings = new LRUCache({
-      maxSize: rankedGroupsMax,
-      sizeCalculation: ({ wanted: groupRows }) => groupRows.length + 1,
-      ttl: rankingMs,
-      allowStale: true,
-      fetchMethod: (_asked, _last, { context }) => context(),
-    });
-    rankingsOf.set(db, rankings);
-  }
-  if (rankings.getRemainingTTL(rankingId) < rankingMs - rankingMaxMs) rankings.delete(rankingId);
-  return (await rankings.fetch(rankingId, { context: rankNow })) ?? (await rankNow());
 }
 
 async function rankGroups(

@@ -19,6 +19,8 @@ create table accounts (
 
 create index accounts_by_creation on accounts (created_at, id);
 
+create index accounts_with_budget on accounts (budget_nanodollars) where budget_nanodollars is not null;
+
 create index accounts_of_founder on accounts (founded_by) where founded_by is not null;
 
 create table keys (

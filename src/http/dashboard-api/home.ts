@@ -10,7 +10,7 @@ import {
   type Store,
   startOfPeriod,
 } from "../../db/index.ts";
-import { readFigures, readGroups, readSum, readWalletPaces } from "../../reports/index.ts";
+import { readFigures, readGroups, readLowWallets, readSum } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
 import { nameOfModel } from "./read-fields.ts";
@@ -46,7 +46,7 @@ export function homeController(deps: HttpDeps) {
       readAlerts(store, now),
       readExpiringKeys(store, now),
       readBudgets(store, now),
-      readLowWallets(store, now),
+      toLowWallets(store, now),
     ]);
     return {
       today,
@@ -235,10 +235,8 @@ async function readAccountBudgets({ db }: Store, now: number) {
 }
 
 /** The wallets that run out first. */
-async function readLowWallets(store: Store, now: number) {
-  const low = (await readWalletPaces(store, now, "low"))
-    .sort((one, other) => one.daysLeft - other.daysLeft || one.balanceNanodollars - other.balanceNanodollars)
-    .slice(0, listedMax);
+async function toLowWallets(store: Store, now: number) {
+  const low = await readLowWallets(store, now, listedMax);
   const emails = await emailsOf(
     store,
     low.map(({ accountId }) => accountId),

@@ -107,7 +107,12 @@ async function pagesOf(read: (offset: number) => Promise<readonly { readonly id:
 type Value = string | number | null;
 
 /** Sorts by a value, those without one last, and then by id. */
-function sorted<Row>(rows: readonly Row[], idOf: (row: Row) => string, value: (row: Row) => Value, order: "asc" | "desc") {
+function sorted<Row>(
+  rows: readonly Row[],
+  idOf: (row: Row) => string,
+  value: (row: Row) => Value,
+  order: "asc" | "desc",
+) {
   const byBytes = (one: string, other: string) => Buffer.compare(Buffer.from(one), Buffer.from(other));
   const compare = (one: Value, other: Value) => {
     if (one === null || other === null) return Number(one === null) - Number(other === null);
@@ -202,20 +207,23 @@ describe("a list of the keys of all accounts", () => {
   });
 });
 
-test.skipIf(engine === "postgres")("a search of all rows of the embedded store lets others go on meanwhile", async () => {
-  const store = await filled;
-  let turns = 0;
-  let isSearching = true;
-  const turn = () => {
-    turns += 1;
-    if (isSearching) setImmediate(turn);
-  };
-  setImmediate(turn);
-  await searchAccounts(store, { text: "nobody", order: "email", limit: 50, offset: 0 }, now);
-  const ofAccounts = turns;
-  await searchKeys(store, now, { text: "nobody", state: "all", order: "name", limit: 50, offset: 0 });
-  isSearching = false;
-  // 64 rows first, and never more than twice as many as before.
-  expect(ofAccounts).toBeGreaterThanOrEqual(4);
-  expect(turns - ofAccounts).toBeGreaterThanOrEqual(4);
-});
+test.skipIf(engine === "postgres")(
+  "a search of all rows of the embedded store lets others go on meanwhile",
+  async () => {
+    const store = await filled;
+    let turns = 0;
+    let isSearching = true;
+    const turn = () => {
+      turns += 1;
+      if (isSearching) setImmediate(turn);
+    };
+    setImmediate(turn);
+    await searchAccounts(store, { text: "nobody", order: "email", limit: 50, offset: 0 }, now);
+    const ofAccounts = turns;
+    await searchKeys(store, now, { text: "nobody", state: "all", order: "name", limit: 50, offset: 0 });
+    isSearching = false;
+    // 64 rows first, and never more than twice as many as before.
+    expect(ofAccounts).toBeGreaterThanOrEqual(4);
+    expect(turns - ofAccounts).toBeGreaterThanOrEqual(4);
+  },
+);
