@@ -95,15 +95,15 @@ export async function findInRanges(
   { by, compare, read, limit, offset }: RangeSearch,
 ): Promise<string[]> {
   const most = offset + limit;
-  let found: FoundRow[] = [];
+  let matches: FoundRow[] = [];
   for await (const range of rangesOf(db, by)) {
-    found = found.concat(await read(range, compare === undefined ? most - found.length : most));
-    if (compare === undefined && found.length >= most) break;
+    matches = matches.concat(await read(range, compare === undefined ? most - matches.length : most));
+    if (compare === undefined && matches.length >= most) break;
     // Not in each range: a page that is far behind keeps all that stand before it.
-    if (compare !== undefined && found.length > 2 * most) found = found.sort(compare).slice(0, most);
+    if (compare !== undefined && matches.length > 2 * most) matches = matches.sort(compare).slice(0, most);
   }
-  if (compare !== undefined) found.sort(compare);
-  return found.slice(offset, most).map(({ id }) => id);
+  if (compare !== undefined) matches.sort(compare);
+  return matches.slice(offset, most).map(({ id }) => id);
 }
 
 /** Rows in the order of their ids; those that are gone are left out. */

@@ -36,18 +36,18 @@ export async function readKept<Value extends Answer>(
   id: string,
   read: () => Promise<Value>,
 ): Promise<Value> {
-  let kept = keptOf.get(db);
-  if (kept === undefined) {
-    kept = new LRUCache({
+  let answers = keptOf.get(db);
+  if (answers === undefined) {
+    answers = new LRUCache({
       maxSize: keptRowsMax,
       sizeCalculation: ({ wanted: rows }) => rows.length + 1,
       ttl: keptMs,
       allowStale: true,
       fetchMethod: (_asked, _last, { context }) => context(),
     });
-    keptOf.set(db, kept);
+    keptOf.set(db, answers);
   }
-  if (kept.getRemainingTTL(id) < keptMs - keptMaxMs) kept.delete(id);
+  if (answers.getRemainingTTL(id) < keptMs - keptMaxMs) answers.delete(id);
   // An id has answers of one kind.
-  return ((await kept.fetch(id, { context: read })) as Value | undefined) ?? (await read());
+  return ((await answers.fetch(id, { context: read })) as Value | undefined) ?? (await read());
 }

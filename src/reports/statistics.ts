@@ -370,8 +370,8 @@ async function* ownersOf(
         ? sql`select account_id as id from usage where hours = ${bucket.hours} and kind = ${kind} and hour = ${bucket.hour}
             and account_id > ${after ?? ""} order by account_id`
         : sql`select id from accounts where id > ${after ?? ""} order by id`;
-    const { rows: found } = await sql<{ id: string }>`${accounts} limit 1 offset ${rows - 1}`.execute(db);
-    return found[0]?.id;
+    const { rows: places } = await sql<{ id: string }>`${accounts} limit 1 offset ${rows - 1}`.execute(db);
+    return places[0]?.id;
   };
   for await (const { after = "", last } of toRanges(findLast, buckets.length)) {
     yield last === undefined ? sql`account_id > ${after}` : sql`account_id > ${after} and account_id <= ${last}`;
