@@ -25,7 +25,7 @@ import { createStoredResponses, type Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/deps.ts";
 import { MemoryAccountant } from "./http/memory/call-memory.ts";
 import { createHttp } from "./http/server.ts";
-import { SseHeartbeat } from "./http/sse/stream.bun.ts";
+import { SseHeartbeat } from "./http/sse/sse-stream.bun.ts";
 import {
   createPublicRequest,
   fetchDocument,

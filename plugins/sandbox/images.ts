@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from "node:zlib";
-import type { Call, GeneratedImages, ImagesRequest } from "modelgate/plugin";
-import type { ImageEditsRequest, ImageStream, PartialImage } from "../../src/contract/index.ts";
+import { type Call, fromIterable, type GeneratedImages, type ImagesRequest } from "modelgate/plugin";
+import type { ImageEditsRequest, ImageStream } from "../../src/contract/index.ts";
 import { applyFaults, failWhole, readFaults } from "./faults.ts";
 import { hashText } from "./reply.ts";
 
@@ -29,20 +29,14 @@ export async function image(call: Call<ImagesRequest>): Promise<GeneratedImages 
   }));
   const [first] = images;
   const partials = request.partial_images ?? 0;
-  return partials > 0 && images.length === 1 && first ? showUnfinished(first, partials) : { images };
+  if (partials === 0 || images.length !== 1 || first === undefined) return { images };
+  const unfinished = Array.from({ length: partials }, (_, index) => ({ ...first, index }));
+  return fromIterable([...unfinished, { images }]);
 }
 
 /** The simulated image knows nothing of those that it is made of. */
 export function edit(call: Call<ImageEditsRequest>): Promise<GeneratedImages | ImageStream> {
   return image(call);
-}
-
-async function* showUnfinished(
-  image: GeneratedImages["images"][number],
-  partials: number,
-): AsyncGenerator<PartialImage | GeneratedImages> {
-  for (let index = 0; index < partials; index++) yield { ...image, index };
-  yield { images: [image] };
 }
 
 function draw(width: number, height: number, hash: number): Picture {

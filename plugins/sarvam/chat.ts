@@ -1,11 +1,4 @@
-import {
-  type Call,
-  type ChatCompletion,
-  type ChatRequest,
-  type ChatStream,
-  openai,
-  type Upstream,
-} from "modelgate/plugin";
+import { type Call, type ChatCompletion, type ChatRequest, type ChatStream, openai } from "modelgate/plugin";
 
 /** sarvam-m writes its reasoning into the content; later models have `reasoning_content`, which passes as it is. */
 const dialect = openai({ chat: { think: true, systemRole: "system" } });
@@ -19,7 +12,7 @@ export async function chat(call: Call<ChatRequest>): Promise<ChatCompletion | Ch
   return dialect.chat({ ...call, upstream: withPathPrefix(call) });
 }
 
-function withPathPrefix({ upstream, request }: Call<ChatRequest>): Upstream {
+function withPathPrefix({ upstream, request }: Call<ChatRequest>): Call<ChatRequest>["upstream"] {
   // Leaving the field out means medium to the models that think; only an explicit null turns thinking off.
   const turnsOff = request.reasoning_effort === "none";
   const toSend = (body: unknown) => (turnsOff ? { ...(body as object), reasoning_effort: null } : body);

@@ -25,6 +25,7 @@ export {
   scopesOfRole,
 } from "./admin-keys.ts";
 export { takeAttempt } from "./attempt-limit.ts";
+export { RateLimiter } from "./attempts-per-minute.ts";
 export { type Audited, auditedActions, createAudited } from "./audit.ts";
 export { type AccountDefaults, getFreeQuota, RefusedKeyError } from "./authenticator.ts";
 export {
@@ -83,7 +84,6 @@ export {
   inviteUser,
   type ProjectChanges,
 } from "./projects.ts";
-export { RateLimiter } from "./rate-limiter.ts";
 export { type AuditCursor, type AuditFilter, type AuditRow, readAudit, readAuditEntry } from "./read-audit.ts";
 export { recordAudit } from "./record-audit.ts";
 export { type Actor, adminKeyOf, commandLine, expectManagedKeys, mayAdminister, maySeeAll, roles } from "./roles.ts";
@@ -112,4 +112,14 @@ export { listTeamInvitations, readTeamInvitation } from "./teams/team-invitation
 export { isToken, parseTokenIssuers, type TokenIssuer, TokenIssuers } from "./tokens/issuers.ts";
 export { findUser, hasOwner, makeTemporaryPassword } from "./users.ts";
 export { createEmailVerification, verifyEmail } from "./verify-email.ts";
-export { createVoucher, listVouchers, redeemedVouchers, redeemVoucher, type Voucher, voidVoucher } from "./vouchers.ts";
+export {
+  createVoucher,
+  listVouchers,
+  readVoucher,
+  redeemedVouchers,
+  redeemVoucher,
+  statusOfVoucher,
+  type Voucher,
+  voidVoucher,
+  voucherStatuses,
+} from "./vouchers.ts";

@@ -17,6 +17,18 @@ export interface Voucher {
   redeemedBy: string | undefined;
 }
 
+export const voucherStatuses = ["unused", "redeemed", "void", "expired"] as const;
+
+/** The state of a voucher at a time. Only an unused one adds credit. */
+export function statusOfVoucher(
+  { redeemedAt, voidedAt, expiresAt }: Voucher,
+  now: number,
+): (typeof voucherStatuses)[number] {
+  if (redeemedAt !== undefined) return "redeemed";
+  if (voidedAt !== undefined) return "void";
+  return expiresAt !== undefined && expiresAt <= now ? "expired" : "unused";
+}
+
 /** Crockford's base 32, which excludes letters and digits that look alike. */
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const codeLength = 20;
@@ -54,16 +66,32 @@ export async function createVoucher(
   return { id, code: letters.replace(/.{5}(?=.)/g, "$&-") };
 }
 
-/** Lists up to a thousand vouchers, newest first. */
-export async function listVouchers({ db }: Store): Promise<Voucher[]> {
-  const rows = await db
-    .selectFrom("vouchers")
-    .selectAll()
-    .orderBy("created_at", "desc")
-    .orderBy("id")
-    .limit(listedMax)
-    .execute();
+/**
+ * Lists vouchers, newest first: at most `limit`, by default a thousand, those that come behind the one whose id is `after`.
+ *
+ * @throws {GatewayError} `invalid_request` for an `after` that no voucher has.
+ */
+export async function listVouchers(
+  { db }: Pick<Store, "db">,
+  { limit = listedMax, after }: { limit?: number; after?: string | undefined } = {},
+): Promise<Voucher[]> {
+  let query = db.selectFrom("vouchers").selectAll();
+  if (after !== undefined) {
+    const last = await db.selectFrom("vouchers").select("created_at").where("id", "=", after).executeTakeFirst();
+    if (last === undefined) {
+      throw new GatewayError("invalid_request", "after is the id of no voucher", { param: "after" });
+    }
+    query = query.where((where) => where(where.refTuple("created_at", "id"), "<", where.tuple(last.created_at, after)));
+  }
+  const rows = await query.orderBy("created_at", "desc").orderBy("id", "desc").limit(limit).execute();
   return rows.map(toVoucher);
+}
+
+/** @throws {GatewayError} `not_found` */
+export async function readVoucher({ db }: Pick<Store, "db">, id: string): Promise<Voucher> {
+  const row = await db.selectFrom("vouchers").selectAll().where("id", "=", id).executeTakeFirst();
+  if (row === undefined) throw new GatewayError("not_found", "No voucher has this id; see the list of vouchers");
+  return toVoucher(row);
 }
 
 /** Lists up to a thousand vouchers that an account redeemed, newest first. */

@@ -47,12 +47,12 @@ export function fromIterable<Piece, Pieces extends AsyncIterable<Piece> | Iterab
   return { events: pieces, push: (piece: Piece): Piece[] => [piece], end: (): Piece[] => [] };
 }
 
-/** The same stream with its chunks changed; a chunk for which `change` returns `undefined` is left out. */
-export function mapChunks<Event>(
-  stream: ChatStream<Event>,
-  change: (chunk: ChatChunk) => ChatChunk | undefined,
-): ChatStream<Event> {
-  const changeAll = (chunks: readonly ChatChunk[]) => chunks.map(change).filter((chunk) => chunk !== undefined);
+/** The same stream with its pieces changed; a piece for which `change` returns `undefined` is left out. */
+export function mapPieces<Piece, Event>(
+  stream: AnswerStream<Piece, Event>,
+  change: (piece: Piece) => Piece | undefined,
+): AnswerStream<Piece, Event> {
+  const changeAll = (pieces: readonly Piece[]) => pieces.map(change).filter((piece) => piece !== undefined);
   return {
     events: stream.events,
     push: (event) => changeAll(stream.push(event)),

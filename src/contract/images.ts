@@ -1,4 +1,5 @@
 import { type Static, type TOptional, type TString, Type } from "@sinclair/typebox";
+import type { AnswerStream } from "./answer-stream.ts";
 import { TokenUsage } from "./meters.ts";
 import { optional } from "./optional.ts";
 
@@ -89,7 +90,7 @@ export interface PartialImage extends GeneratedImage {
 }
 
 /** Unfinished images, then the finished ones as the last item. */
-export type ImageStream = AsyncIterable<PartialImage | GeneratedImages>;
+export type ImageStream<Event = unknown> = AnswerStream<PartialImage | GeneratedImages, Event>;
 
 /** Answer of an `images` or `imageEdits` handler. */
 export interface GeneratedImages {

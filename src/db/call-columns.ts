@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { meterNames, meterTable } from "../contract/index.ts";
-import type { BudgetDraw, EndedCall, OpenCall } from "./ledger-write.ts";
+import type { BudgetDraw, EndedCall, OpenCall } from "./ledger-records.ts";
 
 type Value = string | number | null;
 

@@ -26,7 +26,7 @@ export type {
   HoldDecision,
   LedgerWrite,
   OpenCall,
-} from "./ledger-write.ts";
+} from "./ledger-records.ts";
 export { lockName, withMigrationLock } from "./locks.ts";
 export { addName, nameNumber } from "./names.ts";
 export { openStore } from "./open-store.ts";

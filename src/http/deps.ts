@@ -8,7 +8,7 @@ import type { remoteCalls } from "../ledger/index.ts";
 import type { OperatorCatalogueEditor, PluginSnapshot, Providers, SecretBox } from "../providers/index.ts";
 import type { RefusalLog, UsageRollup } from "../reports/index.ts";
 import type { MemoryAccountant } from "./memory/call-memory.ts";
-import type { SseHeartbeat } from "./sse/stream.bun.ts";
+import type { SseHeartbeat } from "./sse/sse-stream.bun.ts";
 
 /** The modules that the HTTP side uses; `app.ts` wires them. */
 export interface HttpDeps {

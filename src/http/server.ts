@@ -53,7 +53,7 @@ export function createHttp(parts: Omit<HttpDeps, "server">) {
   for (const mount of mounts.filter((path) => path.endsWith("/v1"))) {
     app.group(mount.replace(/1$/, "2"), (group) => group.use(rerankController(deps)));
   }
-  app.use(docs(deps, () => app.routes));
+  app.use(docs(deps, () => app.routes, inbounds));
   routes.push(...app.routes);
   return app;
 }

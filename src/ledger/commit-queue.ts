@@ -8,7 +8,7 @@ import {
   type OpenCall,
   type Store,
 } from "../db/index.ts";
-import { unsentEnd } from "./holds.ts";
+import { unsentEnd } from "./call-records.ts";
 
 /** A batch of this many writes gains nothing by waiting. */
 const writesEnough = 64;

@@ -23,7 +23,6 @@ import {
   startOfDay,
   startOfPeriod,
 } from "../db/index.ts";
-import type { CommitQueue } from "./commit-queue.ts";
 import {
   type AdmittedCall,
   accountNotRead,
@@ -32,7 +31,8 @@ import {
   getBudgetLimit,
   holdNotWritten,
   toOpenCall,
-} from "./holds.ts";
+} from "./call-records.ts";
+import type { CommitQueue } from "./commit-queue.ts";
 import { IdleMap } from "./idle-map.ts";
 import { balanceExceeded, budgetExceeded, quotaExceeded, subjectBudgetExceeded } from "./limit-errors.ts";
 import { findDraws, findKnownDraws, type ScarcestBudget, SubjectCounters, toSubjectState } from "./subject-budgets.ts";

@@ -11,8 +11,6 @@ import type {
   WalletState,
 } from "../contract/index.ts";
 import { type EndedCall, isEmbedded, type OpenCall, type Store } from "../db/index.ts";
-import { CommitQueue, type OnCommit } from "./commit-queue.ts";
-import { EmbeddedHolds } from "./embedded-holds.ts";
 import {
   type AdmittedCall,
   assertEnded,
@@ -22,7 +20,9 @@ import {
   toOpenCall,
   unsentEnd,
   validateAdmission,
-} from "./holds.ts";
+} from "./call-records.ts";
+import { CommitQueue, type OnCommit } from "./commit-queue.ts";
+import { EmbeddedHolds } from "./embedded-holds.ts";
 import { ledgerUnavailable } from "./limit-errors.ts";
 import { type CallLimits, narrowerCalls, ProcessLimits } from "./limits.ts";
 import { PostgresHolds } from "./postgres-holds.ts";

@@ -1,6 +1,6 @@
 import type { AdmissionRequest, Caller, CallsState, LimitState, Limits, RateLimits } from "../contract/index.ts";
 import type { EndedCall, GrantedHold, HoldAmounts, OpenCall } from "../db/index.ts";
-import { additionalTokens } from "./holds.ts";
+import { additionalTokens } from "./call-records.ts";
 import { IdleMap } from "./idle-map.ts";
 import { callsExceeded, type LimitOwner, requestsExceeded, tokensExceeded } from "./limit-errors.ts";
 

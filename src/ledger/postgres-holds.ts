@@ -21,7 +21,6 @@ import {
   startOfDay,
   startOfPeriod,
 } from "../db/index.ts";
-import type { CommitQueue } from "./commit-queue.ts";
 import {
   type AdmittedCall,
   accountNotRead,
@@ -30,7 +29,8 @@ import {
   getBudgetLimit,
   holdNotWritten,
   toOpenCall,
-} from "./holds.ts";
+} from "./call-records.ts";
+import type { CommitQueue } from "./commit-queue.ts";
 import { balanceExceeded, budgetExceeded, quotaExceeded, subjectBudgetExceeded } from "./limit-errors.ts";
 import { findDraws, findKnownDraws, toSubjectState } from "./subject-budgets.ts";
 

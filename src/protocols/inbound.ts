@@ -19,6 +19,8 @@ export interface Inbound<Body = never, Options = never> {
   readonly protocol: string;
   /** The paths that take and answer the format, below the base path; `:id` stands for one segment. */
   readonly endpoints: readonly string[];
+  /** The body of a request at the first of these paths that is answered, but for the model: an example for the API's documentation. */
+  readonly example: Readonly<Record<string, unknown>>;
   /** The format's name of the output limit; absent: as the uniform format. */
   readonly outputLimit?: string | undefined;
   /**

@@ -8,7 +8,7 @@ import {
   type ChunkChoice,
   type GatewayError,
   type Message,
-  mapChunks,
+  mapPieces,
   type ToolCall,
 } from "../contract/index.ts";
 import { isRecord, mapChanged, parseJson } from "../lib/json.ts";
@@ -201,7 +201,7 @@ function toLegacyCompletion(completion: ChatCompletion): ChatCompletion {
 
 function toLegacyStream(stream: ChatStream): ChatStream {
   const called = new Set<number>();
-  return mapChunks(stream, (chunk) => {
+  return mapPieces(stream, (chunk) => {
     for (const choice of chunk.choices) toLegacyChoice(choice, called);
     return chunk;
   });

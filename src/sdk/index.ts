@@ -26,7 +26,6 @@ export {
   type SpeechRequest,
   type Transcript,
   type TranscriptionRequest,
-  type Upstream,
   UpstreamError,
 } from "../contract/index.ts";
 export { isRecord, parseJson } from "../lib/json.ts";
@@ -35,11 +34,9 @@ export { fetchToken } from "../protocols/fetch-token.ts";
 export { gemini } from "../protocols/generate-content/outbound.ts";
 export { mapRequests } from "../protocols/map-requests.ts";
 export { anthropic } from "../protocols/messages/outbound.ts";
-export { messagesHandlers } from "../protocols/messages/passthrough.ts";
 export type { ChatOptions } from "../protocols/openai/request.ts";
 export { openaiModelOptions } from "../protocols/openai/request.ts";
 export { pickSupportedFields, warnOfOthers } from "../protocols/supported-fields.ts";
-export { toCompletion } from "../protocols/to-completion.ts";
 export { readArguments } from "../protocols/tools.ts";
 export { classifyError, classifyRefusal } from "../protocols/upstream-errors.ts";
 export { bearer, definePlugin } from "./define-plugin.ts";

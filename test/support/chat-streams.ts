@@ -1,5 +1,5 @@
 import type { AnswerStream, ChatChunk, ServerEvent } from "../../src/contract/index.ts";
-import type { EventStreamParser } from "../../src/lib/event-stream.ts";
+import type { EventStreamParser } from "../../src/lib/aws-event-stream.ts";
 import { SseParser } from "../../src/lib/sse.ts";
 
 /** The events of a body whose bytes arrive in pieces: server-sent events, or what another parser reads. */

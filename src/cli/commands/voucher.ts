@@ -1,4 +1,4 @@
-import { commandLine, listVouchers, type Voucher } from "../../accounts/index.ts";
+import { commandLine, listVouchers, statusOfVoucher } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import { defineCommand } from "../command.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
@@ -38,7 +38,7 @@ export const voucherList = defineCommand({
     const json = vouchers.map((voucher) => ({
       id: voucher.id,
       usd: formatUsd(voucher.nanodollars),
-      state: getState(voucher, now),
+      state: statusOfVoucher(voucher, now),
       expires_at: toIsoTime(voucher.expiresAt),
       redeemed_by: voucher.redeemedBy ?? null,
     }));
@@ -59,9 +59,3 @@ export const voucherVoid = defineCommand({
     return { json: { id, void: true }, text: `Voucher ${id} is void` };
   },
 });
-
-function getState({ redeemedAt, voidedAt, expiresAt }: Voucher, now: number): string {
-  if (redeemedAt !== undefined) return "redeemed";
-  if (voidedAt !== undefined) return "void";
-  return expiresAt !== undefined && expiresAt <= now ? "expired" : "good";
-}

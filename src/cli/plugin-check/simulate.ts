@@ -24,7 +24,7 @@ import {
   TimeoutScheduler,
 } from "../../kernel/index.ts";
 import { SsrfGuard } from "../../kernel/upstream/ssrf-guard.ts";
-import { writeEventStream } from "../../lib/event-stream.ts";
+import { writeEventStream } from "../../lib/aws-event-stream.ts";
 import { parseJson } from "../../lib/json.ts";
 import type { Fixture, Reply } from "./fixture.ts";
 import { sampleCredential } from "./sample-credential.ts";

@@ -34,7 +34,6 @@ const getAccounts = (search: AccountSearch, page: number) =>
 export function toAccountsFile(search: AccountSearch): string {
   return `/dashboard/api/admin/accounts.csv?${new URLSearchParams(toQuery(search))}`;
 }
-const getVouchers = () => request(api.admin.vouchers.get());
 const getLive = () => request(api.admin.live.get());
 
 export type AdminAccount = Awaited<ReturnType<typeof getAccounts>>["data"][number];
@@ -44,7 +43,6 @@ const getAccountUsage = (id: string) => request(api.admin.accounts({ id }).usage
 
 export type AccountDetail = Awaited<ReturnType<typeof getAccount>>;
 export type AccountUsage = Awaited<ReturnType<typeof getAccountUsage>>["data"][number];
-export type AdminVoucher = Awaited<ReturnType<typeof getVouchers>>["data"][number];
 export type LiveCall = Awaited<ReturnType<typeof getLive>>["data"][number];
 
 /** For admin pages other than live calls. */
@@ -57,7 +55,6 @@ export const useAccounts = (search: AccountSearch = anyAccount, page = 1) =>
 export const useAccount = (id: string) => useSWR(["admin-accounts", "one", id], () => getAccount(id), slowRefresh);
 export const useAccountKeys = (id: string) => useSWR(["account-keys", id], () => getAccountKeys(id), slowRefresh);
 export const useAccountUsage = (id: string) => useSWR(["account-usage", id], () => getAccountUsage(id), slowRefresh);
-export const useVouchers = () => useSWR("admin-vouchers", getVouchers, slowRefresh);
 export const useSettings = () => useSWR("admin-settings", () => request(api.admin.settings.get()));
 export const useLive = () => useSWR("admin-live", getLive, { refreshInterval: refreshMs / 2, keepPreviousData: true });
 

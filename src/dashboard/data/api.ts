@@ -61,16 +61,17 @@ interface ListPage<Entry> {
   readonly has_more: boolean;
 }
 
-/** All entries of a list of the management API, read page by page. */
+/** All entries of a list of the management API, or the first pages with so many of them, read page by page. */
 export async function readPages<Entry>(
   read: (query: { limit: number; after?: string }) => Promise<ListPage<Entry>>,
+  entriesMax = Number.POSITIVE_INFINITY,
 ): Promise<Entry[]> {
   const entries: Entry[] = [];
   let after: string | null = null;
   do {
     const page: ListPage<Entry> = await read({ limit: 100, ...(after !== null && { after }) });
     entries.push(...page.data);
-    after = page.has_more ? page.last_id : null;
+    after = page.has_more && entries.length < entriesMax ? page.last_id : null;
   } while (after !== null);
   return entries;
 }

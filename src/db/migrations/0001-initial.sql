@@ -436,6 +436,8 @@ create table vouchers (
 
 create index vouchers_of_account on vouchers (redeemed_by, redeemed_at);
 
+create index vouchers_by_time on vouchers (created_at, id);
+
 create table audit (
   id text not null primary key,
   at bigint not null,

@@ -5,7 +5,7 @@ import type { AccountBalance, BudgetQuery } from "../account-balance.ts";
 import { drawsText } from "../call-columns.ts";
 import { LostConnectionError } from "../errors.ts";
 import { type KeyRecord, keyQuery } from "../key-query.ts";
-import type { BudgetDraw, BudgetFigures } from "../ledger-write.ts";
+import type { BudgetDraw, BudgetFigures } from "../ledger-records.ts";
 import type { Database } from "../schema.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 

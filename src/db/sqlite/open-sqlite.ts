@@ -8,7 +8,7 @@ import { fromCallKey } from "../call-key.ts";
 import { StoreError } from "../errors.ts";
 import { createIdempotencyKeys } from "../idempotency-keys.ts";
 import { type KeyRecord, keyQuery } from "../key-query.ts";
-import type { LedgerWrite } from "../ledger-write.ts";
+import type { LedgerWrite } from "../ledger-records.ts";
 import { migrate } from "../migrate.ts";
 import type { Database } from "../schema.ts";
 import { type AbandonedCall, type EmbeddedStore, readSetting, type Store, type Synchronous } from "../store.ts";

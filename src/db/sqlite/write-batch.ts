@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { type CallColumn, callColumns, extensionColumns, openColumns } from "../call-columns.ts";
 import { toCallKey } from "../call-key.ts";
-import type { EndedCall, LedgerWrite, OpenCall } from "../ledger-write.ts";
+import type { EndedCall, LedgerWrite, OpenCall } from "../ledger-records.ts";
 import { type NameNumbers, SqliteNames } from "../names.ts";
 
 const dayMs = 86_400_000;

@@ -17,6 +17,7 @@ import { projectCreditsController, projectsController } from "./projects.ts";
 import { organizationProvidersController, providerKeysController } from "./providers.ts";
 import { rateLimitsController, sharedRateLimitsController } from "./rate-limits.ts";
 import { organizationUsageController } from "./usage.ts";
+import { vouchersController } from "./vouchers.ts";
 
 export { createAdminApi } from "./guard.ts";
 export { keyUsageController } from "./usage.ts";
@@ -32,6 +33,7 @@ export function organizationApi(deps: HttpDeps, api: AdminApi) {
   return new Elysia()
     .use(projectsController(deps, api))
     .use(projectCreditsController(deps, api))
+    .use(vouchersController(deps, api))
     .use(rateLimitsController(deps, api))
     .use(sharedRateLimitsController(deps, api))
     .use(budgetsController(deps, api))

@@ -11,9 +11,9 @@ import {
 import { readUsageRows, type UsageFigures, type UsageOfBucket } from "../../reports/index.ts";
 import { responses } from "../api/openapi.ts";
 import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
-import { apiKeyRoutes } from "../lifecycle/routes.ts";
 import { type AdminApi, adminRoutes } from "./guard.ts";
 import { invalid, nullable, parameters, readAll, readWhole } from "./lists.ts";
 import { security, tags } from "./projects.ts";

@@ -2,6 +2,7 @@ import { toOpenAPISchema } from "@elysiajs/openapi";
 import type { AnyElysia, InternalRoute } from "elysia";
 import type { ModelEntry } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import type { ClientFormat } from "../lifecycle/http-call.ts";
 import { commonResponses } from "./openapi.ts";
 import { describeRequest } from "./request-examples.ts";
 import { shareSchemas } from "./share-schemas.ts";
@@ -21,10 +22,14 @@ interface Operation {
  * Corrects the generator: it says 3.0.3, but TypeBox's schemas are JSON Schema as in 3.1, and omits descriptions,
  * examples, what every request can be answered, and the brackets of a list in a form.
  */
-function complete(description: Description, models: readonly ModelEntry[]): Description {
+function complete(
+  description: Description,
+  models: readonly ModelEntry[],
+  inbounds: readonly ClientFormat[],
+): Description {
   for (const [path, methods] of Object.entries(description.paths)) {
     for (const { requestBody } of Object.values(methods)) {
-      if (requestBody !== undefined) describeRequest(path, requestBody, models);
+      if (requestBody !== undefined) describeRequest(path, requestBody, models, inbounds);
     }
   }
   const operations = Object.values(description.paths).flatMap((methods) => Object.values(methods));
@@ -61,7 +66,11 @@ function withMediaType(route: InternalRoute): InternalRoute {
 }
 
 /** The OpenAPI document, generated from the schemas that validate. Imported when somebody asks for it. */
-export function describeApi(routes: readonly InternalRoute[], { version, kernel }: HttpDeps): object {
+export function describeApi(
+  routes: readonly InternalRoute[],
+  { version, kernel }: HttpDeps,
+  inbounds: readonly ClientFormat[],
+): object {
   // The generator asks an app for its routes and for nothing else.
   const app = { getGlobalRoutes: () => routes.map(withMediaType) } as unknown as AnyElysia;
   const { paths } = toOpenAPISchema(app, {
@@ -83,5 +92,5 @@ export function describeApi(routes: readonly InternalRoute[], { version, kernel 
     paths,
   };
   // Schemas that routes share are one object each; what is completed below is completed in a copy.
-  return complete(structuredClone(description) as unknown as Description, [...kernel.registry.modelEntries]);
+  return complete(structuredClone(description) as unknown as Description, [...kernel.registry.modelEntries], inbounds);
 }

@@ -4,6 +4,7 @@ import scriptFile from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file
 import iconFile from "../../dashboard/icon.svg" with { type: "file" };
 import type { HttpDeps } from "../deps.ts";
 import { pageHeaders } from "../lifecycle/headers.ts";
+import type { ClientFormat } from "../lifecycle/http-call.ts";
 
 const page = `<!doctype html>
 <html lang="en">
@@ -34,7 +35,7 @@ const policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 's
  * The OpenAPI document at /openapi.json, generated from the schemas that validate, and its page at /docs without files of
  * other hosts. An instance of its own, because its headers are for these routes alone.
  */
-export function docs(deps: HttpDeps, routes: () => readonly InternalRoute[]) {
+export function docs(deps: HttpDeps, routes: () => readonly InternalRoute[], inbounds: readonly ClientFormat[]) {
   let described: unknown;
   const hidden = { detail: { hide: true } };
   const file = (path: string, mediaType: string) => async () =>
@@ -48,7 +49,7 @@ export function docs(deps: HttpDeps, routes: () => readonly InternalRoute[]) {
     .get(
       "/openapi.json",
       async () => {
-        described ??= await (await import("./describe-api.ts")).describeApi(routes(), deps);
+        described ??= await (await import("./describe-api.ts")).describeApi(routes(), deps, inbounds);
         return described;
       },
       hidden,

@@ -18,14 +18,14 @@ import { readMedia } from "../../lib/data-url.ts";
 import { isRecord } from "../../lib/json.ts";
 import { toNamedEvent } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes, jsonCall, readFormCall } from "../lifecycle/call-hooks.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import type { HttpCall, RouteContext } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { apiKeyRoutes, jsonCall, readFormCall } from "../lifecycle/routes.ts";
-import { sseReply, sseReplyOf } from "../lifecycle/stream.ts";
+import { sseReply, sseReplyOf } from "../lifecycle/sse-reply.ts";
 import { requestBody } from "../lifecycle/validate.ts";
-import { SseStream } from "../sse/stream.bun.ts";
+import { SseStream } from "../sse/sse-stream.bun.ts";
 import { checkFileRoom, storeFile } from "./files.ts";
 import { responses } from "./openapi.ts";
 

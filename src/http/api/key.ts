@@ -16,9 +16,9 @@ import {
   type WalletState,
 } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
 import { limitHeaders } from "../lifecycle/respond.ts";
-import { apiKeyRoutes } from "../lifecycle/routes.ts";
 import { responses } from "./openapi.ts";
 
 const Amount = Type.Integer();

@@ -13,10 +13,10 @@ import {
 } from "../../contract/index.ts";
 import { describeRoutes, mayUse, type Registry, type VirtualModel } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { apiKeyRoutes } from "../lifecycle/routes.ts";
 import { responses } from "./openapi.ts";
 
 const ModelObject = Type.Object(

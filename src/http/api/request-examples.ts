@@ -1,11 +1,13 @@
 import type { Capability } from "../../contract/index.ts";
 import type { ModelEntry } from "../../kernel/index.ts";
+import type { ClientFormat } from "../lifecycle/http-call.ts";
 
 /** Bodies of the writes below /organization that are answered, for the OpenAPI document. */
 const organizationExamples: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "/organization/projects": { name: "Search", budget_usd: "100.00", budget_period: "month" },
   "/organization/projects/{project_id}": { name: "Search and find", budget_usd: null },
   "/organization/projects/{project_id}/credits": { usd: "25.00", note: "November", reference: "invoice-1042" },
+  "/organization/vouchers": { usd: "25.00", expires_in_seconds: 2_592_000 },
   "/organization/projects/{project_id}/rate_limits": { model: "gpt-4.1", max_requests_per_1_minute: 60 },
   "/organization/projects/{project_id}/rate_limits/{rate_limit_id}": { max_requests_per_1_minute: 600 },
   "/organization/rate_limits": { model: "gpt-4.1", max_tokens_per_1_minute: 200_000 },
@@ -52,14 +54,13 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
 interface RequestDoc {
   /** The capability of the model in the example. */
   readonly capability: Capability;
-  /** The body of a request that is answered, but for the model. */
+  /** The body of a request that is answered, but for the model. An inbound format says its own. */
   readonly example?: Readonly<Record<string, unknown>>;
   readonly fields: Readonly<Record<string, string>>;
 }
 
 const model = "Id or alias of a model, as GET /models lists it";
 const user = "An id of the end user, passed to providers that take one";
-const hello = [{ role: "user", content: "Say hello" }];
 /** A PNG of one pixel. */
 const dot =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -67,7 +68,6 @@ const dot =
 const docs: Readonly<Record<string, RequestDoc>> = {
   "/chat/completions": {
     capability: "chat",
-    example: { messages: hello },
     fields: {
       model,
       messages: "The conversation so far, oldest first",
@@ -94,10 +94,9 @@ const docs: Readonly<Record<string, RequestDoc>> = {
       user,
     },
   },
-  "/completions": { capability: "chat", example: { prompt: "Say hello" }, fields: { model, user } },
+  "/completions": { capability: "chat", fields: { model, user } },
   "/responses": {
     capability: "chat",
-    example: { input: "Say hello", store: false },
     fields: {
       model,
       input: "A text, or the items of the conversation",
@@ -110,7 +109,6 @@ const docs: Readonly<Record<string, RequestDoc>> = {
   },
   "/messages": {
     capability: "chat",
-    example: { max_tokens: 200, messages: hello },
     fields: {
       model,
       messages: "The conversation so far, oldest first",
@@ -121,10 +119,6 @@ const docs: Readonly<Record<string, RequestDoc>> = {
   },
   "/decisions": {
     capability: "chat",
-    example: {
-      input: "The parcel came two weeks late.",
-      questions: [{ type: "predicate", name: "complaint", instructions: "Is this a complaint?" }],
-    },
     fields: {
       model,
       input: "What the questions are about: a text, or the messages and tool calls of a conversation",
@@ -133,7 +127,11 @@ const docs: Readonly<Record<string, RequestDoc>> = {
   },
   // Only a provider of the Responses protocol compacts, so no example is answered everywhere.
   "/responses/compact": { capability: "chat", fields: { model } },
-  "/messages/count_tokens": { capability: "chat", example: { messages: hello }, fields: { model } },
+  "/messages/count_tokens": {
+    capability: "chat",
+    example: { messages: [{ role: "user", content: "Say hello" }] },
+    fields: { model },
+  },
   "/responses/input_tokens": { capability: "chat", example: { input: "Say hello" }, fields: { model } },
   "/embeddings": {
     capability: "embeddings",
@@ -231,18 +229,24 @@ interface RequestBody {
 }
 
 /** Adds an example that is answered, and what each field means, to the body of an operation of the OpenAPI document. */
-export function describeRequest(path: string, { content }: RequestBody, models: readonly ModelEntry[]): void {
+export function describeRequest(
+  path: string,
+  { content }: RequestBody,
+  models: readonly ModelEntry[],
+  inbounds: readonly ClientFormat[],
+): void {
   const managed = organizationExamples[path.slice(Math.max(0, path.indexOf("/organization")))];
   if (managed !== undefined && content["application/json"] !== undefined) content["application/json"].example = managed;
   const [, doc] = Object.entries(docs).find(([suffix]) => path.endsWith(suffix)) ?? [];
-  if (doc === undefined) return;
-  const id = pickModel(models, doc.capability);
+  const inbound = inbounds.find(({ endpoints: [first] }) => first !== undefined && path.endsWith(first));
+  const example = inbound?.example ?? doc?.example;
+  const id = pickModel(models, doc?.capability ?? "chat");
   for (const [type, body] of Object.entries(content)) {
-    if (doc.example !== undefined && id !== undefined && type === "application/json") {
-      body.example = { model: id, ...doc.example };
+    if (example !== undefined && id !== undefined && type === "application/json") {
+      body.example = { model: id, ...example };
     }
     const { properties = {} } = body.schema;
-    for (const [name, description] of Object.entries(doc.fields)) {
+    for (const [name, description] of Object.entries(doc?.fields ?? {})) {
       const field = properties[name] as { description?: string } | undefined;
       if (field !== undefined) field.description ??= description;
     }

@@ -9,10 +9,10 @@ import {
   toRerankResponse,
 } from "../../protocols/rerank/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes, jsonCall } from "../lifecycle/call-hooks.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { apiKeyRoutes, jsonCall } from "../lifecycle/routes.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { responses } from "./openapi.ts";
 

@@ -8,15 +8,15 @@ import { createReasoningEnvelope } from "../../protocols/reasoning-envelope.ts";
 import { checkResponsesRequest, isResponsesBody, toChatRequest } from "../../protocols/responses/inbound.ts";
 import { ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes, jsonCall } from "../lifecycle/call-hooks.ts";
 import { toGatewayError } from "../lifecycle/errors.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import type { ClientFormat, HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { apiKeyRoutes, jsonCall } from "../lifecycle/routes.ts";
-import { sseReply } from "../lifecycle/stream.ts";
+import { sseReply } from "../lifecycle/sse-reply.ts";
 import { checkBody, requestBody } from "../lifecycle/validate.ts";
-import { formatEvent, SseStream } from "../sse/stream.bun.ts";
+import { formatEvent, SseStream } from "../sse/sse-stream.bun.ts";
 import { ChatEvent, responses } from "./openapi.ts";
 
 const { path: chatPath } = chatInbound.route;

@@ -6,14 +6,14 @@ import { chooseSpeechFormat } from "../../kernel/index.ts";
 import { toNamedEvent } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
 import { ByteStream } from "../lifecycle/byte-stream.ts";
+import { apiKeyRoutes, jsonCall } from "../lifecycle/call-hooks.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { callHeaders } from "../lifecycle/respond.ts";
-import { apiKeyRoutes, jsonCall } from "../lifecycle/routes.ts";
-import { sseReply } from "../lifecycle/stream.ts";
+import { sseReply } from "../lifecycle/sse-reply.ts";
 import { requestBody } from "../lifecycle/validate.ts";
-import { SseStream } from "../sse/stream.bun.ts";
+import { SseStream } from "../sse/sse-stream.bun.ts";
 import { Bytes, responses } from "./openapi.ts";
 
 const Body = requestBody(SpeechRequest);

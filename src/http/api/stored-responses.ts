@@ -3,9 +3,9 @@ import { Elysia } from "elysia";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { type ResponseItem, ResponseObject } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { apiKeyRoutes } from "../lifecycle/routes.ts";
 import { responses } from "./openapi.ts";
 import type { ResponseStore } from "./response-store.ts";
 

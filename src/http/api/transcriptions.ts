@@ -14,11 +14,11 @@ import {
   TranscriptWord,
 } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes, readFormCall } from "../lifecycle/call-hooks.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { callHeaders, jsonReply } from "../lifecycle/respond.ts";
-import { apiKeyRoutes, readFormCall } from "../lifecycle/routes.ts";
-import { sseReplyOf } from "../lifecycle/stream.ts";
+import { sseReplyOf } from "../lifecycle/sse-reply.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { responses } from "./openapi.ts";
 

@@ -7,8 +7,8 @@ import { publicRoutes } from "../lifecycle/session.ts";
 import { expectStore } from "../lifecycle/store-timeout.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { accountController, checkoutController, meController, sessionsController } from "./account.ts";
-import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { adminAccountController } from "./admin-account.ts";
+import { adminAccountsController } from "./admin-accounts.ts";
 import { adminAlertsController, alertsController } from "./alerts.ts";
 import { auditController } from "./audit.ts";
 import { catalogueController } from "./catalogue.ts";
@@ -73,7 +73,6 @@ function gatewayControllers(deps: HttpDeps) {
     .use(adminTeamController(deps))
     .use(adminAccountsController(deps))
     .use(adminAccountController(deps))
-    .use(adminVouchersController(deps))
     .use(auditController(deps))
     .use(systemStatusController(deps))
     .use(adminHealthController(deps))

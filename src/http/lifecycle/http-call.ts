@@ -15,7 +15,10 @@ import type { Clients, Sockets } from "../deps.ts";
 import type { CallMemory } from "../memory/call-memory.ts";
 
 /** The parts of a wire format that need no request. */
-export type ClientFormat = Pick<Inbound, "protocol" | "endpoints" | "outputLimit" | "refuse" | "toError" | "headersOf">;
+export type ClientFormat = Pick<
+  Inbound,
+  "protocol" | "endpoints" | "example" | "outputLimit" | "refuse" | "toError" | "headersOf"
+>;
 
 /** Idle sockets are closed after this; the maximum that Bun accepts. */
 const idleSecondsMax = 255;

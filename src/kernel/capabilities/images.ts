@@ -10,6 +10,7 @@ import {
   type ImagesRequest,
   type Meters,
   type Model,
+  mapPieces,
   type PartialImage,
   type ProviderPlugin,
   TokenUsage,
@@ -21,6 +22,7 @@ import type { ModelRun } from "../call.ts";
 import { withFailover } from "../failover.ts";
 import { boundText, readText } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
+import { type BegunStream, begin, pump, StreamReader, toReader } from "../streaming.ts";
 import type { CapabilityHandler } from "../types.ts";
 import type { SentRequest } from "../upstream/upstream.ts";
 import { settleRequests } from "./fan-out.ts";
@@ -72,25 +74,30 @@ const handler: CapabilityHandler<"images" | "imageEdits"> = {
   },
 
   async execute(kernel, run) {
-    const { request, usageMeter } = run;
-    let partials: AsyncIterator<PartialImage | GeneratedImages> | undefined;
-    let answer = await withFailover(kernel, run, {
+    const { call, request, usageMeter, sink } = run;
+    const opened = await withFailover(kernel, run, {
       requestFor(model, attempt): AnyRequest {
         const quality = toBoundQuality(request, model);
         if (quality === request.quality) return request;
         attempt.warn(`Took quality ${quality} for ${request.quality}, whose tokens are not known`, "quality");
         return { ...request, quality } as AnyRequest;
       },
-      async run(plugin, pluginCall) {
-        const begun = await askForImages(plugin, pluginCall, run.call.request.capability);
-        partials = begun.rest;
-        return begun.item;
-      },
+      run: (plugin, pluginCall) => openImages(plugin, pluginCall, call.request.capability),
     });
-    while (!("images" in answer)) {
-      run.sink?.open();
-      await run.sink?.write(answer);
-      answer = await nextItem(partials, getWanted(request), run.call.request.capability);
+    let answer: GeneratedImages | undefined;
+    let partials = 0;
+    const take = (item: ImageItem) => {
+      call.throwIfCancelled();
+      if (isFinished(item)) {
+        answer = item;
+        return undefined;
+      }
+      if (partials++ === 0) sink?.open();
+      return sink?.write(item);
+    };
+    await pump(opened, take, () => answer !== undefined);
+    if (answer === undefined) {
+      throw new UpstreamError("bad_response", "The provider's stream ended before the image was finished");
     }
     usageMeter.produced = true;
     usageMeter.complete = true;
@@ -198,50 +205,40 @@ function needsFanOut({ maxChoices }: ProviderPlugin, count: number): boolean {
   return maxChoices.images !== undefined && count > maxChoices.images;
 }
 
-/** A begun answer: all of it, or the first unfinished image and those that follow. */
-interface BegunImages {
-  readonly item: PartialImage | GeneratedImages;
-  readonly rest?: AsyncIterator<PartialImage | GeneratedImages>;
-}
+/** An item of an answer. The last one has the finished images. */
+type ImageItem = PartialImage | GeneratedImages;
 
 type Ask = (call: Call<AnyRequest>) => Promise<GeneratedImages | ImageStream>;
 
-/** Sends one request, or one for each image where the provider makes only one at a time; these show no unfinished ones. */
-async function askForImages(
+/**
+ * Sends one request, or one for each image where the provider makes only one at a time; these show no unfinished ones. It waits
+ * until the answer begins. One that came whole is a stream of a single item.
+ */
+async function openImages(
   plugin: ProviderPlugin,
   call: Call<AnyRequest>,
   capability: "images" | "imageEdits",
-): Promise<BegunImages> {
+): Promise<BegunStream<ImageItem>> {
   const { handlers } = plugin;
   const ask = handlers[capability]?.bind(handlers) as Ask | undefined;
   if (ask === undefined) throw new TypeError(`Plugin '${plugin.name}' has no ${capability} handler`);
   const withFiles = await fetchFiles(call);
   const count = getWanted(call.request);
-  if (!needsFanOut(plugin, count)) {
-    const answer = await ask(withFiles);
-    if (!isStream(answer)) return { item: checkImages(answer, count, capability) };
-    const rest = answer[Symbol.asyncIterator]();
-    return { item: await nextItem(rest, count, capability), rest };
-  }
-  return { item: await askForEach(ask, withFiles, capability) };
+  const answer = needsFanOut(plugin, count) ? await askForEach(ask, withFiles, capability) : await ask(withFiles);
+  const check = (item: ImageItem) => (isFinished(item) ? checkImages(item, count, capability) : item);
+  const reader = isStream(answer)
+    ? new StreamReader(mapPieces(answer, check))
+    : toReader<ImageItem>([checkImages(answer, count, capability)]);
+  return await begin(reader, () => true);
 }
 
 /** A third-party plugin may return nothing. */
 function isStream(answer: GeneratedImages | ImageStream | undefined): answer is ImageStream {
-  return typeof answer === "object" && answer !== null && Symbol.asyncIterator in answer;
+  return typeof answer === "object" && answer !== null && "push" in answer;
 }
 
-/** The next item of a stream, whose last item has the finished images. */
-async function nextItem(
-  items: AsyncIterator<PartialImage | GeneratedImages> | undefined,
-  count: number,
-  capability: "images" | "imageEdits",
-): Promise<PartialImage | GeneratedImages> {
-  const next = await items?.next();
-  if (next === undefined || next.done) {
-    throw new UpstreamError("bad_response", "The provider's stream ended before the image was finished");
-  }
-  return "images" in next.value ? checkImages(next.value, count, capability) : next.value;
+function isFinished(item: ImageItem): item is GeneratedImages {
+  return "images" in item;
 }
 
 /** The same call with the images that are named by their address. */
@@ -281,7 +278,7 @@ async function askForEach(
   );
   const images = answers.flatMap((answer) => answer.images.slice(0, 1));
   const usage = sumUsage(answers.map((answer) => answer.usage));
-  return checkImages({ images, usage, settings: answers[0]?.settings }, count, capability);
+  return { images, usage, settings: answers[0]?.settings };
 }
 
 /** The sum, also of the details, or `undefined` when any part is unknown. */

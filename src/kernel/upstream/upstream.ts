@@ -20,7 +20,7 @@ import {
   UpstreamError,
   type UpstreamRequestOptions,
 } from "../../contract/index.ts";
-import { EventStreamParser } from "../../lib/event-stream.ts";
+import { EventStreamParser } from "../../lib/aws-event-stream.ts";
 import { isRecord, parseJson, toJsonText } from "../../lib/json.ts";
 import { forgetKept } from "../../lib/kept-with.ts";
 import { nextTurn } from "../../lib/next-turn.ts";

@@ -1,7 +1,7 @@
 import { clearInterval, setInterval } from "node:timers";
 import { type AdmissionRequest, type Caller, GatewayError, type LimitState } from "../../contract/index.ts";
 import { type EndedCall, type HoldAmounts, type OpenCall, type Store, startOfDay } from "../../db/index.ts";
-import { accountNotRead, additionalTokens } from "../holds.ts";
+import { accountNotRead, additionalTokens } from "../call-records.ts";
 import { callsExceeded, type LimitOwner, quotaExceeded, requestsExceeded, tokensExceeded } from "../limit-errors.ts";
 import {
   type Backlogs,

@@ -39,6 +39,7 @@ export const doneEvent = "data: [DONE]\n\n";
 export const chatInbound: ServedInbound<ChatRequest> = {
   protocol: "chat",
   endpoints: ["/chat/completions"],
+  example: { messages: [{ role: "user", content: "Say hello" }] },
   route: {
     path: "/chat/completions",
     body: ChatRequest,

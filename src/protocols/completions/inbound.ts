@@ -101,6 +101,7 @@ function sumUsages([first, ...others]: ChatUsage[]): ChatUsage {
 export const completionsInbound: Inbound<ChatRequest, void> = {
   protocol: "completions",
   endpoints: ["/completions"],
+  example: { prompt: "Say hello" },
   refuse: () => undefined,
   toError: toOpenaiError,
   open: (request): Exchange => ({

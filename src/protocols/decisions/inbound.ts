@@ -23,6 +23,10 @@ import { Decision, type DecisionItem, type DecisionQuestion, DecisionRequest } f
 export const decisionsInbound: ServedInbound<DecisionRequest> = {
   protocol: "decisions",
   endpoints: ["/decisions"],
+  example: {
+    input: "The parcel came two weeks late.",
+    questions: [{ type: "predicate", name: "complaint", instructions: "Is this a complaint?" }],
+  },
   route: {
     path: "/decisions",
     body: DecisionRequest,

@@ -9,11 +9,11 @@ import {
   GatewayError,
   getOwn,
   type ServerEvent,
+  type ToolCall,
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { parseShape } from "../../lib/parse-shape.ts";
-import { toCompletion } from "../to-completion.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { answerShape, type GenerateAnswer, type GeneratedCandidate, type GeneratedLogprob } from "./schema.ts";
 import { type CallReading, toToolCall } from "./tools.ts";
@@ -234,6 +234,42 @@ export function fromCandidates(answer: GenerateAnswer, reading: CallReading): Ch
   const chunks = stream.read(answer);
   if (chunks.length === 0) throw new UpstreamError("bad_response", "The provider's answer has no candidates");
   return toCompletion([...chunks, ...stream.finish()]);
+}
+
+/** A choice of a whole answer, with the log probabilities of its tokens. */
+type Choice = ChatCompletion["choices"][number] & { logprobs: { content: unknown[]; refusal: null } | null };
+
+/** The chunks of one answer as a completion. Each tool call is in one piece. */
+function toCompletion(chunks: Iterable<ChatChunk>): ChatCompletion {
+  const choices = new Map<number, Choice>();
+  const completion: ChatCompletion = { id: "", object: "chat.completion", created: 0, model: "", choices: [] };
+  for (const { choices: pieces, usage, service_tier: tier } of chunks) {
+    for (const piece of pieces) {
+      const message: Choice["message"] = { role: "assistant", content: null };
+      const choice = choices.get(piece.index) ?? { index: piece.index, message, finish_reason: null, logprobs: null };
+      choices.set(piece.index, choice);
+      addPiece(choice, piece);
+    }
+    if (usage) completion.usage = usage;
+    if (typeof tier === "string") Object.assign(completion, { service_tier: tier });
+  }
+  completion.choices = [...choices.values()];
+  for (const { message, finish_reason: finish } of completion.choices) {
+    if (message.tool_calls === undefined && finish !== "content_filter") message.content ??= "";
+  }
+  return completion;
+}
+
+function addPiece(choice: Choice, { delta, logprobs, finish_reason: finish }: ChunkChoice): void {
+  const { message } = choice;
+  const { content, reasoning_content: reasoning, tool_calls: calls = [] } = delta;
+  if (content) message.content = (message.content ?? "") + content;
+  if (reasoning) message.reasoning_content = (message.reasoning_content ?? "") + reasoning;
+  for (const { index: _, ...call } of calls) message.tool_calls = [...(message.tool_calls ?? []), call as ToolCall];
+  if (isRecord(logprobs) && Array.isArray(logprobs.content)) {
+    choice.logprobs = { content: [...(choice.logprobs?.content ?? []), ...logprobs.content], refusal: null };
+  }
+  choice.finish_reason = finish ?? choice.finish_reason;
 }
 
 /** Reads the answers of Google's `generateContent`. */

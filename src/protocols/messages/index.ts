@@ -30,6 +30,7 @@ export interface MessagesInboundOptions {
 export const messagesInbound: Inbound<MessagesRequest, MessagesInboundOptions> = {
   protocol: "messages",
   endpoints: ["/messages", "/messages/count_tokens"],
+  example: { max_tokens: 200, messages: [{ role: "user", content: "Say hello" }] },
   outputLimit: messagesFormat.outputLimit,
   refuse: refuseOtherProtocols,
   toError: toMessagesError,

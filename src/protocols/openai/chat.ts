@@ -6,7 +6,7 @@ import {
   type ChatStream,
   type ChunkChoice,
   getOwn,
-  mapChunks,
+  mapPieces,
   type ServerEvent,
   UpstreamError,
 } from "../../contract/index.ts";
@@ -420,7 +420,7 @@ export function stopCompletion(completion: ChatCompletion, stops: readonly strin
 export function stopStream<Event>(stream: ChatStream<Event>, stops: readonly string[]): ChatStream<Event> {
   /** The text that is held back, by choice; `undefined` once the choice has stopped. */
   const textOf = new Map<number, string | undefined>();
-  return mapChunks(stream, (chunk) => {
+  return mapPieces(stream, (chunk) => {
     chunk.choices = chunk.choices.filter(
       (choice) => !textOf.has(choice?.index) || textOf.get(choice.index) !== undefined,
     );

@@ -9,7 +9,6 @@ import {
   imageSettingNames,
   type PartialImage,
   type ServerEvent,
-  type Upstream,
   UpstreamError,
 } from "../../contract/index.ts";
 import { toBase64 } from "../../lib/base64.ts";
@@ -25,7 +24,7 @@ export function imagesHandler(defaults: ImagesOptions) {
     const body = toImageBody(call, call.request, options);
     const isStream = body.partial_images !== undefined;
     const path = "/images/generations";
-    if (isStream) return readStream(await call.upstream.events(path, { ...body, stream: true }), call.upstream);
+    if (isStream) return new OpenaiImageStream(await call.upstream.events(path, { ...body, stream: true }));
     return toImages(await call.upstream.json(path, body), call.upstream);
   };
 }
@@ -47,7 +46,7 @@ export function imageEditsHandler(defaults: ImageEditsOptions) {
       const toRef = async (image: File) => ({ image_url: await toDataUrl(image) });
       const input = { images: await Promise.all(images.map(toRef)), ...(mask && { mask: await toRef(mask) }) };
       const events = await call.upstream.events(path, { ...body, ...input, stream: true });
-      return readStream(events, call.upstream);
+      return new OpenaiImageStream(events);
     }
     const form = new FormData();
     for (const [name, value] of Object.entries(body)) {
@@ -78,26 +77,36 @@ function nameOf({ name, type }: File, fallback: string): string {
   return /\.\w+$/.test(name) ? name : `${fallback}.${type.replace("image/", "")}`;
 }
 
-/**
- * The unfinished images of a stream as they come, then the finished one.
- *
- * @throws {UpstreamError} When an event is an error or holds no image, or the stream ends early.
- */
-async function* readStream(
-  events: AsyncIterable<ServerEvent>,
-  upstream: Pick<Upstream, "download">,
-): AsyncGenerator<PartialImage | GeneratedImages> {
-  for await (const { data } of events) {
-    if (data === "[DONE]") break;
+/** The unfinished images of a stream as they come, then the finished one. */
+class OpenaiImageStream implements ImageStream<ServerEvent> {
+  readonly events: AsyncIterable<ServerEvent>;
+  isComplete = false;
+  #isFinished = false;
+
+  constructor(events: AsyncIterable<ServerEvent>) {
+    this.events = events;
+  }
+
+  /** @throws {UpstreamError} When the event is an error or holds no image. */
+  push({ data }: ServerEvent): (PartialImage | GeneratedImages)[] {
+    if (data === "[DONE]") {
+      this.isComplete = true;
+      return [];
+    }
     const event = parseJson(data);
     if (!isRecord(event) || typeof event.b64_json !== "string") throw classifyError(event ?? data);
+    const image = { data: event.b64_json, mediaType: detectImageType(event.b64_json, readFormat(event)) };
     if (String(event.type).endsWith(".completed")) {
-      yield await toImages({ ...event, data: [{ b64_json: event.b64_json }] }, upstream);
-      return;
+      this.isComplete = true;
+      this.#isFinished = true;
+      return [{ images: [image], ...readDetails(event) }];
     }
-    const index = typeof event.partial_image_index === "number" ? event.partial_image_index : 0;
-    const format = typeof event.output_format === "string" ? event.output_format : undefined;
-    yield { index, data: event.b64_json, mediaType: detectImageType(event.b64_json, format) };
+    return [{ index: typeof event.partial_image_index === "number" ? event.partial_image_index : 0, ...image }];
+  }
+
+  end(): [] {
+    if (this.#isFinished) return [];
+    throw new UpstreamError("bad_response", "The provider's stream ended before the image was finished");
   }
 }
 
@@ -111,20 +120,24 @@ async function toImages(
   upstream: Pick<Call<ImagesRequest>["upstream"], "download">,
 ): Promise<GeneratedImages> {
   if (!isRecord(answer) || !Array.isArray(answer.data) || answer.data.length === 0) throw classifyError(answer);
-  const format = typeof answer.output_format === "string" ? answer.output_format : undefined;
+  const format = readFormat(answer);
   const images = answer.data.map((item: unknown) => toImage(item, format, upstream));
-  return {
-    images: await Promise.all(images),
-    ...readSettings(answer),
-    ...(isRecord(answer.usage) && { usage: answer.usage }),
-  };
+  return { images: await Promise.all(images), ...readDetails(answer) };
 }
 
-function readSettings(answer: Record<string, unknown>): { settings?: ImageSettings } {
+function readFormat({ output_format: format }: Record<string, unknown>): string | undefined {
+  return typeof format === "string" ? format : undefined;
+}
+
+/** The settings and the usage that an answer, or the last event of a stream, reports. */
+function readDetails(answer: Record<string, unknown>): Pick<GeneratedImages, "settings" | "usage"> {
   const settings = imageSettingNames.flatMap((name) =>
     typeof answer[name] === "string" ? [[name, answer[name]]] : [],
   );
-  return settings.length === 0 ? {} : { settings: Object.fromEntries(settings) as ImageSettings };
+  return {
+    ...(settings.length > 0 && { settings: Object.fromEntries(settings) as ImageSettings }),
+    ...(isRecord(answer.usage) && { usage: answer.usage }),
+  };
 }
 
 async function toImage(

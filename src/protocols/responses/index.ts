@@ -28,6 +28,7 @@ export interface ResponsesInboundOptions {
 export const responsesInbound: Inbound<ResponsesRequest, ResponsesInboundOptions> = {
   protocol: "responses",
   endpoints: ["/responses", "/responses/:id", "/responses/:id/input_items"],
+  example: { input: "Say hello", store: false },
   outputLimit: responsesFormat.outputLimit,
   refuse(body) {
     const refusal = refuseChatBody(body);

@@ -43,6 +43,7 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     ended_budget_id: await budget("b"),
     key_id: await newKey(),
     ended_key_id: await newKey(),
+    voucher_id: (await post("/vouchers", { usd: "1.00" })).id,
     admin_key_id: (await post("/admin_api_keys", { name: "a key", scopes: ["usage:read"] })).id,
     ended_service_account_id: (await post(`/projects/${project}/service_accounts`, { name: "job" })).id,
     service_account_id: (await post(`/projects/${project}/service_accounts`, { name: "job" })).id,

@@ -64,7 +64,7 @@ describe("voucher", () => {
       "30d",
     );
     const listed = { id, usd: "5", expires_at: "2026-12-21T10:00:00.000Z", redeemed_by: null };
-    expect(await bench.json("voucher", "list")).toEqual([{ ...listed, state: "good" }]);
+    expect(await bench.json("voucher", "list")).toEqual([{ ...listed, state: "unused" }]);
     expect(await bench.json("voucher", "void", code)).toEqual({ id, void: true });
     expect(await bench.json("voucher", "list")).toEqual([{ ...listed, state: "void" }]);
     expect((await bench.run("voucher", "list")).stdout).not.toContain(code);

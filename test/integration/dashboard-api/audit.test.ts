@@ -8,6 +8,7 @@ import { withAdmin } from "../../unit/http/dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 const api = "/dashboard/api/admin";
+const vouchers = "/v1/organization/vouchers";
 const changed = ["accounts", "invitations", "transactions", "wallets", "vouchers"] as const;
 
 /** All that a deed may change. */
@@ -17,25 +18,25 @@ async function rowsOf({ db }: Store): Promise<unknown> {
 
 async function fixtureWithVoucher() {
   const fixture = await withAdmin();
-  const { id: voucherId } = await (await fixture.admin.post(`${api}/vouchers`, { usd: "1" })).json();
+  const { id: voucherId } = await (await fixture.admin.post(vouchers, { usd: "1" })).json();
   return { ...fixture, voucherId };
 }
 
 /** Where each deed is asked for; `ACCOUNT` and `VOUCHER` stand for what it is done to. */
 const deeds = [
-  ["account.create", "accounts", { email: "new@example.org" }],
-  ["account.invite", "accounts/ACCOUNT/invite", {}],
-  ["account.credit", "accounts/ACCOUNT/credit", { usd: "5", note: "for a test" }],
-  ["account.quota", "accounts/ACCOUNT/quota", { tokens: 7 }],
-  ["account.disabled", "accounts/ACCOUNT/disabled", { disabled: true }],
-  ["voucher.create", "vouchers", { usd: "2", expires_at: "2999-01-01T00:00:00Z" }],
-  ["voucher.void", "vouchers/VOUCHER/void", {}],
+  ["account.create", `${api}/accounts`, { email: "new@example.org" }],
+  ["account.invite", `${api}/accounts/ACCOUNT/invite`, {}],
+  ["account.credit", `${api}/accounts/ACCOUNT/credit`, { usd: "5", note: "for a test" }],
+  ["account.quota", `${api}/accounts/ACCOUNT/quota`, { tokens: 7 }],
+  ["account.disabled", `${api}/accounts/ACCOUNT/disabled`, { disabled: true }],
+  ["voucher.create", vouchers, { usd: "2", expires_at: 4_102_444_800 }],
+  ["voucher.void", `${vouchers}/VOUCHER/void`, {}],
 ] as const;
 
 describe.each(deeds)("%s", (action, path, body) => {
   test("is rolled back when its audit entry cannot be written", async () => {
     const { admin, ada, store, voucherId } = await fixtureWithVoucher();
-    const url = `${api}/${path.replace("ACCOUNT", ada.account.id).replace("VOUCHER", voucherId)}`;
+    const url = path.replace("ACCOUNT", ada.account.id).replace("VOUCHER", voucherId);
     const before = await rowsOf(store);
 
     await sql`alter table audit rename to audit_away`.execute(store.db);

@@ -213,13 +213,14 @@ describe("an administrator", () => {
 
   test("creates vouchers, lists them without codes and voids them", async () => {
     const { admin, ada } = await withAdmin();
-    const { id, code } = await (await admin.post(`${api}/admin/vouchers`, { usd: "5" })).json();
-    const listed = await (await admin.get(`${api}/admin/vouchers`)).text();
+    const vouchers = "/v1/organization/vouchers";
+    const { id, code } = await (await admin.post(vouchers, { usd: "5" })).json();
+    const listed = await (await admin.get(vouchers)).text();
     expect(listed).toContain(id);
     expect(listed).not.toContain(code);
-    expect((await admin.post(`${api}/admin/vouchers/${id}/void`)).status).toBe(200);
+    expect((await admin.post(`${vouchers}/${id}/void`)).status).toBe(200);
     await expectError(await ada.post(`${api}/vouchers/redeem`, { code }), { status: 409 });
-    await expectError(await admin.post(`${api}/admin/vouchers`, { usd: "-5" }), { status: 400, param: "usd" });
+    await expectError(await admin.post(vouchers, { usd: "-5" }), { status: 400, param: "usd" });
   });
 });
 

@@ -63,6 +63,11 @@ test.each([
     "select id from vouchers where redeemed_by = ? order by redeemed_at desc",
     "vouchers_of_account",
   ],
+  [
+    "the vouchers that come behind one, newest first",
+    "select * from vouchers where (created_at, id) < (?, ?) order by created_at desc, id desc limit 21",
+    "vouchers_by_time",
+  ],
   ["content that is too old", "select id from contents where at < ? limit 100", "contents_by_time"],
   [
     "the oldest content of an account",

@@ -342,6 +342,46 @@ describe("of several requests that serve one call", () => {
   });
 });
 
+describe("a stream of images", () => {
+  const body = { model: "gpt-image-2", prompt: "A cat", stream: true, partial_images: 1 };
+  const openai = { provider: "openai", path: "/images/generations", body };
+  const partial = { type: "image_generation.partial_image", b64_json: "iVBORw0KGgo=", partial_image_index: 0 };
+  const completed = { type: "image_generation.completed", b64_json: "iVBORw0KGgo=", usage: tokenUsage(10, 1000) };
+  const eventsOf = (text: string) => [...text.matchAll(/^event: (.*)$/gm)].map(([, name]) => name);
+
+  test("costs what its last event reports", async () => {
+    const { text, call } = await askAs(openai, eventsReply(partial, completed));
+    expect(eventsOf(text)).toEqual(["image_generation.partial_image", "image_generation.completed"]);
+    expect(call).toMatchObject({ state: "settled", usage_source: "reported", input_tokens: 10 });
+    expect(call.image_output_tokens).toBe(1000);
+  });
+
+  test.each<[string, Reply, object, number]>([
+    ["breaks off", eventsReply(partial), { state: "settled", usage_source: "estimated" }, 0],
+    [
+      "says an error",
+      eventsReply(partial, { type: "error", error: { message: "No" } }),
+      { state: "released", usage_source: "none" },
+      0,
+    ],
+    // The provider goes on and makes the image.
+    [
+      "is silent for too long",
+      { ...eventsReply(partial), fault: { kind: "hangAfter", bytes: 120 } },
+      { state: "settled", usage_source: "estimated" },
+      1000,
+    ],
+  ])("that %s after an unfinished image ends with an error", async (_, reply, state, imageTokensMin) => {
+    const { text, call } = await askAs(openai, reply);
+    expect(eventsOf(text).slice(0, 1)).toEqual(["image_generation.partial_image"]);
+    expect(text).not.toContain("image_generation.completed");
+    expect(text).toContain('"error"');
+    expect(call).toMatchObject(state);
+    expect(call.image_output_tokens ?? 0).toBeGreaterThanOrEqual(imageTokensMin);
+    expect(call.charged_nanodollars ?? 0).toBeLessThanOrEqual(call.hold_nanodollars);
+  });
+});
+
 describe("a stream", () => {
   const gemini = {
     provider: "gemini",

@@ -30,6 +30,7 @@ const queries: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   [`${api}/entries`]: { page: "1" },
   [`${api}/calls`]: { before: "2026-01-01T00:00:00Z", before_id: "req_1" },
   [`${api}/admin/accounts`]: { search: "a", after: "a@example.org" },
+  "/v1/organization/vouchers": { limit: "20", after: "vch_ABCDEFGH" },
   [`${api}/admin/audit`]: { before: "2026-01-01T00:00:00Z", before_id: "1" },
   [`${api}/admin/audit.csv`]: { actor: "cli", action: "key", subject: "1", from: "2026-01-01T00:00:00Z" },
   "/api/v1/usage": { startDate: "2026-01-01", endDate: "2026-01-02", period: "daily" },
@@ -40,7 +41,7 @@ const ids = [
   ["DELETE", `${api}/keys/`],
   ["DELETE", `${api}/sessions/`],
   ["POST", `${api}/admin/accounts/`, "/credit"],
-  ["POST", `${api}/admin/vouchers/`, "/void"],
+  ["POST", "/v1/organization/vouchers/", "/void"],
 ] as const;
 
 test("an address of the page's API with anything in it is answered, or refused in our form", async () => {

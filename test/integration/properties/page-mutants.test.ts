@@ -24,7 +24,7 @@ const bodies: Readonly<Record<string, object>> = {
   "POST /dashboard/api/admin/accounts/none/credit": { usd: "5", note: "n", reference: "r" },
   "POST /dashboard/api/admin/accounts/none/quota": { tokens: 5 },
   "POST /dashboard/api/admin/accounts/none/disabled": { disabled: true },
-  "POST /dashboard/api/admin/vouchers": { usd: "5", expires_at: "2999-01-01T00:00:00Z" },
+  "POST /v1/organization/vouchers": { usd: "5", expires_at: 4_102_444_800 },
   "POST /api/auth/sign-in/email": { email: "ada@example.org", password: "x", rememberMe: true, callbackURL: "/" },
   "POST /api/auth/sign-up/email": { email: "new@example.org", name: "New", password: "x" },
   "POST /api/auth/change-password": { currentPassword: "x", newPassword: "y", revokeOtherSessions: true },

@@ -88,7 +88,6 @@ const newAccount = async () => (await gateway.app.accounts.create({ email: `${cr
 const newSession = async () => (await beginSession(gateway.store, ids.member, Date.now())).id;
 const newOf = async (...request: Parameters<typeof send>) =>
   ((await (await send(...request)).json()) as { id: string }).id;
-const newVoucher = () => newOf("POST /dashboard/api/admin/vouchers", "admin", { usd: "1.00" });
 const newResponse = () => newOf("POST /v1/responses", "key", { model: models.chat, input: "Hi" });
 const fileFor = (model: string) => {
   const form = new FormData();
@@ -207,8 +206,6 @@ const rows: Record<string, Row> = {
   "DELETE /dashboard/api/admin/live/:id": admin(404, { id: () => "unknown" }),
   "GET /dashboard/api/admin/token-issuers": admin(200),
   "PUT /dashboard/api/admin/token-issuers": owner(200, { body: { issuers: "[]" } }),
-  "POST /dashboard/api/admin/vouchers": admin(200, { body: { usd: "1.00" } }),
-  "POST /dashboard/api/admin/vouchers/:id/void": admin(200, { id: newVoucher }),
   ...providerRoutes(admin, (body) => send("POST /dashboard/api/admin/providers", "admin", body)),
   "PUT /dashboard/api/admin/catalogue/files": admin(200, { body: { revision: "*", files: {} } }),
   "GET /openapi.json": open(200),
@@ -237,7 +234,7 @@ const pages = [
 const docsFiles = ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "start.js"].map((name) => `docs/${name}`);
 for (const path of [...pages, ...docsFiles, "favicon.ico", "healthz", "readyz"]) rows[`GET /${path}`] = open(200);
 const adminLists =
-  "accounts accounts.csv api-keys attention audit audit.csv audit.jsonl vouchers catalogue catalogue/files health home live settings";
+  "accounts accounts.csv api-keys attention audit audit.csv audit.jsonl catalogue catalogue/files health home live settings";
 for (const path of adminLists.split(" ")) rows[`GET /dashboard/api/admin/${path}`] = admin(200);
 const ownLists =
   "me entries entries.csv statement statement.csv calls models vouchers keys requests requests.csv requests.jsonl sessions statistics statistics.csv status wallet";

@@ -181,9 +181,10 @@ describe("a secret", () => {
       "live",
       "settings",
     ];
-    const admin = ["accounts", "vouchers", "audit", "settings", "health", "catalogue", "live"];
+    const admin = ["accounts", "audit", "settings", "health", "catalogue", "live"];
     for (const page of pages) await see(`/dashboard/api/${page}`);
     for (const page of admin) await see(`/dashboard/api/admin/${page}`);
+    await see("/v1/organization/vouchers");
     const key = await fetch(`${gateway.origin}/dashboard/api/keys`, {
       method: "POST",
       headers: { origin: gateway.origin, cookie: session, "content-type": "application/json" },

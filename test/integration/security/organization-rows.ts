@@ -60,6 +60,8 @@ export function organizationRows<Row>(
   const newLimitOfMember = async () => `${member()} ${await newLimit(member())}`;
   const newAdminKey = async () =>
     (await createAdminKey(parts.gateway().store, commandLine, { name: "x", scopes: ["usage:read"] }, Date.now())).id;
+  const aVoucher = { usd: "1.00" };
+  const newVoucher = () => parts.send("POST /v1/organization/vouchers", aVoucher);
   const newMate = async () => {
     await joinTeam(parts.gateway().store, ids().member, ids().mate);
     return `${member()} ${ids().mate}`;
@@ -200,6 +202,10 @@ export function organizationRows<Row>(
     }),
     [`GET ${path}/invites/:invite_id`]: managed(200, { id: newInvite }),
     [`DELETE ${path}/invites/:invite_id`]: managed(200, { id: newInvite }),
+    [`GET ${path}/vouchers`]: managed(200),
+    [`POST ${path}/vouchers`]: managed(200, { body: aVoucher }),
+    [`GET ${path}/vouchers/:voucher_id`]: managed(200, { id: newVoucher }),
+    [`POST ${path}/vouchers/:voucher_id/void`]: managed(200, { id: newVoucher }),
     [`GET ${path}/admin_api_keys`]: managed(200),
     [`POST ${path}/admin_api_keys`]: managed(200, { body: { name: "child", scopes: ["usage:read"] } }),
     [`GET ${path}/admin_api_keys/:key_id`]: managed(200, { id: newAdminKey }),

@@ -32,7 +32,7 @@ describe("a body with a prototype property name", () => {
     const ask = (path: string, body: string) => send(path, { method: "POST", headers, body });
     const value = { role: "admin", admin: {}, polluted: 1, name: "laptop", disabled: true };
     expect((await ask("/dashboard/api/keys", withField({}, name, value))).status).toBe(400);
-    expect((await ask("/dashboard/api/admin/vouchers", withField({ usd: "5" }, name, value))).status).toBe(403);
+    expect((await ask("/v1/organization/vouchers", withField({ usd: "5" }, name, value))).status).toBe(403);
     const signIn = await ask(
       "/api/auth/sign-in/email",
       withField({}, name, { email: "ada@example.org", password: "x" }),

@@ -35,7 +35,17 @@ let headers: Record<Caller, Record<string, string>>;
 let ids: Awaited<ReturnType<typeof createCallers>>["ids"];
 let ownerId: string;
 let sink: SmtpSink;
-const made = { response: "", call: "", file: "", fileQuery: "", makersKey: "", keyId: "", adminKeyId: "", invited: "" };
+const made = {
+  response: "",
+  call: "",
+  file: "",
+  fileQuery: "",
+  makersKey: "",
+  keyId: "",
+  adminKeyId: "",
+  voucherId: "",
+  invited: "",
+};
 
 async function send(route: string, by: Caller | Record<string, string>, body?: unknown): Promise<Response> {
   const [method, path] = route.split(" ") as [string, string];
@@ -124,8 +134,9 @@ async function plant(): Promise<void> {
   await give(`POST ${api}/admin/providers`, "admin", acme);
   await give(`POST ${api}/admin/providers/acme/keys`, "admin", { key: "canary-provider-key-stored-0001" });
   planted["key of a provider, stored"] = ["canary-provider-key-stored"];
-  const { code } = await give<{ code: string }>(`POST ${api}/admin/vouchers`, "admin", { usd: "5.00" });
-  planted["voucher code"] = [code];
+  const voucher = await give<{ id: string; code: string }>("POST /v1/organization/vouchers", "admin", { usd: "5.00" });
+  planted["voucher code"] = [voucher.code];
+  made.voucherId = voucher.id;
   const { key } = await give<{ key: string }>(`POST ${api}/keys`, "member", { name: "maker" });
   planted["API key"] = [key.split("-").at(-1) as string];
   made.makersKey = key;
@@ -204,6 +215,7 @@ function toPath(path: string): string {
     [/\/projects\/:project_id/, `/projects/${ids.member}`],
     [/\/api_keys\/:key_id/, `/api_keys/${made.keyId}`],
     [/\/admin_api_keys\/:key_id/, `/admin_api_keys/${made.adminKeyId}`],
+    [/\/vouchers\/:voucher_id/, `/vouchers/${made.voucherId}`],
     [/\/budgets\/:budget_id/, "/budgets/unknown"],
     [/\/service_accounts\/:service_account_id/, "/service_accounts/unknown"],
     [/\/users\/:user_id/, `/users/${ids.member}`],
@@ -291,8 +303,6 @@ describe("the table of secrets and links", () => {
     [`POST ${api}/admin/accounts/:id/disabled`]: ["invitation to set a password", "invitation to a team"],
     [`PATCH ${api}/admin/accounts/:id`]: ["invitation to set a password", "password"],
     [`DELETE ${api}/admin/accounts/:id/sessions`]: ["session cookie"],
-    [`POST ${api}/admin/vouchers`]: ["voucher code"],
-    [`POST ${api}/admin/vouchers/:id/void`]: ["voucher code"],
     [`POST ${api}/admin/providers`]: ["key of a provider, stored", "key of a provider, of the environment"],
     [`POST ${api}/admin/providers/sandbox`]: [],
     [`POST ${api}/admin/providers/test`]: ["key of a provider, stored", "key of a provider, of the environment"],
@@ -311,6 +321,7 @@ describe("the table of secrets and links", () => {
     [`POST ${api}/alerts/channels/:id/test`]: ["message of an alert", "password of the mail server"],
     [`PUT ${api}/admin/alerts/rules/:id`]: ["message of an alert"],
     [`POST ${api}/admin/alerts/mute`]: [],
+    [`DELETE ${api}/admin/live/:id`]: [],
     [`POST ${api}/admin/alerts/metric-rules`]: ["message of an alert"],
     [`PUT ${api}/admin/alerts/metric-rules/:id`]: ["message of an alert"],
     [`DELETE ${api}/admin/alerts/metric-rules/:id`]: [],

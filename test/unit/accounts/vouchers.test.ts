@@ -90,6 +90,17 @@ describe("a voucher", () => {
     expect((await listVouchers(store)).find((voucher) => voucher.id === other.id)?.voidedAt).toBe(3000);
   });
 
+  test("is found behind another on a list, newest first, also one of the same moment", async () => {
+    const { store } = await fixture();
+    for (const at of [1000, 2000, 2000, 2000, 3000]) await createVoucher(store, { nanodollars: 1 }, at);
+    const all = await listVouchers(store);
+    expect(all.map(({ createdAt }) => createdAt)).toEqual([3000, 2000, 2000, 2000, 1000]);
+    for (const [place, { id }] of all.entries()) {
+      expect(await listVouchers(store, { limit: 2, after: id })).toEqual(all.slice(place + 1, place + 3));
+    }
+    expect(await refusalOf(listVouchers(store, { after: "vch_none" }))).toMatch(/^invalid_request: /);
+  });
+
   test.each([
     [{ nanodollars: 0 }],
     [{ nanodollars: -1 }],

@@ -6,7 +6,7 @@ import { type Blobs, openStore, type StoredBlob } from "../../../src/db/index.ts
 import type { HttpDeps } from "../../../src/http/deps.ts";
 import { MemoryAccountant } from "../../../src/http/memory/call-memory.ts";
 import { createHttp } from "../../../src/http/server.ts";
-import { SseHeartbeat } from "../../../src/http/sse/stream.bun.ts";
+import { SseHeartbeat } from "../../../src/http/sse/sse-stream.bun.ts";
 import { LoadShedder } from "../../../src/kernel/index.ts";
 import { Providers, SecretBox } from "../../../src/providers/index.ts";
 import { completionOf } from "../kernel/streams.ts";

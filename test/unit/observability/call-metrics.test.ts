@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { Registry } from "prom-client";
 import { type ChatChunk, UpstreamError } from "../../../src/contract/index.ts";
+import { resolveModels } from "../../../src/http/lifecycle/call-hooks.ts";
 import { executeCall } from "../../../src/http/lifecycle/execute.ts";
 import { HttpCall } from "../../../src/http/lifecycle/http-call.ts";
-import { resolveModels } from "../../../src/http/lifecycle/routes.ts";
 import { CallMemory } from "../../../src/http/memory/call-memory.ts";
 import type { Route } from "../../../src/kernel/index.ts";
 import { CallMetrics } from "../../../src/observability/metrics/call-metrics.ts";

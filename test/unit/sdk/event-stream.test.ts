@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { EventStreamParser, EventStreamReader } from "../../../src/lib/event-stream.ts";
+import { EventStreamParser, EventStreamReader } from "../../../src/lib/aws-event-stream.ts";
 import file from "../../fixtures/aws/event-streams.json";
 import { readEvents } from "../../support/chat-streams.ts";
 import { drain, piecesOf } from "./fake-call.ts";

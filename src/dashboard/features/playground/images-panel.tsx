@@ -1,8 +1,19 @@
 import { useState } from "react";
 import { useBaseUrl } from "../../data/api.ts";
 import { SelectField, TextAreaField } from "../../kit/field.tsx";
-import { CallCard, ModelField, Panel, type PanelProps, toCurl } from "./panel.tsx";
-import { callApiWithJson } from "./playground-key.ts";
+import {
+  CallCard,
+  FileField,
+  findFileError,
+  ModelField,
+  Panel,
+  type PanelProps,
+  toCurl,
+  toForm,
+  toFormCurl,
+  useSecondTask,
+} from "./panel.tsx";
+import { callApi, callApiWithJson } from "./playground-key.ts";
 
 interface Images {
   readonly data: readonly { readonly b64_json: string; readonly revised_prompt?: string }[];
@@ -14,24 +25,59 @@ const qualities = [
 ] as const;
 const sizes = ["1024x1024", "512x512", "1536x1024", "1024x1536"];
 
+const endings = [".png", ".jpg", ".jpeg", ".webp"];
+const editExample = "The same at night";
+
+/** Images made of a prompt, or of a prompt and another image. */
 export function ImagesPanel(props: PanelProps) {
   const [prompt, setPrompt] = useState("");
+  const [file, setFile] = useState<File>();
   const [size, setSize] = useState("1024x1024");
   const [quality, setQuality] = useState("standard");
   const [images, setImages] = useState<Images>();
   const baseUrl = useBaseUrl();
-  const body = { model: props.model.id, prompt: prompt === "" ? "A lighthouse at dusk" : prompt, size, quality };
+  // As in requests, a model of which nothing is known may be able to.
+  const edit = useSecondTask(props, "edit", ({ features }) => features?.includes("edits") !== false);
+  const isEdit = edit.isChosen;
+  const example = isEdit ? editExample : "A lighthouse at dusk";
+  const body = { model: edit.panel.model.id, prompt: prompt === "" ? example : prompt, size, quality };
   const call = async () => {
     // As base64, so that no image is stored on the gateway.
-    const response = await callApiWithJson("/images/generations", { ...body, response_format: "b64_json" });
+    const fields = { ...body, response_format: "b64_json" };
+    const source = isEdit ? file : undefined;
+    const response =
+      source === undefined
+        ? await callApiWithJson("/images/generations", fields)
+        : await callApi("/images/edits", toForm(["image", source], fields));
     setImages((await response.json()) as Images);
   };
+  const fileError = findFileError(file, "image", endings);
+  const hasFile = file !== undefined && fileError === undefined;
   return (
     <Panel
-      curl={toCurl(`${baseUrl}/images/generations`, body)}
+      curl={
+        isEdit
+          ? toFormCurl(`${baseUrl}/images/edits`, ["image", file?.name ?? "image.png"], body)
+          : toCurl(`${baseUrl}/images/generations`, body)
+      }
       settings={
         <>
-          <ModelField {...props} />
+          {edit.isOffered && (
+            <SelectField
+              label="Task"
+              options={[
+                ["", "Generate an image"],
+                ["edit", "Edit an image"],
+              ]}
+              value={isEdit ? "edit" : ""}
+              onText={(task) => {
+                setImages(undefined);
+                setFile(undefined);
+                edit.choose(task);
+              }}
+            />
+          )}
+          <ModelField {...edit.panel} />
           <SelectField label="Size" value={size} options={sizes.map((name) => [name, name])} onText={setSize} />
           <SelectField label="Quality" value={quality} options={qualities} onText={setQuality} />
         </>
@@ -40,11 +86,22 @@ export function ImagesPanel(props: PanelProps) {
       <CallCard
         label="Image"
         icon="image"
-        action={["Generate image", "Generating…", "No image yet"]}
-        isComplete={prompt.trim() !== ""}
+        action={isEdit ? ["Edit image", "Editing…", "No image yet"] : ["Generate image", "Generating…", "No image yet"]}
+        isComplete={prompt.trim() !== "" && (!isEdit || hasFile)}
         call={call}
         fields={
-          <TextAreaField label="Prompt" rows={3} placeholder="A lighthouse at dusk" value={prompt} onText={setPrompt} />
+          <>
+            {isEdit && (
+              <FileField
+                label="Image to edit"
+                hint="png, jpeg or webp, up to 25 MB"
+                error={fileError}
+                endings={endings}
+                onFile={setFile}
+              />
+            )}
+            <TextAreaField label="Prompt" rows={3} placeholder={example} value={prompt} onText={setPrompt} />
+          </>
         }
       >
         {images?.data.map(({ b64_json, revised_prompt }) => (

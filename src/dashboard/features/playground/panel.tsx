@@ -4,13 +4,17 @@ import { formatCount, formatMs, formatUsd } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Code } from "../../kit/copy.tsx";
 import { Callout, Empty } from "../../kit/feedback.tsx";
-import { SelectField } from "../../kit/field.tsx";
+import { Field, SelectField } from "../../kit/field.tsx";
 import type { IconName } from "../../kit/icon.tsx";
+import { useParam } from "../../kit/url-state.ts";
 import { useAction } from "../../kit/use-action.ts";
 import { isRetired, type Model } from "../models/api.ts";
 import { getLastCallId, refreshUsage } from "./playground-key.ts";
 
 const authorization = `-H "Authorization: Bearer $MODELGATE_KEY"`;
+
+/** The largest file of a form. */
+const fileBytesMax = 25 * 1024 * 1024;
 
 export interface PanelProps {
   readonly model: Model;
@@ -93,7 +97,7 @@ export function CallCard({
       </div>
       <Callout tone="bad">{formError()}</Callout>
       {children ?? <Empty icon={icon} title={empty} />}
-      {answered !== undefined && <CallFacts id={answered} />}
+      {answered !== undefined && children !== undefined && <CallFacts id={answered} />}
     </section>
   );
 }
@@ -129,6 +133,63 @@ function toOption(model: Model): readonly [string, string, string] {
   return [model.id, isRetired(model) ? `${model.id} (retired)` : model.id, maker];
 }
 
+/**
+ * The second task of a panel, such as translation, which only some of its models do: whether it is chosen, and the
+ * panel with these models alone while it is.
+ */
+export function useSecondTask(props: PanelProps, task: string, canDo: (model: Model) => boolean) {
+  const [chosen, choose] = useParam("task", "");
+  const able = props.models.filter(canDo);
+  const model = able.find(({ id }) => id === props.model.id) ?? able[0];
+  const panel = chosen === task && model !== undefined ? { ...props, model, models: able } : undefined;
+  return { panel: panel ?? props, isChosen: panel !== undefined, isOffered: model !== undefined, choose };
+}
+
+/** Chooses a file of the user's computer, by the endings of its name. */
+export function FileField({
+  endings,
+  onFile,
+  ...field
+}: {
+  label: string;
+  hint: string;
+  error: string | undefined;
+  endings: readonly string[];
+  onFile: (file: File | undefined) => void;
+}) {
+  return (
+    <Field {...field}>
+      {(control) => (
+        <input
+          {...control}
+          className="input"
+          type="file"
+          accept={endings.join(",")}
+          onChange={(event) => onFile(event.target.files?.[0])}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** Why a file cannot be sent: a type that is not supported, or more than 25 MB. It is checked before it is uploaded. */
+export function findFileError(file: File | undefined, kind: string, endings: readonly string[]): string | undefined {
+  if (file === undefined) return undefined;
+  const { name, size } = file;
+  if (!endings.some((ending) => name.toLowerCase().endsWith(ending))) {
+    return `${name} is not a supported ${kind} file. Supported: ${endings.join(", ")}`;
+  }
+  return size > fileBytesMax ? `${name} is ${(size / 1024 / 1024).toFixed(1)} MB; the limit is 25 MB` : undefined;
+}
+
+/** A form for an upload. */
+export function toForm(file: readonly [name: string, value: File], fields: Readonly<Record<string, string>>): FormData {
+  const form = new FormData();
+  form.set(...file);
+  for (const [name, value] of Object.entries(fields)) form.set(name, value);
+  return form;
+}
+
 /** A JSON request as a curl command, with the key from the environment. */
 export function toCurl(url: string, body: unknown, ...more: readonly string[]): string {
   const json = quoteForShell(JSON.stringify(body, null, 2));
@@ -136,9 +197,22 @@ export function toCurl(url: string, body: unknown, ...more: readonly string[]): 
 }
 
 /** A form upload as a curl command. */
-export function toFormCurl(url: string, file: string, fields: Readonly<Record<string, string>>): string {
+export function toFormCurl(
+  url: string,
+  /** Name of the form's field with the file, and name of the file. */
+  [fileField, fileName]: readonly [string, string],
+  fields: Readonly<Record<string, string>>,
+): string {
   const form = Object.entries(fields).map(([name, value]) => `-F ${quoteForShell(`${name}=${value}`)}`);
-  return joinLines([`curl ${url}`, authorization, `-F ${quoteForShell(`file=@${file}`)}`, ...form]);
+  return joinLines([`curl ${url}`, authorization, `-F ${quoteForShell(`${fileField}=@${fileName}`)}`, ...form]);
+}
+
+/** The lines of a text that are not blank. */
+export function toLines(text: string): string[] {
+  return text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
 }
 
 function joinLines(words: readonly string[]): string {

@@ -3,27 +3,36 @@ import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { setParams, useParam } from "../../kit/url-state.ts";
-import { type Capability, isRetired, type Model, useModels } from "../models/api.ts";
+import { isRetired, type Model, useModels } from "../models/api.ts";
 import { ChatPanel } from "./chat-panel.tsx";
+import { DecisionsPanel } from "./decisions-panel.tsx";
 import { ImagesPanel } from "./images-panel.tsx";
+import { ModerationPanel } from "./moderation-panel.tsx";
 import type { PanelProps } from "./panel.tsx";
+import { RerankPanel } from "./rerank-panel.tsx";
 import { SpeechPanel } from "./speech-panel.tsx";
 import { TranscriptionPanel } from "./transcription-panel.tsx";
 
 const tabs = [
   ["chat", "Chat"],
+  ["decisions", "Decisions"],
   ["images", "Images"],
   ["speech", "Speech"],
   ["transcription", "Transcription"],
-] as const satisfies readonly (readonly [Capability, string])[];
+  ["moderation", "Moderation"],
+  ["rerank", "Rerank"],
+] as const;
 type Tab = (typeof tabs)[number][0];
 const tabNames = tabs.map(([name]) => name);
 
 const panels: Record<Tab, ComponentType<PanelProps>> = {
   chat: ChatPanel,
+  decisions: DecisionsPanel,
   images: ImagesPanel,
   speech: SpeechPanel,
   transcription: TranscriptionPanel,
+  moderation: ModerationPanel,
+  rerank: RerankPanel,
 };
 
 /** Tries out models interactively, and shows each request as curl. */
@@ -47,7 +56,7 @@ function Panels({ models }: { models: readonly Model[] }) {
   const [tab] = useParam<Tab>("tab", ofModel, tabNames);
   // Models are called by the names that people know.
   const offered = models
-    .filter(({ capability }) => capability === tab)
+    .filter((each) => isOffered(each, tab))
     .sort(byUse)
     .map((each): Model => ({ ...each, id: each.name }));
   const model = offered.find(({ id }) => id === requested?.name) ?? offered[0];
@@ -58,7 +67,7 @@ function Panels({ models }: { models: readonly Model[] }) {
         label="Capability"
         value={tab}
         options={tabs}
-        onChoose={(next) => setParams({ tab: next, model: "", compare: "" })}
+        onChoose={(next) => setParams({ tab: next, model: "", compare: "", task: "" })}
       />
       {model === undefined ? (
         <div className="card">
@@ -69,6 +78,12 @@ function Panels({ models }: { models: readonly Model[] }) {
       )}
     </div>
   );
+}
+
+/** Decisions are made by the chat models that hold their answer to a JSON schema. */
+function isOffered({ capability, features }: Model, tab: Tab): boolean {
+  if (tab !== "decisions") return capability === tab;
+  return capability === "chat" && features?.includes("json_schema") !== false;
 }
 
 /** Retired models last, those for English first, since the examples are English; then free models. */

@@ -1,83 +1,103 @@
 import { useState } from "react";
 import { useBaseUrl } from "../../data/api.ts";
 import { CopyButton } from "../../kit/copy.tsx";
-import { Field, TextField } from "../../kit/field.tsx";
-import { CallCard, ModelField, Panel, type PanelProps, toFormCurl } from "./panel.tsx";
+import { SelectField, TextField } from "../../kit/field.tsx";
+import {
+  CallCard,
+  FileField,
+  findFileError,
+  ModelField,
+  Panel,
+  type PanelProps,
+  toForm,
+  toFormCurl,
+  useSecondTask,
+} from "./panel.tsx";
 import { callApi } from "./playground-key.ts";
 
-const extensions = [".mp3", ".mp4", ".mpeg", ".mpga", ".m4a", ".wav", ".webm"];
-const bytesMax = 25 * 1024 * 1024;
+const endings = [".mp3", ".mp4", ".mpeg", ".mpga", ".m4a", ".wav", ".webm"];
 
+/** Speech to text, in its language or translated into English. */
 export function TranscriptionPanel(props: PanelProps) {
-  const { model } = props;
   const [file, setFile] = useState<File>();
   const [language, setLanguage] = useState("");
   const [text, setText] = useState<string>();
   const baseUrl = useBaseUrl();
-  const fields = { model: model.id, ...(language !== "" && { language }) };
+  const translation = useSecondTask(props, "translate", ({ features }) => features?.includes("translation") === true);
+  const isTranslation = translation.isChosen;
+  const path = isTranslation ? "/audio/translations" : "/audio/transcriptions";
+  const fields = {
+    model: translation.panel.model.id,
+    ...(language !== "" && !isTranslation && { language }),
+  };
   const call = async () => {
     if (file === undefined) return;
-    const form = new FormData();
-    form.set("file", file);
-    for (const [name, value] of Object.entries(fields)) form.set(name, value);
-    const answer = (await (await callApi("/audio/transcriptions", form)).json()) as { text: string };
+    const answer = (await (await callApi(path, toForm(["file", file], fields))).json()) as { text: string };
     setText(answer.text);
   };
-  const fileError = file === undefined ? undefined : validateFile(file);
+  const fileError = findFileError(file, "audio", endings);
   return (
     <Panel
-      curl={toFormCurl(`${baseUrl}/audio/transcriptions`, file?.name ?? "speech.wav", fields)}
+      curl={toFormCurl(`${baseUrl}${path}`, ["file", file?.name ?? "speech.wav"], fields)}
       settings={
         <>
-          <ModelField {...props} />
-          <TextField
-            label="Language"
-            placeholder="Auto-detect"
-            hint="ISO 639-1 code, e.g. en or de"
-            maxLength={10}
-            value={language}
-            onText={setLanguage}
-          />
+          {translation.isOffered && (
+            <SelectField
+              label="Task"
+              options={[
+                ["", "Transcribe"],
+                ["translate", "Translate into English"],
+              ]}
+              value={isTranslation ? "translate" : ""}
+              onText={(task) => {
+                setText(undefined);
+                translation.choose(task);
+              }}
+            />
+          )}
+          <ModelField {...translation.panel} />
+          {!isTranslation && (
+            <TextField
+              label="Language"
+              placeholder="Auto-detect"
+              hint="ISO 639-1 code, e.g. en or de"
+              maxLength={10}
+              value={language}
+              onText={setLanguage}
+            />
+          )}
         </>
       }
     >
       <CallCard
-        label="Transcription"
+        label={isTranslation ? "Translation" : "Transcription"}
         icon="mic"
-        action={["Transcribe", "Transcribing…", "No transcript yet"]}
+        action={
+          isTranslation
+            ? ["Translate", "Translating…", "No translation yet"]
+            : ["Transcribe", "Transcribing…", "No transcript yet"]
+        }
         isComplete={file !== undefined && fileError === undefined}
         call={call}
         fields={
-          <Field label="Audio file" hint="mp3, mp4, mpeg, mpga, m4a, wav or webm, up to 25 MB" error={fileError}>
-            {(control) => (
-              <input
-                {...control}
-                className="input"
-                type="file"
-                accept={extensions.join(",")}
-                onChange={(event) => setFile(event.target.files?.[0])}
-              />
-            )}
-          </Field>
+          <FileField
+            label="Audio file"
+            hint="mp3, mp4, mpeg, mpga, m4a, wav or webm, up to 25 MB"
+            error={fileError}
+            endings={endings}
+            onFile={setFile}
+          />
         }
       >
         {text === undefined ? undefined : (
           <div className="stack stack-tight" aria-live="polite">
             <p className="turn-text">{text}</p>
             <div className="row">
-              <CopyButton text={text} label="Copy transcript" />
+              <CopyButton text={text} label={isTranslation ? "Copy translation" : "Copy transcript"} />
             </div>
           </div>
         )}
       </CallCard>
     </Panel>
   );
-}
-
-/** Checked before 25 MB are uploaded. */
-function validateFile({ name, size }: File): string | undefined {
-  if (!extensions.some((ending) => name.toLowerCase().endsWith(ending))) {
-    return `${name} is not a supported audio file. Supported: ${extensions.join(", ")}`;
-  }
-  return size > bytesMax ? `${name} is ${(size / 1024 / 1024).toFixed(1)} MB; the limit is 25 MB` : undefined;
 }

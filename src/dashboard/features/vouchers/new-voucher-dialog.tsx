@@ -1,10 +1,10 @@
 import { useState } from "react";
 import { mutate } from "swr";
-import { api, request } from "../../data/api.ts";
 import { Code } from "../../kit/copy.tsx";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
+import { createVoucher } from "./api.ts";
 
 /** Creates a voucher and shows its code once. */
 export function NewVoucherDialog({ onClose }: { onClose: () => void }) {
@@ -12,8 +12,7 @@ export function NewVoucherDialog({ onClose }: { onClose: () => void }) {
   const form = useForm({ usd: "", expires_at: "" }, async ({ usd, expires_at: day }) => {
     // Inclusive: until the end of that day.
     const expires = day === "" ? {} : { expires_at: `${day}T23:59:59Z` };
-    const created = await request(api.admin.vouchers.post({ usd: usd.trim(), ...expires }));
-    setCode(created.code);
+    setCode(await createVoucher({ usd: usd.trim(), ...expires }));
     await mutate("admin-vouchers");
   });
   if (code !== undefined) {

@@ -1,7 +1,5 @@
 import { useState } from "react";
 import { mutate } from "swr";
-import { type AdminVoucher, useVouchers } from "../../data/admin.ts";
-import { api, request } from "../../data/api.ts";
 import { useMayChange } from "../../data/roles.ts";
 import { formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
@@ -9,11 +7,10 @@ import { Confirm } from "../../kit/confirm.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { Table } from "../../kit/table.tsx";
+import { type AdminVoucher, useVouchers, voidVoucher } from "./api.ts";
 import { NewVoucherDialog } from "./new-voucher-dialog.tsx";
 
-type State = "unused" | "redeemed" | "void" | "expired";
-
-const badges: Record<State, string> = {
+const badges: Record<AdminVoucher["status"], string> = {
   unused: "badge is-good",
   redeemed: "badge",
   void: "badge is-bad",
@@ -25,9 +22,9 @@ export default function VouchersPage() {
   const mayChange = useMayChange();
   const [isCreating, setCreating] = useState(false);
   const [voiding, setVoiding] = useState<AdminVoucher>();
-  const voidVoucher = async () => {
+  const endVoucher = async () => {
     if (voiding === undefined) return;
-    await request(api.admin.vouchers({ id: voiding.id }).void.post());
+    await voidVoucher(voiding.id);
     await mutate("admin-vouchers");
   };
   return (
@@ -44,7 +41,7 @@ export default function VouchersPage() {
       </PageHead>
       <section className="card" aria-label="Vouchers">
         <Loaded state={vouchers} lines={6}>
-          {({ data }) => <VouchersTable vouchers={data} onVoid={setVoiding} />}
+          {(rows) => <VouchersTable vouchers={rows} onVoid={setVoiding} />}
         </Loaded>
       </section>
       {isCreating && <NewVoucherDialog onClose={() => setCreating(false)} />}
@@ -52,7 +49,7 @@ export default function VouchersPage() {
         <Confirm
           title={`Void ${voiding.id}?`}
           action="Void voucher"
-          act={voidVoucher}
+          act={endVoucher}
           onClose={() => setVoiding(undefined)}
         >
           Its code can no longer be redeemed. This cannot be undone.
@@ -84,8 +81,8 @@ function VouchersTable({
         { name: "Voucher", className: "mono lead", sort: ({ id }) => id, cell: ({ id }) => id },
         {
           name: "Status",
-          sort: getVoucherState,
-          cell: (voucher) => <span className={badges[getVoucherState(voucher)]}>{getVoucherState(voucher)}</span>,
+          sort: ({ status }) => status,
+          cell: ({ status }) => <span className={badges[status]}>{status}</span>,
         },
         { name: "Amount", className: "end", sort: ({ usd }) => Number(usd), cell: ({ usd }) => formatUsd(usd) },
         {
@@ -106,7 +103,7 @@ function VouchersTable({
           isUnnamed: true,
           cell: (voucher) =>
             mayChange &&
-            getVoucherState(voucher) === "unused" && (
+            voucher.status === "unused" && (
               <Button look="small" aria-label={`Void ${voucher.id}`} onClick={() => onVoid(voucher)}>
                 Void
               </Button>
@@ -115,10 +112,4 @@ function VouchersTable({
       ]}
     />
   );
-}
-
-function getVoucherState({ redeemed_at, voided_at, expires_at }: AdminVoucher): State {
-  if (redeemed_at !== null) return "redeemed";
-  if (voided_at !== null) return "void";
-  return expires_at !== null && Date.parse(expires_at) <= Date.now() ? "expired" : "unused";
 }

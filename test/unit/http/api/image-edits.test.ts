@@ -1,5 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import type { GeneratedImages, ImageEditsRequest, Model } from "../../../../src/contract/index.ts";
+import {
+  fromIterable,
+  type GeneratedImages,
+  type ImageEditsRequest,
+  type Model,
+} from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { chatModel, createPlugin } from "../../kernel/support.ts";
 import { goodKey, httpOf } from "../support.ts";
@@ -124,7 +129,7 @@ describe("POST /images/edits", () => {
       yield { index: 0, data: "AAAA", mediaType: "image/png" };
       yield { images, usage, settings: { quality: "low" } };
     }
-    const { post, ledger } = gateway(stream());
+    const { post, ledger } = gateway(fromIterable(stream()));
     const response = await post("images/edits", {
       ...edit,
       images: [{ image_url: png }],
@@ -147,7 +152,7 @@ describe("POST /images/edits", () => {
     async function* stream() {
       yield { index: 0, data: "AAAA", mediaType: "image/png" };
     }
-    const { post } = gateway(stream());
+    const { post } = gateway(fromIterable(stream()));
     const response = await post("images/edits", {
       ...edit,
       images: [{ image_url: png }],

@@ -104,7 +104,7 @@ describe("a large body of nobody who is known", () => {
 
   test.each([
     ["POST", "/dashboard/api/keys", 401],
-    ["POST", "/dashboard/api/admin/vouchers", 401],
+    ["POST", "/v1/organization/vouchers", 401],
     ["DELETE", "/dashboard/api/keys/x", 401],
     ["POST", "/dashboard/api/invitations/accept", 413],
     ["POST", "/api/auth/sign-in/email", 413],

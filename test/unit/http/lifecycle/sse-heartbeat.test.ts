@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { SseHeartbeat, SseStream } from "../../../../src/http/sse/stream.bun.ts";
+import { SseHeartbeat, SseStream } from "../../../../src/http/sse/sse-stream.bun.ts";
 
 const comment = ": keep-alive\n\n";
 

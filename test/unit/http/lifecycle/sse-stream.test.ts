@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { SseStream } from "../../../../src/http/sse/stream.bun.ts";
+import { SseStream } from "../../../../src/http/sse/sse-stream.bun.ts";
 import { until } from "../../../support/until.ts";
 
 /** Who is told that the client has left. */

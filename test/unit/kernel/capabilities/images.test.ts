@@ -1,5 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import type { GeneratedImages, ImagesRequest, Model } from "../../../../src/contract/index.ts";
+import {
+  fromIterable,
+  type GeneratedImages,
+  type ImagesRequest,
+  type Model,
+  type PartialImage,
+} from "../../../../src/contract/index.ts";
+import { FakeStream, Sink } from "../streams.ts";
 import { callOf, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
@@ -19,8 +26,9 @@ function ask(request: Partial<ImagesRequest>, answer: (asked: number) => unknown
     { models: [row], ...(maxChoices !== undefined && { maxChoices: { images: maxChoices } }) },
   );
   const bench = createBench([plugin]);
-  const call = callOf("images", { model: "image-1", prompt: "A cat", ...request });
-  return { ...bench, requests, done: runCall(bench.kernel, call) };
+  const sink = new Sink<PartialImage>();
+  const call = callOf("images", { model: "image-1", prompt: "A cat", ...request }, { sink });
+  return { ...bench, requests, sink, call, done: runCall(bench.kernel, call) };
 }
 
 test("a quality that the row does not know is held as the finest that it is asked for", async () => {
@@ -70,5 +78,64 @@ describe("images", () => {
     const { done, ledger } = ask({}, () => answer);
     expect((await rejectionOf(done)).code).toBe("upstream_error");
     expect(ledger.settlement).toMatchObject({ outcome: "released", usageSource: "none" });
+  });
+});
+
+describe("a stream of images", () => {
+  const unfinished: PartialImage = { ...picture, index: 0 };
+  type Item = PartialImage | GeneratedImages;
+
+  test("shows the unfinished ones, ends with the finished one and costs that", async () => {
+    const stream = new FakeStream<Item>(unfinished, { ...unfinished, index: 1 }, { images: [picture] }, "hang");
+    const { done, ledger, sink } = ask({ partial_images: 2 }, () => stream);
+    expect((await done).images).toEqual([picture]);
+    expect(sink.pieces.map(({ index }) => index)).toEqual([0, 1]);
+    expect([sink.opened, stream.returned]).toEqual([1, 1]);
+    expect(ledger.settlement).toMatchObject({ meters: { image: 1 }, costNanodollars: 46_000_000 });
+  });
+
+  test("takes the unfinished ones and the finished one of a single event", async () => {
+    const stream = { events: ["all"], push: () => [unfinished, { images: [picture] }, unfinished], end: () => [] };
+    const { done, sink } = ask({ partial_images: 1 }, () => stream);
+    expect((await done).images).toEqual([picture]);
+    expect(sink.pieces).toEqual([unfinished]);
+  });
+
+  test.each<[string, Item[]]>([
+    ["nothing", []],
+    ["no finished one", [unfinished]],
+    ["a finished one without an image", [unfinished, { images: [] }]],
+  ])("that holds %s fails", async (_, items) => {
+    const { done } = ask({ partial_images: 1 }, () => fromIterable(items));
+    expect((await rejectionOf(done)).code).toBe("upstream_error");
+  });
+
+  test("that waits for a slow client asks its provider for no more", async () => {
+    const stream = new FakeStream<Item>(unfinished, { images: [picture] });
+    const run = ask({ partial_images: 1 }, () => stream);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const written = new Promise<void>((begin) => {
+      run.sink.reader = () => {
+        begin();
+        return promise;
+      };
+    });
+    await written;
+    expect(stream.asked).toBe(1);
+    resolve();
+    expect((await run.done).images).toEqual([picture]);
+  });
+
+  test("without an end, whose provider never waits, ends with its client", async () => {
+    function* endless(): Generator<Item> {
+      for (;;) yield unfinished;
+    }
+    const run = ask({ partial_images: 1 }, () => fromIterable(endless()));
+    run.sink.reader = () => {
+      if (run.sink.pieces.length === 3) run.call.cancel("client_disconnected");
+      return undefined;
+    };
+    await rejectionOf(run.done);
+    expect(run.sink.pieces).toHaveLength(3);
   });
 });

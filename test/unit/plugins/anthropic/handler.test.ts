@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Call, ChatCompletion, ChatRequest, ChatStream, ServerEvent, Upstream } from "modelgate/plugin";
+import type { Call, ChatCompletion, ChatRequest, ChatStream, ServerEvent } from "modelgate/plugin";
 import anthropic from "../../../../plugins/anthropic/index.ts";
 import type { MessageAnswer } from "../../../../src/protocols/messages/schema.ts";
 import { streamOf } from "./stream-of.ts";
@@ -22,7 +22,7 @@ function callOf(request: ChatRequest, asked: unknown[], said: MessageAnswer = an
       asked.push(parts);
       return eventsFrom(streamOf(said, 1));
     },
-  } as unknown as Upstream;
+  } as unknown as Call<ChatRequest>["upstream"];
   const model = modelOf("famC-haiku-4-5");
   return { id: "c", request, model, signal: new AbortController().signal, upstream, warn: () => undefined };
 }

@@ -5,7 +5,7 @@ import { toConverse } from "../../../../plugins/bedrock/request.ts";
 import { fromConverse, readUsage } from "../../../../plugins/bedrock/response.ts";
 import { ConverseStream } from "../../../../plugins/bedrock/stream.ts";
 import type { ChatRequest, Model } from "../../../../src/contract/index.ts";
-import { EventStreamParser } from "../../../../src/lib/event-stream.ts";
+import { EventStreamParser } from "../../../../src/lib/aws-event-stream.ts";
 import { assemble, whole } from "../../../conformance/assemble.ts";
 import file from "../../../fixtures/aws/event-streams.json";
 import { readEvents } from "../../../support/chat-streams.ts";

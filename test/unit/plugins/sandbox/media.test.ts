@@ -93,7 +93,7 @@ describe("an edited image", () => {
     const image = new File([Uint8Array.of(1)], "a.png", { type: "image/png" });
     const request = { prompt: "a cat", size: "64x64", images: [image], partial_images: 2 };
     const answer = await box.handlers.imageEdits?.(boxCall("images", request));
-    const items = await Array.fromAsync(answer as ImageStream);
+    const { items } = await drain(answer as ImageStream);
     expect(items.map((item) => ("images" in item ? "all" : item.index))).toEqual([0, 1, "all"]);
   });
 });

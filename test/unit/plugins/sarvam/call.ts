@@ -1,4 +1,4 @@
-import type { Call, Model, ServerEvent, Upstream } from "modelgate/plugin";
+import type { Call, Model, ServerEvent } from "modelgate/plugin";
 import sarvam from "../../../../plugins/sarvam/index.ts";
 
 /** What a handler asked of the provider. */
@@ -32,7 +32,7 @@ export function playCall<Request>(id: string, request: Request, { json, events =
     take(path, body);
     return structuredClone(json) as never;
   };
-  const upstream: Upstream = {
+  const upstream: Call<Request>["upstream"] = {
     baseUrl: "https://sarvam.example",
     json: answer,
     form: answer,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Call, Model, NativeRequest } from "../../../../src/contract/index.ts";
-import { messagesHandlers } from "../../../../src/sdk/index.ts";
+import { messagesHandlers } from "../../../../src/protocols/messages/passthrough.ts";
 import { errorOf } from "../../../support/error-of.ts";
 
 const row: Model = {

@@ -10,7 +10,7 @@ import type {
 import { openai } from "../../../../src/sdk/openai.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
-import { fakeCall } from "../../sdk/fake-call.ts";
+import { drain, fakeCall } from "../../sdk/fake-call.ts";
 
 const request = { model: "acme-1", prompt: "a cat", quality: "hd" as const, response_format: "url" as const, n: 2 };
 const png = "iVBORw0KGgo=";
@@ -122,7 +122,7 @@ describe("an image edit", () => {
     ];
     const { call, asked } = fakeCall({ ...edit, partial_images: 1 } as ImageEditsRequest, { events });
     const stream = (await openai({ imageEdits: { partialImages: true } }).imageEdits?.(call)) as ImageStream;
-    expect(await Array.fromAsync(stream)).toEqual([
+    expect((await drain(stream)).items).toEqual([
       { index: 0, data: "/9j/AA", mediaType: "image/jpeg" },
       {
         images: [{ data: "iVBORw", mediaType: "image/png", revisedPrompt: undefined }],
@@ -134,10 +134,28 @@ describe("an image edit", () => {
     expect(asked[0]?.body).toMatchObject({ stream: true, images: [{ image_url: "data:image/png;base64,AQI=" }] });
   });
 
-  test("that fails in its stream is a fault", async () => {
-    const events = [{ event: "error", data: JSON.stringify({ type: "error", error: { message: "No" } }) }];
+  const partial = event("image_edit.partial_image", { b64_json: "AAAA", partial_image_index: 0 });
+  const completed = event("image_edit.completed", { b64_json: "AAAA" });
+  const done = { event: "message", data: "[DONE]" };
+
+  test.each([
+    ["says an error", [partial, { event: "error", data: JSON.stringify({ type: "error", error: { message: "No" } }) }]],
+    ["holds no image", [partial, event("image_edit.partial_image", {})]],
+    ["ends before the image is finished", [partial]],
+    ["says that it is done before the image is finished", [partial, done, completed]],
+  ])("whose stream %s fails after the unfinished image", async (_, events) => {
     const { call } = fakeCall({ ...edit, partial_images: 1 } as ImageEditsRequest, { events });
     const stream = (await openai({ imageEdits: { partialImages: true } }).imageEdits?.(call)) as ImageStream;
-    expect(await errorOf(Array.fromAsync(stream))).toMatchObject({ name: "UpstreamError" });
+    const { items, error } = await drain(stream);
+    expect(items).toEqual([{ index: 0, data: "AAAA", mediaType: "image/png" }]);
+    expect(error).toMatchObject({ name: "UpstreamError", kind: "bad_response" });
+  });
+
+  test("is complete with its finished image, whatever follows", async () => {
+    const events = [completed, partial, completed];
+    const { call } = fakeCall({ ...edit, partial_images: 1 } as ImageEditsRequest, { events });
+    const stream = (await openai({ imageEdits: { partialImages: true } }).imageEdits?.(call)) as ImageStream;
+    const { items, error } = await drain(stream);
+    expect([items.length, error]).toEqual([1, undefined]);
   });
 });

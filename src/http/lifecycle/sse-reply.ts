@@ -1,6 +1,6 @@
 import { type NamedEvent, toEvent, toNamedEvent } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
-import { SseStream } from "../sse/stream.bun.ts";
+import { SseStream } from "../sse/sse-stream.bun.ts";
 import { toGatewayError } from "./errors.ts";
 import type { HttpCall } from "./http-call.ts";
 import { callHeaders } from "./respond.ts";

@@ -6,8 +6,6 @@ import {
   auditedActions,
   createAudited,
   createProject,
-  emailsOf,
-  listVouchers,
   searchAccounts,
 } from "../../accounts/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
@@ -17,8 +15,8 @@ import { withAdminSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type Page, streamDownload } from "./download.ts";
 import { createLinkMail } from "./link-mail.ts";
-import { readCredit, readMoment, readUsd } from "./read-fields.ts";
-import { pageSize, toAccountRowJson, toVoucherJson } from "./serializers.ts";
+import { readCredit } from "./read-fields.ts";
+import { pageSize, toAccountRowJson } from "./serializers.ts";
 
 const Search = Type.Object({
   search: Type.Optional(Type.String({ maxLength: 254 })),
@@ -53,7 +51,6 @@ const Credit = formBody({
 });
 const Quota = formBody({ tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]) });
 const Disabled = formBody({ disabled: Type.Boolean() });
-const NewVoucher = formBody({ usd: Usd, expires_at: Type.Optional(Type.String({ maxLength: 40 })) });
 
 /** Accounts for administrators. Every change is in the audit log. */
 export function adminAccountsController(deps: HttpDeps) {
@@ -150,37 +147,4 @@ export function adminAccountsController(deps: HttpDeps) {
       },
       { body: Disabled },
     );
-}
-
-/** Vouchers: list, create, void. */
-export function adminVouchersController(deps: HttpDeps) {
-  const { store, now } = deps;
-  const actions = auditedActions(createAudited(store, now), now);
-  return new Elysia({ prefix: "/admin/vouchers" })
-    .use(withAdminSession(deps))
-    .get("", async () => {
-      const vouchers = await listVouchers(store);
-      const emails = await emailsOf(
-        store,
-        vouchers.flatMap(({ redeemedBy }) => redeemedBy ?? []),
-      );
-      const data = vouchers.map((voucher) => {
-        const email = emails.get(voucher.redeemedBy ?? "");
-        return { ...toVoucherJson(voucher), redeemed_by_email: email ?? null };
-      });
-      return { data };
-    })
-    .post(
-      "",
-      async ({ admin, body: { usd, expires_at } }) => {
-        const nanodollars = readUsd(usd);
-        const expiresAt = expires_at === undefined ? undefined : readMoment(expires_at, "expires_at");
-        return await actions.createVoucher(admin, { nanodollars, expiresAt });
-      },
-      { body: NewVoucher },
-    )
-    .post("/:id/void", async ({ admin, params }) => {
-      const { id } = await actions.voidVoucher(admin, params.id);
-      return { id };
-    });
 }

@@ -1,0 +1,153 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import {
+  auditedActions,
+  createAudited,
+  emailsOf,
+  listVouchers,
+  readVoucher,
+  statusOfVoucher,
+  type Voucher,
+  voucherStatuses,
+} from "../../accounts/index.ts";
+import { formatUsd } from "../../contract/index.ts";
+import { responses } from "../api/openapi.ts";
+import { readUsd } from "../dashboard-api/read-fields.ts";
+import type { HttpDeps } from "../deps.ts";
+import { parseUrl } from "../lifecycle/origin.ts";
+import { formBody } from "../lifecycle/validate.ts";
+import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import {
+  listOf,
+  listParameters,
+  nullable,
+  optional,
+  parameters,
+  readExpiry,
+  readPage,
+  toList,
+  toSeconds,
+  toSecondsOrNull,
+} from "./lists.ts";
+import { readErrors, security, tags, writeErrors } from "./projects.ts";
+
+const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
+const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
+const NewVoucher = formBody({ usd: Usd, expires_in_seconds: optional(Seconds), expires_at: optional(Seconds) });
+const VoucherObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.voucher"),
+  usd: Usd,
+  status: Type.Union(voucherStatuses.map((status) => Type.Literal(status))),
+  created_at: Type.Integer(),
+  expires_at: nullable(Type.Integer()),
+  voided_at: nullable(Type.Integer()),
+  redeemed_at: nullable(Type.Integer()),
+  redeemed_by: nullable(Type.String({ description: "The project whose wallet was credited" })),
+  redeemed_by_email: nullable(Type.String()),
+});
+const VoucherWithCode = Type.Intersect([
+  VoucherObject,
+  Type.Object({ code: Type.String({ description: "What is redeemed. It is shown only here" }) }),
+]);
+
+/** Vouchers: codes that add money to the wallet of the project that redeems them first. */
+export function vouchersController(deps: HttpDeps, api: AdminApi) {
+  const { store, now } = deps;
+  const actions = auditedActions(createAudited(store, now), now);
+  const withEmails = async (vouchers: readonly Voucher[]) => {
+    const emails = await emailsOf(
+      store,
+      vouchers.flatMap(({ redeemedBy }) => redeemedBy ?? []),
+    );
+    return (voucher: Voucher) => toVoucherObject(voucher, emails.get(voucher.redeemedBy ?? ""), now());
+  };
+  const answer = async (id: string) => {
+    const voucher = await readVoucher(store, id);
+    return (await withEmails([voucher]))(voucher);
+  };
+  return new Elysia({ prefix: "/organization/vouchers" })
+    .use(adminRoutes(deps, api, "accounts"))
+    .get(
+      "",
+      async ({ request }) => {
+        const { limit, after } = readPage(parseUrl(request).searchParams);
+        const vouchers = await listVouchers(store, { limit: limit + 1, after });
+        return toList(vouchers, limit, await withEmails(vouchers));
+      },
+      {
+        detail: {
+          summary: "List the vouchers, newest first, without their codes",
+          tags,
+          security,
+          parameters: parameters(listParameters),
+          responses: responses({ "application/json": listOf(VoucherObject) }, [400, 401, 403, 429, 500, 503]),
+        },
+      },
+    )
+    .post(
+      "",
+      ({ request, admin, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const expiresAt = readExpiry(body, now()) ?? undefined;
+          const { id, code } = await actions.createVoucher(admin, { nanodollars: readUsd(body.usd), expiresAt });
+          return { ...(await answer(id)), code };
+        }),
+      {
+        body: NewVoucher,
+        detail: {
+          summary: "Create a voucher; `code` is shown only here",
+          tags,
+          security,
+          description: "It adds money to the wallet of the first project that redeems it, once.",
+          responses: responses({ "application/json": VoucherWithCode }, [400, 401, 403, 409, 413, 429, 500, 503]),
+        },
+      },
+    )
+    .get("/:voucher_id", ({ params }) => answer(params.voucher_id), {
+      detail: {
+        summary: "Retrieve a voucher",
+        tags,
+        security,
+        responses: responses({ "application/json": VoucherObject }, readErrors),
+      },
+    })
+    .post(
+      "/:voucher_id/void",
+      ({ request, admin, params }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          // A path has an id: a code that stood in it would be in the logs of proxies.
+          const { id } = await readVoucher(store, params.voucher_id);
+          await actions.voidVoucher(admin, id);
+          return await answer(id);
+        }),
+      {
+        detail: {
+          summary: "Void a voucher, whose code can no longer be redeemed",
+          tags,
+          security,
+          description: "One that was redeemed is a `conflict`.",
+          responses: responses({ "application/json": VoucherObject }, writeErrors),
+        },
+      },
+    );
+}
+
+function toVoucherObject(
+  voucher: Voucher,
+  redeemedByEmail: string | undefined,
+  now: number,
+): Static<typeof VoucherObject> {
+  return {
+    id: voucher.id,
+    object: "organization.voucher",
+    usd: formatUsd(voucher.nanodollars),
+    status: statusOfVoucher(voucher, now),
+    created_at: toSeconds(voucher.createdAt),
+    expires_at: toSecondsOrNull(voucher.expiresAt),
+    voided_at: toSecondsOrNull(voucher.voidedAt),
+    redeemed_at: toSecondsOrNull(voucher.redeemedAt),
+    redeemed_by: voucher.redeemedBy ?? null,
+    redeemed_by_email: redeemedByEmail ?? null,
+  };
+}
