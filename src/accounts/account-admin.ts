@@ -1,7 +1,18 @@
 import { randomBytes } from "node:crypto";
-import { type Selectable, sql } from "kysely";
+import { type RawBuilder, type Selectable, sql } from "kysely";
 import { type AccountBudget, GatewayError, isAmount } from "../contract/index.ts";
-import { type Database, isConstraintError, type Role, type Store, type TransactionScope } from "../db/index.ts";
+import {
+  compareFound,
+  type Database,
+  type FoundRow,
+  findInRanges,
+  type IndexOrder,
+  inOrderOf,
+  isConstraintError,
+  type Role,
+  type Store,
+  type TransactionScope,
+} from "../db/index.ts";
 import { readModelList } from "./key-fields.ts";
 import { unknownAccount } from "./lock-account.ts";
 import { expectAnotherOwner, lockOwners } from "./roles.ts";
@@ -156,46 +167,76 @@ export interface AccountSearch {
 const spendDays = 30;
 const dayMs = 86_400_000;
 
+/** How each order is had: by what accounts are sorted, and, where there is one, the index that leads to them so. */
+const orders: Readonly<Record<AccountSearch["order"], { isDescending: boolean; index?: IndexOrder }>> = {
+  email: { isDescending: false, index: { table: "accounts", columns: ["email"] } },
+  balance: { isDescending: true },
+  spend: { isDescending: true },
+  last_used: { isDescending: true },
+  created: { isDescending: true, index: { table: "accounts", columns: ["created_at", "id"], isDescending: true } },
+};
+
 /** Accounts that fit, with what a list tells of them. */
-export async function searchAccounts({ db }: Store, search: AccountSearch, now: number): Promise<AccountRow[]> {
-  const { text, order, kind } = search;
-  const pattern = `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
-  const has = (column: "accounts.email" | "accounts.name" | "accounts.id") =>
-    // As it is written too: SQLite's `lower` knows only the letters of ASCII.
-    sql<boolean>`(lower(${sql.ref(column)}) like ${pattern.toLowerCase()} escape '\\' or ${sql.ref(column)} like ${pattern} escape '\\')`;
+export async function searchAccounts(store: Store, search: AccountSearch, now: number): Promise<AccountRow[]> {
+  const { db } = store;
   const firstDay = Math.floor(now / dayMs) - spendDays + 1;
   const charged = sql<number>`(select coalesce(cast(sum(charged_nanodollars) as bigint), 0) from daily_charges
     where daily_charges.account_id = accounts.id and daily_charges.day >= ${firstDay})`;
   const balance = sql<number | null>`(select balance_nanodollars from wallets where wallets.account_id = accounts.id)`;
   const lastUsed = sql<number | null>`(select max(last_used_at) from keys where keys.account_id = accounts.id)`;
-  const orders = {
+  const values = {
     email: sql`accounts.email`,
-    balance: sql`coalesce(${balance}, 0) desc`,
-    spend: sql`${charged} desc`,
-    last_used: sql`${lastUsed} is null, ${lastUsed} desc`,
-    created: sql`accounts.created_at desc`,
+    balance: sql`coalesce(${balance}, 0)`,
+    spend: charged,
+    last_used: lastUsed,
+    created: sql`accounts.created_at`,
   };
+  const ids = await findAccountIds(store, search, values[search.order]);
+  if (ids.length === 0) return [];
   const rows = await db
     .selectFrom("accounts")
     .leftJoin("users", "users.account_id", "accounts.id")
     .selectAll("accounts")
     .select([balance.as("balance_nanodollars"), "users.role", charged.as("charged"), lastUsed.as("last_used_at")])
-    .$if(text !== "", (query) =>
-      query.where((where) => where.or([has("accounts.email"), has("accounts.name"), has("accounts.id")])),
-    )
-    .$if(kind !== undefined, (query) => query.where(isOfKind(kind ?? "member")))
-    .orderBy(orders[order])
-    .orderBy("accounts.id")
-    .limit(search.limit)
-    .offset(search.offset)
+    .where("accounts.id", "in", ids)
     .execute();
-  return rows.map((row) => ({
+  return inOrderOf(ids, rows).map((row) => ({
     ...toAccount(row),
     balanceNanodollars: row.balance_nanodollars ?? 0,
     chargedNanodollars: Number(row.charged),
     lastUsedAt: row.last_used_at ?? undefined,
     role: row.role ?? undefined,
   }));
+}
+
+/** The ids of a page of accounts that fit, sorted by a value: what a list tells is read of these alone. */
+async function findAccountIds(store: Store, search: AccountSearch, value: RawBuilder<unknown>): Promise<string[]> {
+  const { text, order, kind, limit, offset } = search;
+  const pattern = `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
+  const has = (column: "accounts.email" | "accounts.name" | "accounts.id") =>
+    // As it is written too: SQLite's `lower` knows only the letters of ASCII.
+    sql<boolean>`(lower(${sql.ref(column)}) like ${pattern.toLowerCase()} escape '\\' or ${sql.ref(column)} like ${pattern} escape '\\')`;
+  const { isDescending, index } = orders[order];
+  const direction = isDescending ? "desc" : "asc";
+  const query = store.db
+    .selectFrom("accounts")
+    .leftJoin("users", "users.account_id", "accounts.id")
+    .select(["accounts.id", value.$castTo<FoundRow["value"]>().as("value")])
+    .$if(text !== "", (query) =>
+      query.where((where) => where.or([has("accounts.email"), has("accounts.name"), has("accounts.id")])),
+    )
+    .$if(kind !== undefined, (query) => query.where(isOfKind(kind ?? "member")))
+    .$if(order === "last_used", (query) => query.orderBy(sql`${value} is null`))
+    .orderBy(value, direction)
+    .orderBy("accounts.id", index === undefined ? "asc" : direction);
+  if (store.shared) return (await query.limit(limit).offset(offset).execute()).map(({ id }) => id);
+  return findInRanges(store.db, {
+    by: index ?? { table: "accounts", columns: ["id"] },
+    compare: index === undefined ? compareFound(isDescending) : undefined,
+    read: (range, rows) => query.where(range).limit(rows).execute(),
+    limit,
+    offset,
+  });
 }
 
 function isOfKind(kind: (typeof accountKinds)[number]) {

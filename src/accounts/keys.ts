@@ -1,7 +1,17 @@
 import { createHash } from "node:crypto";
-import { type Selectable, sql, type Transaction } from "kysely";
+import { type RawBuilder, type Selectable, sql, type Transaction } from "kysely";
 import { apiKeyForm, formatApiKey, GatewayError, type KeyLimits, parseApiKey } from "../contract/index.ts";
-import { type Database, isConstraintError, isOfRunningPeriod, type Store } from "../db/index.ts";
+import {
+  compareFound,
+  type Database,
+  type FoundRow,
+  findInRanges,
+  type IndexOrder,
+  inOrderOf,
+  isConstraintError,
+  isOfRunningPeriod,
+  type Store,
+} from "../db/index.ts";
 import { hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
 import { toForeignKeyId, toImportedHash } from "./foreign-key.ts";
 import {
@@ -410,35 +420,70 @@ export interface KeySearch {
 /** A key with the account whose it is. */
 export type OwnedKey = ApiKey & { readonly email: string; readonly accountName: string | undefined };
 
+/** How each order is had: by what keys are sorted, and, where there is one, the index that leads to them so. */
+const orders: Readonly<
+  Record<
+    KeySearch["order"],
+    { value: RawBuilder<unknown>; isDescending: boolean; isOptional?: true; index?: IndexOrder }
+  >
+> = {
+  created: {
+    value: sql`keys.created_at`,
+    isDescending: true,
+    index: { table: "keys", columns: ["created_at", "id"], isDescending: true },
+  },
+  last_used: { value: sql`keys.last_used_at`, isDescending: true, isOptional: true },
+  expires: { value: sql`keys.expires_at`, isDescending: false, isOptional: true },
+  name: { value: sql`lower(keys.name)`, isDescending: false },
+};
+
 /** Keys of all accounts, for administrators. The secret of a key is not needed to find it, nor looked at. */
 export async function searchKeys(store: Store, now: number, search: KeySearch): Promise<OwnedKey[]> {
+  const ids = await findKeyIds(store, now, search);
+  if (ids.length === 0) return [];
+  const rows = await keysQuery(store, now)
+    .innerJoin("accounts", "accounts.id", "keys.account_id")
+    .select(["accounts.email", "accounts.name as account_name"])
+    .where("keys.id", "in", ids)
+    .execute();
+  return inOrderOf(ids, rows).map((row) => ({
+    ...toApiKey(row),
+    email: row.email,
+    accountName: row.account_name ?? undefined,
+  }));
+}
+
+/** The ids of a page of keys that fit: what a list tells is read of these alone. */
+async function findKeyIds({ db, shared }: Store, now: number, search: KeySearch): Promise<string[]> {
+  const { limit, offset, order, state } = search;
   const part = (parseApiKey(search.text.trim())?.id ?? search.text.trim().replace(/^sk-mg-/, "")).replace(/-…?$/, "");
   const pattern = `%${part.toLowerCase().replaceAll(/[\\%_]/g, "\\$&")}%`;
   const has = (column: string) => sql<boolean>`lower(${sql.ref(column)}) like ${pattern} escape '\\'`;
   const isEnded = sql<boolean>`(keys.revoked_at is not null or (keys.expires_at is not null and keys.expires_at <= ${now}))`;
-  const orders = {
-    created: sql`keys.created_at desc`,
-    last_used: sql`keys.last_used_at is null, keys.last_used_at desc`,
-    expires: sql`keys.expires_at is null, keys.expires_at`,
-    name: sql`lower(keys.name)`,
-  };
-  const rows = await keysQuery(store, now)
-    .clearOrderBy()
+  const { value, isDescending, isOptional = false, index } = orders[order];
+  const direction = isDescending ? "desc" : "asc";
+  const query = db
+    .selectFrom("keys")
     .innerJoin("accounts", "accounts.id", "keys.account_id")
-    .select(["accounts.email", "accounts.name as account_name"])
+    .select(["keys.id", value.$castTo<FoundRow["value"]>().as("value")])
     .$if(part !== "", (query) =>
       query.where((where) =>
         where.or([has("keys.id"), has("keys.name"), has("accounts.email"), has("accounts.name"), has("accounts.id")]),
       ),
     )
-    .$if(search.state === "active", (query) => query.where(sql<boolean>`not ${isEnded}`))
-    .$if(search.state === "ended", (query) => query.where(isEnded))
-    .orderBy(orders[search.order])
-    .orderBy("keys.id")
-    .limit(search.limit)
-    .offset(search.offset)
-    .execute();
-  return rows.map((row) => ({ ...toApiKey(row), email: row.email, accountName: row.account_name ?? undefined }));
+    .$if(state === "active", (query) => query.where(sql<boolean>`not ${isEnded}`))
+    .$if(state === "ended", (query) => query.where(isEnded))
+    .$if(isOptional, (query) => query.orderBy(sql`${value} is null`))
+    .orderBy(value, direction)
+    .orderBy("keys.id", index === undefined ? "asc" : direction);
+  if (shared) return (await query.limit(limit).offset(offset).execute()).map(({ id }) => id);
+  return findInRanges(db, {
+    by: index ?? { table: "keys", columns: ["id"] },
+    compare: index === undefined ? compareFound(isDescending) : undefined,
+    read: (range, rows) => query.where(range).limit(rows).execute(),
+    limit,
+    offset,
+  });
 }
 
 /** Lists all keys or those of one account, oldest first. */

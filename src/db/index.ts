@@ -30,6 +30,7 @@ export type {
 export { lockName, withMigrationLock } from "./locks.ts";
 export { addName, nameNumber } from "./names.ts";
 export { openStore } from "./open-store.ts";
+export { compareFound, type FoundRow, findInRanges, type IndexOrder, inOrderOf, rangesOf, toRanges } from "./ranges.ts";
 export {
   type AdminKeysTable,
   type BudgetsTable,

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { CompiledQuery, type Kysely, type RawBuilder, sql } from "kysely";
 import { meterColumns } from "../contract/index.ts";
+import { toRanges } from "./ranges.ts";
 import type { Database, UsageKey, UsageKind } from "./schema.ts";
 
 /** The primary key, in its order. */
@@ -162,7 +163,7 @@ export interface UsageExpiry {
   readonly retained: number;
 }
 
-/** Deletes the oldest bucket of each kind that expires; returns how many rows there were. */
+/** Deletes the oldest bucket of each kind that expires, some accounts at a time; returns how many rows there were. */
 export async function pruneUsage({ db }: { db: Kysely<Database> }, expiry: UsageExpiry): Promise<number> {
   let pruned = 0;
   for (const [hours, kind, before] of expiring) {
@@ -176,13 +177,20 @@ export async function pruneUsage({ db }: { db: Kysely<Database> }, expiry: Usage
       .limit(1)
       .executeTakeFirst();
     if (oldest === undefined) continue;
-    const { numDeletedRows } = await db
-      .deleteFrom("usage")
-      .where("hours", "=", hours)
-      .where("kind", "=", kind)
-      .where("hour", "=", oldest.hour)
-      .executeTakeFirstOrThrow();
-    pruned += Number(numDeletedRows);
+    const ofBucket = sql`hours = ${hours} and kind = ${kind} and hour = ${oldest.hour}`;
+    const behind = (after: string | undefined) => (after === undefined ? sql`` : sql`and account_id > ${after}`);
+    const findLast = async (after: string | undefined, rows: number) => {
+      const query = sql<{ account_id: string }>`select account_id from usage where ${ofBucket} ${behind(after)}
+        order by account_id limit 1 offset ${rows - 1}`;
+      return (await query.execute(db)).rows[0]?.account_id;
+    };
+    for await (const { after, last } of toRanges(findLast)) {
+      const upTo = last === undefined ? sql`` : sql`and account_id <= ${last}`;
+      const { numAffectedRows = 0n } = await sql`delete from usage where ${ofBucket} ${behind(after)} ${upTo}`.execute(
+        db,
+      );
+      pruned += Number(numAffectedRows);
+    }
   }
   return pruned;
 }

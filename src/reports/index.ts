@@ -50,4 +50,4 @@ export {
   type UsageSum,
   type UsageSums,
 } from "./usage.ts";
-export { lowDays, readWalletPaces, type WalletPace } from "./wallet-pace.ts";
+export { lowDays, readLowWallets, readWalletPace, type WalletPace } from "./wallet-pace.ts";

@@ -1,7 +1,15 @@
 import { type RawBuilder, sql } from "kysely";
-import { LRUCache } from "lru-cache";
 import { answerColumns, promptColumns } from "../contract/index.ts";
-import { figureColumns, latencyBuckets, type Store, type UsageKind, type UsageSum, usageSums } from "../db/index.ts";
+import {
+  figureColumns,
+  latencyBuckets,
+  type Store,
+  toRanges,
+  type UsageKind,
+  type UsageSum,
+  usageSums,
+} from "../db/index.ts";
+import { hasManyAccounts, readKept } from "./many-accounts.ts";
 
 /** Groups of statistics. */
 export const statisticsGroups = ["account", "key", "model", "plugin", "status", "session", "tag"] as const;
@@ -56,29 +64,17 @@ interface GroupRow {
 
 type RankedGroup = GroupRow & { rank: number };
 
-/** The groups with the most of a rank, the largest first, and how many groups there are. */
+/**
+ * The groups with the most of a rank, the largest first, and how many groups there are. Where one is kept, only which groups
+ * there are and their order may be old: their figures are read each time.
+ */
 interface Ranking {
   readonly wanted: readonly RankedGroup[];
   readonly count: number;
 }
 
-type Rankings = LRUCache<string, Ranking, () => Promise<Ranking>>;
-
-/** The last rankings of stores with many accounts. */
-const rankingsOf = new WeakMap<Store["db"], Rankings>();
-
 /** Buckets in which the figures of the wanted groups are read at once. */
 const bucketsAtOnce = 4;
-/** Accounts that are ranked at once first; then as many as take between half of these milliseconds and all. */
-const accountsAtFirst = 64;
-const rangeMs = 6;
-/** To rank more accounts takes a tenth of a second and more, so that it is done by the day, and at most once a minute. */
-const accountsRankedAlways = 5000;
-const rankingMs = 60_000;
-/** An older ranking is not shown, not even while the next one is made. */
-const rankingMaxMs = 600_000;
-/** Groups of all rankings that are kept in memory, some MB. */
-const rankedGroupsMax = 20_000;
 /** Groups of the list of a day, and how many of lists are ranked over a span at once. */
 const dayListMax = 200;
 const listedAtOnce = 20;
@@ -239,7 +235,7 @@ async function chooseGroups(
     }
     return { wanted: ranked.sort(byRank).slice(0, limit), count: undefined };
   }
-  return isEmbedded ? readRanking(db, JSON.stringify([query, group, rank, limit]), rankNow) : rankNow();
+  return isEmbedded ? readKept(db, JSON.stringify([query, group, rank, limit]), rankNow) : rankNow();
 }
 
 const listedGroups = ["account", "key"] as const;
@@ -266,7 +262,7 @@ async function readDayLists(
   const sums = new Map<string, RankedGroup>();
   for (const day of days) {
     const rankDay = () => rankGroups(source, [wholeDay(day)], rank, dayListMax);
-    const list = lists.get(day) ?? (await readRanking(db, JSON.stringify([day, group, rank]), rankDay)).wanted;
+    const list = lists.get(day) ?? (await readKept(db, JSON.stringify([day, group, rank]), rankDay)).wanted;
     for (const row of list) {
       const key = toKey(row);
       sums.set(key, { ...row, rank: row.rank + (sums.get(key)?.rank ?? 0) });
@@ -316,32 +312,6 @@ function wholeDay(start: number): StatisticsQuery {
   return { filter: {}, hours: dayHours, starts: [start] };
 }
 
-/** Whether there are so many accounts that a page would have to wait for their ranking. */
-async function hasManyAccounts(db: Store["db"]): Promise<boolean> {
-  const accounts = db.selectFrom("accounts").select("id").where("id", ">", "").orderBy("id");
-  return (await accounts.offset(accountsRankedAlways).limit(1).executeTakeFirst()) !== undefined;
-}
-
-/**
- * The ranking of the last minute. An older one is given out while the next is made, which all who ask share. Only which
- * groups there are and their order may be old: their figures are read each time.
- */
-async function readRanking(db: Store["db"], rankingId: string, rankNow: () => Promise<Ranking>): Promise<Ranking> {
-  let rankings = rankingsOf.get(db);
-  if (rankings === undefined) {
-    rankings = new LRUCache({
-      maxSize: rankedGroupsMax,
-      sizeCalculation: ({ wanted: groupRows }) => groupRows.length + 1,
-      ttl: rankingMs,
-      allowStale: true,
-      fetchMethod: (_asked, _last, { context }) => context(),
-    });
-    rankingsOf.set(db, rankings);
-  }
-  if (rankings.getRemainingTTL(rankingId) < rankingMs - rankingMaxMs) rankings.delete(rankingId);
-  return (await rankings.fetch(rankingId, { context: rankNow })) ?? (await rankNow());
-}
-
 async function rankGroups(
   source: Source,
   queries: readonly StatisticsQuery[],
@@ -352,7 +322,7 @@ async function rankGroups(
   const byBytes = isEmbedded ? sql`` : sql` collate "C"`;
   const ranked: RankedGroup[] = [];
   let count = 0;
-  for await (const owner of ownersOf(source)) {
+  for await (const owner of ownersOf(source, queries)) {
     const parts = queries
       .filter(({ starts }) => starts.length > 0)
       .map(
@@ -382,33 +352,29 @@ function byRank(one: RankedGroup, other: RankedGroup): number {
  * The accounts whose rows are read, some at a time where the event loop stands still meanwhile and they are many. A group
  * is never of accounts of two ranges: it is an account, or belongs to one.
  */
-async function* ownersOf({ db, isEmbedded, ofAll, owner }: Source): AsyncGenerator<RawBuilder<unknown>> {
+async function* ownersOf(
+  { db, isEmbedded, ofAll, owner, kind }: Source,
+  queries: readonly StatisticsQuery[],
+): AsyncGenerator<RawBuilder<unknown>> {
   if (!ofAll || !isEmbedded) {
     yield owner;
     return;
   }
-  let after = "";
-  let size = accountsAtFirst;
-  while (true) {
-    const last = await db
-      .selectFrom("accounts")
-      .select("id")
-      .where("id", ">", after)
-      .orderBy("id")
-      .offset(size - 1)
-      .limit(1)
-      .executeTakeFirst();
-    const startedMs = performance.now();
-    if (last === undefined) {
-      yield sql`account_id > ${after}`;
-      return;
-    }
-    yield sql`account_id > ${after} and account_id <= ${last.id}`;
-    const tookMs = performance.now() - startedMs;
-    if (tookMs > rangeMs) size = Math.ceil(size / 2);
-    else if (tookMs < rangeMs / 2) size *= 2;
-    after = last.id;
-    await new Promise((resolve) => setImmediate(resolve));
+  const buckets = queries.flatMap(({ hours, starts }) => starts.map((hour) => ({ hours, hour })));
+  const [bucket] = buckets;
+  if (bucket === undefined) return;
+  const findLast = async (after: string | undefined, rows: number) => {
+    // The rows of one bucket tell of which accounts it has any, perhaps of none.
+    const accounts =
+      buckets.length === 1
+        ? sql`select account_id as id from usage where hours = ${bucket.hours} and kind = ${kind} and hour = ${bucket.hour}
+            and account_id > ${after ?? ""} order by account_id`
+        : sql`select id from accounts where id > ${after ?? ""} order by id`;
+    const { rows: places } = await sql<{ id: string }>`${accounts} limit 1 offset ${rows - 1}`.execute(db);
+    return places[0]?.id;
+  };
+  for await (const { after = "", last } of toRanges(findLast, buckets.length)) {
+    yield last === undefined ? sql`account_id > ${after}` : sql`account_id > ${after} and account_id <= ${last}`;
   }
 }
 

@@ -1,4 +1,6 @@
-import type { Store } from "../db/index.ts";
+import { type RawBuilder, type SqlBool, sql } from "kysely";
+import { nameNumber, rangesOf, type Store } from "../db/index.ts";
+import { hasManyAccounts, readKept } from "./many-accounts.ts";
 
 const dayMs = 86_400_000;
 /** The days whose charges tell how long a wallet lasts. */
@@ -16,34 +18,74 @@ export interface WalletPace {
 }
 
 /**
- * The pace at which wallets are spent: what was charged in the last days, shared among the days since the first of these
- * charges, because an account that began a day ago has spent for a day. Accounts without charges are left out.
- *
- * @param of One account, or all whose wallets are low.
+ * The pace at which a wallet is spent: what was charged in the last days, shared among the days since the first of these
+ * charges, because an account that began a day ago has spent for a day. Undefined without charges.
  */
-export async function readWalletPaces(
+export async function readWalletPace(
   { db }: Pick<Store, "db">,
   now: number,
-  of: { readonly accountId: string } | "low",
+  accountId: string,
+): Promise<WalletPace | undefined> {
+  const [pace] = await readPaces(db, now, sql`wallet_rows.account_id = ${nameNumber(accountId)}`);
+  return pace;
+}
+
+/**
+ * The low wallets that run out first. The embedded store reads wallets in ranges, and those of many accounts at most once a
+ * minute.
+ */
+export async function readLowWallets(
+  { db, shared }: Pick<Store, "db" | "shared">,
+  now: number,
+  limit: number,
+): Promise<readonly WalletPace[]> {
+  const read = async () => {
+    let low: WalletPace[] = [];
+    const add = async (wallets: RawBuilder<SqlBool>) => {
+      // Nobody spends less a day than a seventh of that; who has more lasts for longer in any case.
+      const isLow = sql<SqlBool>`wallet_rows.balance_nanodollars < sum(charged_nanodollars) * ${sql.lit(lowDays)}`;
+      const paces = (await readPaces(db, now, wallets, isLow)).filter(({ daysLeft }) => daysLeft < lowDays);
+      low = low.concat(paces).sort(byDaysLeft).slice(0, limit);
+    };
+    if (shared) await add(sql`true`);
+    else for await (const range of rangesOf(db, ofWallets, paceDays)) await add(range);
+    return { wanted: low };
+  };
+  const isKept = !shared && (await hasManyAccounts(db));
+  const { wanted: wallets } = await (isKept ? readKept(db, `low wallets ${limit}`, read) : read());
+  return wallets;
+}
+
+const ofWallets = { table: "wallet_rows", columns: ["account_id"] } as const;
+
+function byDaysLeft(one: WalletPace, other: WalletPace): number {
+  return one.daysLeft - other.daysLeft || one.balanceNanodollars - other.balanceNanodollars;
+}
+
+/** The paces of wallets that have charges, by the numbers of accounts: their names are looked up of those that fit alone. */
+async function readPaces(
+  db: Store["db"],
+  now: number,
+  wallets: RawBuilder<SqlBool>,
+  having: RawBuilder<SqlBool> = sql`true`,
 ): Promise<WalletPace[]> {
   const today = Math.floor(now / dayMs);
   const rows = await db
-    .selectFrom("daily_charges")
-    .innerJoin("wallets", "wallets.account_id", "daily_charges.account_id")
-    .select(["wallets.account_id", "wallets.balance_nanodollars"])
-    .select(({ fn }) => [fn.sum<number>("charged_nanodollars").as("charged"), fn.min<number>("day").as("first")])
+    .selectFrom("wallet_rows")
+    .innerJoin("daily_charge_rows", "daily_charge_rows.account_id", "wallet_rows.account_id")
+    .select("wallet_rows.balance_nanodollars")
+    .select(({ fn }) => [
+      sql<string>`(select name from names where names.id = wallet_rows.account_id)`.as("account"),
+      fn.sum<number>("charged_nanodollars").as("charged"),
+      fn.min<number>("day").as("first"),
+    ])
     .where("day", ">", today - paceDays)
     .where("charged_nanodollars", ">", 0)
-    .$if(of !== "low", (query) => query.where("daily_charges.account_id", "=", (of as { accountId: string }).accountId))
-    .groupBy(["wallets.account_id", "wallets.balance_nanodollars"])
-    // Nobody spends less a day than a seventh of that; who has more lasts for longer in any case.
-    .$if(of === "low", (query) =>
-      query.having(({ eb, fn, ref }) =>
-        eb(ref("wallets.balance_nanodollars"), "<", eb(fn.sum<number>("charged_nanodollars"), "*", lowDays)),
-      ),
-    )
+    .where(wallets)
+    .groupBy(["wallet_rows.account_id", "wallet_rows.balance_nanodollars"])
+    .having(having)
     .execute();
-  const paces = rows.map(({ account_id: accountId, balance_nanodollars: balance, charged, first }): WalletPace => {
+  return rows.map(({ account: accountId, balance_nanodollars: balance, charged, first }): WalletPace => {
     const daily = Math.round(Number(charged) / (today - Number(first) + 1));
     const days = daily === 0 ? Number.POSITIVE_INFINITY : balance / daily;
     return {
@@ -53,5 +95,4 @@ export async function readWalletPaces(
       daysLeft: Math.max(0, Math.floor(days * 10) / 10),
     };
   });
-  return of === "low" ? paces.filter(({ daysLeft }) => daysLeft < lowDays) : paces;
 }

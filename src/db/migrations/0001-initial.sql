@@ -17,6 +17,10 @@ create table accounts (
   founded_by text
 ) without rowid;
 
+create index accounts_by_creation on accounts (created_at, id);
+
+create index accounts_with_budget on accounts (budget_nanodollars) where budget_nanodollars is not null;
+
 create index accounts_of_founder on accounts (founded_by) where founded_by is not null;
 
 create table keys (
@@ -45,6 +49,8 @@ create table keys (
 ) without rowid;
 
 create unique index keys_by_foreign_hash on keys (foreign_hash) where foreign_hash is not null;
+
+create index keys_by_creation on keys (created_at, id);
 
 create index keys_expiring on keys (expires_at) where expires_at is not null;
 

@@ -9,7 +9,7 @@ import {
   readRecentCalls,
   readRefusalReasons,
   readStatement,
-  readWalletPaces,
+  readWalletPace,
 } from "../../reports/index.ts";
 import { toVirtualModel } from "../api/models.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -145,9 +145,9 @@ const dayMs = 86_400_000;
 async function forecastWallet({ store, ledger, config, payments, now }: HttpDeps, accountId: string) {
   const at = now();
   const from = Math.floor(at / dayMs) * dayMs;
-  const [wallet, [pace], reasons] = await Promise.all([
+  const [wallet, pace, reasons] = await Promise.all([
     ledger.readWalletState(accountId),
-    readWalletPaces(store, at, { accountId }),
+    readWalletPace(store, at, accountId),
     readRefusalReasons(store, { accountId, keyId: undefined, from, until: from + dayMs }),
   ]);
   return {

@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { sql } from "kysely";
 import { emailsOf } from "../../accounts/index.ts";
 import { gatewayOwner, readFiring } from "../../alerts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
@@ -10,7 +11,7 @@ import {
   type Store,
   startOfPeriod,
 } from "../../db/index.ts";
-import { readFigures, readGroups, readSum, readWalletPaces } from "../../reports/index.ts";
+import { readFigures, readGroups, readLowWallets, readSum } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
 import { nameOfModel } from "./read-fields.ts";
@@ -46,7 +47,7 @@ export function homeController(deps: HttpDeps) {
       readAlerts(store, now),
       readExpiringKeys(store, now),
       readBudgets(store, now),
-      readLowWallets(store, now),
+      toLowWallets(store, now),
     ]);
     return {
       today,
@@ -212,15 +213,14 @@ async function readKeyBudgets({ db }: Store, now: number) {
 }
 
 async function readAccountBudgets({ db }: Store, now: number) {
+  // A join would have the embedded store look at all accounts, in the order of the groups.
+  const spent = sql<number>`(select coalesce(cast(sum(charged_nanodollars) as bigint), 0) from daily_charges
+    where daily_charges.account_id = accounts.id and daily_charges.day >= ${firstDayOfPeriod("accounts", now)})`;
   const rows = await db
     .selectFrom("accounts")
-    .innerJoin("daily_charges", "daily_charges.account_id", "accounts.id")
-    .select(["accounts.id", "accounts.budget_nanodollars", "accounts.budget_period"])
-    .select(({ fn }) => fn.sum<number>("charged_nanodollars").as("spent"))
+    .select(["accounts.id", "accounts.budget_nanodollars", "accounts.budget_period", spent.as("spent")])
     .where("accounts.budget_nanodollars", ">", 0)
     .where("accounts.disabled_at", "is", null)
-    .where("daily_charges.day", ">=", firstDayOfPeriod("accounts", now))
-    .groupBy(["accounts.id", "accounts.budget_nanodollars", "accounts.budget_period"])
     .orderBy("spent", "desc")
     .limit(budgetsReadMax)
     .execute();
@@ -235,10 +235,8 @@ async function readAccountBudgets({ db }: Store, now: number) {
 }
 
 /** The wallets that run out first. */
-async function readLowWallets(store: Store, now: number) {
-  const low = (await readWalletPaces(store, now, "low"))
-    .sort((one, other) => one.daysLeft - other.daysLeft || one.balanceNanodollars - other.balanceNanodollars)
-    .slice(0, listedMax);
+async function toLowWallets(store: Store, now: number) {
+  const low = await readLowWallets(store, now, listedMax);
   const emails = await emailsOf(
     store,
     low.map(({ accountId }) => accountId),

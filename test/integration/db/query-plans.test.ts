@@ -91,6 +91,26 @@ test.each([
     "transactions_of_account",
   ],
   ["the keys of an account", "select * from keys where account_id = ?", "keys_of_account"],
+  [
+    "the newest keys of all accounts",
+    "select * from keys where (created_at, id) < (?, ?) order by created_at desc, id desc limit 50",
+    "keys_by_creation",
+  ],
+  [
+    "the newest accounts",
+    "select * from accounts where (created_at, id) < (?, ?) order by created_at desc, id desc limit 50",
+    "accounts_by_creation",
+  ],
+  [
+    "a page of all accounts",
+    "select * from accounts where (created_at, id) > (?, ?) order by created_at, id limit 50",
+    "accounts_by_creation",
+  ],
+  [
+    "accounts with a budget",
+    "select id from accounts where budget_nanodollars > ? and disabled_at is null",
+    "accounts_with_budget",
+  ],
   ["expired blobs", "select id from blobs where expires_at <= ?", "blobs_by_expiry"],
   [
     "expired responses",

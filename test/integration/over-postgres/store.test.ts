@@ -9,6 +9,7 @@ testOverPostgres(
     "integration/db/stored-responses",
     "integration/db/write-ledger",
     "integration/reports/latest-calls",
+    "integration/reports/low-wallets",
     "integration/reports/requests",
     "integration/reports/statistics",
     "integration/reports/usage/read-usage",
