@@ -47,8 +47,10 @@ async function makeKey(origin: string, database: string): Promise<string> {
     if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text}`);
     return (JSON.parse(text) as { data: Record<string, string> }).data;
   };
-  const user = { username: "bench", password: `Aa1!${randomBytes(12).toString("hex")}` };
-  await post("/auth/register", { ...user, email: "bench@example.com" });
+  // It is started several times on one database, in which a name and an e-mail are one user's.
+  const username = `bench-${randomBytes(4).toString("hex")}`;
+  const user = { username, password: `Aa1!${randomBytes(12).toString("hex")}` };
+  await post("/auth/register", { ...user, email: `${username}@example.com` });
   const users = new Database(database);
   users.run("update users set status = 'active', email_verified = 1");
   users.close();
