@@ -26,7 +26,7 @@ type Kept = LRUCache<string, Answer, () => Promise<Answer>>;
 const keptOf = new WeakMap<Store["db"], Kept>();
 
 /**
- * What was read of all accounts in the last minute. An older answer is given out while the next is made, which all who ask
+ * Answers that were read from all accounts in the last minute. An older one is given out while the next is made, which all who ask
  * share.
  *
  * @param id Tells it from all else that is kept of the store.

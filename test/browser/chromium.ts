@@ -93,7 +93,7 @@ export async function openTab(
 export async function findViolations(page: Page, rules?: string[]): Promise<string[]> {
   // Injected through the debugger protocol, which bypasses the CSP of the page.
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
-  // What passes is most of what it finds, and nobody reads it.
+  // Most findings are passes, and nobody reads them.
   const options = { resultTypes: ["violations" as const], ...(rules !== undefined && { runOnly: rules }) };
   const violations = await page.evaluate(
     async (options) => (await (globalThis as unknown as { axe: Axe }).axe.run(options)).violations,

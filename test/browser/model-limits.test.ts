@@ -37,7 +37,7 @@ describe.skipIf(!hasChromium)("limits of models", () => {
       if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/model-limits-dialog.png` });
       await dialog.getByRole("button", { name: "Set limits" }).click();
       await row.getByText("app", { exact: true }).waitFor();
-      // What a call has more than the limit is let in when nothing of the minute is used.
+      // A call that is larger than the limit is let in when nothing of the minute is used.
       expect(await ask()).toEqual([200, undefined]);
       expect(await ask()).toEqual([429, "tokens_per_minute;owner=key"]);
 

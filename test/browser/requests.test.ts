@@ -49,7 +49,7 @@ describe.skipIf(!hasChromium)("the request log", () => {
       await page.waitForFunction(() => document.querySelectorAll("main tbody tr").length === 3);
       expect(page.url()).toEndWith("/requests");
 
-      // What is dragged over in the chart is the time of the log, and of the chart, which shows its hours then.
+      // The range that is dragged over in the chart becomes the time of the log, and of the chart, which then shows its hours.
       const volume = page.getByRole("region", { name: "Requests over time" });
       const { x, y, width } = (await volume.locator(".u-over").boundingBox()) as {
         x: number;

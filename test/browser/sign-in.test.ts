@@ -132,7 +132,7 @@ describe.skipIf(!hasChromium)("signing in", () => {
         route.fulfill({ json: { url: `${origin}/keys#sign-in-error=access_denied` } }),
       );
       await page.goto("/");
-      // What a session left that expired without anybody signing out.
+      // The state that a session leaves when it expires without a sign-out.
       await page.evaluate(() => sessionStorage.setItem("modelgate-chat-left", "[]"));
       await page.getByRole("button", { name: "Single sign-on" }).click();
       await page.getByText("Single sign-on was cancelled or denied").waitFor();

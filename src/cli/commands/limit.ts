@@ -6,7 +6,7 @@ import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const owner = {
   account: { value: "A", description: "Id or e-mail of the account (default: each account by itself)" },
-  key: { value: "ID", description: "An API key, beside the limits of its account" },
+  key: { value: "ID", description: "An API key, in addition to the limits of its account" },
 } as const;
 
 export const limitSet = defineCommand({

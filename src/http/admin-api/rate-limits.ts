@@ -49,7 +49,7 @@ const Deleted = Type.Object({
 /** The limits of a project for all of its models together. */
 const limitOfAll = "all";
 const one = { "application/json": RateLimitObject };
-const each = "Each project by itself that has no limits of its own for the model; those of its keys bind beside them.";
+const each = "Each project by itself that has no limits of its own for the model; those of its keys apply as well.";
 
 /** The limits of projects per minute and at once: for all models together, and for single ones. */
 export function rateLimitsController(deps: HttpDeps, api: AdminApi) {

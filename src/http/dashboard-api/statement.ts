@@ -56,7 +56,7 @@ export function statementController(deps: HttpDeps) {
 
 /**
  * Amounts are exact and add up: opening balance, charges and transactions are the closing balance. Charges are negative.
- * What models that are not told apart cost, and a call that ended this very moment, is the charge without a name.
+ * The cost of models that are not told apart, and of a call that ended this very moment, is the charge without a name.
  */
 async function toStatementJson(
   deps: HttpDeps,

@@ -19,7 +19,7 @@ export interface HostileBench {
   /** Its memory before the first input. */
   idleRssMb: number;
   send(input: HostileInput): Promise<HostileResult>;
-  /** What is left of it all. */
+  /** The ledger after all inputs. */
   review(): Promise<HostileReview>;
   stop(): Promise<void>;
 }

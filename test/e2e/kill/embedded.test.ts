@@ -54,7 +54,7 @@ test(`a gateway killed with -9 at random instants under load, ${roundCount} time
   expect(count).toBe(0);
   await store.close();
   expect(clients.delivered.size).toBeGreaterThan(5 * roundCount);
-  // What a client saw is a 200, or an answer that broke off: never an error that the gateway made.
+  // A client saw a 200, or an answer that broke off: never an error that the gateway made.
   expect([...clients.statuses.keys()].filter((status) => status !== 200 && status !== 0)).toEqual([]);
   console.log(`${roundCount} kills: ${clients.delivered.size} answers delivered, ${settled} charged, ${unpaid} unpaid`);
 });
