@@ -154,7 +154,8 @@ export function checkModelLimits({
   if (model === "" || model.length > modelCharactersMax || !model.isWellFormed()) {
     throw invalid("model", `has ${model.length} characters, expected 1 to ${modelCharactersMax}`);
   }
-  if (accountId === undefined && keyId !== undefined) throw invalid("api_key_id", "needs the account that the key belongs to");
+  if (accountId === undefined && keyId !== undefined)
+    throw invalid("api_key_id", "needs the account that the key belongs to");
   for (const name of limitNames) {
     const limit = limits[name];
     if (limit === undefined || (isAmount(limit) && limit >= 1)) continue;

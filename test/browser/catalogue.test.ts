@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await page.getByRole("button", { name: "Reset model" }).click();
       await page.getByText("is as its provider").waitFor();
       expect(existsSync(file())).toBe(false);
-      await page.getByRole("link", { name: "Audit log" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Audit log" }).click();
       await page.getByText("openai: ~ famA-4.1-nano: aliases").first().waitFor();
     }));
 
@@ -121,7 +121,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
   test("is for everybody on the page Models: by provider and feature, with an address for each model", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
-      await page.getByRole("link", { name: "Models" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Models" }).click();
       await seeHeading(page, "Models");
       await page.getByRole("button", { name: "Maker" }).waitFor();
       await page.getByLabel("Feature").selectOption("pdf");

@@ -75,7 +75,7 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
   test("Connect fills in the base URL, a key and a capable model for each client", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "ada@example.org");
-      await page.getByRole("link", { name: "Connect", exact: true }).click();
+      await page.locator(".nav").getByRole("link", { name: "Connect", exact: true }).click();
       await seeHeading(page, "Connect");
       const code = page.locator(".code pre");
       expect(await code.textContent()).toContain(dashboard.gateway.baseUrl);
@@ -108,7 +108,7 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
   test("a page leads to its section of the documentation, which can be searched and loads nothing from elsewhere", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "ada@example.org");
-      await page.getByRole("link", { name: "Requests", exact: true }).click();
+      await page.locator(".nav").getByRole("link", { name: "Requests", exact: true }).click();
       await page.getByRole("link", { name: "Help", exact: true }).click();
       await page.waitForURL("/help/observability#request-log");
       await seeHeading(page, "Observability");

@@ -16,7 +16,7 @@ describe.skipIf(!hasChromium)("the first hour", () => {
       await page.getByLabel("Your message").fill("Say hello");
       await page.keyboard.press("Enter");
       await page.locator(".turn-end").waitFor();
-      await page.getByRole("link", { name: "Overview" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Overview" }).click();
       await steps(page).getByText("2 of 4 done").waitFor();
       await createUser(dashboard, "ada@example.org");
       await page.reload();

@@ -15,7 +15,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
       const { gateway } = dashboard;
       await signInFirst(page, gateway);
 
-      await page.getByRole("link", { name: "API keys", exact: true }).click();
+      await page.locator(".nav").getByRole("link", { name: "API keys", exact: true }).click();
       await page.getByRole("button", { name: "Create API key" }).first().click();
       await page.getByRole("textbox", { name: "Name" }).fill("laptop");
       await page.getByRole("button", { name: "Create key" }).click();
@@ -36,7 +36,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
       await page.getByRole("button", { name: "I've saved it" }).click();
       expect(await page.content()).not.toContain(secret);
 
-      await page.getByRole("link", { name: "Overview" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Overview" }).click();
       await page.getByText("1,000 tokens left").waitFor();
       const client = new OpenAI({ baseURL: gateway.baseUrl, apiKey: secret, maxRetries: 0 });
       const messages = [{ role: "user" as const, content: "Say hello" }];
@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
       // The first account of a sandbox has demo credit, which its statement calls so.
       await ask("famA-5");
       const { code } = await gateway.cli<{ code: string }>("voucher", "create", "--usd", "5");
-      await page.getByRole("link", { name: "Billing" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Billing" }).click();
       await page.getByText("Demo credit for the sandbox, not real money").waitFor();
       await page.getByLabel("Redeem a voucher").fill("nonsense");
       await page.getByRole("button", { name: "Redeem" }).click();
@@ -70,7 +70,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
       await page.getByRole("cell", { name: "gpt-5", exact: true }).waitFor();
       expect(await findViolations(page)).toEqual([]);
 
-      await page.getByRole("link", { name: "Overview" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Overview" }).click();
       await ask("famA-5");
       await page.getByRole("cell", { name: /gpt-5/ }).first().waitFor({ timeout: shownMsMax });
       await page
@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
         .first()
         .waitFor({ timeout: shownMsMax });
 
-      await page.getByRole("link", { name: "API keys", exact: true }).click();
+      await page.locator(".nav").getByRole("link", { name: "API keys", exact: true }).click();
       await page.getByRole("button", { name: "Edit laptop" }).click();
       await page.getByLabel("Budget (USD)").fill("much");
       await page.getByRole("button", { name: "Save" }).click();

@@ -118,7 +118,7 @@ describe.skipIf(!hasChromium)("every page", () => {
       await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
       await page.locator("body").press("Tab");
       expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Skip to content");
-      await page.getByRole("link", { name: "API keys", exact: true }).press("Enter");
+      await page.locator(".nav").getByRole("link", { name: "API keys", exact: true }).press("Enter");
       await page.getByRole("heading", { level: 1, name: "API keys" }).waitFor();
       const make = page.getByRole("button", { name: "Create API key" });
       await make.press("Enter");
@@ -138,7 +138,7 @@ describe.skipIf(!hasChromium)("every page", () => {
       await page.route("**/dashboard/api/models", (route) =>
         route.fulfill({ status: 503, json: { error: { message: "The database is not available" } } }),
       );
-      await page.getByRole("link", { name: "Models" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Models" }).click();
       await page.getByLabel("Search models").fill("gpt-5");
       await page.getByText("The database is not available").waitFor();
       await page.unroute("**/dashboard/api/models");
@@ -157,7 +157,7 @@ describe.skipIf(!hasChromium)("every page", () => {
         for (const response of await Promise.all(asked)) expect(response.status).toBe(200);
       }
       await signIn(page, "owner@localhost");
-      await page.getByRole("link", { name: "Overview" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Overview" }).click();
       const rows = page.getByRole("region", { name: "Recent requests" }).locator("tbody tr");
       await page.getByText("The latest 10 requests").waitFor();
       await page.getByRole("button", { name: "Show older requests" }).click();

@@ -11,7 +11,7 @@ describe.skipIf(!hasChromium)("with payments configured", () => {
   test("billing redirects to the payment provider and thanks afterwards", () =>
     dashboard.visit(async (page) => {
       await signInFirst(page, dashboard.gateway);
-      await page.getByRole("link", { name: "Billing" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Billing" }).click();
       const amount = page.getByLabel("Add credit (USD)");
       await amount.fill("0.50");
       await page.getByRole("button", { name: "Pay" }).click();

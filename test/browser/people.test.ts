@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)("roles", () => {
       await page.getByRole("button", { name: "Sign out", exact: true }).click();
       await seeHeading(page, "Sign in");
       await signIn(page, "ben@example.org");
-      await page.getByRole("link", { name: "Accounts", exact: true }).click();
+      await page.locator(".nav").getByRole("link", { name: "Accounts", exact: true }).click();
       await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
       await seeHeading(page, "owner@localhost");
       expect(await page.getByLabel("Role", { exact: true }).count()).toBe(0);
@@ -59,7 +59,7 @@ describe.skipIf(!hasChromium)("roles", () => {
       const id = await createUser(dashboard, "vic@example.org");
       await gateway.cli("account", "set", id, "--role", "viewer");
       await signIn(page, "vic@example.org");
-      await page.getByRole("link", { name: "Accounts", exact: true }).click();
+      await page.locator(".nav").getByRole("link", { name: "Accounts", exact: true }).click();
       await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
       await seeHeading(page, "owner@localhost");
       await page.getByText("Requests per minute").waitFor();

@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
       const links = await answer.locator("a").evaluateAll((all) => all.map((link) => (link as HTMLAnchorElement).href));
       expect(links).toEqual(["https://a.example/", "https://b.example/p.png"]);
       expect(await answer.locator("img").count()).toBe(0);
-      await page.getByRole("link", { name: "Models" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Models" }).click();
       await page.goBack();
       await answer.locator("strong", { hasText: "bold" }).waitFor();
       await page.reload();
@@ -129,7 +129,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
       const shown = (await answer.textContent()) ?? "";
       expect(shown).not.toContain("word59");
       const cells = page.getByRole("cell", { name: "stopped" });
-      await page.getByRole("link", { name: "Overview" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Overview" }).click();
       await cells.first().waitFor();
       const call = store.latest();
       expect(call).toMatchObject({ state: "settled", status: 499, usage_source: "estimated", model: "famA-5" });
@@ -183,7 +183,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
       await page.goto("/playground");
       await send(page, "Hello");
       await page.locator(".turn-end").waitFor();
-      await page.getByRole("link", { name: "API keys", exact: true }).click();
+      await page.locator(".nav").getByRole("link", { name: "API keys", exact: true }).click();
       const row = page.getByRole("row", { name: /Playground.*active/ });
       const others = page.getByLabel("Show expired and revoked keys, and those of the playground");
       await others.waitFor();

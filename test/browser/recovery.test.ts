@@ -10,7 +10,7 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
       await signInFirst(page, dashboard.gateway);
       await tab.context.setOffline(true);
       await page.getByText("The gateway doesn't respond").waitFor();
-      await page.getByRole("link", { name: "Models" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Models" }).click();
       await page.getByText("The gateway can't be reached. Retrying…").waitFor();
       await tab.context.setOffline(false);
       await page.locator("tbody tr td.lead button").first().waitFor();
@@ -25,7 +25,7 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
       await page.route("**/assets/keys-page-*.js", (route) =>
         isOld ? route.fulfill({ status: 404, json: {} }) : route.continue(),
       );
-      await page.getByRole("link", { name: "API keys", exact: true }).click();
+      await page.locator(".nav").getByRole("link", { name: "API keys", exact: true }).click();
       await page.getByText("The gateway can't be reached. Retrying…").waitFor();
       isOld = false;
       await seeHeading(page, "API keys");
@@ -35,9 +35,9 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
   test("keeps filters, ranges and sorting in the address", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
-      await page.getByRole("link", { name: "Overview" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Overview" }).click();
       await page.getByRole("button", { name: "7 days" }).click();
-      await page.getByRole("link", { name: "Models" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Models" }).click();
       await page.getByLabel("Search models").fill("gpt-4");
       await page.getByRole("button", { name: "Model", exact: true }).click();
       await page.getByRole("button", { name: "Model", exact: true }).click();

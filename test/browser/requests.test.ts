@@ -19,7 +19,7 @@ describe.skipIf(!hasChromium)("the request log", () => {
   test("shows why a request was refused, and goes by filters that are in the address", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
-      await page.getByRole("link", { name: "Requests", exact: true }).click();
+      await page.locator(".nav").getByRole("link", { name: "Requests", exact: true }).click();
       await seeHeading(page, "Requests");
       await page.getByText("400 model_not_found").waitFor();
       expect(await rows(page).count()).toBe(3);
@@ -104,8 +104,8 @@ describe.skipIf(!hasChromium)("the request log", () => {
       await page.getByLabel("Password", { exact: true }).fill(ownPassword);
       await page.getByRole("button", { name: "Sign in" }).click();
       await page.getByText("The requests of other accounts are for administrators").waitFor();
-      await page.getByRole("link", { name: "Overview" }).click();
-      await page.getByRole("link", { name: "Requests", exact: true }).click();
+      await page.locator(".nav").getByRole("link", { name: "Overview" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Requests", exact: true }).click();
       await page.getByText("No requests yet").waitFor();
     }));
 });

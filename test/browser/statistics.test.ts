@@ -20,7 +20,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
   test("groups, narrows and sorts by what is in the address, and leads to the requests", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
-      await page.getByRole("link", { name: "Gateway usage" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Gateway usage" }).click();
       await seeHeading(page, "Gateway usage");
       await page.getByText("1 failed (33 %), 1 of them refused").waitFor();
       await page.getByLabel("Group by").selectOption("tag");
@@ -54,7 +54,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
   test("says of each model and provider how fast and how reliable it was", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
-      await page.getByRole("link", { name: "Models", exact: true }).click();
+      await page.locator(".nav").getByRole("link", { name: "Models", exact: true }).click();
       await page.getByRole("button", { name: "Performance" }).click();
       const row = page.getByRole("row", { name: /gpt-4o-mini/ });
       await row.waitFor();

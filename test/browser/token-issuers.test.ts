@@ -8,7 +8,7 @@ describe.skipIf(!hasChromium)("an owner", () => {
   test("names whose tokens are accepted, and is told what is wrong with a list", () =>
     dashboard.visit(async (page) => {
       await signInFirst(page, dashboard.gateway);
-      await page.getByRole("link", { name: "Configuration", exact: true }).click();
+      await page.locator(".nav").getByRole("link", { name: "Configuration", exact: true }).click();
       await seeHeading(page, "Configuration");
       await page.getByRole("button", { name: "Edit issuers" }).click();
       const list = page.getByLabel("Issuers (JSON)");

@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)("unlisted models", () => {
       await page.getByRole("button", { name: "Remove terms" }).click();
       await section.getByRole("button", { name: "openai", exact: true }).waitFor({ state: "detached" });
       expect([await statusOf(), existsSync(file)]).toEqual([400, false]);
-      await page.getByRole("link", { name: "Audit log" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Audit log" }).click();
       await page.getByText("openai: ~ unlisted models: premium none → false").first().waitFor();
     }));
 });
