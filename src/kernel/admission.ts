@@ -90,6 +90,7 @@ function toAdmission<C extends Capability>(
     callId: run.ledgerId,
     caller,
     model: model.id,
+    modelName: run.publicName,
     capability,
     premium: model.premium,
     holdNanodollars: amount.nanodollars,
