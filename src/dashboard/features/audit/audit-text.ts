@@ -106,6 +106,12 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "budget.delete": (budget) => `Deleted the ${toBudgetText(budget)}`,
   "model_limit.set": (limits) => `Set the ${toLimitsText(limits)}`,
   "model_limit.delete": (limits) => `Deleted the ${toLimitsText(limits)}`,
+  "role_limit.set": (limits, subject) => {
+    const parts = Object.entries(limits).map(
+      ([name, limit]) => `${name.replaceAll("_", " ")} to ${limit ?? "the default"}`,
+    );
+    return `Set for ${toAccountsOf(subject)} the ${parts.join(" and ")}`;
+  },
   "voucher.create": ({ usd, expires_at: at }) =>
     `Created a voucher worth ${toUsd(usd)}${typeof at === "string" ? `, valid until ${formatDay(at)}` : ""}`,
   "voucher.void": () => "Voided the voucher",
@@ -173,6 +179,7 @@ export const auditGroups: readonly (readonly [
   ["service_account", "Service accounts", { create: "Service account created", delete: "Service account deleted" }],
   ["budget", "Budgets", { create: "Budget created", change: "Budget changed", delete: "Budget deleted" }],
   ["model_limit", "Limits of models", { set: "Limits of a model set", delete: "Limits of a model deleted" }],
+  ["role_limit", "Limits of roles", { set: "Limits of a role set" }],
   ["voucher", "Vouchers", { create: "Voucher created", void: "Voucher voided" }],
   ["payment", "Payments", { refund: "Refund", dispute: "Dispute", dispute_won: "Dispute won" }],
   [
