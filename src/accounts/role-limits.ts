@@ -30,8 +30,6 @@ const columns = {
   freeTokensPerDay: ["free_tokens_per_day", 0],
 } as const satisfies Record<keyof RoleLimits, readonly [keyof RoleLimitsTable, number]>;
 
-const noLimits: RoleLimits = toRoleLimits(undefined);
-
 /** The limits of all roles, from the one with the most rights on. */
 export async function listRoleLimits({
   db,
@@ -42,15 +40,13 @@ export async function listRoleLimits({
 
 /** The limits that an account has by its role, where it has none of its own. */
 export async function readRoleLimits({ db }: Pick<Store, "db">, accountId: string): Promise<RoleLimits> {
+  const holder = await db.selectFrom("users").select("role").where("account_id", "=", accountId).executeTakeFirst();
   const row = await db
     .selectFrom("role_limits")
     .selectAll()
-    .where(({ eb, fn, selectFrom, val }) => {
-      const holder = selectFrom("users").select("users.role").where("users.account_id", "=", accountId);
-      return eb("role", "=", fn.coalesce(holder.$castTo<AccountRole>(), val<AccountRole>("none")));
-    })
+    .where("role", "=", holder?.role ?? "none")
     .executeTakeFirst();
-  return row === undefined ? noLimits : toRoleLimits(row);
+  return toRoleLimits(row);
 }
 
 /** @throws {GatewayError} `invalid_request`; `forbidden` for the limits of owners, which owners alone change. */

@@ -42,9 +42,7 @@ export function keyQuery(db: Kysely<Database>, engine: Engine, column: "id" | "f
     .innerJoin("accounts", "accounts.id", "keys.account_id")
     .leftJoin("users", "users.account_id", "accounts.id")
     .leftJoin("role_limits", (join) =>
-      join.on((where) =>
-        where("role_limits.role", "=", where.fn.coalesce("users.role", sql.lit<AccountRole>("none"))),
-      ),
+      join.on((where) => where("role_limits.role", "=", where.fn.coalesce("users.role", sql.lit<AccountRole>("none")))),
     )
     .select([
       "keys.id",

@@ -205,9 +205,12 @@ type RateLimitEntry = Static<typeof RateLimitEntry>;
 
 const RoleLimitEntry = Type.Object(
   {
-    role: Type.Union(accountRoles.map((role) => Type.Literal(role)), {
-      description: "`none`: accounts that nobody signs in to, such as those of teams",
-    }),
+    role: Type.Union(
+      accountRoles.map((role) => Type.Literal(role)),
+      {
+        description: "`none`: accounts that nobody signs in to, such as those of teams",
+      },
+    ),
     requests_per_minute: optional(Limit),
     tokens_per_minute: optional(Limit),
     concurrent_calls: optional(Limit),

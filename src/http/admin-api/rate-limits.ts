@@ -14,9 +14,9 @@ import {
   type StoredModelLimits,
   setModelLimits,
 } from "../../accounts/index.ts";
+import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { responses } from "../api/openapi.ts";
 import { idOfModel } from "../dashboard-api/read-fields.ts";
-import { GatewayError, quoteValue } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -57,9 +57,12 @@ const RoleLimitChange = formBody({
   free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
 });
 const RoleLimitObject = Type.Object({
-  id: Type.Union(accountRoles.map((role) => Type.Literal(role)), {
-    description: "The role of the holder of an account; `none`: nobody signs in to it, as to that of a team",
-  }),
+  id: Type.Union(
+    accountRoles.map((role) => Type.Literal(role)),
+    {
+      description: "The role of the holder of an account; `none`: nobody signs in to it, as to that of a team",
+    },
+  ),
   object: Type.Literal("organization.role_limit"),
   max_requests_per_1_minute: nullable(Type.Integer()),
   max_tokens_per_1_minute: nullable(Type.Integer()),
@@ -133,7 +136,8 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
           summary: "Modify a rate limit of a project",
           tags,
           security,
-          description: "`null` removes a limit of a model, and gives back that of the role or the configured one for all models.",
+          description:
+            "`null` removes a limit of a model, and gives back that of the role or the configured one for all models.",
           responses: responses(one, writeErrors),
         },
       },
@@ -242,7 +246,10 @@ export function roleLimitsController(deps: HttpDeps, api: AdminApi) {
         writeOnce(deps, { request, admin, body }, async () => {
           const role = accountRoles.find((one) => one === params.role);
           if (role === undefined) {
-            throw new GatewayError("not_found", `There is no role ${quoteValue(params.role)}; the roles are ${accountRoles.join(", ")}`);
+            throw new GatewayError(
+              "not_found",
+              `There is no role ${quoteValue(params.role)}; the roles are ${accountRoles.join(", ")}`,
+            );
           }
           const changes = { ...readBounds(body), freeTokensPerDay: body.free_tokens_per_day };
           return toRoleLimit({ role, ...(await changeRoleLimits(store, { by: admin, role, changes }, now())) });

@@ -17,6 +17,7 @@ import { Icon } from "../../kit/icon.tsx";
 import { PageHead, Usd } from "../../kit/page.tsx";
 import { Pager, Table } from "../../kit/table.tsx";
 import { setParams, usePageNumber, useParam } from "../../kit/url-state.ts";
+import { RoleLimitsSection } from "../limits/role-limits-section.tsx";
 import { InvitePeopleDialog } from "./invite-people-dialog.tsx";
 import { NewAccountDialog } from "./new-account-dialog.tsx";
 import { NewTeamDialog } from "./new-team-dialog.tsx";
@@ -93,6 +94,7 @@ export default function AccountsPage() {
           )}
         </Loaded>
       </section>
+      <RoleLimitsSection />
       {dialog === "account" && <NewAccountDialog onClose={close} />}
       {dialog === "team" && <NewTeamDialog onClose={close} />}
       {dialog === "people" && <InvitePeopleDialog onClose={close} />}
