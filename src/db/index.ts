@@ -68,4 +68,4 @@ export {
   type UsageStep,
   type UsageSum,
   usageSums,
-} from "./usage.ts";
+} from "./usage-sums.ts";

@@ -16,7 +16,7 @@ import {
 } from "../../accounts/index.ts";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { responses } from "../api/openapi.ts";
-import { idOfModel } from "../dashboard-api/read-fields.ts";
+import { displayNameOf, idOfModel } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -85,7 +85,10 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
       async ({ request, params }) => {
         const account = await readProject(deps, params.project_id);
         const ofModels = await listModelLimits(store, account.id);
-        return toPage(request, [await readRateLimitOfAll(deps, account), ...ofModels.map(toRateLimit)]);
+        return toPage(request, [
+          await readRateLimitOfAll(deps, account),
+          ...ofModels.map((limits) => toRateLimit(deps, limits)),
+        ]);
       },
       {
         detail: {
@@ -125,7 +128,7 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
           const { rate_limit_id: id } = params;
           const changes = readBounds(body);
           if (id !== limitOfAll) {
-            return toRateLimit(await changeModelLimits(store, { by: admin, accountId, id, changes }, now()));
+            return toRateLimit(deps, await changeModelLimits(store, { by: admin, accountId, id, changes }, now()));
           }
           await changeProject(store, { by: admin, accountId, changes }, now);
           return await readRateLimitOfAll(deps, await readProject(deps, accountId));
@@ -165,16 +168,24 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
   return new Elysia({ prefix: "/organization/rate_limits" })
     .use(adminRoutes(deps, api, "accounts"))
-    .get("", async ({ request }) => toPage(request, (await listModelLimits(store, null)).map(toRateLimit)), {
-      detail: {
-        summary: "List the limits of models for each project",
-        tags,
-        security,
-        description: each,
-        parameters: parameters(listParameters),
-        responses: responses({ "application/json": listOf(RateLimitObject) }, readErrors),
+    .get(
+      "",
+      async ({ request }) =>
+        toPage(
+          request,
+          (await listModelLimits(store, null)).map((limits) => toRateLimit(deps, limits)),
+        ),
+      {
+        detail: {
+          summary: "List the limits of models for each project",
+          tags,
+          security,
+          description: each,
+          parameters: parameters(listParameters),
+          responses: responses({ "application/json": listOf(RateLimitObject) }, readErrors),
+        },
       },
-    })
+    )
     .post(
       "",
       ({ request, admin, body }) => writeOnce(deps, { request, admin, body }, () => set(deps, { by: admin }, body)),
@@ -194,7 +205,7 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, params: { rate_limit_id: id }, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           const change = { by: admin, accountId: undefined, id, changes: readBounds(body) };
-          return toRateLimit(await changeModelLimits(store, change, now()));
+          return toRateLimit(deps, await changeModelLimits(store, change, now()));
         }),
       {
         body: LimitChange,
@@ -292,6 +303,7 @@ async function set(
     concurrentCalls: concurrentCalls ?? undefined,
   };
   return toRateLimit(
+    deps,
     await setModelLimits(deps.store, { ...target, model: idOfLimitedModel(deps, model), limits }, deps.now()),
   );
 }
@@ -318,11 +330,11 @@ function toPage<Entry extends { readonly id: string }>(request: Request, all: re
   return toList(all.slice(last + 1), limit, (entry) => entry);
 }
 
-function toRateLimit({ id, keyId, model, limits }: StoredModelLimits): RateLimitObject {
+function toRateLimit({ kernel }: HttpDeps, { id, keyId, model, limits }: StoredModelLimits): RateLimitObject {
   return {
     id,
     object: "project.rate_limit",
-    model,
+    model: displayNameOf(kernel, model),
     api_key_id: keyId ?? null,
     max_requests_per_1_minute: limits.requestsPerMinute ?? null,
     max_tokens_per_1_minute: limits.tokensPerMinute ?? null,
