@@ -28,7 +28,7 @@ export interface AccountDefaults extends Limits {
   maxKeysPerAccount?: number;
 }
 
-/** What decides the daily free quota of an account. */
+/** The facts about an account that decide its daily free quota. */
 interface QuotaOwner {
   /** Its own, in tokens; absent: it has none. */
   readonly freeTokensPerDay: number | undefined;
