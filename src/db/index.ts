@@ -31,6 +31,7 @@ export { addName, nameNumber } from "./names.ts";
 export { openStore } from "./open-store.ts";
 export { compareFound, type FoundRow, findInRanges, type IndexOrder, inOrderOf, rangesOf, toRanges } from "./ranges.ts";
 export {
+  type AccountRole,
   type AdminKeysTable,
   type BudgetsTable,
   type CallState,
@@ -39,6 +40,7 @@ export {
   type ModelLimitsTable,
   type RefusalsTable,
   type Role,
+  type RoleLimitsTable,
   type ServiceAccountsTable,
   type TeamRole,
   type UsageKind,
