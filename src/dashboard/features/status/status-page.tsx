@@ -15,7 +15,7 @@ export default function StatusPage() {
       <Loaded state={status} lines={6}>
         {({ data }) => (
           <div className="stack">
-            <Callout tone={toTone(data)}>{summarize(data)}</Callout>
+            {data.length > 0 && <Callout tone={toTone(data)}>{summarize(data)}</Callout>}
             <Section title="Providers">
               {data.length === 0 ? (
                 <Empty icon="check" title="No providers yet">
