@@ -32,7 +32,9 @@ export function Navigation({ me, onSearch }: { me: Me; onSearch?: () => void }) 
   const nav = useRef<HTMLElement>(null);
   // The list of an operator is longer than most screens.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the link of the page is another one after each navigation
-  useEffect(() => nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }), [path]);
+  useEffect(() => {
+    nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }, [path]);
   const leave = () => signOut().then(reloadSession, toastError);
   return (
     <div className="side">
