@@ -19,7 +19,7 @@ export default function LivePage() {
   const end = async () => {
     if (ending === undefined) return;
     await request(api.admin.live({ id: ending.id }).delete());
-    toast(ending.elsewhere ? "The process that runs the call was told to end it" : "The call is ended");
+    toast(ending.elsewhere ? "Its process ends the call" : "The call is ended");
     await mutate("admin-live");
   };
   return (
