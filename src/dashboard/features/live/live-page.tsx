@@ -10,7 +10,7 @@ import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { callNames } from "../models/api.ts";
+import { callNames, useModelNames } from "../models/api.ts";
 
 export default function LivePage() {
   const live = useLive();
@@ -68,6 +68,11 @@ export default function LivePage() {
   );
 }
 
+function ModelName({ id }: { id: string | null }) {
+  const nameOf = useModelNames();
+  return <span className="cut">{id === null ? "–" : nameOf(id)}</span>;
+}
+
 /** As much of the random id of a process as tells a few of them apart. */
 const processIdShown = 8;
 
@@ -77,7 +82,7 @@ const columns: readonly Column<LiveCall>[] = [
     className: "name lead",
     cell: ({ model, capability, stream }) => (
       <>
-        <span className="cut">{model ?? "–"}</span>
+        <ModelName id={model} />
         <span className="sub">
           {callNames[capability]}
           {stream && ", streaming"}
