@@ -1,11 +1,4 @@
-import {
-  type Call,
-  type GeneratedImages,
-  type ImagesRequest,
-  type Model,
-  UpstreamError,
-  warnOfOthers,
-} from "modelgate/plugin";
+import { type AnswerOf, type Call, type Model, type RequestOf, UpstreamError, warnOfOthers } from "modelgate/plugin";
 import { GatewayError } from "../../src/contract/index.ts";
 import { generateContent } from "../../src/protocols/generate-content/provider-stream.ts";
 import type { GenerateAnswer, GenerateBody } from "../../src/protocols/generate-content/schema.ts";
@@ -23,7 +16,7 @@ const proportions = Object.fromEntries(
 
 /** @param originals The images that are edited. */
 export function toImageBody(
-  request: ImagesRequest,
+  request: RequestOf<"images">,
   model: Model,
   warn: Warn,
   originals: GenerateBody["contents"][number]["parts"] = [],
@@ -40,10 +33,14 @@ export function toImageBody(
   return { contents: [{ role: "user", parts: [...originals, { text: prompt }] }], generationConfig };
 }
 
-const isFine = (quality: ImagesRequest["quality"]) => /^(hd|high|xhigh|max)$/.test(quality ?? "");
+const isFine = (quality: RequestOf<"images">["quality"]) => /^(hd|high|xhigh|max)$/.test(quality ?? "");
 
 /** The shape and size nearest to WIDTHxHEIGHT, of those `sold` if given; with `auto` the model chooses, and 2K is `hd`. */
-export function toImageConfig(size: ImagesRequest["size"], quality: ImagesRequest["quality"], sold?: unknown) {
+export function toImageConfig(
+  size: RequestOf<"images">["size"],
+  quality: RequestOf<"images">["quality"],
+  sold?: unknown,
+) {
   const [width = 1, height = 1] = (size === "auto" ? "" : (size ?? "1024x1024")).split("x").map(Number);
   const nearestSize = size === "auto" ? "1K" : nearest(imageSizes, Math.sqrt(width * height));
   const imageSize = isFine(quality) && nearestSize === "1K" ? "2K" : nearestSize;
@@ -64,7 +61,7 @@ function nearest(choices: Record<string, number>, target: number): string {
  * are paid for and not given out: this endpoint serves images only.
  * @throws {UpstreamError} `bad_response` when it answered nothing.
  */
-export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
+export function fromImageAnswer(answer: GenerateAnswer): AnswerOf<"images"> {
   const [candidate = {}] = readCandidates(answer);
   const parts = (candidate.content?.parts ?? []).filter((part) => part.thought !== true);
   const usage = readTokenUsage(answer.usageMetadata, true);

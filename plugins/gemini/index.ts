@@ -1,4 +1,4 @@
-import { type Call, definePlugin, gemini, type ImagesRequest, readModels } from "modelgate/plugin";
+import { type Call, definePlugin, gemini, type RequestOf, readModels } from "modelgate/plugin";
 import rows from "../../catalogue/gemini.json" with { type: "json" };
 import type { ImageEditsRequest } from "../../src/contract/index.ts";
 import { toBase64 } from "../../src/lib/base64.ts";
@@ -22,7 +22,7 @@ export default definePlugin({
   maxChoices: { ...chat.maxChoices, images: 1 },
 });
 
-async function images({ request, model, upstream, warn }: Call<ImagesRequest>) {
+async function images({ request, model, upstream, warn }: Call<RequestOf<"images">>) {
   const path = `/models/${model.upstreamId}:generateContent`;
   return fromImageAnswer(await upstream.json(path, toImageBody(request, model, warn)));
 }
