@@ -204,8 +204,6 @@ const rows: Record<string, Row> = {
   "GET /dashboard/api/admin/accounts/:id/usage": admin(200, { id: newAccount }),
   "DELETE /dashboard/api/admin/accounts/:id/sessions": admin(200, { id: newAccount }),
   "DELETE /dashboard/api/admin/live/:id": admin(404, { id: () => "unknown" }),
-  "GET /dashboard/api/admin/token-issuers": admin(200),
-  "PUT /dashboard/api/admin/token-issuers": owner(200, { body: { issuers: "[]" } }),
   ...providerRoutes(admin, (body) => send("POST /dashboard/api/admin/providers", "admin", body)),
   "PUT /dashboard/api/admin/catalogue/files": admin(200, { body: { revision: "*", files: {} } }),
   "GET /openapi.json": open(200),

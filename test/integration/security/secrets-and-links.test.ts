@@ -313,7 +313,6 @@ describe("the table of secrets and links", () => {
     [`POST ${api}/admin/providers/:id/keys/:key`]: ["key of a provider, stored"],
     [`DELETE ${api}/admin/providers/:id/keys/:key`]: ["key of a provider, stored"],
     [`PUT ${api}/admin/catalogue/files`]: [],
-    [`PUT ${api}/admin/token-issuers`]: [],
     [`PUT ${api}/alerts/rules/:id`]: ["message of an alert"],
     [`POST ${api}/alerts/webhooks`]: ["alert channel"],
     [`POST ${api}/alerts/emails`]: ["alert channel"],
