@@ -14,6 +14,7 @@ const getIssuers = () => request(organization.jwt_issuers.get());
 
 type Issuers = Awaited<ReturnType<typeof getIssuers>>;
 type Issuer = Issuers["issuers"][number];
+type NewIssuers = Parameters<typeof organization.jwt_issuers.put>[0]["issuers"];
 
 /**
  * The issuers whose tokens (JWT) are accepted in place of API keys. Owners change them, since it opens every account.
@@ -102,9 +103,9 @@ const example = JSON.stringify(
 );
 
 /** JSON as people write it. @throws {ApiError} As the gateway says it. */
-function readIssuers(text: string): Issuer[] {
+function readIssuers(text: string): NewIssuers {
   try {
-    return JSON.parse(text) as Issuer[];
+    return JSON.parse(text) as NewIssuers;
   } catch {
     const message = "The list of issuers: it is not JSON";
     throw new ApiError(400, { error: { message, code: "invalid_request", param: "issuers" } });
