@@ -196,6 +196,7 @@ export function organizationRows<Row>(
     [`GET ${path}/users/:user_id`]: managed(200, { id: member }),
     [`POST ${path}/users/:user_id`]: managed(200, { id: newPerson, body: { role: "viewer" } }),
     [`DELETE ${path}/users/:user_id`]: managed(200, { id: newPerson }),
+    [`DELETE ${path}/users/:user_id/sessions`]: managed(200, { id: newPerson }),
     [`GET ${path}/invites`]: managed(200),
     [`POST ${path}/invites`]: managed(200, {
       body: () => ({ email: `${crypto.randomUUID()}@example.org`, role: "reader" }),
