@@ -8,7 +8,6 @@ import {
   listAccountsPage,
   type ProjectChanges,
   readAccountBudget,
-  roles,
 } from "../../accounts/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
@@ -49,16 +48,15 @@ const decided = {
   budget_period: Type.Optional(Period),
 };
 const NewProject = formBody({ name: Type.Optional(Name), email: Type.Optional(Email), ...decided });
+const Role = Type.Union(
+  [Type.Literal("owner"), Type.Literal("admin"), Type.Literal("viewer"), Type.Literal("member")],
+  { description: "Role in the gateway of the person whose account it is, also before they sign in" },
+);
 const ProjectChange = formBody({
   name: optional(Name),
   email: Type.Optional(Email),
   status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("archived")])),
-  role: Type.Optional(
-    Type.Union(
-      roles.map((role) => Type.Literal(role)),
-      { description: "Role in the gateway of the person whose account it is, also before they sign in" },
-    ),
-  ),
+  role: Type.Optional(Role),
   ...decided,
 });
 const Credit = formBody({
