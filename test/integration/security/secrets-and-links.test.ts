@@ -536,7 +536,7 @@ describe("who decides where they go", () => {
       "who is an owner: owners",
       () => `POST /v1/organization/projects/${ids["other member"]}`,
       () => ({ role: "owner" }),
-      only({ owner: 200 }),
+      only({ owner: 200, "admin key": 200, "limited admin key": 403 }),
     ],
     [
       "a link to verify an e-mail: nobody, it goes to the user's own, which is verified here",
