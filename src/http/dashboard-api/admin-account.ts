@@ -1,5 +1,12 @@
 import { Elysia } from "elysia";
-import { type Account, findUser, getFreeQuota, listSessions } from "../../accounts/index.ts";
+import {
+  type Account,
+  findUser,
+  getFreeQuota,
+  listSessions,
+  type RoleLimits,
+  readRoleLimits,
+} from "../../accounts/index.ts";
 import { answerColumns, formatUsd, GatewayError, promptColumns, sumColumns } from "../../contract/index.ts";
 import { dayOf } from "../../db/index.ts";
 import { readStatement, readUsage } from "../../reports/index.ts";
@@ -26,7 +33,9 @@ export function adminAccountController(deps: HttpDeps) {
       const account = await getAccount(id);
       const user = await findUser(store, id);
       const isEmailClaimed = user?.emailVerified === false;
-      const freeTokensPerDay = getFreeQuota({ ...account, isEmailClaimed }, deps.config);
+      const ofRole = await readRoleLimits(store, id);
+      const quotaOwner = { ...account, roleFreeTokensPerDay: ofRole.freeTokensPerDay, isEmailClaimed };
+      const freeTokensPerDay = getFreeQuota(quotaOwner, deps.config);
       const [wallet, quota] = await Promise.all([
         deps.ledger.readWalletState(id),
         deps.ledger.readQuotaState({ accountId: id, freeTokensPerDay }),
@@ -43,7 +52,9 @@ export function adminAccountController(deps: HttpDeps) {
         ...signIn,
         wallet: toWalletJson(wallet),
         quota: toQuotaJson(quota),
-        limits: toLimitsJson(deps, account),
+        limits: toLimitsJson(deps, account, ofRole),
+        /** Whether the quota is that of the role: an e-mail that nobody has verified has it not. */
+        is_quota_of_role: ofRole.freeTokensPerDay !== undefined && !isEmailClaimed,
         sessions: sessions.map(toSessionJson),
       };
     })
@@ -76,12 +87,15 @@ export function adminAccountController(deps: HttpDeps) {
     });
 }
 
-/** The limits in force, and whether each is the account's own. */
-function toLimitsJson({ config }: HttpDeps, account: Account) {
+/** The limits in force, and those that are the account's own or of its role. */
+function toLimitsJson({ config }: HttpDeps, account: Account, ofRole: RoleLimits) {
   return {
-    requests_per_minute: account.requestsPerMinute ?? config.requestsPerMinute,
-    tokens_per_minute: account.tokensPerMinute ?? config.tokensPerMinute,
-    concurrent_calls: account.concurrentCalls ?? config.concurrentCalls ?? null,
+    requests_per_minute: account.requestsPerMinute ?? ofRole.requestsPerMinute ?? config.requestsPerMinute,
+    tokens_per_minute: account.tokensPerMinute ?? ofRole.tokensPerMinute ?? config.tokensPerMinute,
+    concurrent_calls: account.concurrentCalls ?? ofRole.concurrentCalls ?? config.concurrentCalls ?? null,
+    role_requests_per_minute: ofRole.requestsPerMinute ?? null,
+    role_tokens_per_minute: ofRole.tokensPerMinute ?? null,
+    role_concurrent_calls: ofRole.concurrentCalls ?? null,
     own_requests_per_minute: account.requestsPerMinute ?? null,
     own_tokens_per_minute: account.tokensPerMinute ?? null,
     own_concurrent_calls: account.concurrentCalls ?? null,
