@@ -1,3 +1,4 @@
+import { fromSeconds } from "../../data/api.ts";
 import { formatAge, formatMoment } from "../../format.ts";
 import type { ProviderHealth, TestResult } from "./api.ts";
 
@@ -54,7 +55,7 @@ export function HealthFacts({ health }: { health: ProviderHealth }) {
           <dt>Reason</dt>
           <dd className="break">
             {reason}
-            {since !== null && <span className="sub">since {formatMoment(since)}</span>}
+            {since !== null && <span className="sub">since {formatMoment(fromSeconds(since))}</span>}
           </dd>
         </>
       )}
@@ -67,7 +68,7 @@ export function HealthFacts({ health }: { health: ProviderHealth }) {
             {error.status !== null && `${error.status}: `}
             {error.message}
             <span className="sub">
-              {error.model} · {formatAge(error.at)}
+              {error.model} · {formatAge(fromSeconds(error.at))}
             </span>
           </>
         )}
@@ -82,7 +83,7 @@ export function HealthFacts({ health }: { health: ProviderHealth }) {
             {test.note !== null && ` ${test.note}`}
             <span className="sub">
               {test.model !== null && `${test.model} · `}
-              {formatAge(test.at)}
+              {formatAge(fromSeconds(test.at))}
             </span>
           </>
         )}
