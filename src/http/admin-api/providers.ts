@@ -193,7 +193,9 @@ const PluginsObject = Type.Object({
   manifests: Type.Array(Type.Object({ name: Type.String(), manifest: Type.Unknown() }), {
     description: "Providers that can be added with a key alone",
   }),
-  warnings: Type.Array(Type.String(), { description: "What could not be loaded, apart from what a provider's `error` says" }),
+  warnings: Type.Array(Type.String(), {
+    description: "What could not be loaded, apart from what a provider's `error` says",
+  }),
   degraded: Type.Array(Type.String(), { description: "What the gateway does without now" }),
 });
 const toDeleted = (object: string) =>

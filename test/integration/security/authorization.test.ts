@@ -7,7 +7,6 @@ import { addDeadChannel, alertRows } from "./alert-rows.ts";
 import { type Caller, callers, createCallers, startWide } from "./callers.ts";
 import { addContent, contentRows } from "./content-rows.ts";
 import { organizationRows } from "./organization-rows.ts";
-import { providerRoutes } from "./provider-routes.ts";
 import { teamRows } from "./team-rows.ts";
 
 type Statuses = { readonly others: number } & { readonly [name in Caller]?: number };
@@ -206,7 +205,6 @@ const rows: Record<string, Row> = {
   "DELETE /dashboard/api/admin/live/:id": admin(404, { id: () => "unknown" }),
   "GET /dashboard/api/admin/token-issuers": admin(200),
   "PUT /dashboard/api/admin/token-issuers": owner(200, { body: { issuers: "[]" } }),
-  ...providerRoutes(admin, (body) => send("POST /dashboard/api/admin/providers", "admin", body)),
   "PUT /dashboard/api/admin/catalogue/files": admin(200, { body: { revision: "*", files: {} } }),
   "GET /openapi.json": open(200),
   "GET /assets/:file": open(200, { id: () => "page.js" }),

@@ -203,9 +203,7 @@ function SettingsPart({ provider, onRemove }: { provider: Provider; onRemove: ()
 function OrderForm({ provider: { name, priority, weight } }: { provider: Provider }) {
   const initial = { priority: String(priority ?? ""), weight: String(weight ?? "") };
   const form = useForm(initial, async (values) => {
-    await request(
-      providerOf(name).post({ priority: toNumber(values.priority), weight: toNumber(values.weight) }),
-    );
+    await request(providerOf(name).post({ priority: toNumber(values.priority), weight: toNumber(values.weight) }));
     await refreshProviders();
     toast(`The order of ${name} is changed`);
   });
