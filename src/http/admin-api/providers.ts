@@ -177,6 +177,7 @@ const TestObject = Type.Object({
   host: Type.String(),
   ms: Type.Number(),
   error: nullable(Type.String()),
+  kind: nullable(Type.String({ description: "Of the error, such as `auth`" })),
   note: nullable(Type.String()),
 });
 const SandboxObject = Type.Object({
@@ -296,7 +297,7 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
     .post(
       "/:provider_id/test",
       async ({ body: { model, key_id: keyId }, params: { provider_id: id } }) =>
-        toTest(await providers.test(kernel.network, id, { model, keyId })),
+        ({ object: "organization.provider.test" as const, ...(await providers.test(kernel.network, id, { model, keyId })) }),
       {
         body: Test,
         detail: {
@@ -318,7 +319,8 @@ export function providerTestsController(deps: HttpDeps, api: AdminApi) {
     "",
     async ({ admin, body: { name, manifest, model, ...given } }) => {
       const unsaved = { name, manifest, secret: readSecretIfAny(given), model };
-      return toTest(await providers.testUnsaved(kernel.network, admin, unsaved));
+      const result = await providers.testUnsaved(kernel.network, admin, unsaved);
+      return { object: "organization.provider.test" as const, ...result };
     },
     {
       body: NewTest,
@@ -538,11 +540,6 @@ function toAttempts({ last_error: error, ...attempts }: NonNullable<Key["attempt
 
 function fromIso(time: string | null): number | null {
   return time === null ? null : toSeconds(Date.parse(time));
-}
-
-/** Of the kind of an error the test says enough. */
-function toTest({ kind: _, ...result }: Awaited<ReturnType<HttpDeps["providers"]["test"]>>): Static<typeof TestObject> {
-  return { object: "organization.provider.test", ...result };
 }
 
 /** A key, or the fields of a credential that has several. @throws {GatewayError} `invalid_request` */

@@ -78,25 +78,25 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
       answers.push(text);
       return JSON.parse(text);
     };
-    await ask("POST", "", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
-    const { id } = await ask("POST", "/acme/keys", { key: first });
-    await ask("POST", "/acme/keys", { key: first });
-    await ask("POST", "/acme/keys", { key: `${first} ${first}` });
-    await ask("POST", "/acme/keys", { key: [first] });
-    await ask("POST", "/acme/keys", { key: first, other: first });
-    await ask("POST", `/acme/keys/${id}`, { key: first });
-    await ask("POST", "/unknown/keys", { key: first });
+    await ask("POST", "/providers", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
+    const { id } = await ask("POST", "/providers/acme/keys", { key: first });
+    await ask("POST", "/providers/acme/keys", { key: first });
+    await ask("POST", "/providers/acme/keys", { key: `${first} ${first}` });
+    await ask("POST", "/providers/acme/keys", { key: [first] });
+    await ask("POST", "/providers/acme/keys", { key: first, other: first });
+    await ask("POST", `/providers/acme/keys/${id}`, { key: first });
+    await ask("POST", "/providers/unknown/keys", { key: first });
     // The provider repeats the key in its refusal.
-    expect(await ask("POST", "/acme/test", {})).toMatchObject({ ok: false, error: expect.stringContaining("401") });
-    await ask("GET", "");
+    expect(await ask("POST", "/providers/acme/test", {})).toMatchObject({ ok: false, error: expect.stringContaining("401") });
+    await ask("GET", "/providers");
     const get = async (path: string) =>
       await (await fetch(`${node.origin}/dashboard/api/admin/${path}`, { headers: { cookie } })).text();
     for (const path of ["health", "settings", "audit", "catalogue", "live"]) answers.push(await get(path));
-    await ask("DELETE", `/acme/keys/${id}`);
+    await ask("DELETE", `/providers/acme/keys/${id}`);
     expect(answers.filter((text) => text.includes(first) || text.includes("key-first"))).toEqual([]);
     expect(node.lines.join("\n")).not.toContain(first);
     expect(JSON.stringify(await store.db.selectFrom("audit").selectAll().execute())).not.toContain(first);
-    const { id: kept } = await ask("POST", "/acme/keys", { key: second });
+    const { id: kept } = await ask("POST", "/providers/acme/keys", { key: second });
     const row = await store.db.selectFrom("provider_keys").selectAll().where("id", "=", kept).executeTakeFirstOrThrow();
     expect(Buffer.from(row.secret).includes(second)).toBe(false);
     expect(statSync(join(node.home, "secrets.key")).mode & 0o777).toBe(0o600);
@@ -147,7 +147,7 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
       secret,
       secrets_id: secretsId,
       last4: "",
-      created_by: "cli",
+      set_by: "cli",
       set_at: 1,
     };
     await store.db.insertInto("provider_keys").values(left).execute();

@@ -516,19 +516,19 @@ describe("who decides where they go", () => {
       "what is asked of this machine's network: owners",
       () => "POST /v1/organization/providers",
       provider("http://127.0.0.1:9/v1"),
-      only({ owner: 200 }),
+      only({ owner: 200, "admin key": 200, "limited admin key": 403 }),
     ],
     [
       "where machines of clouds get their credentials: nobody",
       () => "POST /v1/organization/providers",
       provider("http://169.254.169.254/latest"),
-      only({ admin: 400, owner: 400 }),
+      only({ admin: 400, owner: 400, "admin key": 400, "limited admin key": 403 }),
     ],
     [
       "which other host is asked: administrators",
       () => "POST /v1/organization/providers",
       provider("https://provider.example/v1"),
-      only({ admin: 200, owner: 200 }),
+      only({ admin: 200, owner: 200, "admin key": 200, "limited admin key": 403 }),
     ],
     [
       "who is an owner: owners",
