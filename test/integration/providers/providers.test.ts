@@ -87,7 +87,10 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
     await ask("POST", `/providers/acme/keys/${id}`, { key: first });
     await ask("POST", "/providers/unknown/keys", { key: first });
     // The provider repeats the key in its refusal.
-    expect(await ask("POST", "/providers/acme/test", {})).toMatchObject({ ok: false, error: expect.stringContaining("401") });
+    expect(await ask("POST", "/providers/acme/test", {})).toMatchObject({
+      ok: false,
+      error: expect.stringContaining("401"),
+    });
     await ask("GET", "/providers");
     const get = async (path: string) =>
       await (await fetch(`${node.origin}/dashboard/api/admin/${path}`, { headers: { cookie } })).text();
