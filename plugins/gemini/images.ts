@@ -7,7 +7,7 @@ import {
   warnOfOthers,
 } from "modelgate/plugin";
 import { GatewayError } from "../../src/contract/index.ts";
-import { generateContent } from "../../src/protocols/generate-content/outbound-stream.ts";
+import { generateContent } from "../../src/protocols/generate-content/provider-stream.ts";
 import type { GenerateAnswer, GenerateBody } from "../../src/protocols/generate-content/schema.ts";
 
 type Warn = Call<unknown>["warn"];

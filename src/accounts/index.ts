@@ -105,6 +105,7 @@ export {
 } from "./sessions.ts";
 export { createSignIn, type SignIn } from "./sign-in.ts";
 export { readAccountBudget, type SpentBudget } from "./teams/account-budget.ts";
+export { getAccountLabel } from "./teams/create-team.ts";
 export { findMembers, findTwoPeople, listPeople, type Member, type Person, type TeamActor } from "./teams/people.ts";
 export { listTeams, type Team } from "./teams/switch-account.ts";
 export { teamActions } from "./teams/team-actions.ts";

@@ -66,4 +66,4 @@ export {
   type UsageStep,
   type UsageSum,
   usageSums,
-} from "./usage.ts";
+} from "./usage-sums.ts";

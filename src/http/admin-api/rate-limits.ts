@@ -10,7 +10,7 @@ import {
   setModelLimits,
 } from "../../accounts/index.ts";
 import { responses } from "../api/openapi.ts";
-import { idOfModel } from "../dashboard-api/read-fields.ts";
+import { displayNameOf, idOfModel } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -61,7 +61,10 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
       async ({ request, params }) => {
         const account = await readProject(deps, params.project_id);
         const ofModels = await listModelLimits(store, account.id);
-        return toPage(request, [toRateLimitOfAll(deps, account), ...ofModels.map(toRateLimit)]);
+        return toPage(request, [
+          toRateLimitOfAll(deps, account),
+          ...ofModels.map((limits) => toRateLimit(deps, limits)),
+        ]);
       },
       {
         detail: {
@@ -101,7 +104,7 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
           const { rate_limit_id: id } = params;
           const changes = readBounds(body);
           if (id !== limitOfAll) {
-            return toRateLimit(await changeModelLimits(store, { by: admin, accountId, id, changes }, now()));
+            return toRateLimit(deps, await changeModelLimits(store, { by: admin, accountId, id, changes }, now()));
           }
           const { concurrentCalls, ...ofMinute } = changes;
           if (concurrentCalls !== undefined) {
@@ -144,16 +147,24 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
   return new Elysia({ prefix: "/organization/rate_limits" })
     .use(adminRoutes(deps, api, "accounts"))
-    .get("", async ({ request }) => toPage(request, (await listModelLimits(store, null)).map(toRateLimit)), {
-      detail: {
-        summary: "List the limits of models for each project",
-        tags,
-        security,
-        description: each,
-        parameters: parameters(listParameters),
-        responses: responses({ "application/json": listOf(RateLimitObject) }, readErrors),
+    .get(
+      "",
+      async ({ request }) =>
+        toPage(
+          request,
+          (await listModelLimits(store, null)).map((limits) => toRateLimit(deps, limits)),
+        ),
+      {
+        detail: {
+          summary: "List the limits of models for each project",
+          tags,
+          security,
+          description: each,
+          parameters: parameters(listParameters),
+          responses: responses({ "application/json": listOf(RateLimitObject) }, readErrors),
+        },
       },
-    })
+    )
     .post(
       "",
       ({ request, admin, body }) => writeOnce(deps, { request, admin, body }, () => set(deps, { by: admin }, body)),
@@ -173,7 +184,7 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, params: { rate_limit_id: id }, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           const change = { by: admin, accountId: undefined, id, changes: readBounds(body) };
-          return toRateLimit(await changeModelLimits(store, change, now()));
+          return toRateLimit(deps, await changeModelLimits(store, change, now()));
         }),
       {
         body: LimitChange,
@@ -218,6 +229,7 @@ async function set(
     concurrentCalls: concurrentCalls ?? undefined,
   };
   return toRateLimit(
+    deps,
     await setModelLimits(deps.store, { ...target, model: idOfLimitedModel(deps, model), limits }, deps.now()),
   );
 }
@@ -244,11 +256,11 @@ function toPage(request: Request, all: readonly RateLimitObject[]) {
   return toList(all.slice(last + 1), limit, (entry) => entry);
 }
 
-function toRateLimit({ id, keyId, model, limits }: StoredModelLimits): RateLimitObject {
+function toRateLimit({ kernel }: HttpDeps, { id, keyId, model, limits }: StoredModelLimits): RateLimitObject {
   return {
     id,
     object: "project.rate_limit",
-    model,
+    model: displayNameOf(kernel, model),
     api_key_id: keyId ?? null,
     max_requests_per_1_minute: limits.requestsPerMinute ?? null,
     max_tokens_per_1_minute: limits.tokensPerMinute ?? null,

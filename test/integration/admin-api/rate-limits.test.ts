@@ -37,7 +37,9 @@ async function newProject() {
   return { id, path: `/organization/projects/${id}/rate_limits`, one, other };
 }
 
-const model = "famA-4.1";
+const model = "gpt-4.1";
+/** The id of the model. */
+const id = "famA-4.1";
 const chat = (key: { value: string }, name = model) =>
   ask("POST", "/chat/completions", { model: name, messages: [{ role: "user", content: "Hi" }] }, key.value);
 
@@ -103,6 +105,17 @@ describe("limits of a model", () => {
     expect((await ask("GET", "/key", undefined, one.value)).json.limits.models).toEqual([
       { model, of: "key", requests_per_minute: 1, tokens_per_minute: null, concurrent_calls: null },
     ]);
+  });
+
+  test("count the calls of a model by all of its names, and say the name that the call has", async () => {
+    const { path, one } = await newProject();
+    await ask("POST", path, { model, max_requests_per_1_minute: 1 });
+    expect([(await chat(one)).status, (await chat(one, id)).status]).toEqual([200, 429]);
+    for (const name of [model, id, "gpt-4.1-2025-04-14"]) {
+      const refused = await chat(one, name);
+      expect(refused.headers.get("x-modelgate-limit")).toBe(`requests_per_minute;owner=account;model="${name}"`);
+      expect(refused.json.error.message).toContain(`the model "${name}"`);
+    }
   });
 
   test("of an account are for all of its keys together, and those for each account give way to them", async () => {
