@@ -376,7 +376,7 @@ export function sandboxController(deps: HttpDeps, api: AdminApi) {
     );
 }
 
-/** What was loaded and could be, apart from the providers themselves. */
+/** Plugins that could be added, and the warnings of those that were loaded. */
 export function pluginsController(deps: HttpDeps, api: AdminApi) {
   return new Elysia({ prefix: "/organization/plugins" }).use(adminRoutes(deps, api, "providers")).get(
     "",
