@@ -19,7 +19,10 @@ export default {
     const facts = listedFacts(listed, capability);
     // The list has no price of an image that goes in. https://docs.x.ai/docs/models
     const inputImage = { usd: "2.00", per: 1000 };
-    if (capability !== "chat") return { ...facts, price: facts.price && { ...facts.price, inputImage } };
+    if (capability !== "chat") {
+      // The list names no edits, which xAI documents. https://docs.x.ai/docs/guides/image-generations
+      return { ...facts, features: ["edits"], price: facts.price && { ...facts.price, inputImage } };
+    }
     const isReasoning = listed.supports_reasoning === true;
     return { ...facts, omit: isReasoning ? reasoningOmit : ["reasoning_effort"] };
   },
