@@ -86,6 +86,12 @@ describe("the current models", () => {
     },
   );
 
+  test("of images say whether they edit", () => {
+    const images = [...current.values()].flat().filter(({ capability }) => capability === "images");
+    expect(images.length).toBeGreaterThan(20);
+    expect(images.filter(({ features }) => features === undefined).map(({ id }) => id)).toEqual([]);
+  });
+
   test("of OpenAI that only /responses serves say so", () => {
     const ids = (current.get("openai") ?? []).flatMap(({ id, endpoint }) => (endpoint === "responses" ? id : []));
     expect(ids.length).toBeGreaterThan(0);
