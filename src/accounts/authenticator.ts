@@ -28,16 +28,27 @@ export interface AccountDefaults extends Limits {
   maxKeysPerAccount?: number;
 }
 
+/** The facts about an account that decide its daily free quota. */
+interface QuotaOwner {
+  /** Its own, in tokens; absent: it has none. */
+  readonly freeTokensPerDay: number | undefined;
+  /** That of its role; absent: the role has none. */
+  readonly roleFreeTokensPerDay: number | undefined;
+  /** Whether nobody has verified the e-mail of its holder. */
+  readonly isEmailClaimed: boolean;
+}
+
 /**
- * The daily free quota of an account, in tokens: its own, or what is configured. Anybody may open accounts with e-mails that
- * are not theirs where sign-up is open, so these have a configured quota of their own.
+ * The daily free quota of an account, in tokens: its own, that of its role, or what is configured. Anybody may open accounts
+ * with e-mails that are not theirs where sign-up is open, so these have a configured quota of their own, whatever their role has.
  */
 export function getFreeQuota(
-  { freeTokensPerDay, isEmailClaimed }: { freeTokensPerDay: number | undefined; isEmailClaimed: boolean },
+  { freeTokensPerDay, roleFreeTokensPerDay, isEmailClaimed }: QuotaOwner,
   defaults: Pick<AccountDefaults, "freeTokensPerDay" | "signUpFreeTokensPerDay">,
 ): number {
-  const { signUpFreeTokensPerDay = 0 } = defaults;
-  return freeTokensPerDay ?? (isEmailClaimed ? signUpFreeTokensPerDay : defaults.freeTokensPerDay);
+  if (freeTokensPerDay !== undefined) return freeTokensPerDay;
+  if (isEmailClaimed) return defaults.signUpFreeTokensPerDay ?? 0;
+  return roleFreeTokensPerDay ?? defaults.freeTokensPerDay;
 }
 
 interface KnownKey {
@@ -272,6 +283,7 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
     freeTokensPerDay: getFreeQuota(
       {
         freeTokensPerDay: record.free_tokens_per_day ?? undefined,
+        roleFreeTokensPerDay: record.role_free_tokens_per_day ?? undefined,
         isEmailClaimed: record.holder_email_verified === 0,
       },
       defaults,

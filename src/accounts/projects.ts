@@ -22,9 +22,9 @@ import { endInvitations, findUser } from "./users.ts";
 
 /** An operator's changes of an account; absent fields stay as they are, and `null` removes what is set. */
 export interface ProjectChanges extends Pick<AccountChanges, "name" | "email" | "allowedModels"> {
-  /** The daily free quota in tokens; `null`: the configured one. */
+  /** The daily free quota in tokens; `null`: that of its role, or the configured one. */
   readonly freeTokensPerDay?: number | null | undefined;
-  /** Limits of the account; `null`: the configured ones. */
+  /** Limits of the account; `null`: those of its role, or the configured ones. */
   readonly requestsPerMinute?: number | null | undefined;
   readonly tokensPerMinute?: number | null | undefined;
   readonly concurrentCalls?: number | null | undefined;

@@ -32,6 +32,7 @@ export { addName, nameNumber } from "./names.ts";
 export { openStore } from "./open-store.ts";
 export { compareFound, type FoundRow, findInRanges, type IndexOrder, inOrderOf, rangesOf, toRanges } from "./ranges.ts";
 export {
+  type AccountRole,
   type AdminKeysTable,
   type BudgetsTable,
   type CallState,
@@ -40,6 +41,7 @@ export {
   type ModelLimitsTable,
   type RefusalsTable,
   type Role,
+  type RoleLimitsTable,
   type ServiceAccountsTable,
   type TeamRole,
   type UsageKind,
@@ -66,4 +68,4 @@ export {
   type UsageStep,
   type UsageSum,
   usageSums,
-} from "./usage.ts";
+} from "./usage-sums.ts";

@@ -5,7 +5,7 @@ import type { IdempotencyKeys } from "./idempotency-keys.ts";
 import type { KeyRecord } from "./key-query.ts";
 import type { BudgetDraw, BudgetFigures, HoldDecision, LedgerWrite, OpenCall } from "./ledger-records.ts";
 import type { Database } from "./schema.ts";
-import type { UsageRow, UsageStep } from "./usage.ts";
+import type { UsageRow, UsageStep } from "./usage-sums.ts";
 
 /** A call whose process died before it ended. */
 export interface AbandonedCall {

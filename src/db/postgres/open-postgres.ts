@@ -7,7 +7,7 @@ import { migrate } from "../migrate.ts";
 import { PostgresNames } from "../names.ts";
 import type { Database } from "../schema.ts";
 import { readSetting, type Store } from "../store.ts";
-import { addSharedUsage } from "../usage.ts";
+import { addSharedUsage } from "../usage-sums.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { DeadNodes } from "./dead-nodes.ts";
 import { connectionOptions, OrderedConnection, type OrderedConnectionOptions, shownUrl } from "./ordered-connection.ts";

@@ -12,7 +12,7 @@ import type { LedgerWrite } from "../ledger-records.ts";
 import { migrate } from "../migrate.ts";
 import type { Database } from "../schema.ts";
 import { type AbandonedCall, type EmbeddedStore, readSetting, type Store, type Synchronous } from "../store.ts";
-import { prepareUsageWriter } from "../usage.ts";
+import { prepareUsageWriter } from "../usage-sums.ts";
 import { KyselyConnection, PlannedOnceDialect } from "./kysely-connection.ts";
 import { LogFile } from "./log-file.ts";
 import { prepareLedgerStatements, writeBatch } from "./write-batch.ts";

@@ -15,7 +15,7 @@ import {
 } from "./project-keys.ts";
 import { projectCreditsController, projectsController } from "./projects.ts";
 import { organizationProvidersController, providerKeysController } from "./providers.ts";
-import { rateLimitsController, sharedRateLimitsController } from "./rate-limits.ts";
+import { rateLimitsController, roleLimitsController, sharedRateLimitsController } from "./rate-limits.ts";
 import { organizationUsageController } from "./usage.ts";
 import { vouchersController } from "./vouchers.ts";
 
@@ -36,6 +36,7 @@ export function organizationApi(deps: HttpDeps, api: AdminApi) {
     .use(vouchersController(deps, api))
     .use(rateLimitsController(deps, api))
     .use(sharedRateLimitsController(deps, api))
+    .use(roleLimitsController(deps, api))
     .use(budgetsController(deps, api))
     .use(budgetController(deps, api))
     .use(projectKeysController(deps, api))

@@ -69,10 +69,10 @@ const ProjectObject = Type.Object({
   status: Type.Union([Type.Literal("active"), Type.Literal("archived")]),
   email: Type.String(),
   allowed_models: nullable(Type.Array(Type.String())),
-  free_tokens_per_day: nullable(Type.Integer({ description: "`null`: the configured quota" })),
-  requests_per_minute: nullable(Type.Integer({ description: "`null`: the configured limit" })),
-  tokens_per_minute: nullable(Type.Integer({ description: "`null`: the configured limit" })),
-  concurrent_calls: nullable(Type.Integer({ description: "`null`: the configured limit" })),
+  free_tokens_per_day: nullable(Type.Integer({ description: "`null`: that of its role, or the configured one" })),
+  requests_per_minute: nullable(Type.Integer({ description: "`null`: that of its role, or the configured one" })),
+  tokens_per_minute: nullable(Type.Integer({ description: "`null`: that of its role, or the configured one" })),
+  concurrent_calls: nullable(Type.Integer({ description: "`null`: that of its role, or the configured one" })),
 });
 const ProjectWithMoney = Type.Intersect([
   ProjectObject,

@@ -8,6 +8,8 @@ import {
   findUser,
   getFreeQuota,
   listSessions,
+  type RoleLimits,
+  readRoleLimits,
 } from "../../accounts/index.ts";
 import { answerColumns, formatUsd, GatewayError, promptColumns, sumColumns } from "../../contract/index.ts";
 import { dayOf } from "../../db/index.ts";
@@ -18,7 +20,7 @@ import { formBody } from "../lifecycle/validate.ts";
 import { Models, toKeysJson } from "./keys.ts";
 import { PageQuery, toAccountJson, toQuotaJson, toSessionJson, toStatementPage, toWalletJson } from "./serializers.ts";
 
-/** Absent fields are unchanged; `null` removes the name or the list of models, or gives back the configured limit. */
+/** Absent fields are unchanged; `null` removes the name or the list of models, or gives back the limit of the role or the configured one. */
 const AccountChange = formBody({
   name: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 200 }), Type.Null()])),
   email: Type.Optional(Type.String({ minLength: 1, maxLength: 254 })),
@@ -50,7 +52,9 @@ export function adminAccountController(deps: HttpDeps) {
       const account = await getAccount(id);
       const user = await findUser(store, id);
       const isEmailClaimed = user?.emailVerified === false;
-      const freeTokensPerDay = getFreeQuota({ ...account, isEmailClaimed }, deps.config);
+      const ofRole = await readRoleLimits(store, id);
+      const quotaOwner = { ...account, roleFreeTokensPerDay: ofRole.freeTokensPerDay, isEmailClaimed };
+      const freeTokensPerDay = getFreeQuota(quotaOwner, deps.config);
       const [wallet, quota] = await Promise.all([
         deps.ledger.readWalletState(id),
         deps.ledger.readQuotaState({ accountId: id, freeTokensPerDay }),
@@ -67,7 +71,9 @@ export function adminAccountController(deps: HttpDeps) {
         ...signIn,
         wallet: toWalletJson(wallet),
         quota: toQuotaJson(quota),
-        limits: toLimitsJson(deps, account),
+        limits: toLimitsJson(deps, account, ofRole),
+        /** Whether the quota is that of the role: an e-mail that nobody has verified has it not. */
+        is_quota_of_role: ofRole.freeTokensPerDay !== undefined && !isEmailClaimed,
         sessions: sessions.map(toSessionJson),
       };
     })
@@ -126,12 +132,15 @@ export function adminAccountController(deps: HttpDeps) {
     .delete("/sessions", async ({ admin, params: { id } }) => ({ id, ended: await actions.endSessions(admin, id) }));
 }
 
-/** The limits in force, and whether each is the account's own. */
-function toLimitsJson({ config }: HttpDeps, account: Account) {
+/** The limits in force, and those that are the account's own or of its role. */
+function toLimitsJson({ config }: HttpDeps, account: Account, ofRole: RoleLimits) {
   return {
-    requests_per_minute: account.requestsPerMinute ?? config.requestsPerMinute,
-    tokens_per_minute: account.tokensPerMinute ?? config.tokensPerMinute,
-    concurrent_calls: account.concurrentCalls ?? config.concurrentCalls ?? null,
+    requests_per_minute: account.requestsPerMinute ?? ofRole.requestsPerMinute ?? config.requestsPerMinute,
+    tokens_per_minute: account.tokensPerMinute ?? ofRole.tokensPerMinute ?? config.tokensPerMinute,
+    concurrent_calls: account.concurrentCalls ?? ofRole.concurrentCalls ?? config.concurrentCalls ?? null,
+    role_requests_per_minute: ofRole.requestsPerMinute ?? null,
+    role_tokens_per_minute: ofRole.tokensPerMinute ?? null,
+    role_concurrent_calls: ofRole.concurrentCalls ?? null,
     own_requests_per_minute: account.requestsPerMinute ?? null,
     own_tokens_per_minute: account.tokensPerMinute ?? null,
     own_concurrent_calls: account.concurrentCalls ?? null,

@@ -52,7 +52,7 @@ import {
   readPromptText,
 } from "../normalize/prompt-bounds.ts";
 import { countPieces, countTokens } from "../normalize/tokenizer.ts";
-import { type Count, shareOfOpen, toChatUsage, UsageMeter } from "../normalize/usage.ts";
+import { type Count, shareOfOpen, toChatUsage, UsageMeter } from "../normalize/usage-meter.ts";
 import { type ModelEntry, mayUse, orderRoutes } from "../routing/registry.ts";
 import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";

@@ -10,7 +10,7 @@ import {
 import { nearestAspectRatio, nearestTo } from "../../lib/aspect-ratio.ts";
 import { toBase64 } from "../../lib/base64.ts";
 import { warnOfOthers } from "../supported-fields.ts";
-import { generateContent } from "./outbound-stream.ts";
+import { generateContent } from "./provider-stream.ts";
 import type { GenerateAnswer, GenerateBody } from "./schema.ts";
 import type { Warn } from "./tools.ts";
 

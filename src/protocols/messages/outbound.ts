@@ -26,8 +26,8 @@ import {
   withFunctionsAsTools,
 } from "../tools.ts";
 import { readError } from "./errors.ts";
-import { fromMessage, MessagesOutboundStream, readUsage, toUsage } from "./outbound-stream.ts";
 import { messagesHandlers } from "./passthrough.ts";
+import { fromMessage, MessagesOutboundStream, readUsage, toUsage } from "./provider-stream.ts";
 import type { Block, Reading, Turn, Warn } from "./schema.ts";
 
 /** How a provider that speaks Anthropic's Messages protocol is asked. */

@@ -12,7 +12,7 @@ import { getStops, stopCompletion, stopStream } from "../openai/chat.ts";
 import { type ChatOptions, fitReasoning, resolveOptions, toBody, warnOfTier } from "../openai/request.ts";
 import { readResponsesItems } from "../reasoning-details.ts";
 import { withFunctionsAsTools } from "../tools.ts";
-import { fromResponse, ResponsesOutboundStream } from "./outbound-stream.ts";
+import { fromResponse, ResponsesOutboundStream } from "./provider-stream.ts";
 
 const path = "/responses";
 

@@ -158,6 +158,8 @@ export function organizationRows<Row>(
       body: { max_tokens_per_1_minute: 5 },
     }),
     [`DELETE ${path}/rate_limits/:rate_limit_id`]: managed(200, { id: () => newLimit() }),
+    [`GET ${path}/role_limits`]: managed(200),
+    [`POST ${path}/role_limits/:role`]: managed(200, { id: () => "viewer", body: { max_requests_per_1_minute: 900 } }),
     [`GET ${project}/budgets`]: managed(200, { id: member }),
     [`POST ${project}/budgets`]: managed(200, { id: newAccount, body: aBudget }),
     [`GET ${project}/budgets/:budget_id`]: managed(200, { id: newBudget }),

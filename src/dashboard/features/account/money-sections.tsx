@@ -38,19 +38,29 @@ export function CreditSection({ account: { id, email } }: { account: AccountDeta
 }
 
 export function LimitsSection({ account, mayChange }: { account: AccountDetail; mayChange: boolean }) {
-  const { limits, quota, free_tokens_per_day: own } = account;
+  const { limits, quota } = account;
   return (
     <Section title="Limits">
       <dl className="facts card-body">
         <dt>Requests per minute</dt>
-        <dd>{formatCount(limits.requests_per_minute)}</dd>
+        <dd>
+          {formatCount(limits.requests_per_minute)}{" "}
+          <Source own={limits.own_requests_per_minute} ofRole={limits.role_requests_per_minute} />
+        </dd>
         <dt>Tokens per minute</dt>
-        <dd>{formatCount(limits.tokens_per_minute)}</dd>
+        <dd>
+          {formatCount(limits.tokens_per_minute)}{" "}
+          <Source own={limits.own_tokens_per_minute} ofRole={limits.role_tokens_per_minute} />
+        </dd>
         <dt>Concurrent calls</dt>
-        <dd>{limits.concurrent_calls === null ? "No limit" : formatCount(limits.concurrent_calls)}</dd>
+        <dd>
+          {limits.concurrent_calls === null ? "No limit" : formatCount(limits.concurrent_calls)}{" "}
+          <Source own={limits.own_concurrent_calls} ofRole={limits.role_concurrent_calls} />
+        </dd>
         <dt>Free tokens per day</dt>
         <dd>
-          {formatCount(quota.limit)} {own === null && <span className="faint">(default)</span>}
+          {formatCount(quota.limit)}{" "}
+          <Source own={account.free_tokens_per_day} ofRole={account.is_quota_of_role ? quota.limit : null} />
         </dd>
       </dl>
       {mayChange && <LimitsForm account={account} />}
@@ -59,7 +69,13 @@ export function LimitsSection({ account, mayChange }: { account: AccountDetail; 
   );
 }
 
-/** Sets the limits of the account, or gives back the configured ones. */
+/** Says of a limit that is not the account's own where it is from. */
+function Source({ own, ofRole }: { own: number | null; ofRole: number | null }) {
+  if (own !== null) return undefined;
+  return <span className="faint">({ofRole === null ? "default" : "from the role’s default"})</span>;
+}
+
+/** Sets the limits of the account, or gives back those of its role or the configured ones. */
 function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail }) {
   const initial = {
     requests_per_minute: String(limits.own_requests_per_minute ?? ""),
@@ -101,7 +117,7 @@ function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail
           autoComplete="off"
           placeholder="Default"
           {...form.field("concurrent_calls")}
-          hint="Leave empty for the gateway's"
+          hint="Leave empty for the default"
         />
       </div>
       <div className="row">
