@@ -253,7 +253,7 @@ const azure: ProviderRules = {
   facts(id, listed, capability) {
     const facts = openai.facts(id, { output_vector_size: vectorSizes[id] as number, ...listed }, capability);
     if (capability !== "chat" || facts.price === undefined) return facts;
-    // What a search of the web costs on Azure differs by source: docs/decisions/0017-what-waits-for-an-endpoint.md.
+    // The price of a search of the web on Azure differs by source: docs/decisions/0017-what-waits-for-an-endpoint.md.
     const { webSearch: _, ...price } = facts.price;
     return { ...facts, price: tidy(price), searchTokensMax: undefined };
   },

@@ -22,7 +22,9 @@ function gatewayOf(answer: object) {
       headers: { "content-type": "text/event-stream" },
     });
   };
-  const credentials = { vertex: { keys: [formatCredential(vertex.credential as CredentialForm, { api_key: "AIza-express" })] } };
+  const credentials = {
+    vertex: { keys: [formatCredential(vertex.credential as CredentialForm, { api_key: "AIza-express" })] },
+  };
   return { ...createBench([vertex], { fetch, credentials }), sent };
 }
 
