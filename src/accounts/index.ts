@@ -86,6 +86,14 @@ export {
 } from "./projects.ts";
 export { type AuditCursor, type AuditFilter, type AuditRow, readAudit, readAuditEntry } from "./read-audit.ts";
 export { recordAudit } from "./record-audit.ts";
+export {
+  accountRoles,
+  changeRoleLimits,
+  checkRoleLimits,
+  listRoleLimits,
+  type RoleLimits,
+  readRoleLimits,
+} from "./role-limits.ts";
 export { type Actor, adminKeyOf, commandLine, expectManagedKeys, mayAdminister, maySeeAll, roles } from "./roles.ts";
 export {
   createServiceAccount,
