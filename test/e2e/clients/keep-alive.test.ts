@@ -3,7 +3,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { streamText } from "ai";
 import OpenAI from "openai";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
-import { preparePython } from "../../support/python.ts";
+import { preparePythonClients } from "../../support/python.ts";
 import { parseEvents } from "../../support/sse.ts";
 
 const installMsMax = 180_000;
@@ -55,7 +55,7 @@ describe("comments in a stream while the provider thinks", () => {
   test(
     "are borne by the official client for Python",
     async () => {
-      const python = await preparePython("python-openai", "openai==3.52.0");
+      const python = await preparePythonClients();
       if (python.missing !== undefined) return console.log(`Skipped: comments and Python: ${python.missing}`);
       const script = [
         "import sys, openai",

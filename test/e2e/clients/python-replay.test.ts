@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { preparePython } from "../../support/python.ts";
+import { preparePythonClients } from "../../support/python.ts";
 import { recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { replyOf } from "../../support/reply.ts";
 import { isStream, saidIn } from "../../support/said-in.ts";
@@ -35,7 +35,7 @@ describe.skipIf(recordingsMissing !== undefined)("the official client for Python
   const heard = new Map<Plan, Heard>();
 
   beforeAll(async () => {
-    const python = await preparePython("python-openai", "openai==3.52.0");
+    const python = await preparePythonClients();
     if (python.missing !== undefined) return console.log(`Skipped: the openai client for Python: ${python.missing}`);
     bench = await startBench();
     const { gateway, upstream } = bench;

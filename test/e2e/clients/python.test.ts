@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 import { isEnded } from "../../../src/contract/index.ts";
 import { catalogueRow } from "../../support/catalogue.ts";
-import { preparePython } from "../../support/python.ts";
+import { preparePythonClients } from "../../support/python.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
 import { simulated } from "../../support/simulated.ts";
 import { wavOf } from "../../support/wav.ts";
@@ -16,7 +16,7 @@ describe("the official openai client for Python", () => {
   let missing: string | undefined;
 
   beforeAll(async () => {
-    const python = await preparePython("python-openai", "openai==3.52.0");
+    const python = await preparePythonClients();
     missing = python.missing;
     if (missing !== undefined) return console.log(`Skipped: the openai client for Python: ${missing}`);
     const { baseUrl, key, home } = shared.gateway;
