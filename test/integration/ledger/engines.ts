@@ -14,7 +14,7 @@ const leaseMs = 60 * 86_400_000;
 const withRedis = engine === "postgres" && redisProgram !== null;
 /**
  * The limits of a process are the same over any store, and Redis has the statements of PostgreSQL beside it: what each has of
- * its own is tried in the short form, the pair of local limits and PostgreSQL by `decided-alike`.
+ * its own is tried in the short form, the pair of local limits and PostgreSQL by `wallet-race` and `decided-alike`.
  */
 export const engineNames: readonly EngineName[] = [
   ...(withRedis && !isLong ? [] : (["local"] as const)),
