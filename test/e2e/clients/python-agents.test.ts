@@ -1,10 +1,9 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { dirname, join } from "node:path";
-import { preparePythonClients } from "../../support/python.ts";
+import { preparePythonClients, pythonClientsMsMax } from "../../support/python.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
 
 const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-const installMsMax = 240_000;
 
 describe("Python's clients of Responses and Messages", () => {
   const shared = useSandboxGateway();
@@ -23,7 +22,7 @@ describe("Python's clients of Responses and Messages", () => {
     if (text === "") throw new Error(`The script failed: ${complaint.slice(-1500)}`);
     found = JSON.parse(text) as Record<string, unknown>;
     llm = await prepareLlm(dirname(python.command as string));
-  }, installMsMax);
+  }, pythonClientsMsMax);
 
   /** The command `llm`, told of a chat model and of a completion model in the way of its own documentation. */
   async function prepareLlm(bin: string): Promise<typeof llm> {
