@@ -2,7 +2,7 @@ import { type AnswerUsage, type ChatCompletion, type FinishReason, isRecord, Ups
 import type { ChatUsage, ToolCall } from "../../src/contract/index.ts";
 import { parseShape } from "../../src/lib/parse-shape.ts";
 import { claudeThoughts } from "../../src/protocols/messages/outbound.ts";
-import { FenceStripper } from "../../src/protocols/messages/outbound-stream.ts";
+import { FenceStripper } from "../../src/protocols/messages/provider-stream.ts";
 import type { Reading } from "./request.ts";
 
 const reasoningShape = { reasoningText: { text: "string", signature: "string" }, redactedContent: "string" } as const;

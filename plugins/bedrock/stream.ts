@@ -8,7 +8,7 @@ import {
 } from "modelgate/plugin";
 import type { ChatUsage, ChunkChoice } from "../../src/contract/index.ts";
 import { parseShape } from "../../src/lib/parse-shape.ts";
-import { FenceStripper } from "../../src/protocols/messages/outbound-stream.ts";
+import { FenceStripper } from "../../src/protocols/messages/provider-stream.ts";
 import { readStreamError } from "./errors.ts";
 import type { Reading } from "./request.ts";
 import { toDetail, toFinishReason, toTier, toUsage } from "./response.ts";

@@ -8,7 +8,7 @@ import {
   UpstreamError,
   warnOfOthers,
 } from "modelgate/plugin";
-import { readUsage as readOpenaiUsage } from "../../src/protocols/usage.ts";
+import { readUsage as readOpenaiUsage } from "../../src/protocols/openai/usage-report.ts";
 
 const translated = ["model", "input", "dimensions", "encoding_format", "input_type", "truncate"];
 /** https://docs.cohere.com/reference/embed */

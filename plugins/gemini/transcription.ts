@@ -2,7 +2,7 @@ import type { Call, Transcript, TranscriptionRequest } from "modelgate/plugin";
 import { warnOfOthers } from "modelgate/plugin";
 import { getOwn } from "../../src/contract/index.ts";
 import { toBase64 } from "../../src/lib/base64.ts";
-import { generateContent } from "../../src/protocols/generate-content/outbound-stream.ts";
+import { generateContent } from "../../src/protocols/generate-content/provider-stream.ts";
 import type { GenerateAnswer } from "../../src/protocols/generate-content/schema.ts";
 
 const { expectAllowed, readCandidates, readTokenUsage } = generateContent;

@@ -65,15 +65,17 @@ if (flags.check === true) {
   spawnSync("biome", ["format", "--config-path=.biome.json", "--write", ...files], { cwd: root });
 }
 
-/** The rules of the first providers and of the clouds, and those of each plugin with a `prices.ts`. */
+/** The rules of the first providers and of the clouds, and those of each plugin with a `catalogue-rules.ts`. */
 async function readRules(): Promise<[string, readonly ProviderRules[]][]> {
   const shared = Object.entries({ ...rules, ...cloudRules });
   const names = readdirSync(join(root, "plugins")).filter((name) =>
-    existsSync(join(root, "plugins", name, "prices.ts")),
+    existsSync(join(root, "plugins", name, "catalogue-rules.ts")),
   );
   const own = await Promise.all(
     names.sort().map(async (name) => {
-      const module = (await import(`../../plugins/${name}/prices.ts`)) as { default: (typeof shared)[number][1] };
+      const module = (await import(`../../plugins/${name}/catalogue-rules.ts`)) as {
+        default: (typeof shared)[number][1];
+      };
       return [name, module.default] as const;
     }),
   );

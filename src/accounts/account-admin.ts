@@ -22,9 +22,9 @@ export interface Account {
   id: string;
   email: string;
   name: string | undefined;
-  /** The account's own daily free quota; absent when the configured one applies. */
+  /** The account's own daily free quota; absent when that of its role or the configured one applies. */
   freeTokensPerDay: number | undefined;
-  /** Its own limits; absent when the configured ones apply. */
+  /** Its own limits; absent when those of its role or the configured ones apply. */
   requestsPerMinute: number | undefined;
   tokensPerMinute: number | undefined;
   concurrentCalls: number | undefined;

@@ -14,10 +14,43 @@ import { equalHashes, hasChecksum, hashSecret, readIdSecret } from "./api-key.ts
 import { readBudgetsOfKey } from "./budgets.ts";
 import { hashForeignKey, isForeignKey, upgradeForeignKey } from "./foreign-key.ts";
 import { toKeyLimits, toNetworkList } from "./key-fields.ts";
-import type { LastUsedTracker } from "./last-used.ts";
 import { readModelLimitsOfKey } from "./model-limits.ts";
 import { isToken } from "./tokens/issuers.ts";
 import { TokenAuthenticator, type TokenOptions } from "./tokens/token-authenticator.ts";
+
+/** Bounds memory; beyond it, last-used times of some keys are late. */
+const notedMax = 100_000;
+const writeChunkMax = 500;
+
+/** Collects which keys were used and saves them in batches, so that no call waits for a write. */
+export class LastUsedTracker {
+  #noted = new Set<string>();
+
+  note(keyId: string): void {
+    if (this.#noted.size < notedMax) this.#noted.add(keyId);
+  }
+
+  /** Keys that are noted meanwhile or could not be saved are saved the next time. */
+  async save(store: Store, now: number): Promise<void> {
+    const ids = [...this.#noted].sort();
+    this.#noted = new Set();
+    try {
+      while (ids.length > 0) {
+        // Not by `store.change`, which would invalidate cached keys for a field that they do not have.
+        await store.db
+          .updateTable("keys")
+          .set({ last_used_at: now })
+          .where("id", "in", ids.slice(0, writeChunkMax))
+          .where((where) => where.or([where("last_used_at", "is", null), where("last_used_at", "<", now)]))
+          .execute();
+        ids.splice(0, writeChunkMax);
+      }
+    } catch (error) {
+      for (const id of ids) this.note(id);
+      throw error;
+    }
+  }
+}
 
 /** Limits of accounts that have none of their own. */
 export interface AccountDefaults extends Limits {
@@ -28,16 +61,27 @@ export interface AccountDefaults extends Limits {
   maxKeysPerAccount?: number;
 }
 
+/** The facts about an account that decide its daily free quota. */
+interface QuotaOwner {
+  /** Its own, in tokens; absent: it has none. */
+  readonly freeTokensPerDay: number | undefined;
+  /** That of its role; absent: the role has none. */
+  readonly roleFreeTokensPerDay: number | undefined;
+  /** Whether nobody has verified the e-mail of its holder. */
+  readonly isEmailClaimed: boolean;
+}
+
 /**
- * The daily free quota of an account, in tokens: its own, or what is configured. Anybody may open accounts with e-mails that
- * are not theirs where sign-up is open, so these have a configured quota of their own.
+ * The daily free quota of an account, in tokens: its own, that of its role, or what is configured. Anybody may open accounts
+ * with e-mails that are not theirs where sign-up is open, so these have a configured quota of their own, whatever their role has.
  */
 export function getFreeQuota(
-  { freeTokensPerDay, isEmailClaimed }: { freeTokensPerDay: number | undefined; isEmailClaimed: boolean },
+  { freeTokensPerDay, roleFreeTokensPerDay, isEmailClaimed }: QuotaOwner,
   defaults: Pick<AccountDefaults, "freeTokensPerDay" | "signUpFreeTokensPerDay">,
 ): number {
-  const { signUpFreeTokensPerDay = 0 } = defaults;
-  return freeTokensPerDay ?? (isEmailClaimed ? signUpFreeTokensPerDay : defaults.freeTokensPerDay);
+  if (freeTokensPerDay !== undefined) return freeTokensPerDay;
+  if (isEmailClaimed) return defaults.signUpFreeTokensPerDay ?? 0;
+  return roleFreeTokensPerDay ?? defaults.freeTokensPerDay;
 }
 
 interface KnownKey {
@@ -272,6 +316,7 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
     freeTokensPerDay: getFreeQuota(
       {
         freeTokensPerDay: record.free_tokens_per_day ?? undefined,
+        roleFreeTokensPerDay: record.role_free_tokens_per_day ?? undefined,
         isEmailClaimed: record.holder_email_verified === 0,
       },
       defaults,

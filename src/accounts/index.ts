@@ -86,6 +86,14 @@ export {
 } from "./projects.ts";
 export { type AuditCursor, type AuditFilter, type AuditRow, readAudit, readAuditEntry } from "./read-audit.ts";
 export { recordAudit } from "./record-audit.ts";
+export {
+  accountRoles,
+  changeRoleLimits,
+  checkRoleLimits,
+  listRoleLimits,
+  type RoleLimits,
+  readRoleLimits,
+} from "./role-limits.ts";
 export { type Actor, adminKeyOf, commandLine, expectManagedKeys, mayAdminister, maySeeAll, roles } from "./roles.ts";
 export {
   createServiceAccount,
@@ -105,6 +113,7 @@ export {
 } from "./sessions.ts";
 export { createSignIn, type SignIn } from "./sign-in.ts";
 export { readAccountBudget, type SpentBudget } from "./teams/account-budget.ts";
+export { getAccountLabel } from "./teams/create-team.ts";
 export { findMembers, findTwoPeople, listPeople, type Member, type Person, type TeamActor } from "./teams/people.ts";
 export { listTeams, type Team } from "./teams/switch-account.ts";
 export { teamActions } from "./teams/team-actions.ts";

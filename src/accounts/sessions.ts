@@ -1,5 +1,6 @@
+import { sql } from "kysely";
 import { GatewayError } from "../contract/index.ts";
-import type { Role, Store, TeamRole } from "../db/index.ts";
+import type { AccountRole, Role, Store, TeamRole } from "../db/index.ts";
 import { readModelList } from "./key-fields.ts";
 
 /** A signed-in user. */
@@ -24,8 +25,10 @@ export interface SessionUser {
   readonly passwordIsTemporary: boolean;
   /** Whether sign-in needs a code after the password. */
   readonly secondFactor: boolean;
-  /** The own daily free quota of the account in which the session acts; absent when the configured one applies. */
+  /** The own daily free quota of the account in which the session acts; absent when that of its role or the configured one applies. */
   readonly freeTokensPerDay: number | undefined;
+  /** The daily free quota of the role of this account's holder; absent when the configured one applies. */
+  readonly roleFreeTokensPerDay: number | undefined;
   /** Whether nobody has verified the e-mail of this account's holder. */
   readonly isEmailClaimed: boolean;
   /** Ids of the models that this account may use; absent: all. */
@@ -55,7 +58,13 @@ export async function readSessionUser(
       join.onRef("memberships.account_id", "=", "accounts.id").onRef("memberships.user_id", "=", "users.id"),
     )
     .leftJoin("users as holder", "holder.account_id", "accounts.id")
+    .leftJoin("role_limits", (join) =>
+      join.on((where) =>
+        where("role_limits.role", "=", where.fn.coalesce("holder.role", sql.lit<AccountRole>("none"))),
+      ),
+    )
     .select(["users.email_verified", "holder.email_verified as holder_email_verified"])
+    .select("role_limits.free_tokens_per_day as role_free_tokens_per_day")
     .select(["own.email", "own.name", "own.disabled_at as own_disabled_at", "memberships.role as team_role"])
     .select([
       "accounts.id",
@@ -97,6 +106,7 @@ export async function readSessionUser(
     passwordIsTemporary: row.password_is_temporary !== 0,
     secondFactor: row.two_factor_enabled !== 0,
     freeTokensPerDay: row.free_tokens_per_day ?? undefined,
+    roleFreeTokensPerDay: row.role_free_tokens_per_day ?? undefined,
     isEmailClaimed: row.holder_email_verified === 0,
     allowedModels: readModelList(row.allowed_models),
   };

@@ -113,7 +113,10 @@ export interface Caller {
 export interface AdmissionRequest {
   callId: string;
   caller: Caller;
+  /** The id of the model. */
   model: string;
+  /** The name by which the caller knows the model, for errors; absent: its id. */
+  modelName?: string | undefined;
   capability: Capability;
   premium: boolean;
   /**

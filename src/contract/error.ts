@@ -33,8 +33,10 @@ export type ErrorCode = keyof typeof errorTable;
 export interface ReachedLimit {
   readonly name: "requests_per_minute" | "tokens_per_minute" | "concurrent_calls";
   readonly owner: "account" | "key";
-  /** The model whose calls it counts; absent: all models. */
+  /** The id of the model whose calls it counts; absent: all models. */
   readonly model?: string | undefined;
+  /** The name by which the caller knows the model; absent: its id. */
+  readonly modelName?: string | undefined;
 }
 
 /** Details beside the message of a {@link GatewayError}. */

@@ -1,7 +1,6 @@
 export { type AccountBalance, type BudgetBalance, type BudgetQuery, moveWallet } from "./account-balance.ts";
 export type { Blobs, StoredBlob } from "./blobs.ts";
-export { openColumns } from "./call-columns.ts";
-export { callKeyOfTime, toCallKey } from "./call-key.ts";
+export { callKeyOfTime, openColumns, toCallKey } from "./call-columns.ts";
 export { type Contents, createContents, type NewContent } from "./contents.ts";
 export {
   dayOf,
@@ -32,6 +31,7 @@ export { addName, nameNumber } from "./names.ts";
 export { openStore } from "./open-store.ts";
 export { compareFound, type FoundRow, findInRanges, type IndexOrder, inOrderOf, rangesOf, toRanges } from "./ranges.ts";
 export {
+  type AccountRole,
   type AdminKeysTable,
   type BudgetsTable,
   type CallState,
@@ -40,6 +40,7 @@ export {
   type ModelLimitsTable,
   type RefusalsTable,
   type Role,
+  type RoleLimitsTable,
   type ServiceAccountsTable,
   type TeamRole,
   type UsageKind,
@@ -66,4 +67,4 @@ export {
   type UsageStep,
   type UsageSum,
   usageSums,
-} from "./usage.ts";
+} from "./usage-sums.ts";

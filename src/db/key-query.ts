@@ -1,11 +1,11 @@
 import { type InferResult, type Kysely, type RawBuilder, sql } from "kysely";
 import type { Engine } from "./migrations/migration.ts";
-import type { Database } from "./schema.ts";
+import type { AccountRole, Database } from "./schema.ts";
 
 /**
  * A key with the settings of its account, as one look-up. `budgets` and `model_limits` are JSON arrays of the rows that its calls
  * draw on and are bound by, each as an array of {@link budgetFields} or {@link modelLimitFields}; null: none. Without a holder of
- * the account `holder_email_verified` is null.
+ * the account `holder_email_verified` is null. Limits of the account are those of its role where it has none of its own.
  */
 export type KeyRecord = InferResult<ReturnType<typeof keyQuery>>[number];
 
@@ -41,6 +41,9 @@ export function keyQuery(db: Kysely<Database>, engine: Engine, column: "id" | "f
     .selectFrom("keys")
     .innerJoin("accounts", "accounts.id", "keys.account_id")
     .leftJoin("users", "users.account_id", "accounts.id")
+    .leftJoin("role_limits", (join) =>
+      join.on((where) => where("role_limits.role", "=", where.fn.coalesce("users.role", sql.lit<AccountRole>("none")))),
+    )
     .select([
       "keys.id",
       "keys.account_id",
@@ -59,14 +62,17 @@ export function keyQuery(db: Kysely<Database>, engine: Engine, column: "id" | "f
       "accounts.allowed_models as account_allowed_models",
       "accounts.budget_nanodollars as account_budget_nanodollars",
       "accounts.budget_period as account_budget_period",
-      "accounts.requests_per_minute as account_requests_per_minute",
-      "accounts.tokens_per_minute as account_tokens_per_minute",
-      "accounts.concurrent_calls as account_concurrent_calls",
       "accounts.free_tokens_per_day",
+      "role_limits.free_tokens_per_day as role_free_tokens_per_day",
       "accounts.disabled_at as account_disabled_at",
       "users.email_verified as holder_email_verified",
       "keys.created_by",
       "keys.foreign_hash",
+    ])
+    .select(({ fn }) => [
+      fn.coalesce("accounts.requests_per_minute", "role_limits.requests_per_minute").as("account_requests_per_minute"),
+      fn.coalesce("accounts.tokens_per_minute", "role_limits.tokens_per_minute").as("account_tokens_per_minute"),
+      fn.coalesce("accounts.concurrent_calls", "role_limits.concurrent_calls").as("account_concurrent_calls"),
     ])
     .select(({ selectFrom }) =>
       selectFrom("budgets")

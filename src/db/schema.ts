@@ -40,6 +40,7 @@ export interface Database extends AlertTables, ContentTables, UsageTables {
   budgets: BudgetsTable;
   budget_usage: BudgetUsageTable;
   model_limits: ModelLimitsTable;
+  role_limits: RoleLimitsTable;
   opening_balances: OpeningBalancesTable;
   /** Live processes that share the database; `seen_at` is by the clock of the database. */
   nodes: { id: string; seen_at: number };
@@ -73,7 +74,7 @@ export interface Database extends AlertTables, ContentTables, UsageTables {
   schema_versions: { version: number; hash: string; applied_at: number };
 }
 
-/** Account holders. A limit that is null is the one of the configuration. */
+/** Account holders. A limit that is null is the one of the holder's role, or else of the configuration. */
 interface AccountsTable {
   id: string;
   /** Lower case, unique. */
@@ -162,6 +163,15 @@ export interface ModelLimitsTable {
   tokens_per_minute: number | null;
   concurrent_calls: number | null;
   created_at: number;
+}
+
+/** Limits of accounts by the role of their holder; null: the one of the configuration. */
+export interface RoleLimitsTable {
+  role: AccountRole;
+  requests_per_minute: number | null;
+  tokens_per_minute: number | null;
+  concurrent_calls: number | null;
+  free_tokens_per_day: number | null;
 }
 
 /** Spent from budgets of subjects, one row per budget, subject and period. */
@@ -296,6 +306,9 @@ export const isSeen = sql<SqlBool>`seen_at >= floor(extract(epoch from clock_tim
  * changes only what concerns the own account.
  */
 export type Role = "owner" | "admin" | "viewer" | "member";
+
+/** Role of an account's holder; `none`: nobody signs in to it, as to that of a team or a program. */
+export type AccountRole = Role | "none";
 
 /** People who sign in, each the holder of an account. In this and the next four tables better-auth writes times as ISO text. */
 interface UsersTable {

@@ -19,7 +19,7 @@ import { isRecord } from "../lib/json.ts";
 import type { ModelRun, OutputHold } from "./call.ts";
 import { costMaxOfRun } from "./call.ts";
 import { tokensMax } from "./normalize/prompt-bounds.ts";
-import { toQuotaTokens } from "./normalize/usage.ts";
+import { toQuotaTokens } from "./normalize/usage-meter.ts";
 import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/http-client.ts";
 
@@ -90,6 +90,7 @@ function toAdmission<C extends Capability>(
     callId: run.ledgerId,
     caller,
     model: model.id,
+    modelName: run.publicName,
     capability,
     premium: model.premium,
     holdNanodollars: amount.nanodollars,

@@ -43,8 +43,8 @@ import {
   type UsageSource,
   type WirePart,
 } from "../contract/index.ts";
-import type { UsageMeter } from "./normalize/usage.ts";
-import type { PoolKey } from "./routing/health.ts";
+import type { UsageMeter } from "./normalize/usage-meter.ts";
+import type { PoolKey } from "./routing/circuits.ts";
 import { type Candidate, type ModelEntry, publicNameOf, type Route } from "./routing/registry.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/http-client.ts";
 import type { Sender, SentRequest } from "./upstream/upstream.ts";

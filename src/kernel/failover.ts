@@ -16,7 +16,7 @@ import {
   UpstreamError,
 } from "../contract/index.ts";
 import { Attempt, type ModelRun } from "./call.ts";
-import { affinity, ownerOf, type PoolKey } from "./routing/health.ts";
+import { affinity, ownerOf, type PoolKey } from "./routing/circuits.ts";
 import { canServe, orderRoutes, type Route } from "./routing/registry.ts";
 import type { Kernel } from "./types.ts";
 import { LongAnswerError } from "./upstream/http-client.ts";

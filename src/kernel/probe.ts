@@ -7,7 +7,7 @@ import {
   UpstreamError,
 } from "../contract/index.ts";
 import { Attempt, Call, ModelRun } from "./call.ts";
-import { UsageMeter } from "./normalize/usage.ts";
+import { UsageMeter } from "./normalize/usage-meter.ts";
 import { buildRegistry, type Credential } from "./routing/registry.ts";
 import type { Network } from "./upstream/network.ts";
 import { BoundUpstream } from "./upstream/upstream.ts";

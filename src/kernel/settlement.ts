@@ -18,7 +18,7 @@ import {
 import type { Attempt, ModelRun } from "./call.ts";
 import { priceOfRun } from "./call.ts";
 import { contextTokensDefault, getContextTokensMax } from "./normalize/prompt-bounds.ts";
-import { addMeters, type ServedUsage, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
+import { addMeters, type ServedUsage, toQuotaTokens, UsageMeter } from "./normalize/usage-meter.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
 
 const messageCharactersMax = 500;

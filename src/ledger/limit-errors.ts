@@ -16,7 +16,7 @@ const unavailableRetryMs = 1000;
 const callsRetryMs = 1000;
 
 /** The owner of a limit, and the model whose calls it counts; without one, all calls. */
-export type LimitOwner = Pick<ReachedLimit, "owner" | "model">;
+export type LimitOwner = Omit<ReachedLimit, "name">;
 
 const ofAccount: LimitOwner = { owner: "account" };
 
@@ -48,16 +48,16 @@ export function callsExceeded(limit: number, whose = ofAccount): GatewayError {
   );
 }
 
-function toReached(name: ReachedLimit["name"], { owner, model }: LimitOwner): ReachedLimit {
-  return { name, owner, model };
+function toReached(name: ReachedLimit["name"], { owner, model, modelName }: LimitOwner): ReachedLimit {
+  return { name, owner, model, modelName };
 }
 
-function describe({ owner, model }: LimitOwner): string {
-  return model === undefined ? `for this ${owner}` : `of the model ${quoteValue(model)} for this ${owner}`;
+function describe({ owner, model, modelName = model }: LimitOwner): string {
+  return modelName === undefined ? `for this ${owner}` : `of the model ${quoteValue(modelName)} for this ${owner}`;
 }
 
 /** The fields of an admission that its refusal names. */
-type Least = Pick<AdmissionRequest, "model" | "minNanodollars" | "minTokens">;
+type Least = Pick<AdmissionRequest, "model" | "modelName" | "minNanodollars" | "minTokens">;
 
 export function quotaExceeded({ minTokens }: Least, quota: QuotaState, now: number): GatewayError {
   const { limitTokens, usedTokens, heldTokens, resetsAt } = quota;
@@ -96,11 +96,12 @@ const subjectNames = {
 };
 
 export function subjectBudgetExceeded(
-  { minNanodollars }: Least,
+  { model, modelName = model, minNanodollars }: Least,
   { draw, spentNanodollars, heldNanodollars }: BudgetFigures & { readonly draw: BudgetDraw },
   now: number,
 ): GatewayError {
-  const { budget, name, limitNanodollars, periodStart } = draw;
+  const { budget, limitNanodollars, periodStart } = draw;
+  const name = budget.subject === "model" && draw.name === model ? modelName : draw.name;
   const subject = subjectNames[budget.subject];
   const isCaller = budget.subject === "account" || budget.subject === "key";
   const owner = isCaller
@@ -117,7 +118,10 @@ export function subjectBudgetExceeded(
   );
 }
 
-export function balanceExceeded({ model, minNanodollars }: Least, wallet: WalletState): GatewayError {
+export function balanceExceeded(
+  { model, modelName = model, minNanodollars }: Least,
+  wallet: WalletState,
+): GatewayError {
   const { balanceNanodollars, heldNanodollars } = wallet;
   const advice =
     heldNanodollars > 0
@@ -125,7 +129,7 @@ export function balanceExceeded({ model, minNanodollars }: Least, wallet: Wallet
       : "credit the wallet, or use a model that is not premium";
   return new GatewayError(
     "insufficient_balance",
-    `Insufficient balance for the premium model ${model}: the wallet has ${formatUsd(balanceNanodollars)} USD, of which ${formatUsd(heldNanodollars)} USD is held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; ${advice}`,
+    `Insufficient balance for the premium model ${modelName}: the wallet has ${formatUsd(balanceNanodollars)} USD, of which ${formatUsd(heldNanodollars)} USD is held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; ${advice}`,
   );
 }
 

@@ -51,13 +51,21 @@ export interface CountedLimits extends LimitOwner {
   readonly limits: RateLimits;
 }
 
-/** All that bind a call, in the order in which they are checked. The last ones are those of the account for all calls. */
-export function limitsOf({ limits, keyLimits, modelLimits }: Caller, model: string | undefined): CountedLimits[] {
+/**
+ * All that bind a call, in the order in which they are checked. The last ones are those of the account for all calls.
+ *
+ * @param modelName The name by which the caller knows the model, for errors.
+ */
+export function limitsOf(
+  { limits, keyLimits, modelLimits }: Caller,
+  model: string | undefined,
+  modelName = model,
+): CountedLimits[] {
   const ofModel = model === undefined ? undefined : modelLimits?.get(model);
   const all: CountedLimits[] = [];
-  if (ofModel?.key !== undefined) all.push({ owner: "key", model, limits: ofModel.key });
+  if (ofModel?.key !== undefined) all.push({ owner: "key", model, modelName, limits: ofModel.key });
   if (keyLimits !== undefined) all.push({ owner: "key", limits: keyLimits });
-  if (ofModel?.account !== undefined) all.push({ owner: "account", model, limits: ofModel.account });
+  if (ofModel?.account !== undefined) all.push({ owner: "account", model, modelName, limits: ofModel.account });
   all.push({ owner: "account", limits });
   return all;
 }
@@ -110,8 +118,8 @@ export class ProcessLimits implements CallLimits {
     this.#accounts = new IdleMap(accountsMax, () => new LimitUsage());
   }
 
-  take({ caller, model, limitTokens }: AdmissionRequest, now: number): LimitReservation {
-    const all = this.#find(caller, model, now);
+  take({ caller, model, modelName, limitTokens }: AdmissionRequest, now: number): LimitReservation {
+    const all = this.#find(caller, model, now, modelName);
     for (const one of all) {
       one.usage.rate.check(limitTokens, one.limits, one, now);
       checkConcurrency(one.usage.running, one.limits.concurrentCalls, one);
@@ -174,11 +182,11 @@ export class ProcessLimits implements CallLimits {
 
   close(): void {}
 
-  #find(caller: Caller, model: string | undefined, now: number): UsedLimits[] {
+  #find(caller: Caller, model: string | undefined, now: number, modelName?: string): UsedLimits[] {
     const account = this.#accounts.getOrMake(caller.accountId, now);
-    return limitsOf(caller, model).map(({ owner, model, limits }) => {
+    return limitsOf(caller, model, modelName).map(({ owner, model, modelName, limits }) => {
       const ofAll = owner === "key" ? account.ofKey(caller.keyId, now) : account;
-      return { owner, model, limits, usage: model === undefined ? ofAll : ofAll.ofModel(model, now) };
+      return { owner, model, modelName, limits, usage: model === undefined ? ofAll : ofAll.ofModel(model, now) };
     });
   }
 }

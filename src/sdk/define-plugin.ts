@@ -17,8 +17,8 @@ import {
 import { shapeChecker } from "../lib/check-shape.ts";
 import { suggestName } from "../lib/did-you-mean.ts";
 import { isRecord } from "../lib/json.ts";
+import { readUsage } from "../protocols/openai/usage-report.ts";
 import { classifyRefusal } from "../protocols/upstream-errors.ts";
-import { readUsage } from "../protocols/usage.ts";
 import { PluginError } from "./errors.ts";
 import { findMissingRates, readModelsOnce } from "./read-models.ts";
 

@@ -55,7 +55,8 @@ export async function measureAccounts(
       const gate = await startGate(processes, upstream, { home: "shared", ledger: servers.env });
       gates.push({ name: "PostgreSQL and Redis", gate });
     }
-    await warmUp(processes, bare);
+    for (const subject of [bare, ...gates.map(({ gate }) => withKeys(gate, accounts))])
+      await warmUp(processes, subject);
     const subjects = gates.flatMap(({ name, gate }) =>
       active.map((count) => ({ ...withKeys(gate, count), name: `${name}, ${count} at work` })),
     );

@@ -108,6 +108,7 @@ function formatSubjects({ described, rows }: NonNullable<Results["field"]>, late
     "p50 ms",
     "p99 ms",
     "1st event ms",
+    "CPU µs at 1 000/s",
     "RSS MB",
     "start ms",
     "version",
@@ -115,7 +116,8 @@ function formatSubjects({ described, rows }: NonNullable<Results["field"]>, late
   ];
   const timesOf = (name: string) => {
     const found = latency.find(({ subject }) => subject === name);
-    return [found?.p50Ms, found?.p99Ms, found?.firstP50Ms].map((ms) => ms?.toFixed(2) ?? "–");
+    const times = [found?.p50Ms, found?.p99Ms, found?.firstP50Ms].map((ms) => ms?.toFixed(2) ?? "–");
+    return [...times, found?.denseCpuUs?.toFixed(0) ?? "–"];
   };
   const lines = described.map(({ name, version, without, startMs }) => {
     const own = rows.filter(({ subject }) => subject === name);
@@ -132,7 +134,7 @@ function formatSubjects({ described, rows }: NonNullable<Results["field"]>, late
   });
   const provider = latency.filter(({ subject }) => described.every(({ name }) => name !== subject));
   const direct = provider.map(({ subject }) => [subject, "", ...timesOf(subject), "", "", "", ""]);
-  return formatTable(columns, [...lines, ...direct], [0, 7, 8]);
+  return formatTable(columns, [...lines, ...direct], [0, 8, 9]);
 }
 
 function formatGaps({ gaps, leftOut }: NonNullable<Results["field"]>): string[] {

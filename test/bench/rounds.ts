@@ -69,9 +69,9 @@ export async function runRounds(
 }
 
 /** Lets a subject compile its hot paths before it is measured. */
-export async function warmUp(processes: Processes, { url, key }: Subject): Promise<void> {
+export async function warmUp(processes: Processes, { url, key, keys }: Subject): Promise<void> {
   for (const kind of ["json", "burst"] as const) {
-    await runLoad(processes, { kind, url, key, connections: 32, calls: kind === "json" ? 20_000 : 500 });
+    await runLoad(processes, { kind, url, key, keys, connections: 32, calls: kind === "json" ? 20_000 : 500 });
   }
 }
 

@@ -13,16 +13,16 @@ import { openPassthrough, sendPassthrough } from "../../src/kernel/capabilities/
 import { type ChatSink, Call as GatewayCall, type Kernel, ModelRun, Passthrough } from "../../src/kernel/index.ts";
 import { StreamNormalizer } from "../../src/kernel/normalize/answer.ts";
 import { boundPrompt } from "../../src/kernel/normalize/prompt-bounds.ts";
-import { UsageMeter } from "../../src/kernel/normalize/usage.ts";
+import { UsageMeter } from "../../src/kernel/normalize/usage-meter.ts";
 import { type BatchReader, pump, StreamReader } from "../../src/kernel/streaming.ts";
 import { SseParser } from "../../src/lib/sse.ts";
 import { formatEvents } from "../../src/protocols/inbound.ts";
+import { MessagesStream } from "../../src/protocols/messages/client-stream.ts";
 import * as messagesInbound from "../../src/protocols/messages/inbound.ts";
-import { MessagesStream } from "../../src/protocols/messages/inbound-stream.ts";
 import { messagesFormat } from "../../src/protocols/messages/passthrough.ts";
-import { createReasoningEnvelope } from "../../src/protocols/reasoning-envelope.ts";
+import { createReasoningEnvelope } from "../../src/protocols/reasoning.ts";
+import { createResponseHead, ResponseStream } from "../../src/protocols/responses/client-stream.ts";
 import * as responsesInbound from "../../src/protocols/responses/inbound.ts";
-import { createResponseHead, ResponseStream } from "../../src/protocols/responses/inbound-stream.ts";
 import { responsesFormat } from "../../src/protocols/responses/passthrough.ts";
 import type { ResponsesRequest } from "../../src/protocols/responses/schema.ts";
 

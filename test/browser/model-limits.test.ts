@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { createUser, seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
+import { createUser, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 const screenshots = process.env.SCREENSHOTS;
 
-describe.skipIf(!hasChromium)("limits of models", () => {
+describe.skipIf(!hasChromium)("limits of accounts", () => {
   const dashboard = useDashboard();
 
   test("are set, changed and deleted by an operator on the page of an account, and refuse a call", () =>
@@ -56,5 +56,42 @@ describe.skipIf(!hasChromium)("limits of models", () => {
       await row.getByRole("button", { name: "Delete" }).click();
       await dialog.getByRole("button", { name: "Delete limits" }).click();
       await page.getByText("No limits of single models").waitFor();
+    }));
+
+  test("are set for a role, and the page of an account says that they are from it", () =>
+    dashboard.visit(async (page) => {
+      const operator = "ops@example.org";
+      await dashboard.gateway.cli("account", "set", await createUser(dashboard, operator), "--role", "admin");
+      await signIn(page, operator);
+      const email = "gus@example.org";
+      const id = await createUser(dashboard, email);
+      await page.goto("/admin/accounts");
+      const section = page.getByRole("region", { name: "Limits by role" });
+      const row = section.locator("tr", { hasText: "Member" });
+      const dialog = page.getByRole("dialog");
+      await row.waitFor();
+      expect(await section.getByRole("button", { name: "Edit the limits of Owner" }).count()).toBe(0);
+      await section.getByRole("button", { name: "Edit the limits of Member" }).click();
+      await dialog.getByLabel("Requests per minute").fill("0");
+      expect(await dialog.getByRole("button", { name: "Set limits" }).isDisabled()).toBe(true);
+      await dialog.getByLabel("Requests per minute").fill("77");
+      await dialog.getByLabel("Free tokens per day").fill("0");
+      expect(await findViolations(page)).toEqual([]);
+      await dialog.getByRole("button", { name: "Set limits" }).click();
+      await row.getByText("77", { exact: true }).waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      if (screenshots !== undefined) {
+        await section.scrollIntoViewIfNeeded();
+        await page.screenshot({ path: `${screenshots}/role-limits.png` });
+      }
+      await page.goto(`/admin/accounts/${id}`);
+      await seeHeading(page, email);
+      const limits = page.getByRole("region", { name: "Limits", exact: true });
+      await limits.getByText("77 (from the role’s default)").waitFor();
+      await limits.getByText("0 (from the role’s default)", { exact: true }).waitFor();
+      await limits.getByLabel("Requests per minute").fill("5");
+      await limits.getByRole("button", { name: "Set limits" }).click();
+      await limits.locator("dd", { hasText: /^5\s*$/ }).waitFor();
+      if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/role-limits-account.png` });
     }));
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatCompletion } from "../../src/contract/index.ts";
-import { toResponse } from "../../src/protocols/responses/inbound-stream.ts";
+import { toResponse } from "../../src/protocols/responses/client-stream.ts";
 import type { ResponseObject } from "../../src/protocols/responses/schema.ts";
 import { faultsOf, schemaMissing } from "../support/openai-schema.ts";
 import { recordingsMissing } from "../support/recordings.ts";

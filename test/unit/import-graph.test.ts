@@ -183,7 +183,7 @@ function pluginMayImport(path: string, specifier: string): boolean {
   const [, name = ""] = path.split("/");
   if (name === "index.ts" || name === "manifests.ts") return target.startsWith("plugins/");
   // Which rows the refresh makes of the price lists: not a part of the plugin.
-  if (path.endsWith("/prices.ts")) return target.startsWith("scripts/refresh-catalogue/");
+  if (path.endsWith("/catalogue-rules.ts")) return target.startsWith("scripts/refresh-catalogue/");
   if (/^src\/(lib|protocols)\/|^src\/contract\/index\.ts$/.test(target)) return true;
   return target.startsWith(`plugins/${name}/`) || new RegExp(`^catalogue/${name}\\.json$`).test(target);
 }

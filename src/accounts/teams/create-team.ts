@@ -70,6 +70,17 @@ export async function renameTeam(
   return { name, before: before.name };
 }
 
+/** The name by which people know an account: that of a team without an address of its own, else the e-mail. */
+export function getAccountLabel({
+  email,
+  name,
+}: {
+  readonly email: string;
+  readonly name?: string | undefined;
+}): string {
+  return (email.endsWith(`@${addressHost}`) ? name : undefined) ?? email;
+}
+
 /** Every account has an address, by which commands and lists name it. */
 export function toAddress(name: string, accountId: string): string {
   const words = name

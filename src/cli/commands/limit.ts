@@ -1,11 +1,20 @@
-import { commandLine, deleteModelLimits, listModelLimits, setModelLimits } from "../../accounts/index.ts";
+import {
+  commandLine,
+  deleteModelLimits,
+  getAccountLabel,
+  listModelLimits,
+  setModelLimits,
+} from "../../accounts/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
-import { parseKeyId, parseLimit, parseModel } from "../lib/parse.ts";
+import { parseKeyId, parseLimit, parseModel, readModelNames } from "../lib/parse.ts";
 import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const owner = {
-  account: { value: "A", description: "Id or e-mail of the account (default: each account by itself)" },
+  account: {
+    value: "A",
+    description: "Id or e-mail of the account, or name of a team (default: each account by itself)",
+  },
   key: { value: "ID", description: "An API key, in addition to the limits of its account" },
 } as const;
 
@@ -40,8 +49,8 @@ export const limitSet = defineCommand({
       setModelLimits(opened.store, { by: commandLine, ...(await findOwner(opened, flags)), model, limits }, now);
     const { id } = await withStore(config, set, now);
     return {
-      json: { id, model },
-      text: `The limits of ${model} are set; delete them with modelgate limit delete ${id}`,
+      json: { id, model: args.MODEL },
+      text: `The limits of ${args.MODEL} are set; delete them with modelgate limit delete ${id}`,
     };
   },
 });
@@ -49,20 +58,23 @@ export const limitSet = defineCommand({
 export const limitList = defineCommand({
   name: "limit list",
   description: "List the limits of models",
-  flags: { account: { value: "A", description: "Only those of this account and its keys, by id or e-mail" } },
+  flags: {
+    account: { value: "A", description: "Only those of this account and its keys, by id, e-mail or name of a team" },
+  },
   args: [],
   example: "limit list",
-  async run(_context, { flags, config, now }) {
+  async run(context, { flags, config, now }) {
+    const nameOfModel = await readModelNames(context, config);
     const json = await withStore(
       config,
       async ({ store, accounts }) => {
         const account = flags.account === undefined ? undefined : await findAccount(accounts, flags.account);
-        const emails = new Map((await accounts.list()).map(({ id, email }) => [id, email]));
+        const labels = new Map((await accounts.list()).map((each) => [each.id, getAccountLabel(each)]));
         const list = await listModelLimits(store, account?.id, Number.MAX_SAFE_INTEGER);
         return list.map(({ id, accountId, keyId, model, limits }) => ({
           id,
-          model,
-          account: accountId === undefined ? null : (emails.get(accountId) ?? accountId),
+          model: nameOfModel(model),
+          account: accountId === undefined ? null : (labels.get(accountId) ?? accountId),
           key: keyId ?? null,
           requests_per_minute: limits.requestsPerMinute ?? null,
           tokens_per_minute: limits.tokensPerMinute ?? null,
@@ -89,7 +101,8 @@ export const limitDelete = defineCommand({
   flags: {},
   args: ["ID"],
   example: "limit delete ID",
-  async run(_context, { args, config, now }) {
+  async run(context, { args, config, now }) {
+    const nameOfModel = await readModelNames(context, config);
     const remove = async ({ store }: OpenedStore) => {
       const all = await listModelLimits(store, undefined, Number.MAX_SAFE_INTEGER);
       const row = all.find(({ id }) => id === args.ID);
@@ -98,7 +111,7 @@ export const limitDelete = defineCommand({
       return row.model;
     };
     const model = await withStore(config, remove, now);
-    return { json: { id: args.ID, deleted: true }, text: `The limits of ${model} are deleted` };
+    return { json: { id: args.ID, deleted: true }, text: `The limits of ${nameOfModel(model)} are deleted` };
   },
 });
 

@@ -1,6 +1,6 @@
 import { roles } from "../../accounts/index.ts";
 import type { Config } from "../../config/index.ts";
-import { type BudgetPeriod, isNetwork, networkForm, parseUsd } from "../../contract/index.ts";
+import { type BudgetPeriod, getDisplayName, isNetwork, networkForm, parseUsd } from "../../contract/index.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { type CliContext, UsageError } from "../command.ts";
 import { loadSnapshot, readProviderSettings, toCatalogueRows } from "./catalogue.ts";
@@ -127,6 +127,13 @@ export async function parseModel(name: string, context: CliContext, config: Conf
   const id = ids.get(name);
   if (id === undefined) warnUnknownModel(name, [...ids.keys()], context);
   return id ?? name;
+}
+
+/** Reads the models, by whose ids it tells their names for people; an id that nobody knows is its own name. */
+export async function readModelNames(context: CliContext, config: Config): Promise<(id: string) => string> {
+  const { plugins } = await loadSnapshot(context, config, await readProviderSettings(context, config));
+  const names = new Map(toCatalogueRows(plugins).map(({ model }) => [model.id, getDisplayName(model)]));
+  return (id) => names.get(id) ?? id;
 }
 
 /** The ids of all models by their names. */

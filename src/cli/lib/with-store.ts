@@ -1,4 +1,11 @@
-import { type Account, type Accounts, auditedActions, createAccounts, createAudited } from "../../accounts/index.ts";
+import {
+  type Account,
+  type Accounts,
+  auditedActions,
+  createAccounts,
+  createAudited,
+  getAccountLabel,
+} from "../../accounts/index.ts";
 import { type Config, getStoreOptions, makeHome } from "../../config/index.ts";
 import { openStore, type Store } from "../../db/index.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
@@ -38,12 +45,18 @@ export async function withStore<T>(
   }
 }
 
-/** Finds an account by id or e-mail. @throws {UsageError} Naming the most similar e-mail. */
-export async function findAccount(accounts: Accounts, idOrEmail: string): Promise<Account> {
-  const account = await accounts.find(idOrEmail);
+/** Finds an account by id or e-mail, and a team without an address of its own by its name as well. @throws {UsageError} */
+export async function findAccount(accounts: Accounts, text: string): Promise<Account> {
+  const account = await accounts.find(text);
   if (account !== undefined) return account;
-  const emails = (await accounts.list()).map(({ email }) => email);
-  const near = didYouMean(idOrEmail, emails);
+  const all = await accounts.list();
+  const named = all.filter((each) => getAccountLabel(each) === text);
+  if (named[0] !== undefined && named.length === 1) return named[0];
+  const name = JSON.stringify(text);
+  if (named.length > 1) {
+    throw new UsageError(`${named.length} teams have the name ${name}: ${named.map(({ id }) => id).join(", ")}`);
+  }
+  const near = didYouMean(text, all.map(getAccountLabel));
   const hint = near === undefined ? "see modelgate account list" : `did you mean ${near}?`;
-  throw new UsageError(`No account has the id or e-mail ${JSON.stringify(idOrEmail)}, ${hint}`);
+  throw new UsageError(`No account has the id or e-mail ${name}, ${hint}`);
 }

@@ -230,6 +230,14 @@ create table model_limits (
 
 create unique index model_limits_of_account on model_limits (account_id, key_id, model);
 
+create table role_limits (
+  role text not null primary key,
+  requests_per_minute bigint,
+  tokens_per_minute bigint,
+  concurrent_calls bigint,
+  free_tokens_per_day bigint
+);
+
 create table budget_usage (
   budget_id text not null,
   period_start bigint not null,

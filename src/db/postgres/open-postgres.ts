@@ -7,7 +7,7 @@ import { migrate } from "../migrate.ts";
 import { PostgresNames } from "../names.ts";
 import type { Database } from "../schema.ts";
 import { readSetting, type Store } from "../store.ts";
-import { addSharedUsage } from "../usage.ts";
+import { addSharedUsage } from "../usage-sums.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { DeadNodes } from "./dead-nodes.ts";
 import { connectionOptions, OrderedConnection, type OrderedConnectionOptions, shownUrl } from "./ordered-connection.ts";
@@ -139,6 +139,8 @@ function createStore(parts: Parts, now: () => number): Store {
     abandonCalls: (at) => deadNodes.abandonCalls(at),
     change: (work, keyId) => changes.change(db, work, keyId),
     onKeyChange: (listener) => changes.onKeyChange(listener),
+    endCall: (callId) => changes.endCall(db, callId),
+    onEndCall: (listener) => changes.onEndCall(listener),
     bumpRevision() {
       changes.revision += 1;
     },

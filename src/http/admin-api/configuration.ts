@@ -1,5 +1,5 @@
 /**
- * One document with all that an operator decides: accounts and teams, API keys without their secrets, budgets, limits of models,
+ * One document with all that an operator decides: accounts and teams, API keys without their secrets, budgets, limits of models and roles,
  * providers, catalogue, virtual models, rules of alerts and issuers of tokens. Reading it gives the state; writing it makes the state what it says, which is
  * planned first, entry by entry, so that a plan can be read before anything changes and a document that is in force changes nothing.
  * What the document does not name is left as it is: an account is archived, a key revoked and a provider removed by saying so.
@@ -11,12 +11,15 @@ import {
   type Account,
   type AdminKeyArea,
   type ApiKey,
+  accountRoles,
   addToTeam,
   changeBudget,
   changeProject,
+  changeRoleLimits,
   checkBudget,
   checkKeyFields,
   checkModelLimits,
+  checkRoleLimits,
   createBudget,
   createProject,
   createServiceAccount,
@@ -31,6 +34,7 @@ import {
   listAccountsPage,
   listBudgets,
   listModelLimits,
+  listRoleLimits,
   listServiceAccounts,
   listUsableKeys,
   listUsersPage,
@@ -199,6 +203,22 @@ const RateLimitEntry = Type.Object(
 );
 type RateLimitEntry = Static<typeof RateLimitEntry>;
 
+const RoleLimitEntry = Type.Object(
+  {
+    role: Type.Union(
+      accountRoles.map((role) => Type.Literal(role)),
+      {
+        description: "`none`: accounts that nobody signs in to, such as those of teams",
+      },
+    ),
+    requests_per_minute: optional(Limit),
+    tokens_per_minute: optional(Limit),
+    concurrent_calls: optional(Limit),
+    free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  },
+  closed,
+);
+
 /** Rows in one section of a document. */
 const entriesMax = 10_000;
 const list = (entry: TSchema) => Type.Optional(Type.Array(entry, { maxItems: entriesMax }));
@@ -210,6 +230,12 @@ const sectionSchemas = {
     Type.Array(RateLimitEntry, {
       maxItems: entriesMax,
       description: "Of single models; others stand with what they bind",
+    }),
+  ),
+  role_limits: Type.Optional(
+    Type.Array(RoleLimitEntry, {
+      maxItems: accountRoles.length,
+      description: "Of accounts that have none of their own, by the role of their holder",
     }),
   ),
   providers: Type.Optional(Type.Array(ProviderEntry, { maxItems: 200 })),
@@ -232,6 +258,7 @@ const areas: Readonly<Record<Section, AdminKeyArea>> = {
   keys: "keys",
   budgets: "accounts",
   rate_limits: "accounts",
+  role_limits: "accounts",
   providers: "providers",
   sandbox: "providers",
   catalogue: "catalogue",
@@ -424,6 +451,7 @@ const readers: { readonly [S in Section]: (deps: HttpDeps) => Promise<Document[S
       return account === undefined ? [] : [{ account, ...toRateLimitEntry(entry) }];
     });
   },
+  role_limits: async ({ store }) => (await listRoleLimits(store)).map(toRoleLimitEntry),
   providers: ({ providers }) =>
     [...providers.settings.rows.values()]
       .filter(({ isRemoved }) => !isRemoved)
@@ -555,6 +583,7 @@ async function planDocument(deps: HttpDeps, admin: Manager, document: Document):
     ...(await planKeys(planning)),
     ...(await planBudgets(planning)),
     ...(await planRateLimits(planning)),
+    ...(await planRoleLimits(planning)),
     ...(await planAlerts(planning)),
     ...(await planIssuers(planning)),
   ];
@@ -972,6 +1001,51 @@ async function planRateLimits({ deps, admin, document, accounts, keyIds }: Plann
     });
   }
   return steps;
+}
+
+function toRoleLimitEntry({ role, ...limits }: Awaited<ReturnType<typeof listRoleLimits>>[number]) {
+  return {
+    role,
+    requests_per_minute: limits.requestsPerMinute ?? null,
+    tokens_per_minute: limits.tokensPerMinute ?? null,
+    concurrent_calls: limits.concurrentCalls ?? null,
+    free_tokens_per_day: limits.freeTokensPerDay ?? null,
+  };
+}
+
+/** Limits that an entry leaves out stay. @throws {GatewayError} `invalid_request`, `forbidden` */
+async function planRoleLimits({ deps: { store, now }, admin, document }: Planning): Promise<Step[]> {
+  const entries = document.role_limits ?? [];
+  if (entries.length === 0) return [];
+  expectOnce(
+    "role_limits",
+    entries.map(({ role }) => role),
+  );
+  const present = new Map((await listRoleLimits(store)).map((limits) => [limits.role, toRoleLimitEntry(limits)]));
+  return entries.flatMap(({ role, ...target }): Step[] => {
+    const fields = diff(present.get(role) ?? {}, target);
+    if (Object.keys(fields).length === 0) return [];
+    const isChanged = <Value>(name: keyof typeof target, value: Value) => (name in fields ? value : undefined);
+    const changes = {
+      requestsPerMinute: isChanged("requests_per_minute", target.requests_per_minute),
+      tokensPerMinute: isChanged("tokens_per_minute", target.tokens_per_minute),
+      concurrentCalls: isChanged("concurrent_calls", target.concurrent_calls),
+      freeTokensPerDay: isChanged("free_tokens_per_day", target.free_tokens_per_day),
+    };
+    checkRoleLimits(admin, role, changes);
+    return [
+      {
+        section: "role_limits",
+        id: role,
+        action: "change",
+        fields,
+        async run() {
+          await changeRoleLimits(store, { by: admin, role, changes }, now());
+          return undefined;
+        },
+      },
+    ];
+  });
 }
 
 /** The service account of this name, which is created when there is none. @returns Its id. */

@@ -6,6 +6,7 @@ import { budgetController, budgetsController } from "./budgets.ts";
 import { organizationCatalogueController } from "./catalogue.ts";
 import { configurationController } from "./configuration.ts";
 import type { AdminApi } from "./guard.ts";
+import { jwtIssuersController } from "./jwt-issuers.ts";
 import { invitesController, projectUsersController, usersController } from "./people.ts";
 import {
   keyChangesController,
@@ -15,7 +16,7 @@ import {
 } from "./project-keys.ts";
 import { projectCreditsController, projectsController } from "./projects.ts";
 import { organizationProvidersController, providerKeysController } from "./providers.ts";
-import { rateLimitsController, sharedRateLimitsController } from "./rate-limits.ts";
+import { rateLimitsController, roleLimitsController, sharedRateLimitsController } from "./rate-limits.ts";
 import { organizationUsageController } from "./usage.ts";
 import { vouchersController } from "./vouchers.ts";
 
@@ -36,6 +37,7 @@ export function organizationApi(deps: HttpDeps, api: AdminApi) {
     .use(vouchersController(deps, api))
     .use(rateLimitsController(deps, api))
     .use(sharedRateLimitsController(deps, api))
+    .use(roleLimitsController(deps, api))
     .use(budgetsController(deps, api))
     .use(budgetController(deps, api))
     .use(projectKeysController(deps, api))
@@ -46,6 +48,7 @@ export function organizationApi(deps: HttpDeps, api: AdminApi) {
     .use(usersController(deps, api))
     .use(invitesController(deps, api))
     .use(adminKeysController(deps, api))
+    .use(jwtIssuersController(deps, api))
     .use(organizationProvidersController(deps, api))
     .use(providerKeysController(deps, api))
     .use(organizationCatalogueController(deps, api))

@@ -2,15 +2,21 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
   type Account,
+  accountRoles,
   changeModelLimits,
   changeProject,
+  changeRoleLimits,
   deleteModelLimits,
   listModelLimits,
+  listRoleLimits,
+  type RoleLimits,
+  readRoleLimits,
   type StoredModelLimits,
   setModelLimits,
 } from "../../accounts/index.ts";
+import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { responses } from "../api/openapi.ts";
-import { idOfModel } from "../dashboard-api/read-fields.ts";
+import { displayNameOf, idOfModel } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -46,6 +52,24 @@ const Deleted = Type.Object({
   deleted: Type.Boolean(),
 });
 
+const RoleLimitChange = formBody({
+  ...bounds,
+  free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+});
+const RoleLimitObject = Type.Object({
+  id: Type.Union(
+    accountRoles.map((role) => Type.Literal(role)),
+    {
+      description: "The role of the holder of an account; `none`: nobody signs in to it, as to that of a team",
+    },
+  ),
+  object: Type.Literal("organization.role_limit"),
+  max_requests_per_1_minute: nullable(Type.Integer()),
+  max_tokens_per_1_minute: nullable(Type.Integer()),
+  max_concurrent_calls: nullable(Type.Integer({ description: "Calls that may run at once" })),
+  free_tokens_per_day: nullable(Type.Integer({ description: "The daily free quota" })),
+});
+
 /** The limits of a project for all of its models together. */
 const limitOfAll = "all";
 const one = { "application/json": RateLimitObject };
@@ -61,7 +85,10 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
       async ({ request, params }) => {
         const account = await readProject(deps, params.project_id);
         const ofModels = await listModelLimits(store, account.id);
-        return toPage(request, [toRateLimitOfAll(deps, account), ...ofModels.map(toRateLimit)]);
+        return toPage(request, [
+          await readRateLimitOfAll(deps, account),
+          ...ofModels.map((limits) => toRateLimit(deps, limits)),
+        ]);
       },
       {
         detail: {
@@ -101,14 +128,10 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
           const { rate_limit_id: id } = params;
           const changes = readBounds(body);
           if (id !== limitOfAll) {
-            return toRateLimit(await changeModelLimits(store, { by: admin, accountId, id, changes }, now()));
+            return toRateLimit(deps, await changeModelLimits(store, { by: admin, accountId, id, changes }, now()));
           }
-          const { concurrentCalls, ...ofMinute } = changes;
-          if (concurrentCalls !== undefined) {
-            throw invalid("max_concurrent_calls", "CONCURRENT_CALLS sets it for all models together");
-          }
-          await changeProject(store, { by: admin, accountId, changes: ofMinute }, now);
-          return toRateLimitOfAll(deps, await readProject(deps, accountId));
+          await changeProject(store, { by: admin, accountId, changes }, now);
+          return await readRateLimitOfAll(deps, await readProject(deps, accountId));
         }),
       {
         body: LimitChange,
@@ -116,7 +139,8 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
           summary: "Modify a rate limit of a project",
           tags,
           security,
-          description: "`null` removes a limit of a model, and gives back the configured one for all models.",
+          description:
+            "`null` removes a limit of a model, and gives back that of the role or the configured one for all models.",
           responses: responses(one, writeErrors),
         },
       },
@@ -144,16 +168,24 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
   return new Elysia({ prefix: "/organization/rate_limits" })
     .use(adminRoutes(deps, api, "accounts"))
-    .get("", async ({ request }) => toPage(request, (await listModelLimits(store, null)).map(toRateLimit)), {
-      detail: {
-        summary: "List the limits of models for each project",
-        tags,
-        security,
-        description: each,
-        parameters: parameters(listParameters),
-        responses: responses({ "application/json": listOf(RateLimitObject) }, readErrors),
+    .get(
+      "",
+      async ({ request }) =>
+        toPage(
+          request,
+          (await listModelLimits(store, null)).map((limits) => toRateLimit(deps, limits)),
+        ),
+      {
+        detail: {
+          summary: "List the limits of models for each project",
+          tags,
+          security,
+          description: each,
+          parameters: parameters(listParameters),
+          responses: responses({ "application/json": listOf(RateLimitObject) }, readErrors),
+        },
       },
-    })
+    )
     .post(
       "",
       ({ request, admin, body }) => writeOnce(deps, { request, admin, body }, () => set(deps, { by: admin }, body)),
@@ -173,7 +205,7 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, params: { rate_limit_id: id }, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           const change = { by: admin, accountId: undefined, id, changes: readBounds(body) };
-          return toRateLimit(await changeModelLimits(store, change, now()));
+          return toRateLimit(deps, await changeModelLimits(store, change, now()));
         }),
       {
         body: LimitChange,
@@ -204,6 +236,59 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
     );
 }
 
+/** The limits that projects have by the role of their holder, where they have none of their own. */
+export function roleLimitsController(deps: HttpDeps, api: AdminApi) {
+  const { store, now } = deps;
+  return new Elysia({ prefix: "/organization/role_limits" })
+    .use(adminRoutes(deps, api, "accounts"))
+    .get("", async ({ request }) => toPage(request, (await listRoleLimits(store)).map(toRoleLimit)), {
+      detail: {
+        summary: "List the limits of projects by role",
+        tags,
+        security,
+        description: "Of each role, in force for projects that have none of their own. `null`: the configured one.",
+        parameters: parameters(listParameters),
+        responses: responses({ "application/json": listOf(RoleLimitObject) }, readErrors),
+      },
+    })
+    .post(
+      "/:role",
+      ({ request, admin, params, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const role = accountRoles.find((one) => one === params.role);
+          if (role === undefined) {
+            throw new GatewayError(
+              "not_found",
+              `There is no role ${quoteValue(params.role)}; the roles are ${accountRoles.join(", ")}`,
+            );
+          }
+          const changes = { ...readBounds(body), freeTokensPerDay: body.free_tokens_per_day };
+          return toRoleLimit({ role, ...(await changeRoleLimits(store, { by: admin, role, changes }, now())) });
+        }),
+      {
+        body: RoleLimitChange,
+        detail: {
+          summary: "Modify the limits of projects of a role",
+          tags,
+          security,
+          description: "`null` gives back the configured one. Only owners change those of owners.",
+          responses: responses({ "application/json": RoleLimitObject }, writeErrors),
+        },
+      },
+    );
+}
+
+function toRoleLimit({ role, ...limits }: RoleLimits & { readonly role: (typeof accountRoles)[number] }) {
+  return {
+    id: role,
+    object: "organization.role_limit" as const,
+    max_requests_per_1_minute: limits.requestsPerMinute ?? null,
+    max_tokens_per_1_minute: limits.tokensPerMinute ?? null,
+    max_concurrent_calls: limits.concurrentCalls ?? null,
+    free_tokens_per_day: limits.freeTokensPerDay ?? null,
+  };
+}
+
 type Target = Pick<Parameters<typeof setModelLimits>[1], "by" | "accountId" | "keyId">;
 
 async function set(
@@ -218,6 +303,7 @@ async function set(
     concurrentCalls: concurrentCalls ?? undefined,
   };
   return toRateLimit(
+    deps,
     await setModelLimits(deps.store, { ...target, model: idOfLimitedModel(deps, model), limits }, deps.now()),
   );
 }
@@ -237,18 +323,18 @@ function readBounds(body: Static<typeof LimitChange>) {
 }
 
 /** There are never many, so that all were read. */
-function toPage(request: Request, all: readonly RateLimitObject[]) {
+function toPage<Entry extends { readonly id: string }>(request: Request, all: readonly Entry[]) {
   const { limit, after } = readPage(parseUrl(request).searchParams);
   const last = after === undefined ? -1 : all.findIndex(({ id }) => id === after);
   if (after !== undefined && last === -1) throw invalid("after", "is no limit of this list");
   return toList(all.slice(last + 1), limit, (entry) => entry);
 }
 
-function toRateLimit({ id, keyId, model, limits }: StoredModelLimits): RateLimitObject {
+function toRateLimit({ kernel }: HttpDeps, { id, keyId, model, limits }: StoredModelLimits): RateLimitObject {
   return {
     id,
     object: "project.rate_limit",
-    model,
+    model: displayNameOf(kernel, model),
     api_key_id: keyId ?? null,
     max_requests_per_1_minute: limits.requestsPerMinute ?? null,
     max_tokens_per_1_minute: limits.tokensPerMinute ?? null,
@@ -256,15 +342,16 @@ function toRateLimit({ id, keyId, model, limits }: StoredModelLimits): RateLimit
   };
 }
 
-function toRateLimitOfAll({ config }: HttpDeps, account: Account): RateLimitObject {
+async function readRateLimitOfAll({ config, store }: HttpDeps, account: Account): Promise<RateLimitObject> {
+  const ofRole = await readRoleLimits(store, account.id);
   return {
     id: limitOfAll,
     object: "project.rate_limit",
     model: "*",
     api_key_id: null,
-    max_requests_per_1_minute: account.requestsPerMinute ?? config.requestsPerMinute,
-    max_tokens_per_1_minute: account.tokensPerMinute ?? config.tokensPerMinute,
-    max_concurrent_calls: config.concurrentCalls ?? null,
+    max_requests_per_1_minute: account.requestsPerMinute ?? ofRole.requestsPerMinute ?? config.requestsPerMinute,
+    max_tokens_per_1_minute: account.tokensPerMinute ?? ofRole.tokensPerMinute ?? config.tokensPerMinute,
+    max_concurrent_calls: account.concurrentCalls ?? ofRole.concurrentCalls ?? config.concurrentCalls ?? null,
   };
 }
 

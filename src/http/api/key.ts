@@ -7,6 +7,7 @@ import {
   type Caller,
   type CallsState,
   formatUsd,
+  getDisplayName,
   type LimitState,
   type LimitsUsage,
   type QuotaState,
@@ -129,7 +130,7 @@ export function keyController(deps: HttpDeps) {
         ledger.readWalletState(caller.accountId),
       ]);
       const headers = { ...dataHeaders(httpRequest), ...limitHeaders(limits), "x-request-id": id };
-      return Response.json(toKeyJson(caller, { limits, bounds, quota, wallet }, deps.now()), { headers });
+      return Response.json(toKeyJson(deps, caller, { limits, bounds, quota, wallet }), { headers });
     },
     {
       apiKey: true,
@@ -149,7 +150,11 @@ interface KeyState {
   wallet: WalletState;
 }
 
-function toKeyJson(caller: Caller, { limits, bounds, quota, wallet }: KeyState, now: number): Static<typeof KeyObject> {
+function toKeyJson(
+  { kernel, now }: HttpDeps,
+  caller: Caller,
+  { limits, bounds, quota, wallet }: KeyState,
+): Static<typeof KeyObject> {
   const { balanceNanodollars: balance, heldNanodollars: holds } = wallet;
   return {
     object: "key",
@@ -171,10 +176,14 @@ function toKeyJson(caller: Caller, { limits, bounds, quota, wallet }: KeyState, 
         resets_in_seconds: limits.resetTokensMs / 1000,
       },
       concurrent_calls: toCallsJson(bounds.calls),
-      models: [...(caller.modelLimits ?? [])].flatMap(([model, { key, account }]) => [
-        ...(key === undefined ? [] : [toModelLimitsJson(model, "key", key)]),
-        ...(account === undefined ? [] : [toModelLimitsJson(model, "account", account)]),
-      ]),
+      models: [...(caller.modelLimits ?? [])].flatMap(([id, { key, account }]) => {
+        const entry = kernel.registry.byName(id);
+        const model = entry === undefined ? id : getDisplayName(entry.model);
+        return [
+          ...(key === undefined ? [] : [toModelLimitsJson(model, "key", key)]),
+          ...(account === undefined ? [] : [toModelLimitsJson(model, "account", account)]),
+        ];
+      }),
     },
     quota: {
       limit: quota.limitTokens,
@@ -185,7 +194,7 @@ function toKeyJson(caller: Caller, { limits, bounds, quota, wallet }: KeyState, 
     },
     budget: bounds.budget === undefined ? null : toBudgetJson(bounds.budget),
     account_budget: bounds.accountBudget === undefined ? null : toBudgetJson(bounds.accountBudget),
-    budgets: (caller.budgets ?? []).map((budget) => toSubjectJson(budget, bounds.budgets, now)),
+    budgets: (caller.budgets ?? []).map((budget) => toSubjectJson(budget, bounds.budgets, now())),
     wallet: {
       balance_usd: formatUsd(balance),
       held_usd: formatUsd(holds),

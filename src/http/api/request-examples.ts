@@ -12,6 +12,7 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
   "/organization/projects/{project_id}/rate_limits/{rate_limit_id}": { max_requests_per_1_minute: 600 },
   "/organization/rate_limits": { model: "gpt-4.1", max_tokens_per_1_minute: 200_000 },
   "/organization/rate_limits/{rate_limit_id}": { max_concurrent_calls: 4 },
+  "/organization/role_limits/{role}": { max_requests_per_1_minute: 300, free_tokens_per_day: 100_000 },
   "/organization/projects/{project_id}/budgets": { subject: "end_user", budget_usd: "1.00", budget_period: "day" },
   "/organization/projects/{project_id}/budgets/{budget_id}": { raise_usd: "5.00", raise_until: 4_102_444_800 },
   "/organization/projects/{project_id}/api_keys": {
@@ -48,6 +49,9 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
   "/organization/providers/{provider_id}/keys": { key: "second-key-of-the-provider" },
   "/organization/providers/{provider_id}/keys/{provider_key_id}": { key: "newer-key-of-the-provider" },
   "/organization/catalogue/{file_id}": { content: { models: [{ id: "famA-4.1-nano", premium: false }] } },
+  "/organization/jwt_issuers": {
+    issuers: [{ issuer: "https://id.example.com", audiences: ["modelgate"], claims: { account: "email" } }],
+  },
   "/organization/admin_api_keys": { name: "reports", scopes: ["usage:read"], expires_in_seconds: 86_400 },
 };
 

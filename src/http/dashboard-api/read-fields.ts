@@ -69,6 +69,11 @@ export function idOfModel({ registry }: Models, name: string): string {
   return registry.byName(name)?.model.id ?? name;
 }
 
+/** Display name of a model that an id stands for; the id of one that is not served any more. */
+export function displayNameOf(models: Models, id: string): string {
+  return nameOfModel(models, id) ?? id;
+}
+
 /** Display name of a model of the log; undefined for one that is not served any more. */
 export function nameOfModel({ registry }: Models, id: string): string | undefined {
   const model = registry.byName(id)?.model;

@@ -70,8 +70,8 @@ function isFinal(error: GatewayError): boolean {
 }
 
 /** A list as RFC 8941 has it: `tokens_per_minute;owner=key;model="acme/large"`. */
-function describeLimit({ name, owner, model }: ReachedLimit): string {
-  const ofModel = model === undefined ? "" : `;model="${toHeaderText(model).replaceAll(/["\\]/g, "?")}"`;
+function describeLimit({ name, owner, model, modelName = model }: ReachedLimit): string {
+  const ofModel = modelName === undefined ? "" : `;model="${toHeaderText(modelName).replaceAll(/["\\]/g, "?")}"`;
   return `${name};owner=${owner}${ofModel}`;
 }
 

@@ -214,6 +214,8 @@ async function readChunked(
   }
   if (pace?.isLate) throw arrivedTooSlowly();
   reservation?.grow(2 * bytes);
+  const [whole] = chunks;
+  if (whole !== undefined && chunks.length === 1) return whole;
   return bytes > largeBytesMin ? await runInOwnTurn(Buffer.concat, chunks) : Buffer.concat(chunks);
 }
 

@@ -20,7 +20,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { countAudio, getAudio } from "./chat-audio.ts";
-import type { ChoiceOutput, UsageMeter } from "./usage.ts";
+import type { ChoiceOutput, UsageMeter } from "./usage-meter.ts";
 
 /** A tool call as it may come from outside: of a function, or of a custom tool. */
 export interface AnyToolCall {

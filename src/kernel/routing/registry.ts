@@ -23,7 +23,7 @@ import {
   ownerOf,
   PluginHealth,
   RouteCircuit,
-} from "./health.ts";
+} from "./circuits.ts";
 import { orderMembers, type Speeds, type VirtualModel } from "./virtual-models.ts";
 
 type Lists = Pick<Caller, "allowedModels" | "accountModels">;

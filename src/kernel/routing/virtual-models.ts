@@ -6,7 +6,7 @@ import {
   type VirtualModelRow,
   type VirtualStrategy,
 } from "../../contract/index.ts";
-import { affinity } from "./health.ts";
+import { affinity } from "./circuits.ts";
 
 /** One model that a virtual model stands for. */
 export interface Member {

@@ -26,7 +26,7 @@ import { forgetKept } from "../../lib/kept-with.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
 import { SseParser } from "../../lib/sse.ts";
 import { TextSample } from "../normalize/tokenizer.ts";
-import type { PoolKey } from "../routing/health.ts";
+import type { PoolKey } from "../routing/circuits.ts";
 import type { Route } from "../routing/registry.ts";
 import type { BatchReader } from "../streaming.ts";
 import { containsText, type Download, downloadPublic } from "./download.ts";

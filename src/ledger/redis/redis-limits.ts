@@ -331,14 +331,14 @@ function toQuotaHold(holdTokens: number, quotaDay: number): HoldAmounts {
 
 /** Why the script refused a call, as the caller is told. */
 function toLimitError([name, ...words]: string[], admission: AdmissionRequest, now: number): Error {
-  const { caller, model, limitTokens } = admission;
+  const { caller, model, modelName, limitTokens } = admission;
   if (name === "quota") {
     const [usedTokens, heldTokens, day] = words.map(Number) as [number, number, number];
     const limit = caller.freeTokensPerDay;
     return quotaExceeded(admission, { limitTokens: limit, usedTokens, heldTokens, resetsAt: startOfDay(day + 1) }, now);
   }
   const [place, waitMs] = words.map(Number) as [number, number];
-  const counted = limitsOf(caller, model)[place];
+  const counted = limitsOf(caller, model, modelName)[place];
   const { requestsPerMinute, tokensPerMinute, concurrentCalls } = counted?.limits ?? {};
   if (name === "requests" && requestsPerMinute !== undefined)
     return requestsExceeded(requestsPerMinute, waitMs, counted);

@@ -10,7 +10,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { type Exchange, type ServedInbound, toOpenaiError } from "../inbound.ts";
-import { toResponseUsage } from "../responses/inbound-stream.ts";
+import { toResponseUsage } from "../responses/client-stream.ts";
 import { decisionsFormat } from "./passthrough.ts";
 import { Decision, type DecisionItem, type DecisionQuestion, DecisionRequest } from "./schema.ts";
 

@@ -1,6 +1,7 @@
 import { GatewayError } from "../../contract/index.ts";
 import { type Exchange, expectTranslated, formatEvents, type Inbound, toNamedEvent, tryTranslate } from "../inbound.ts";
-import type { ReasoningEnvelope } from "../reasoning-envelope.ts";
+import type { ReasoningEnvelope } from "../reasoning.ts";
+import { MessagesStream } from "./client-stream.ts";
 import { toMessagesError } from "./errors.ts";
 import {
   refuseOtherProtocols,
@@ -10,7 +11,6 @@ import {
   withoutOwnThoughts,
   withoutThread,
 } from "./inbound.ts";
-import { MessagesStream } from "./inbound-stream.ts";
 import { messagesFormat } from "./passthrough.ts";
 import type { MessagesRequest } from "./schema.ts";
 

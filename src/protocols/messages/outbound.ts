@@ -15,7 +15,7 @@ import { reduceSchema, SchemaBudget, strictSubset } from "../../lib/json-schema.
 import { precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort } from "../openai/request.ts";
 import type { Outbound } from "../outbound.ts";
-import { readClaudeBlocks, toClaudeDetail } from "../reasoning-details.ts";
+import { readClaudeBlocks, toClaudeDetail } from "../reasoning.ts";
 import { pickSupportedFields } from "../supported-fields.ts";
 import {
   getToolResults,
@@ -26,8 +26,8 @@ import {
   withFunctionsAsTools,
 } from "../tools.ts";
 import { readError } from "./errors.ts";
-import { fromMessage, MessagesOutboundStream, readUsage, toUsage } from "./outbound-stream.ts";
 import { messagesHandlers } from "./passthrough.ts";
+import { fromMessage, MessagesOutboundStream, readUsage, toUsage } from "./provider-stream.ts";
 import type { Block, Reading, Turn, Warn } from "./schema.ts";
 
 /** How a provider that speaks Anthropic's Messages protocol is asked. */

@@ -13,7 +13,6 @@ import {
 import { isRecord, mapChanged } from "../../lib/json.ts";
 import { withFunctionsAsTools } from "../tools.ts";
 import { classifyError } from "../upstream-errors.ts";
-import { completeUsage } from "../usage.ts";
 import {
   type ChatOptions,
   fitReasoning,
@@ -24,6 +23,7 @@ import {
   withFiveMinutes,
   withoutMarks,
 } from "./request.ts";
+import { completeUsage } from "./usage-report.ts";
 
 const openTag = "<think>";
 const closeTag = "</think>";

@@ -1,8 +1,8 @@
 import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { classifyError } from "../upstream-errors.ts";
-import { completeUsage } from "../usage.ts";
 import { type EmbeddingsOptions, resolveOptions, toBody } from "./request.ts";
+import { completeUsage } from "./usage-report.ts";
 
 /** The embedding handler of a provider that speaks OpenAI's dialect. */
 export function embeddingsHandler(options: EmbeddingsOptions) {

@@ -34,6 +34,7 @@ export async function prepareOrganization(origin: string, key: string): Promise<
   await post("/catalogue/openai", { content: { models: [] } });
   return {
     project_id: project,
+    role: "viewer",
     provider_id: providerId,
     ended_provider_id: await provider("test-b"),
     provider_key_id: await providerKey(providerId, "key-to-be-replaced"),

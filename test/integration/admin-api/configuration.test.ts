@@ -206,6 +206,36 @@ describe("the document of a gateway", () => {
     }
   });
 
+  test("sets limits of roles and gives back the configured ones, and changes nothing that is so already", async () => {
+    const read = async () => (await ask("GET", "?sections=role_limits")).json.role_limits;
+    const unset = {
+      requests_per_minute: null,
+      tokens_per_minute: null,
+      concurrent_calls: null,
+      free_tokens_per_day: null,
+    };
+    const before = await read();
+    expect(before).toContainEqual({ role: "member", ...unset });
+    const body = { role_limits: [{ role: "member", requests_per_minute: 60, free_tokens_per_day: 0 }] };
+    expect((await ask("PUT", "", { body })).json.changes).toEqual([
+      {
+        section: "role_limits",
+        id: "member",
+        action: "change",
+        fields: {
+          requests_per_minute: { before: null, after: 60 },
+          free_tokens_per_day: { before: null, after: 0 },
+        },
+      },
+    ]);
+    expect(await read()).toContainEqual({ role: "member", ...unset, ...body.role_limits[0] });
+    expect((await ask("PUT", "", { body })).json.changes).toEqual([]);
+    expect((await ask("PUT", "", { body: { role_limits: before } })).json.changes).toMatchObject([{ id: "member" }]);
+    expect(await read()).toEqual(before);
+    const twice = await ask("PUT", "", { body: { role_limits: [...body.role_limits, ...body.role_limits] } });
+    expect([twice.status, twice.json.error.param]).toEqual([400, "role_limits"]);
+  });
+
   test("changes what differs by field, revokes, archives and removes what it says so of, and leaves the rest", async () => {
     const change = {
       accounts: [{ email: "ada@example.com", status: "archived", free_tokens_per_day: null }],

@@ -37,7 +37,9 @@ async function newProject() {
   return { id, path: `/organization/projects/${id}/rate_limits`, one, other };
 }
 
-const model = "famA-4.1";
+const model = "gpt-4.1";
+/** The id of the model. */
+const id = "famA-4.1";
 const chat = (key: { value: string }, name = model) =>
   ask("POST", "/chat/completions", { model: name, messages: [{ role: "user", content: "Hi" }] }, key.value);
 
@@ -105,6 +107,17 @@ describe("limits of a model", () => {
     ]);
   });
 
+  test("count the calls of a model by all of its names, and say the name that the call has", async () => {
+    const { path, one } = await newProject();
+    await ask("POST", path, { model, max_requests_per_1_minute: 1 });
+    expect([(await chat(one)).status, (await chat(one, id)).status]).toEqual([200, 429]);
+    for (const name of [model, id, "gpt-4.1-2025-04-14"]) {
+      const refused = await chat(one, name);
+      expect(refused.headers.get("x-modelgate-limit")).toBe(`requests_per_minute;owner=account;model="${name}"`);
+      expect(refused.json.error.message).toContain(`the model "${name}"`);
+    }
+  });
+
   test("of an account are for all of its keys together, and those for each account give way to them", async () => {
     const [{ path, one, other }, neighbour] = [await newProject(), await newProject()];
     const shared = (await ask("POST", "/organization/rate_limits", { model, max_requests_per_1_minute: 1 })).json;
@@ -158,9 +171,47 @@ describe("limits of a model", () => {
     expect([status, json.error.param]).toEqual([400, param]);
   });
 
-  test("for all models together have no concurrent calls to set", async () => {
+  test("for all models together are those of the project, which has concurrent calls of its own too", async () => {
     const { path } = await newProject();
     const { status, json } = await ask("POST", `${path}/all`, { max_concurrent_calls: 3 });
-    expect([status, json.error.param]).toEqual([400, "max_concurrent_calls"]);
+    expect([status, json.max_concurrent_calls]).toEqual([200, 3]);
+    expect((await ask("GET", path)).json.data[0].max_concurrent_calls).toBe(3);
+  });
+});
+
+describe("limits of a role", () => {
+  const path = "/organization/role_limits";
+
+  test("are listed for each role, refuse the next call, and are shown as those of its projects", async () => {
+    const { path: ofProject, one } = await newProject();
+    const unset = { max_requests_per_1_minute: null, max_tokens_per_1_minute: null, max_concurrent_calls: null };
+    const roles = ["owner", "admin", "viewer", "member", "none"];
+    expect((await ask("GET", path)).json.data).toEqual(
+      roles.map((id) => ({ id, object: "organization.role_limit", ...unset, free_tokens_per_day: null })),
+    );
+    const { status, json } = await ask("POST", `${path}/none`, {
+      max_requests_per_1_minute: 1,
+      max_concurrent_calls: 9,
+    });
+    try {
+      expect([status, json]).toMatchObject([
+        200,
+        { id: "none", max_requests_per_1_minute: 1, free_tokens_per_day: null },
+      ]);
+      const all = { id: "all", max_requests_per_1_minute: 1, max_concurrent_calls: 9 };
+      expect((await ask("GET", ofProject)).json.data).toMatchObject([all]);
+      const calls = [await chat(one), await chat(one)];
+      expect(calls.map(({ status }) => status)).toEqual([200, 429]);
+      expect(calls[1]?.headers.get("x-modelgate-limit")).toBe("requests_per_minute;owner=account");
+    } finally {
+      const back = { max_requests_per_1_minute: null, max_concurrent_calls: null };
+      expect((await ask("POST", `${path}/none`, back)).json).toMatchObject(unset);
+    }
+  });
+
+  test("are refused for a role that there is not, and for numbers that cannot be", async () => {
+    expect((await ask("POST", `${path}/guest`, { max_requests_per_1_minute: 1 })).status).toBe(404);
+    const { status, json } = await ask("POST", `${path}/member`, { free_tokens_per_day: -1 });
+    expect([status, json.error.param]).toEqual([400, "free_tokens_per_day"]);
   });
 });

@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { type Bench, benchNow, makeBench } from "./fixture.ts";
+import { commandLine, createProject } from "../../../src/accounts/index.ts";
+import { getDatabaseFile } from "../../../src/config/index.ts";
+import { openStore } from "../../../src/db/index.ts";
+import { type Bench, benchNow, makeBench, makePlugin, makeRow } from "./fixture.ts";
 
 let bench: Bench;
 beforeEach(async () => {
@@ -102,6 +105,32 @@ describe("limit", () => {
     expect(await bench.json("limit", "delete", each.id)).toEqual({ id: each.id, deleted: true });
     expect(await bench.json<object[]>("limit", "list", "--account", account)).toHaveLength(2);
     expect((await bench.run("limit", "delete", each.id)).code).toBe(2);
+  });
+
+  test("of a team are listed and found by its name, and those of a model by what its provider calls it", async () => {
+    const row = makeRow({ upstreamId: "acme-one", aliases: ["acme-one"] });
+    const named = makeBench({ plugins: [makePlugin("acme", [row])] });
+    const createTeam = async () => {
+      const store = await openStore({ file: getDatabaseFile(named) });
+      try {
+        return await createProject(store, { by: commandLine, name: "Search", changes: {} }, Date.now);
+      } finally {
+        await store.close();
+      }
+    };
+    try {
+      const team = await createTeam();
+      await named.json("limit", "set", "acme-one", "--account", "Search", "--requests-per-minute", "5");
+      const shown = { model: "acme-one", account: "Search", requests_per_minute: 5 };
+      for (const account of ["Search", team]) {
+        expect(await named.json("limit", "list", "--account", account)).toMatchObject([shown]);
+      }
+      expect((await named.run("limit", "list", "--account", "Serch")).stderr).toContain("did you mean Search?");
+      await createTeam();
+      expect((await named.run("limit", "list", "--account", "Search")).stderr).toContain("2 teams have the name");
+    } finally {
+      named.remove();
+    }
   });
 
   test.each([

@@ -8,6 +8,7 @@ testOverPostgres(
     "unit/accounts/sessions",
     "unit/accounts/vouchers",
     "integration/accounts/attempt-limit",
+    "integration/accounts/role-limits",
     "integration/accounts/search",
     "integration/dashboard-api/audit",
     "integration/dashboard-api/payments",

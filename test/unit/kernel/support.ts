@@ -34,8 +34,8 @@ import {
   type StreamSink,
   TimeoutScheduler,
 } from "../../../src/kernel/index.ts";
-import { UsageMeter } from "../../../src/kernel/normalize/usage.ts";
-import { KeyPool } from "../../../src/kernel/routing/health.ts";
+import { UsageMeter } from "../../../src/kernel/normalize/usage-meter.ts";
+import { KeyPool } from "../../../src/kernel/routing/circuits.ts";
 import type { Network, UpstreamBounds } from "../../../src/kernel/upstream/network.ts";
 import { SsrfGuard } from "../../../src/kernel/upstream/ssrf-guard.ts";
 import type { PluginDefinition } from "../../../src/sdk/define-plugin.ts";

@@ -11,7 +11,7 @@ const [dialectLinesMax, sameLinesMax] = [15, 5];
 /** The code of a plugin: its catalogue is data, and its prices are read by a script. */
 const filesOf = (folder: string) =>
   readdirSync(join(root, folder))
-    .filter((name) => name.endsWith(".ts") && name !== "prices.ts")
+    .filter((name) => name.endsWith(".ts") && name !== "catalogue-rules.ts")
     .map((name) => ({
       name: `${folder}/${name}`,
       lines: readFileSync(join(root, folder, name), "utf8")

@@ -1,5 +1,5 @@
 import { type AccountDetail, refreshAccounts } from "../../data/admin.ts";
-import { api, request } from "../../data/api.ts";
+import { organization, request } from "../../data/api.ts";
 import { formatCount, formatUsd } from "../../format.ts";
 import { TextField } from "../../kit/field.tsx";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
@@ -9,7 +9,7 @@ import { toast } from "../../kit/toast.tsx";
 export function CreditSection({ account: { id, email } }: { account: AccountDetail }) {
   const form = useForm({ usd: "", note: "" }, async ({ usd, note }) => {
     const credit = { usd: usd.trim(), note: note.trim() };
-    const { balance_usd } = await request(api.admin.accounts({ id }).credit.post(credit));
+    const { balance_usd } = await request(organization.projects({ project_id: id }).credits.post(credit));
     form.reset();
     await refreshAccounts();
     toast(`The balance of ${email} is ${formatUsd(balance_usd)}`);
@@ -38,19 +38,29 @@ export function CreditSection({ account: { id, email } }: { account: AccountDeta
 }
 
 export function LimitsSection({ account, mayChange }: { account: AccountDetail; mayChange: boolean }) {
-  const { limits, quota, free_tokens_per_day: own } = account;
+  const { limits, quota } = account;
   return (
     <Section title="Limits">
       <dl className="facts card-body">
         <dt>Requests per minute</dt>
-        <dd>{formatCount(limits.requests_per_minute)}</dd>
+        <dd>
+          {formatCount(limits.requests_per_minute)}{" "}
+          <Source own={limits.own_requests_per_minute} ofRole={limits.role_requests_per_minute} />
+        </dd>
         <dt>Tokens per minute</dt>
-        <dd>{formatCount(limits.tokens_per_minute)}</dd>
+        <dd>
+          {formatCount(limits.tokens_per_minute)}{" "}
+          <Source own={limits.own_tokens_per_minute} ofRole={limits.role_tokens_per_minute} />
+        </dd>
         <dt>Concurrent calls</dt>
-        <dd>{limits.concurrent_calls === null ? "No limit" : formatCount(limits.concurrent_calls)}</dd>
+        <dd>
+          {limits.concurrent_calls === null ? "No limit" : formatCount(limits.concurrent_calls)}{" "}
+          <Source own={limits.own_concurrent_calls} ofRole={limits.role_concurrent_calls} />
+        </dd>
         <dt>Free tokens per day</dt>
         <dd>
-          {formatCount(quota.limit)} {own === null && <span className="faint">(default)</span>}
+          {formatCount(quota.limit)}{" "}
+          <Source own={account.free_tokens_per_day} ofRole={account.is_quota_of_role ? quota.limit : null} />
         </dd>
       </dl>
       {mayChange && <LimitsForm account={account} />}
@@ -59,7 +69,13 @@ export function LimitsSection({ account, mayChange }: { account: AccountDetail; 
   );
 }
 
-/** Sets the limits of the account, or gives back the configured ones. */
+/** Says of a limit that is not the account's own where it is from. */
+function Source({ own, ofRole }: { own: number | null; ofRole: number | null }) {
+  if (own !== null) return undefined;
+  return <span className="faint">({ofRole === null ? "default" : "from the role’s default"})</span>;
+}
+
+/** Sets the limits of the account, or gives back those of its role or the configured ones. */
 function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail }) {
   const initial = {
     requests_per_minute: String(limits.own_requests_per_minute ?? ""),
@@ -73,7 +89,7 @@ function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail
       tokens_per_minute: read(values.tokens_per_minute),
       concurrent_calls: read(values.concurrent_calls),
     };
-    await request(api.admin.accounts({ id }).patch(changes));
+    await request(organization.projects({ project_id: id }).post(changes));
     await refreshAccounts();
     toast(`The limits of ${email} are saved`);
   });
@@ -101,7 +117,7 @@ function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail
           autoComplete="off"
           placeholder="Default"
           {...form.field("concurrent_calls")}
-          hint="Leave empty for the gateway's"
+          hint="Leave empty for the default"
         />
       </div>
       <div className="row">
@@ -113,20 +129,20 @@ function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail
 
 /** Sets the daily free quota of the account, or resets it to the default. */
 function QuotaForm({ account: { id, email, free_tokens_per_day } }: { account: AccountDetail }) {
-  const form = useForm({ tokens: String(free_tokens_per_day ?? "") }, async (values) => {
-    const tokens = values.tokens.trim() === "" ? null : Number(values.tokens);
-    await request(api.admin.accounts({ id }).quota.post({ tokens }));
+  const form = useForm({ free_tokens_per_day: String(free_tokens_per_day ?? "") }, async (values) => {
+    const tokens = values.free_tokens_per_day.trim() === "" ? null : Number(values.free_tokens_per_day);
+    await request(organization.projects({ project_id: id }).post({ free_tokens_per_day: tokens }));
     await refreshAccounts();
     toast(tokens === null ? `${email} uses the default quota` : `${email} has a custom quota`);
   });
-  const isValid = /^\d{0,15}$/.test(form.values.tokens.trim());
+  const isValid = /^\d{0,15}$/.test(form.values.free_tokens_per_day.trim());
   return (
     <Form form={form} className="stack card-body">
       <TextField
         label="Free tokens per day"
         inputMode="numeric"
         autoComplete="off"
-        {...form.field("tokens")}
+        {...form.field("free_tokens_per_day")}
         {...(!isValid && { error: "Enter a whole number of tokens" })}
         hint="Leave empty for the default quota"
       />

@@ -17,6 +17,7 @@ import { Icon } from "../../kit/icon.tsx";
 import { PageHead, Usd } from "../../kit/page.tsx";
 import { Pager, Table } from "../../kit/table.tsx";
 import { setParams, usePageNumber, useParam } from "../../kit/url-state.ts";
+import { RoleLimitsSection } from "../limits/role-limits-section.tsx";
 import { InvitePeopleDialog } from "./invite-people-dialog.tsx";
 import { NewAccountDialog } from "./new-account-dialog.tsx";
 import { NewTeamDialog } from "./new-team-dialog.tsx";
@@ -57,42 +58,45 @@ export default function AccountsPage() {
           </>
         )}
       </PageHead>
-      <section className="card" aria-label="Accounts">
-        <div className="card-head is-ruled">
-          <SearchField
-            label="Search accounts"
-            placeholder="Search by email, name or ID"
-            value={search}
-            onText={(text) => setParams({ search: text, page: "" })}
-          />
-          <Select
-            isSmall
-            aria-label="Kind"
-            options={accountKinds}
-            value={kind}
-            onText={(next) => setParams({ kind: next, page: "" })}
-          />
-          <Select
-            isSmall
-            aria-label="Order"
-            options={accountOrders}
-            value={order}
-            onText={(next) => setParams({ order: next === "email" ? "" : next, page: "" })}
-          />
-        </div>
-        <Loaded state={accounts} lines={8}>
-          {({ data, has_more }) => (
-            <>
-              <AccountsTable accounts={data} />
-              <Pager
-                labels={["Previous", "Next"]}
-                onBack={page > 1 ? () => toPage(page - 1) : undefined}
-                onNext={has_more ? () => toPage(page + 1) : undefined}
-              />
-            </>
-          )}
-        </Loaded>
-      </section>
+      <div className="stack">
+        <section className="card" aria-label="Accounts">
+          <div className="card-head is-ruled">
+            <SearchField
+              label="Search accounts"
+              placeholder="Search by email, name or ID"
+              value={search}
+              onText={(text) => setParams({ search: text, page: "" })}
+            />
+            <Select
+              isSmall
+              aria-label="Kind"
+              options={accountKinds}
+              value={kind}
+              onText={(next) => setParams({ kind: next, page: "" })}
+            />
+            <Select
+              isSmall
+              aria-label="Order"
+              options={accountOrders}
+              value={order}
+              onText={(next) => setParams({ order: next === "email" ? "" : next, page: "" })}
+            />
+          </div>
+          <Loaded state={accounts} lines={8}>
+            {({ data, has_more }) => (
+              <>
+                <AccountsTable accounts={data} />
+                <Pager
+                  labels={["Previous", "Next"]}
+                  onBack={page > 1 ? () => toPage(page - 1) : undefined}
+                  onNext={has_more ? () => toPage(page + 1) : undefined}
+                />
+              </>
+            )}
+          </Loaded>
+        </section>
+        <RoleLimitsSection />
+      </div>
       {dialog === "account" && <NewAccountDialog onClose={close} />}
       {dialog === "team" && <NewTeamDialog onClose={close} />}
       {dialog === "people" && <InvitePeopleDialog onClose={close} />}

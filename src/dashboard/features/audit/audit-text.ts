@@ -29,12 +29,7 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
     typeof tokens === "number"
       ? `Set the free quota to ${formatCount(tokens)} tokens per day`
       : "Reset the free quota to the default",
-  "account.limits": (limits) => {
-    const parts = Object.entries(limits).map(
-      ([name, limit]) => `${name.replaceAll("_", " ")} to ${limit ?? "the default"}`,
-    );
-    return `Set the limit of ${parts.join(" and ")}`;
-  },
+  "account.limits": (limits) => `Set the limit of ${toFiguresText(limits)}`,
   "account.invitation_delete": () => "Deleted the invitation link",
   "account.disabled": ({ disabled }) => (disabled === true ? "Disabled the account" : "Enabled the account"),
   "account.password": () => "Reset the password",
@@ -106,6 +101,10 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "budget.delete": (budget) => `Deleted the ${toBudgetText(budget)}`,
   "model_limit.set": (limits) => `Set the ${toLimitsText(limits)}`,
   "model_limit.delete": (limits) => `Deleted the ${toLimitsText(limits)}`,
+  "role_limit.set": (limits, role) => {
+    const whose = role === "none" ? "accounts of teams and programs" : `the role ${toRoleName(role as Role)}`;
+    return `Set the limits of ${whose}: ${toFiguresText(limits)}`;
+  },
   "voucher.create": ({ usd, expires_at: at }) =>
     `Created a voucher worth ${toUsd(usd)}${typeof at === "string" ? `, valid until ${formatDay(at)}` : ""}`,
   "voucher.void": () => "Voided the voucher",
@@ -173,6 +172,7 @@ export const auditGroups: readonly (readonly [
   ["service_account", "Service accounts", { create: "Service account created", delete: "Service account deleted" }],
   ["budget", "Budgets", { create: "Budget created", change: "Budget changed", delete: "Budget deleted" }],
   ["model_limit", "Limits of models", { set: "Limits of a model set", delete: "Limits of a model deleted" }],
+  ["role_limit", "Limits of roles", { set: "Limits of a role set" }],
   ["voucher", "Vouchers", { create: "Voucher created", void: "Voucher voided" }],
   ["payment", "Payments", { refund: "Refund", dispute: "Dispute", dispute_won: "Dispute won" }],
   [
@@ -245,6 +245,13 @@ function toBudgetText({ subject, name, usd, period, raise_usd: raise, raise_unti
   const span = period === "lifetime" ? "in all" : `a ${period}`;
   const raised = raise === null ? "" : `, raised by ${toUsd(raise)} until ${formatDay(String(until))}`;
   return `budget of ${whose}: ${toUsd(usd)} ${span}${raised}`;
+}
+
+function toFiguresText(limits: Detail): string {
+  const parts = Object.entries(limits).map(
+    ([name, limit]) => `${name.replaceAll("_", " ")} to ${limit ?? "the default"}`,
+  );
+  return parts.join(" and ");
 }
 
 function toLimitsText({ account, key, model, ...limits }: Detail): string {

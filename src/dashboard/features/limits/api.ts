@@ -1,4 +1,5 @@
 import useSWR, { mutate } from "swr";
+import { refreshAccounts } from "../../data/admin.ts";
 import { organization, readPages, request } from "../../data/api.ts";
 
 const limitsOf = (account: string) => organization.projects({ project_id: account }).rate_limits;
@@ -30,4 +31,19 @@ export async function setModelLimits(account: string, limits: NewModelLimits): P
 export async function deleteModelLimits(account: string, id: string): Promise<void> {
   await request(limitsOf(account)({ rate_limit_id: id }).delete());
   await mutate(["model-limits", account]);
+}
+
+const getRoleLimits = () => readPages((query) => request(organization.role_limits.get({ query })));
+
+/** The limits of accounts of a role, which have none of their own. */
+export type RoleLimit = Awaited<ReturnType<typeof getRoleLimits>>[number];
+
+export function useRoleLimits() {
+  return useSWR("role-limits", getRoleLimits);
+}
+
+/** Sets the limits of a role; `null`: the default of the gateway. */
+export async function setRoleLimits(role: RoleLimit["id"], limits: Omit<RoleLimit, "id" | "object">): Promise<void> {
+  await request(organization.role_limits({ role }).post(limits));
+  await Promise.all([mutate("role-limits"), refreshAccounts()]);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { CircuitBreaker } from "../../../../src/kernel/routing/health.ts";
+import { CircuitBreaker } from "../../../../src/kernel/routing/circuits.ts";
 
 const bounds = { failuresMin: 3, windowMs: 1000, openMs: 100, openMsMax: 350 };
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { KeyPool } from "../../../../src/kernel/routing/health.ts";
+import { KeyPool } from "../../../../src/kernel/routing/circuits.ts";
 
 const none = new Set<number>();
 

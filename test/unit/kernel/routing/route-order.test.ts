@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { KeyPool, PluginHealth, RouteCircuit } from "../../../../src/kernel/routing/health.ts";
+import { KeyPool, PluginHealth, RouteCircuit } from "../../../../src/kernel/routing/circuits.ts";
 import { orderRoutes, type Route, routeCircuitOptions } from "../../../../src/kernel/routing/registry.ts";
 import { randomBelow } from "../../../support/random.ts";
 import { chatModel, createPlugin } from "../support.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { KeyPool, PluginHealth, RouteCircuit } from "../../../../src/kernel/routing/health.ts";
+import { KeyPool, PluginHealth, RouteCircuit } from "../../../../src/kernel/routing/circuits.ts";
 import type { Route } from "../../../../src/kernel/routing/registry.ts";
 import { routeCircuitOptions } from "../../../../src/kernel/routing/registry.ts";
 import { SsrfGuard } from "../../../../src/kernel/upstream/ssrf-guard.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
+import { MessagesOutboundStream } from "../../../../src/protocols/messages/provider-stream.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 import { drain, eventsOf, plain } from "./support.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { FenceStripper } from "../../../../src/protocols/messages/outbound-stream.ts";
+import { FenceStripper } from "../../../../src/protocols/messages/provider-stream.ts";
 
 function strip(...pieces: string[]): string {
   const fences = new FenceStripper();

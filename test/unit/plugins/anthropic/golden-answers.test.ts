@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
+import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/provider-stream.ts";
 import type { MessageAnswer, Reading } from "../../../../src/protocols/messages/schema.ts";
 
 import { streamOf } from "./stream-of.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import fc from "fast-check";
 import { ChatRequest, GatewayError } from "../../../../src/contract/index.ts";
-import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
+import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/provider-stream.ts";
 import type { Turn } from "../../../../src/protocols/messages/schema.ts";
 
 import { streamOf } from "./stream-of.ts";

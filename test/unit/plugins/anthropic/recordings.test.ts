@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatCompletion } from "modelgate/plugin";
 import { type ChatUsage, toMeters } from "../../../../src/contract/index.ts";
-import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
+import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/provider-stream.ts";
 import type { AnswerBlock, MessageAnswer } from "../../../../src/protocols/messages/schema.ts";
 
 import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type ServerEvent, UpstreamError } from "modelgate/plugin";
-import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
+import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/provider-stream.ts";
 
 import { drain, eventsFrom, plain } from "./support.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatRequest, Message } from "modelgate/plugin";
-import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
+import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/provider-stream.ts";
 import type { AnswerBlock, MessageAnswer, Turn } from "../../../../src/protocols/messages/schema.ts";
 
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { type Message, UpstreamError } from "modelgate/plugin";
 import { LruMap } from "../../../../src/lib/lru-map.ts";
 import { toContents } from "../../../../src/protocols/generate-content/outbound.ts";
-import { fromCandidates, GenerateContentStream } from "../../../../src/protocols/generate-content/outbound-stream.ts";
+import { fromCandidates, GenerateContentStream } from "../../../../src/protocols/generate-content/provider-stream.ts";
 import type { GenerateAnswer, GeneratePart } from "../../../../src/protocols/generate-content/schema.ts";
 import { drain } from "../../sdk/fake-call.ts";
 import { assemble, counting, modelAt } from "./support.ts";

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { type ServerEvent, UpstreamError } from "modelgate/plugin";
 import { StreamNormalizer } from "../../../../src/kernel/normalize/answer.ts";
-import { UsageMeter } from "../../../../src/kernel/normalize/usage.ts";
+import { UsageMeter } from "../../../../src/kernel/normalize/usage-meter.ts";
+import { MessagesStream } from "../../../../src/protocols/messages/client-stream.ts";
 import { toMessagesAnswer } from "../../../../src/protocols/messages/inbound.ts";
-import { MessagesStream } from "../../../../src/protocols/messages/inbound-stream.ts";
 import { toMessages } from "../../../../src/protocols/messages/outbound.ts";
-import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
+import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/provider-stream.ts";
 import type { MessagesAnswer, MessagesEvent, MessagesRequest } from "../../../../src/protocols/messages/schema.ts";
 import roundTrips from "../../../fixtures/messages/round-trips.json" with { type: "json" };
 import { chunksOf, readEvents } from "../../../support/chat-streams.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { CustomInputDecoder } from "../../../../src/protocols/responses/inbound-stream.ts";
+import { CustomInputDecoder } from "../../../../src/protocols/responses/client-stream.ts";
 import { runs } from "../../../support/hostile.ts";
 
 function decode(pieces: readonly string[]): string {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type ErrorCode, errorTable, GatewayError } from "../../../../src/contract/index.ts";
+import { ResponseStream } from "../../../../src/protocols/responses/client-stream.ts";
 import { toResponsesError } from "../../../../src/protocols/responses/errors.ts";
-import { ResponseStream } from "../../../../src/protocols/responses/inbound-stream.ts";
 import type { ResponseObject } from "../../../../src/protocols/responses/schema.ts";
 import { head, planFor } from "./support.ts";
 

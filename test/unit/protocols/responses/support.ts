@@ -3,18 +3,18 @@ import { join } from "node:path";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { ChatChunk } from "../../../../src/contract/index.ts";
 import type { SchemaError } from "../../../../src/http/lifecycle/validate.ts";
-import type { ReasoningEnvelope } from "../../../../src/protocols/reasoning-envelope.ts";
-import {
-  type ResponsePlan,
-  type TranslationOptions,
-  toChatRequest,
-} from "../../../../src/protocols/responses/inbound.ts";
+import type { ReasoningEnvelope } from "../../../../src/protocols/reasoning.ts";
 import {
   createResponseHead,
   type ResponseEvent,
   type ResponseHead,
   ResponseStream,
-} from "../../../../src/protocols/responses/inbound-stream.ts";
+} from "../../../../src/protocols/responses/client-stream.ts";
+import {
+  type ResponsePlan,
+  type TranslationOptions,
+  toChatRequest,
+} from "../../../../src/protocols/responses/inbound.ts";
 import { ResponsesRequest } from "../../../../src/protocols/responses/schema.ts";
 
 /** The cases of a folder, each with the sentence it stands for. A new case is a new file. */

@@ -9,7 +9,7 @@ import {
   UpstreamError,
 } from "../../../../src/contract/index.ts";
 import { formatEvents } from "../../../../src/protocols/inbound.ts";
-import { type ResponseEvent, ResponseStream, toResponse } from "../../../../src/protocols/responses/inbound-stream.ts";
+import { type ResponseEvent, ResponseStream, toResponse } from "../../../../src/protocols/responses/client-stream.ts";
 import type { OutputItem, ResponseObject } from "../../../../src/protocols/responses/schema.ts";
 import { runs } from "../../../support/hostile.ts";
 import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";

@@ -1,5 +1,5 @@
-import type { AnswerUsage } from "../contract/index.ts";
-import { isRecord } from "../lib/json.ts";
+import type { AnswerUsage } from "../../contract/index.ts";
+import { isRecord } from "../../lib/json.ts";
 
 /**
  * The `usage` of an answer of OpenAI's dialect, or of one of its events: at the top level or in one of its members, as in

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { toMeters } from "../../../src/contract/index.ts";
-import { completeUsage, readUsage } from "../../../src/protocols/usage.ts";
+import { toMeters } from "../../../../src/contract/index.ts";
+import { completeUsage, readUsage } from "../../../../src/protocols/openai/usage-report.ts";
 
 describe("a provider's usage in OpenAI's form", () => {
   test("has the reasoning that xAI reports beside the completion, as its total says", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatUsage, type Meters, toMeters } from "../../../../src/contract/index.ts";
-import { toChatUsage, UsageMeter } from "../../../../src/kernel/normalize/usage.ts";
+import { toChatUsage, UsageMeter } from "../../../../src/kernel/normalize/usage-meter.ts";
 
 function tallyOf(estimate: Meters, state: Partial<UsageMeter>, ...reports: Meters[]) {
   let asked = 0;
