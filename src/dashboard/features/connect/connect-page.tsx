@@ -9,7 +9,7 @@ import { PasswordField, SelectField } from "../../kit/field.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
 import { useParam } from "../../kit/url-state.ts";
 import { NewKeyDialog } from "../keys/key-dialogs.tsx";
-import { byName, isRetired, type Model, pickExampleModel, useModels } from "../models/api.ts";
+import { byName, isRetired, type Model, useExampleModel, useModels } from "../models/api.ts";
 import { type ClientName, clientNames, createSnippet, getClient } from "./snippets.ts";
 
 /** The text of an example where the reader's own key belongs. */
@@ -68,8 +68,8 @@ function Examples({ models, baseUrl }: { models: readonly Model[]; baseUrl: stri
   const [key, setKey] = useState("");
   const chats = models.filter(({ capability }) => capability === "chat").sort(byName);
   const { name, maker, file } = getClient(client);
-  const model =
-    chats.find((each) => each.name === modelName || each.id === modelName) ?? pickExampleModel(chats, maker);
+  const example = useExampleModel(maker);
+  const model = chats.find((each) => each.name === modelName || each.id === modelName) ?? example;
   return (
     <Section title="Examples">
       <div className="stack card-body">

@@ -1,5 +1,6 @@
 import useSWR from "swr";
 import { api, request } from "../../data/api.ts";
+import { useStatus } from "../providers/api.ts";
 
 const getModels = () => request(api.models.get());
 
@@ -69,27 +70,58 @@ const outputUsdMax = 30;
 /** The smallest context that a coding agent needs. */
 const agentContextTokens = 100_000;
 
+/** The maker whose protocol most clients speak: an example for any client shows one of its models, where there is one. */
+const makerDefault = "openai";
+
+/** The model that examples show, as {@link pickExampleModel} chooses it from those that can be reached now. */
+export function useExampleModel(maker?: string): Model | undefined {
+  const { data: models } = useModels();
+  const { data: status } = useStatus();
+  const away = new Set(status?.data.flatMap((provider) => provider.models));
+  return pickExampleModel(
+    (models?.data ?? []).filter(({ id, name }) => !away.has(id) && !away.has(name)),
+    maker,
+  );
+}
+
 /**
- * A chat model for an example: the newest capable one, if possible of this maker. Capable is one that uses tools, has room
- * for the files of an agent and is not retired. Dear ones, of which the first call might empty a wallet, come after others.
+ * A chat model for an example: a capable one, if possible of this maker, that its own name calls. Capable is one that is not
+ * retired, uses tools, and has room for the files of an agent and a known price. Dear ones, of which the first call might empty a
+ * wallet, come after others. Of those that remain it is the latest version, and of one version the dearest, which a maker has for
+ * the hardest work: the date of a row is often that of the catalogue.
  */
-export function pickExampleModel(models: readonly Model[], maker?: string): Model | undefined {
+export function pickExampleModel(models: readonly Model[], maker = makerDefault): Model | undefined {
   const chats = models.filter(({ capability, members }) => capability === "chat" && members === null);
-  const rank = (model: Model) => [
-    Number(!isRetired(model)),
-    Number(maker === undefined || model.ownedBy === maker),
-    Number(model.features?.includes("tools") === true),
-    Number((model.contextTokens ?? 0) >= agentContextTokens),
-    Number(!retiresSoon(model)),
-    Number(!isDear(model)),
-    model.created,
-  ];
+  const rank = (model: Model) => {
+    const outputUsd = outputUsdOf(model);
+    return [
+      Number(!isRetired(model)),
+      Number(model.ownedBy === maker),
+      Number(model.features?.includes("tools") === true),
+      Number((model.contextTokens ?? 0) >= agentContextTokens),
+      Number(outputUsd !== undefined),
+      Number(!retiresSoon(model)),
+      Number((outputUsd ?? 0) <= outputUsdMax),
+      // Names such as `alibaba/glm-5.2` are of those who serve models of others too.
+      Number(!model.name.includes("/")),
+      ...versionOf(model.name),
+      outputUsd ?? 0,
+      model.created,
+    ];
+  };
   return chats.toSorted((one, other) => compareRanks(rank(other), rank(one)) || one.id.localeCompare(other.id))[0];
 }
 
-function isDear({ price }: Model): boolean {
+/** The version that a name tells, such as 6 and 1 of `gpt-6.1-sol`; sizes such as `24b` and dates are none. */
+function versionOf(name: string): [major: number, minor: number] {
+  const [, major = 0, minor = 0] = /(?<!\d)(\d{1,2})(?![\da-z])(?:[.-](\d{1,2})(?![\da-z]))?/.exec(name) ?? [];
+  return [Number(major), Number(minor)];
+}
+
+/** Dollars per million tokens of output; absent: unknown, or of a model that has no such price. */
+function outputUsdOf({ price }: Model): number | undefined {
   const rate = price?.outputToken;
-  return rate === undefined || (Number(rate.usd) / rate.per) * 1e6 > outputUsdMax;
+  return rate === undefined ? undefined : (Number(rate.usd) / rate.per) * 1e6;
 }
 
 function compareRanks(one: readonly number[], other: readonly number[]): number {

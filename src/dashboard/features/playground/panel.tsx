@@ -142,7 +142,35 @@ export function useSecondTask(props: PanelProps, task: string, canDo: (model: Mo
   const able = props.models.filter(canDo);
   const model = able.find(({ id }) => id === props.model.id) ?? able[0];
   const panel = chosen === task && model !== undefined ? { ...props, model, models: able } : undefined;
-  return { panel: panel ?? props, isChosen: panel !== undefined, isOffered: model !== undefined, choose };
+  return { panel: panel ?? props, isChosen: panel !== undefined, isOffered: model !== undefined, choose, task };
+}
+
+/** Chooses between the tasks of a panel; nothing where no model does the second. `onChoose` clears what the former left. */
+export function TaskField({
+  second: { isOffered, isChosen, choose, task },
+  labels,
+  onChoose,
+}: {
+  second: ReturnType<typeof useSecondTask>;
+  /** Of the first task and of the second. */
+  labels: readonly [string, string];
+  onChoose: () => void;
+}) {
+  if (!isOffered) return null;
+  return (
+    <SelectField
+      label="Task"
+      options={[
+        ["", labels[0]],
+        [task, labels[1]],
+      ]}
+      value={isChosen ? task : ""}
+      onText={(next) => {
+        onChoose();
+        choose(next);
+      }}
+    />
+  );
 }
 
 /** Chooses a file of the user's computer, by the endings of its name. */
