@@ -9,7 +9,8 @@ import { PasswordField, SelectField } from "../../kit/field.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
 import { useParam } from "../../kit/url-state.ts";
 import { NewKeyDialog } from "../keys/key-dialogs.tsx";
-import { byName, isRetired, type Model, useExampleModel, useModels } from "../models/api.ts";
+import { byName, type Model, useExampleModel, useModels } from "../models/api.ts";
+import { isRetired } from "../models/retirement.ts";
 import { type ClientName, clientNames, createSnippet, getClient } from "./snippets.ts";
 
 /** The text of an example where the reader's own key belongs. */

@@ -8,7 +8,8 @@ import { Field, SelectField } from "../../kit/field.tsx";
 import type { IconName } from "../../kit/icon.tsx";
 import { useParam } from "../../kit/url-state.ts";
 import { useAction } from "../../kit/use-action.ts";
-import { isRetired, type Model } from "../models/api.ts";
+import type { Model } from "../models/api.ts";
+import { isRetired } from "../models/retirement.ts";
 import { getLastCallId, refreshUsage } from "./playground-key.ts";
 
 const authorization = `-H "Authorization: Bearer $MODELGATE_KEY"`;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type Model, pickExampleModel } from "../../../../src/dashboard/features/models/api.ts";
+import type { Model } from "../../../../src/dashboard/features/models/api.ts";
+import { pickExampleModel } from "../../../../src/dashboard/features/models/example-model.ts";
 
 /** A model that is capable, unless the fields say otherwise. */
 const model = (name: string, fields: Partial<Model> & { outputUsd?: string } = {}): Model => {
