@@ -9,9 +9,10 @@ import { PasswordField, SelectField } from "../../kit/field.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
 import { useParam } from "../../kit/url-state.ts";
 import { NewKeyDialog } from "../keys/key-dialogs.tsx";
-import { byName, type Model, useExampleModel, useModels } from "../models/api.ts";
+import { byName, type Model, useModels } from "../models/api.ts";
 import { isRetired } from "../models/retirement.ts";
 import { type ClientName, clientNames, createSnippet, getClient } from "./snippets.ts";
+import { useExampleModel } from "./use-example-model.ts";
 
 /** The text of an example where the reader's own key belongs. */
 const placeholder = "YOUR_API_KEY";

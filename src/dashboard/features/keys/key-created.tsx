@@ -6,7 +6,8 @@ import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Callout } from "../../kit/feedback.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { type ClientName, createSnippet, getClient, newKeyClients } from "../connect/snippets.ts";
-import { useExampleModel, useModelNames } from "../models/api.ts";
+import { useExampleModel } from "../connect/use-example-model.ts";
+import { useModelNames } from "../models/api.ts";
 
 /** Shows the secret of a new key, once, with examples. */
 export function KeyCreated({

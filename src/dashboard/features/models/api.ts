@@ -1,7 +1,5 @@
 import useSWR from "swr";
 import { api, request } from "../../data/api.ts";
-import { useStatus } from "../providers/api.ts";
-import { pickExampleModel } from "./example-model.ts";
 import { isRetired } from "./retirement.ts";
 
 const getModels = () => request(api.models.get());
@@ -56,17 +54,6 @@ export function useModelNames(): (id: string) => string {
   const { data } = useModels();
   const names = new Map(data?.data.map(({ id, name }) => [id, name]));
   return (id) => names.get(id) ?? id;
-}
-
-/** The model that examples show, as {@link pickExampleModel} chooses it from those that can be reached now. */
-export function useExampleModel(maker?: string): Model | undefined {
-  const { data: models } = useModels();
-  const { data: status } = useStatus();
-  const away = new Set(status?.data.flatMap((provider) => provider.models));
-  return pickExampleModel(
-    (models?.data ?? []).filter(({ id, name }) => !away.has(id) && !away.has(name)),
-    maker,
-  );
 }
 
 /** The order of a list to choose from: current models by their names, then those that have ended. */

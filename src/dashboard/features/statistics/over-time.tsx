@@ -26,7 +26,7 @@ export function OverTime({
   data: Statistics;
   query: StatisticsQuery;
   /** In the unit of the values; absent: no line is drawn. */
-  target: number | undefined;
+  target?: number | undefined;
   children: ReactNode;
 }) {
   // More than two days of hourly bars are labelled by day.

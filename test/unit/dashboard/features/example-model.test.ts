@@ -3,7 +3,10 @@ import type { Model } from "../../../../src/dashboard/features/models/api.ts";
 import { pickExampleModel } from "../../../../src/dashboard/features/models/example-model.ts";
 
 /** A model that is capable, unless the fields say otherwise. */
-const model = (name: string, fields: Partial<Model> & { outputUsd?: string } = {}): Model => {
+const model = (
+  name: string,
+  fields: Partial<{ [Name in keyof Model]: unknown }> & { outputUsd?: string } = {},
+): Model => {
   const { outputUsd = "10.00", ...others } = fields;
   return {
     id: name,
@@ -17,7 +20,7 @@ const model = (name: string, fields: Partial<Model> & { outputUsd?: string } = {
     price: { outputToken: { usd: outputUsd, per: 1_000_000 } },
     members: null,
     ...others,
-  } as Model;
+  } as unknown as Model;
 };
 
 describe("the model that examples show", () => {
@@ -25,7 +28,7 @@ describe("the model that examples show", () => {
     ["that is retired", model("gpt-9", { retiredOn: "2020-01-01" })],
     ["that cannot use tools", model("gpt-9", { features: [] })],
     ["without room for the files of an agent", model("gpt-9", { contextTokens: 8000 })],
-    ["whose price is unknown", model("gpt-9", { price: undefined } as Partial<Model>)],
+    ["whose price is unknown", model("gpt-9", { price: undefined })],
     ["that is dear", model("gpt-9", { outputUsd: "50.00" })],
     ["of an older version", model("gpt-5.6-sol", { outputUsd: "20.00" })],
     ["of one version that is cheaper", model("gpt-6.1-luna", { outputUsd: "0.50" })],
