@@ -1,7 +1,7 @@
 import type { Caller } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import { type Account, createAccount, disableAccount, findAccount, listAccounts, setQuota } from "./account-admin.ts";
-import { type AccountDefaults, Authenticator } from "./authenticator.ts";
+import { type AccountDefaults, Authenticator, LastUsedTracker } from "./authenticator.ts";
 import {
   type ApiKey,
   changeKey,
@@ -17,7 +17,6 @@ import {
   revokeKey,
   rotateKey,
 } from "./keys.ts";
-import { LastUsedTracker } from "./last-used.ts";
 import type { PageQuery } from "./pages.ts";
 import type { TokenOptions } from "./tokens/token-authenticator.ts";
 

@@ -1,5 +1,5 @@
 import { type Kysely, type SqlBool, sql, type Transaction } from "kysely";
-import { toCallKey } from "./call-key.ts";
+import { toCallKey } from "./call-columns.ts";
 import { deleteInBatches } from "./delete-in-batches.ts";
 import { lockName } from "./locks.ts";
 import type { Database } from "./schema.ts";

@@ -1,7 +1,6 @@
 export { type AccountBalance, type BudgetBalance, type BudgetQuery, moveWallet } from "./account-balance.ts";
 export type { Blobs, StoredBlob } from "./blobs.ts";
-export { openColumns } from "./call-columns.ts";
-export { callKeyOfTime, toCallKey } from "./call-key.ts";
+export { callKeyOfTime, openColumns, toCallKey } from "./call-columns.ts";
 export { type Contents, createContents, type NewContent } from "./contents.ts";
 export {
   dayOf,

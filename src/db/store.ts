@@ -86,6 +86,13 @@ export interface Store {
   change<T>(work: (db: Transaction<Database>) => Promise<T>, keyId?: string): Promise<T>;
   /** Calls `listener` when a single key was changed, by this or another process. */
   onKeyChange(listener: (keyId: string) => void): void;
+  /**
+   * Tells all processes to end this call. One that has no connection at this moment does not learn of it. Absent for an
+   * embedded store, whose calls all run in one process.
+   */
+  endCall?(callId: string): Promise<void>;
+  /** Calls `listener` with each call that a process was told to end by {@link Store.endCall}; absent like it. */
+  onEndCall?(listener: (callId: string) => void): void;
   /** Invalidates rows cached in this process. */
   bumpRevision(): void;
   /**

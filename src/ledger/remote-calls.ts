@@ -46,7 +46,7 @@ async function readElsewhere(store: Store): Promise<RemoteCalls> {
 export function openElsewhere({ db, nodeId }: Store) {
   return db
     .selectFrom("open_calls")
-    .select(["id", "account_id", "key_id", "model", "capability", "opened_at", "hold_nanodollars"])
+    .select(["id", "account_id", "key_id", "model", "capability", "opened_at", "hold_nanodollars", "node_id"])
     .select((select) => select.fn.countAll<number>().over().as("count"))
     .where("node_id", "in", (select) => select.selectFrom("nodes").select("id").where("id", "<>", nodeId).where(isSeen))
     .orderBy("opened_at")

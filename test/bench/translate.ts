@@ -20,7 +20,7 @@ import { formatEvents } from "../../src/protocols/inbound.ts";
 import { MessagesStream } from "../../src/protocols/messages/client-stream.ts";
 import * as messagesInbound from "../../src/protocols/messages/inbound.ts";
 import { messagesFormat } from "../../src/protocols/messages/passthrough.ts";
-import { createReasoningEnvelope } from "../../src/protocols/reasoning-envelope.ts";
+import { createReasoningEnvelope } from "../../src/protocols/reasoning.ts";
 import { createResponseHead, ResponseStream } from "../../src/protocols/responses/client-stream.ts";
 import * as responsesInbound from "../../src/protocols/responses/inbound.ts";
 import { responsesFormat } from "../../src/protocols/responses/passthrough.ts";

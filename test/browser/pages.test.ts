@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { fillWallet } from "../support/gateway.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { ownPassword, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { ownPassword, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 /** The narrowest supported screen. */
 const phone = { width: 320, height: 700 };
@@ -131,6 +131,27 @@ describe.skipIf(!hasChromium)("every page", () => {
       await page.getByRole("heading", { level: 1, name: "API keys" }).waitFor();
       expect(await page.evaluate(() => getComputedStyle(document.documentElement).colorScheme)).toBe("dark");
     }));
+
+  test("has its link in sight in the navigation, and the actions of its rows where a table is too wide", () =>
+    dashboard.visit(
+      async (page) => {
+        const isInSight = (selector: string) =>
+          page.waitForFunction((selector) => {
+            const element = document.querySelector(selector);
+            if (element === null) return false;
+            const { left, right, top, bottom } = element.getBoundingClientRect();
+            const seen = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+            return seen !== null && (element.contains(seen) || seen.contains(element));
+          }, selector);
+        await signIn(page, "owner@localhost");
+        await page.goto("/admin/audit");
+        await seeHeading(page, "Audit log");
+        await isInSight('.nav [aria-current="page"]');
+        await page.goto("/admin/api-keys");
+        await isInSight('button[aria-label^="Revoke"]');
+      },
+      { viewport: { width: 900, height: 620 } },
+    ));
 
   test("shows an error when the gateway fails, and recovers", () =>
     dashboard.visit(async (page) => {

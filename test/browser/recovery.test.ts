@@ -32,6 +32,25 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
       tab.forgive(/MIME type|Failed to fetch|Failed to load module/);
     }));
 
+  test("tells an administrator what is new since the last visit, until it was read", () =>
+    dashboard.visit(async (page) => {
+      await signIn(page, "owner@localhost");
+      // The first visit has remembered the version.
+      await page.waitForFunction(() => localStorage.getItem("modelgate-version") !== null);
+      expect(await page.getByRole("link", { name: "What's new" }).count()).toBe(0);
+      await page.evaluate(() => localStorage.setItem("modelgate-version", "0.9.0"));
+      await page.reload();
+      await page.getByText("modelgate was upgraded from 0.9.0 to").waitFor();
+      await page.getByRole("region", { name: "Notices" }).getByRole("link", { name: "What's new" }).click();
+      await seeHeading(page, "What's new");
+      await page.getByText("is a gateway for AI models").waitFor();
+      expect(await page.getByText("modelgate was upgraded from").count()).toBe(0);
+      await page.reload();
+      await seeHeading(page, "What's new");
+      await page.getByText("is a gateway for AI models").waitFor();
+      expect(await page.getByText("modelgate was upgraded from").count()).toBe(0);
+    }));
+
   test("keeps filters, ranges and sorting in the address", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");

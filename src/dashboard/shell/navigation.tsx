@@ -1,4 +1,4 @@
-import { Fragment } from "react";
+import { Fragment, useEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { maySeeAll } from "../data/roles.ts";
 import { type Me, reloadSession } from "../data/session.ts";
@@ -29,6 +29,12 @@ const zoneOptions = [
 export function Navigation({ me, onSearch }: { me: Me; onSearch?: () => void }) {
   const [path] = useLocation();
   const counts = useCounts(maySeeAll(me.role));
+  const nav = useRef<HTMLElement>(null);
+  // The list of an operator is longer than most screens.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the link of the page is another one after each navigation
+  useEffect(() => {
+    nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }, [path]);
   const leave = () => signOut().then(reloadSession, toastError);
   return (
     <div className="side">
@@ -39,7 +45,7 @@ export function Navigation({ me, onSearch }: { me: Me; onSearch?: () => void }) 
           Go to… <kbd>Ctrl K</kbd>
         </Button>
       )}
-      <nav aria-label="Pages" className="nav">
+      <nav aria-label="Pages" className="nav" ref={nav}>
         {listPages(me.role).map(({ title = "", pages }) => (
           <Fragment key={title}>
             {title !== "" && <span className="nav-title">{title}</span>}

@@ -1,4 +1,4 @@
-import { type ReactNode, useRef } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import useSWR from "swr";
 import { Link } from "wouter";
 import { api, isUnauthorized, request, useGateway } from "../data/api.ts";
@@ -9,7 +9,7 @@ import { LinkButton } from "../kit/button.tsx";
 import { Callout } from "../kit/feedback.tsx";
 
 /**
- * The notices of every page: the gateway is away, was upgraded, or simulates its answers; the email is not verified.
+ * The notices of every page: the gateway is away, was upgraded while the page was open or since the last visit, or simulates its answers; the email is not verified.
  */
 export function Notices({ isAdmin }: { isAdmin: boolean }) {
   const { data: me, error } = useMe();
@@ -27,6 +27,7 @@ export function Notices({ isAdmin }: { isAdmin: boolean }) {
           <LinkButton onClick={() => location.reload()}>Reload this page</LinkButton>
         </Callout>
       )}
+      {isAdmin && !isUpgraded && gateway !== undefined && <Upgrade version={gateway.version} />}
       {me?.email_verified === false && (
         <Callout tone="warn">
           Your email {me.email} isn't verified, which limits your free quota and the emails you get.{" "}
@@ -47,6 +48,49 @@ export function Notices({ isAdmin }: { isAdmin: boolean }) {
       )}
     </section>
   );
+}
+
+const versionKey = "modelgate-version";
+
+/** Tells an administrator once in a browser that the gateway was upgraded since the last visit, and what is new. */
+function Upgrade({ version }: { version: string }) {
+  const [previous] = useState(readVersion);
+  const [isRead, setRead] = useState(false);
+  const isNew = previous !== null && previous !== version;
+  // The first visit is no upgrade; an upgrade is told until it was read.
+  useEffect(() => {
+    if (!isNew) writeVersion(version);
+  }, [isNew, version]);
+  if (!isNew || isRead) return null;
+  const read = () => {
+    writeVersion(version);
+    setRead(true);
+  };
+  return (
+    <Callout>
+      modelgate was upgraded from {previous} to {version}.{" "}
+      <Link href="/help/changelog" onClick={read}>
+        What's new
+      </Link>{" "}
+      <LinkButton onClick={read}>Dismiss</LinkButton>
+    </Callout>
+  );
+}
+
+function readVersion(): string | null {
+  try {
+    return localStorage.getItem(versionKey);
+  } catch {
+    return null;
+  }
+}
+
+function writeVersion(version: string): void {
+  try {
+    localStorage.setItem(versionKey, version);
+  } catch {
+    // Storage is blocked: upgrades are not told.
+  }
 }
 
 /**

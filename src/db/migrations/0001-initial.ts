@@ -1,6 +1,5 @@
 import { meterColumns } from "../../contract/index.ts";
-import { type CallColumn, callColumns, openColumns } from "../call-columns.ts";
-import { callIdText } from "../call-key.ts";
+import { type CallColumn, callColumns, callIdText, openColumns } from "../call-columns.ts";
 import { histogramColumns } from "../usage-sums.ts";
 import postgres from "./0001-initial.postgres.sql" with { type: "text" };
 import tables from "./0001-initial.sql" with { type: "text" };

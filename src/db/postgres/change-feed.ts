@@ -3,6 +3,9 @@ import type pg from "pg";
 import type { Database } from "../schema.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
+/** Begins the notification that a call is to be ended, where the others have the id of a node. */
+const endNotice = "end";
+
 /**
  * Publishes changes to the other nodes and receives theirs: by a notification at once, or, if that was lost, by the row
  * `revisions`, which each poll reads. The poll is also the heartbeat of this node.
@@ -10,6 +13,7 @@ import type { OrderedConnection } from "./ordered-connection.ts";
 export class ChangeFeed {
   readonly #nodeId: string;
   readonly #keyListeners: ((keyId: string) => void)[] = [];
+  readonly #endListeners: ((callId: string) => void)[] = [];
   /** Whether another node changed something since {@link takeExternalChange}. */
   #changed = false;
   /** The last known count of the row `revisions`; absent before the first poll. */
@@ -28,10 +32,23 @@ export class ChangeFeed {
     this.#keyListeners.push(listener);
   }
 
+  onEndCall(listener: (callId: string) => void): void {
+    this.#endListeners.push(listener);
+  }
+
+  /** Tells all nodes to end this call; a notification that is lost is not repeated. */
+  async endCall(db: Kysely<Database>, callId: string): Promise<void> {
+    await sql`select pg_notify('modelgate_' || current_schema(), ${`${endNotice} ${callId}`})`.execute(db);
+  }
+
   /** After a lost connection anything may have changed, so everything is invalidated. */
   async listen(client: pg.Client): Promise<void> {
     client.on("notification", ({ payload }) => {
-      const [nodeId, counted, keyId] = (payload ?? "").split(" ");
+      const [nodeId = "", counted = "", keyId] = (payload ?? "").split(" ");
+      if (nodeId === endNotice) {
+        for (const listener of this.#endListeners) listener(counted);
+        return;
+      }
       this.#count(Number(counted));
       if (nodeId === this.#nodeId) return;
       if (keyId === undefined) this.#noteChange();

@@ -1,6 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import { insertAbandoned } from "../call-columns.ts";
-import { fromCallKey } from "../call-key.ts";
+import { fromCallKey, insertAbandoned } from "../call-columns.ts";
 import type { Database } from "../schema.ts";
 import type { AbandonedCall } from "../store.ts";
 

@@ -139,6 +139,8 @@ function createStore(parts: Parts, now: () => number): Store {
     abandonCalls: (at) => deadNodes.abandonCalls(at),
     change: (work, keyId) => changes.change(db, work, keyId),
     onKeyChange: (listener) => changes.onKeyChange(listener),
+    endCall: (callId) => changes.endCall(db, callId),
+    onEndCall: (listener) => changes.onEndCall(listener),
     bumpRevision() {
       changes.revision += 1;
     },

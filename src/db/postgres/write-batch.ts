@@ -1,5 +1,4 @@
-import { type CallColumn, callColumns, namesIn, openColumns } from "../call-columns.ts";
-import { toCallKey } from "../call-key.ts";
+import { type CallColumn, callColumns, namesIn, openColumns, toCallKey } from "../call-columns.ts";
 import type { BudgetDraw, EndedCall, ExtendedHold, HoldDecision, LedgerWrite, OpenCall } from "../ledger-records.ts";
 import type { NameNumbers, PostgresNames } from "../names.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";

@@ -1,6 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import { type CallColumn, callColumns, extensionColumns, openColumns } from "../call-columns.ts";
-import { toCallKey } from "../call-key.ts";
+import { type CallColumn, callColumns, extensionColumns, openColumns, toCallKey } from "../call-columns.ts";
 import type { EndedCall, LedgerWrite, OpenCall } from "../ledger-records.ts";
 import { type NameNumbers, SqliteNames } from "../names.ts";
 

@@ -4,7 +4,7 @@ import { countInputTokens, withoutOwnThoughts, withoutThread } from "../../proto
 import { messagesInbound } from "../../protocols/messages/index.ts";
 import { messagesFormat } from "../../protocols/messages/passthrough.ts";
 import { MessagesAnswer, MessagesCountRequest, MessagesRequest } from "../../protocols/messages/schema.ts";
-import { createReasoningEnvelope } from "../../protocols/reasoning-envelope.ts";
+import { createReasoningEnvelope } from "../../protocols/reasoning.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, jsonCall } from "../lifecycle/call-hooks.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";

@@ -23,7 +23,6 @@ import { statementController } from "./statement.ts";
 import { statisticsController } from "./statistics.ts";
 import { systemStatusController } from "./system-status.ts";
 import { adminTeamController, teamController, teamsController } from "./team.ts";
-import { tokenIssuersController } from "./token-issuers.ts";
 
 const Invitation = formBody({
   token: Type.String({ minLength: 1, maxLength: 100 }),
@@ -79,7 +78,6 @@ function gatewayControllers(deps: HttpDeps) {
     .use(attentionController(deps))
     .use(providersController(deps))
     .use(catalogueController(deps))
-    .use(tokenIssuersController(deps))
     .use(adminAlertsController(deps));
 }
 

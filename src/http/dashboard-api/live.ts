@@ -1,6 +1,6 @@
 import { type Actor, emailsOf, recordAudit } from "../../accounts/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
-import type { Call } from "../../kernel/index.ts";
+import type { Call, LoadShedder } from "../../kernel/index.ts";
 import { type RemoteCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { warnThrottled } from "../lifecycle/store-timeout.ts";
@@ -26,7 +26,7 @@ export async function liveCalls(deps: HttpDeps) {
     .sort((one, other) => one.request.startedMs - other.request.startedMs)
     .slice(0, shownMax);
   const shown = [
-    ...longest.map((call) => toRunningCallJson(call, steadyNow)),
+    ...longest.map((call) => toRunningCallJson(call, { now: steadyNow, process: store.nodeId })),
     ...others.map((call) => toRemoteCallJson(call, now)),
   ]
     .sort((one, other) => other.running_ms - one.running_ms)
@@ -46,21 +46,42 @@ export async function liveCalls(deps: HttpDeps) {
 }
 
 /**
- * Ends a call that runs in this process. Its caller gets an error that clients do not answer by sending it again, and it is
- * charged for what it used until then.
+ * Ends a call, or has the process that runs it do so. Its caller gets an error that clients do not answer by sending it
+ * again, and it is charged for what it used until then.
  *
  * @throws {GatewayError} `not_found`
  */
 export async function endCall(deps: HttpDeps, { by, id }: { by: Actor; id: string }): Promise<{ id: string }> {
-  const call = [...deps.loadShedder.running].find((each) => each.id === id);
-  if (call === undefined) {
-    const message = "No such call runs in this process: it has ended, or another process runs it and can end it";
-    throw new GatewayError("not_found", message);
-  }
-  const detail = { account: call.request.caller.accountId, model: call.run?.model ?? null };
-  await recordAudit(deps.store, { accountId: by.accountId, action: "call.end", subject: id, detail }, deps.now());
-  call.endWith(new GatewayError("forbidden", "An operator of the gateway ended this call"));
+  const { loadShedder, store } = deps;
+  const detail = detailOf(findRunning(loadShedder, id)) ?? (await readRemoteDetail(deps, id));
+  if (detail === undefined) throw new GatewayError("not_found", "No such call is running: it may have ended meanwhile");
+  await recordAudit(store, { accountId: by.accountId, action: "call.end", subject: id, detail }, deps.now());
+  if (!endRunning(loadShedder, id)) await store.endCall?.(id);
   return { id };
+}
+
+/** Ends the call if it runs in this process, and returns whether it does. */
+export function endRunning(loadShedder: LoadShedder, id: string): boolean {
+  const call = findRunning(loadShedder, id);
+  call?.endWith(new GatewayError("forbidden", "An operator of the gateway ended this call"));
+  return call !== undefined;
+}
+
+function findRunning({ running }: LoadShedder, id: string): Call | undefined {
+  return [...running].find((call) => call.id === id);
+}
+
+/** The account and model of a call, as the audit log names them. */
+type CallDetail = { account: string; model: string | null };
+
+function detailOf(call: Call | undefined): CallDetail | undefined {
+  return call && { account: call.request.caller.accountId, model: call.run?.model ?? null };
+}
+
+async function readRemoteDetail(deps: HttpDeps, id: string): Promise<CallDetail | undefined> {
+  const remote = await readRemoteCalls(deps);
+  const call = remote?.calls.find((each) => each.id === id);
+  return call && { account: call.account_id, model: call.model };
 }
 
 /** The calls of other processes; `undefined` when the store did not answer in time. */
@@ -79,12 +100,17 @@ function callIds(running: ReadonlySet<Call>): string[] {
   return [...running].map(({ id }) => id);
 }
 
-function toRunningCallJson({ request, run, attempts }: Call, now: number) {
+function toRunningCallJson(
+  { request, run, attempts }: Call,
+  { now, process }: { now: number; process: string | null },
+) {
   const { id, openedAt, startedMs, capability, caller, sink } = request;
   return {
     id,
     /** Whether another process runs it. */
     elsewhere: false,
+    /** The id of the process that runs it; null: there is only one. */
+    process,
     at: toIso(openedAt),
     running_ms: now - startedMs,
     account: caller.accountId,
@@ -103,6 +129,7 @@ function toRemoteCallJson(call: RemoteCall, now: number) {
   return {
     id: call.id,
     elsewhere: true,
+    process: call.node_id,
     at: toIso(call.opened_at),
     // The clock of another machine may be ahead.
     running_ms: Math.max(0, now - call.opened_at),

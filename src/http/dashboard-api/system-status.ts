@@ -2,11 +2,12 @@ import { Elysia } from "elysia";
 import { describeConfig } from "../../config/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
-import { endCall, liveCalls } from "./live.ts";
+import { endCall, endRunning, liveCalls } from "./live.ts";
 
 /** The state of the gateway for administrators, who may end a running call. */
 export function systemStatusController(deps: HttpDeps) {
-  const { config } = deps;
+  const { config, loadShedder, store } = deps;
+  store.onEndCall?.((id) => endRunning(loadShedder, id));
   return new Elysia({ prefix: "/admin" })
     .use(withAdminSession(deps))
     .get("/live", () => liveCalls(deps))

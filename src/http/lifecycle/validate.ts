@@ -166,6 +166,7 @@ function expectation(schema: TSchema): string {
     case "string":
       return `a string${range(minLength, maxLength, " characters")}${pattern === undefined ? "" : ` of the form ${title ?? pattern}`}`;
     default:
+      if (schema.type === undefined) return "a value";
       return schema.type === "object" ? `an object${ofType(schema)}` : `a ${schema.type}`;
   }
 }

@@ -53,11 +53,11 @@ import {
 } from "../normalize/prompt-bounds.ts";
 import { countPieces, countTokens } from "../normalize/tokenizer.ts";
 import { type Count, shareOfOpen, toChatUsage, UsageMeter } from "../normalize/usage-meter.ts";
-import { type ModelEntry, mayUse, orderRoutes } from "../routing/registry.ts";
+import { type ModelEntry, mayUse, orderRoutes, type Route } from "../routing/registry.ts";
 import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
 import { BoundUpstream } from "../upstream/upstream.ts";
-import { fanOutChunks, fanOutCompletions, fanOutMax, needsFanOut } from "./fan-out.ts";
+import { fanOutChunks, fanOutCompletions, fanOutMax } from "./fan-out.ts";
 import { createOpener, type OpenedPassthrough, sendPassthrough } from "./passthrough.ts";
 
 /** Bytes of a token with its probability as JSON, and of each of the likeliest others. */
@@ -842,3 +842,10 @@ async function ask(
 }
 
 type TokenCounter = (call: PluginCall<unknown>) => Promise<number>;
+
+/** Whether a route makes fewer choices at a time than are asked for, so that it is asked once for each. */
+function needsFanOut({ plugin, model }: Pick<Route, "plugin" | "model">, { n }: Pick<ChatRequest, "n">): boolean {
+  // The Responses protocol has no `n`.
+  const most = model.endpoint === "responses" ? 1 : plugin.maxChoices.chat;
+  return n !== undefined && n !== null && most !== undefined && n > most;
+}

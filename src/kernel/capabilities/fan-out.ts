@@ -10,7 +10,6 @@ import {
 } from "../../contract/index.ts";
 import { maySendAgain } from "../failover.ts";
 import { toChunks } from "../normalize/answer.ts";
-import type { Route } from "../routing/registry.ts";
 import { StreamReader } from "../streaming.ts";
 
 type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | ChatStream>;
@@ -141,14 +140,4 @@ function addParts(sum: Record<string, number>, parts: Record<string, unknown> | 
     const before = sum[name];
     sum[name] = before === undefined ? amount : before + amount;
   }
-}
-
-/** Whether a route makes fewer choices at a time than are asked for, so that it is asked once for each. */
-export function needsFanOut(
-  { plugin, model }: Pick<Route, "plugin" | "model">,
-  { n }: Pick<ChatRequest, "n">,
-): boolean {
-  // The Responses protocol has no `n`.
-  const most = model.endpoint === "responses" ? 1 : plugin.maxChoices.chat;
-  return n !== undefined && n !== null && most !== undefined && n > most;
 }

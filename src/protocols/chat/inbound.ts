@@ -32,6 +32,11 @@ export function fromOtherHabits(body: unknown, onWeakened: (field: string) => vo
   return changed;
 }
 
+/** Whether a body is one of the Responses protocol. Some clients send such to the chat endpoint. */
+export function isResponsesBody(body: unknown): boolean {
+  return isRecord(body) && "input" in body && !("messages" in body);
+}
+
 /** The end of a stream of OpenAI's chat and legacy completions. */
 export const doneEvent = "data: [DONE]\n\n";
 

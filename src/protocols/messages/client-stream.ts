@@ -1,5 +1,5 @@
 import type { ChatChunk, ChatUsage, ChunkChoice, ToolCallDelta } from "../../contract/index.ts";
-import { findForeignDetails, readClaudeBlocks } from "../reasoning-details.ts";
+import { findForeignDetails, readClaudeBlocks } from "../reasoning.ts";
 import { type MessagesPlan, signReasoning, toEnding, toMessageId, toMessagesUsage } from "./inbound.ts";
 import type { MessagesBlock, MessagesEvent } from "./schema.ts";
 

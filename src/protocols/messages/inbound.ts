@@ -13,8 +13,14 @@ import {
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { type AssistantTurn, Conversation, type MarkedPart, toContent } from "../conversation.ts";
-import { findForeignDetails, readClaudeBlocks, toClaudeDetail } from "../reasoning-details.ts";
-import { isOwnEnvelope, type Reasoning, type ReasoningEnvelope } from "../reasoning-envelope.ts";
+import {
+  findForeignDetails,
+  isOwnEnvelope,
+  type Reasoning,
+  type ReasoningEnvelope,
+  readClaudeBlocks,
+  toClaudeDetail,
+} from "../reasoning.ts";
 import type {
   MessagesAnswer,
   MessagesBlock,

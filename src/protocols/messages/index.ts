@@ -1,6 +1,6 @@
 import { GatewayError } from "../../contract/index.ts";
 import { type Exchange, expectTranslated, formatEvents, type Inbound, toNamedEvent, tryTranslate } from "../inbound.ts";
-import type { ReasoningEnvelope } from "../reasoning-envelope.ts";
+import type { ReasoningEnvelope } from "../reasoning.ts";
 import { MessagesStream } from "./client-stream.ts";
 import { toMessagesError } from "./errors.ts";
 import {

@@ -15,7 +15,7 @@ import { reduceSchema, SchemaBudget, strictSubset } from "../../lib/json-schema.
 import { precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort } from "../openai/request.ts";
 import type { Outbound } from "../outbound.ts";
-import { readClaudeBlocks, toClaudeDetail } from "../reasoning-details.ts";
+import { readClaudeBlocks, toClaudeDetail } from "../reasoning.ts";
 import { pickSupportedFields } from "../supported-fields.ts";
 import {
   getToolResults,

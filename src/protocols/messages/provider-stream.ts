@@ -12,7 +12,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { parseShape } from "../../lib/parse-shape.ts";
-import { toClaudeDetail } from "../reasoning-details.ts";
+import { toClaudeDetail } from "../reasoning.ts";
 import { classifyError } from "../upstream-errors.ts";
 import {
   type AnswerBlock,

@@ -10,7 +10,7 @@ import {
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
-import type { Reasoning } from "../reasoning-envelope.ts";
+import type { Reasoning } from "../reasoning.ts";
 import { toFailure } from "./errors.ts";
 import type { ResponsePlan, ToolTarget } from "./inbound.ts";
 import type { FunctionTool, OutputItem, ResponseObject, ResponseTool, ResponseUsage } from "./schema.ts";

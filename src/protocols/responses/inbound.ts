@@ -13,7 +13,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { Conversation, toContent } from "../conversation.ts";
-import { isOwnEnvelope, type ReasoningEnvelope } from "../reasoning-envelope.ts";
+import { isOwnEnvelope, type ReasoningEnvelope } from "../reasoning.ts";
 import type {
   CustomTool,
   FunctionTool,
@@ -150,11 +150,6 @@ function omitAbsent<Fields extends object>(fields: Fields): Present<Fields> {
   const present: Present<Fields> = {};
   for (const name in fields) if (fields[name] !== undefined && fields[name] !== null) present[name] = fields[name];
   return present;
-}
-
-/** Whether a body is one of the Responses protocol. Some clients send such to the chat endpoint. */
-export function isResponsesBody(body: unknown): boolean {
-  return isRecord(body) && "input" in body && !("messages" in body);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { GatewayError } from "../../contract/index.ts";
 import { type Exchange, expectTranslated, formatEvents, type Inbound, toNamedEvent, tryTranslate } from "../inbound.ts";
-import { createReasoningEnvelope } from "../reasoning-envelope.ts";
+import { createReasoningEnvelope } from "../reasoning.ts";
 import { createResponseHead, ResponseStream, toResponse } from "./client-stream.ts";
 import { toPassedFailure, toResponsesError } from "./errors.ts";
 import { checkResponsesRequest, expandRequest, refuseChatBody, type StoredContext, toChatRequest } from "./inbound.ts";

@@ -10,7 +10,7 @@ import {
 import { isRecord } from "../../lib/json.ts";
 import { getStops, stopCompletion, stopStream } from "../openai/chat.ts";
 import { type ChatOptions, fitReasoning, resolveOptions, toBody, warnOfTier } from "../openai/request.ts";
-import { readResponsesItems } from "../reasoning-details.ts";
+import { readResponsesItems } from "../reasoning.ts";
 import { withFunctionsAsTools } from "../tools.ts";
 import { fromResponse, ResponsesOutboundStream } from "./provider-stream.ts";
 

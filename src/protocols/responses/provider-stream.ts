@@ -10,7 +10,7 @@ import {
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
-import { toResponsesDetail } from "../reasoning-details.ts";
+import { toResponsesDetail } from "../reasoning.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
 import { readResponsesUsage } from "./passthrough.ts";
 

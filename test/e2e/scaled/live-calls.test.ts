@@ -79,4 +79,27 @@ describe.skipIf(!canShare)("live calls of two gateways on PostgreSQL and Redis",
     }
     for (const gateway of [first, second]) expect((await seen(gateway, 0)).data).toEqual([]);
   });
+
+  test("are ended from the other gateway: their client gets an error in its stream", async () => {
+    const [first, second] = pair.gateways as [Gateway, Gateway];
+    await fillWallet(first);
+    const cookie = await ownerCookie(first);
+    const response = second.post("/chat/completions", {
+      model: "famA-4.1",
+      stream: true,
+      messages: [{ role: "user", content: "[[fault: pace=60000]] one two" }],
+    });
+    const headers = { cookie, origin: first.origin };
+    let calls: Live["data"] = [];
+    await until(async () => {
+      const live = await fetch(`${first.origin}/dashboard/api/admin/live`, { headers });
+      calls = ((await live.json()) as Live).data;
+      return calls.length === 1;
+    });
+    const [call] = calls as [Live["data"][number]];
+    expect(call).toMatchObject({ elsewhere: true, process: expect.any(String) });
+    const ended = await fetch(`${first.origin}/dashboard/api/admin/live/${call.id}`, { method: "DELETE", headers });
+    expect([ended.status, await ended.json()]).toEqual([200, { id: call.id }]);
+    expect(await (await response).text()).toContain("An operator of the gateway ended this call");
+  });
 });

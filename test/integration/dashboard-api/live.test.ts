@@ -29,9 +29,10 @@ async function liveFixture(remoteCalls: HttpDeps["remoteCalls"]) {
     capability: "speech",
     opened_at: clock.now() - runningMs,
     hold_nanodollars: 2_500_000,
+    node_id: "node-2",
   });
   const live = async () => (await admin.get("/dashboard/api/admin/live")).json();
-  return { run, openOf, live, log, admin, enter };
+  return { run, openOf, live, log, admin, enter, store: deps.store };
 }
 
 describe("live calls of several processes", () => {
@@ -56,6 +57,7 @@ describe("live calls of several processes", () => {
       model: "model-2",
       capability: "speech",
       held_usd: "0.0025",
+      process: "node-2",
       stream: null,
       plugin: null,
       attempts: null,
@@ -73,7 +75,7 @@ describe("live calls of several processes", () => {
     const call = run("here", 5);
     const viewer = await enter("viewer@example.org", "viewer");
     await expectError(await viewer.remove(`${path}/here`), { status: 403 });
-    await expectError(await admin.remove(`${path}/there`), { status: 404, says: "another process" });
+    await expectError(await admin.remove(`${path}/gone`), { status: 404, says: "may have ended" });
     expect(call.cancelReason).toBeUndefined();
     expect((await admin.remove(`${path}/here`)).status).toBe(200);
     expect(call.signal.aborted).toBe(true);
@@ -81,6 +83,16 @@ describe("live calls of several processes", () => {
     const { data } = await (await admin.get("/dashboard/api/admin/audit?action=call")).json();
     expect(data).toMatchObject([{ action: "call.end", email: "admin@example.org", subject: "here" }]);
     expect((await live()).count).toBe(2);
+  });
+
+  test("of another process are ended there, which the audit log says", async () => {
+    const { openOf, admin, store } = await liveFixture(async () => ({ count: 1, calls: [openOf("there", 9)] }));
+    const ends: string[] = [];
+    store.endCall = async (id) => void ends.push(id);
+    expect((await admin.remove("/dashboard/api/admin/live/there")).status).toBe(200);
+    expect(ends).toEqual(["there"]);
+    const { data } = await (await admin.get("/dashboard/api/admin/audit?action=call")).json();
+    expect(data).toMatchObject([{ action: "call.end", subject: "there", detail: { model: "model-2" } }]);
   });
 
   test("are listed up to 200 and counted beyond", async () => {

@@ -10,7 +10,7 @@ const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter(
 const compareNone: Readonly<Record<string, string>> = {
   "protocols/messages/inbound.ts": "a long name of a tool and a long id of a user are shortened",
   "protocols/responses/inbound.ts": "a long name of a tool is shortened",
-  "protocols/reasoning-envelope.ts": "the id of an account's key is made from it; what is sealed is proved by AES-GCM",
+  "protocols/reasoning.ts": "the id of an account's key is made from it; what is sealed is proved by AES-GCM",
   "alerts/webhook.ts": "messages are signed for their receivers",
   "app.ts": "a key is made from a secret",
   "accounts/attempt-limit.ts": "attempts are counted by an e-mail's hash",

@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { Link } from "wouter";
 import documentation from "../../../../docs/configuration.md" with { type: "text" };
 import { useSettings } from "../../data/admin.ts";
 import { formatCount } from "../../format.ts";
@@ -7,6 +8,7 @@ import { SearchField } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { useParam } from "../../kit/url-state.ts";
+import { changelog } from "../help/pages.ts";
 import { readSettingDocs } from "./setting-docs.ts";
 import { TokenIssuersSection } from "./token-issuers.tsx";
 
@@ -33,7 +35,9 @@ export default function ConfigPage() {
           <div className="stack">
             {search === "" && <TokenIssuersSection />}
             <Groups settings={data.filter((setting) => matches(setting, search))} isOpen={isRoomy || search !== ""} />
-            <p className="faint">modelgate {version}</p>
+            <p className="faint">
+              modelgate {version} · <Link href={`/help/${changelog}`}>What's new</Link>
+            </p>
           </div>
         )}
       </Loaded>

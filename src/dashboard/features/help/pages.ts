@@ -1,4 +1,7 @@
-/** A page of the documentation, as it stands in `docs/`. */
+/** The page that is the project's changelog; the others stand in `docs/`. */
+export const changelog = "changelog";
+
+/** A page of the documentation. */
 export interface HelpPage {
   /** Name of its file without `.md`, and of its address below `/help/`. */
   readonly name: string;
@@ -119,6 +122,12 @@ export const helpGroups: readonly HelpGroup[] = [
         description: "Each threat, what stops it, and the test of it",
         load: () => import("../../../../docs/security.md", { with: { type: "text" } }),
       },
+      {
+        name: changelog,
+        title: "What's new",
+        description: "What each version brings, and what to change for it",
+        load: () => import("../../../../CHANGELOG.md", { with: { type: "text" } }),
+      },
     ],
   },
 ];
@@ -133,7 +142,9 @@ export function toAnchor(heading: string): string {
     .replaceAll(" ", "-");
 }
 
-const sourceUrl = "https://github.com/modelgate/modelgate/blob/main/docs/";
+const sourceUrl = "https://github.com/modelgate/modelgate/blob/main/";
+
+const toSource = (name: string) => `${sourceUrl}${name === changelog ? "CHANGELOG.md" : `docs/${name}.md`}`;
 
 /**
  * Where a link of a page leads: to a page that is served here, else to the file in the repository.
@@ -141,10 +152,9 @@ const sourceUrl = "https://github.com/modelgate/modelgate/blob/main/docs/";
  * @param page The name of the page on which the link stands.
  */
 export function toHelpAddress(href: string, page: string): string {
-  if (/^[a-z]+:/i.test(href)) return href;
-  const [file = "", anchor] = href.split("#");
-  const name = file === "" ? page : file.replace(/\.md$/, "");
-  const hash = anchor === undefined ? "" : `#${anchor}`;
-  if (name === page) return hash;
-  return helpPages.some((each) => each.name === name) ? `/help/${name}${hash}` : new URL(href, sourceUrl).href;
+  const { href: address, hash } = new URL(href, toSource(page));
+  const source = address.slice(0, address.length - hash.length);
+  const target = helpPages.find(({ name }) => toSource(name) === source);
+  if (target === undefined) return address;
+  return target.name === page ? hash : `/help/${target.name}${hash}`;
 }

@@ -95,10 +95,27 @@ function useMayChangeKey(): (key: Key) => boolean {
   return ({ created_by }) => me !== undefined && (me.team_role === "admin" || created_by === me.email);
 }
 
-/** Further columns take the room of those that say the least about a key of somebody else. */
+/** Further columns take the room of those that say the least about a key of somebody else; its end stands below its status. */
 function withMore(columns: readonly Column<Key>[], more: readonly Column<Key>[]): readonly Column<Key>[] {
   if (more.length === 0) return columns;
-  return columns.filter(({ name }) => name !== "Models" && name !== "Created").toSpliced(1, 0, ...more);
+  return columns
+    .filter(({ name }) => name !== "Models" && name !== "Created" && name !== "Expires")
+    .map((column) => (column.name === "Status" ? { ...column, cell: toStatusAndEnd } : column))
+    .toSpliced(1, 0, ...more);
+}
+
+function toStatusAndEnd(key: Key) {
+  const state = getKeyState(key);
+  return (
+    <>
+      <span className={keyBadges[state]}>{state}</span>
+      {key.expires_at !== null && state === "active" && (
+        <span className="sub" title={formatMoment(key.expires_at)}>
+          expires {formatAge(key.expires_at)}
+        </span>
+      )}
+    </>
+  );
 }
 
 function toColumns(keeps: KeysTableProps<Key>["keeps"]): readonly Column<Key>[] {

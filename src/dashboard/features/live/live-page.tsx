@@ -10,7 +10,7 @@ import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { callNames } from "../models/api.ts";
+import { callNames, useModelNames } from "../models/api.ts";
 
 export default function LivePage() {
   const live = useLive();
@@ -19,7 +19,7 @@ export default function LivePage() {
   const end = async () => {
     if (ending === undefined) return;
     await request(api.admin.live({ id: ending.id }).delete());
-    toast("The call is ended");
+    toast(ending.elsewhere ? "Its process ends the call" : "The call is ended");
     await mutate("admin-live");
   };
   return (
@@ -68,13 +68,21 @@ export default function LivePage() {
   );
 }
 
+function ModelName({ id }: { id: string | null }) {
+  const nameOf = useModelNames();
+  return <span className="cut">{id === null ? "–" : nameOf(id)}</span>;
+}
+
+/** As much of the random id of a process as tells a few of them apart. */
+const processIdShown = 8;
+
 const columns: readonly Column<LiveCall>[] = [
   {
     name: "Model",
     className: "name lead",
     cell: ({ model, capability, stream }) => (
       <>
-        <span className="cut">{model ?? "–"}</span>
+        <ModelName id={model} />
         <span className="sub">
           {callNames[capability]}
           {stream && ", streaming"}
@@ -87,10 +95,15 @@ const columns: readonly Column<LiveCall>[] = [
     name: "Provider",
     cell: ({ elsewhere, plugin, attempts }) => (
       <>
-        {elsewhere ? <span className="faint">in another process</span> : (plugin ?? "–")}
+        {elsewhere ? <span className="faint">known to its process</span> : (plugin ?? "–")}
         {attempts !== null && attempts > 1 && <span className="faint"> · attempt {attempts}</span>}
       </>
     ),
+  },
+  {
+    name: "Process",
+    cell: ({ elsewhere, process }) =>
+      elsewhere ? <span className="mono">{process?.slice(0, processIdShown)}</span> : "this one",
   },
   { name: "Duration", className: "end", cell: ({ running_ms }) => formatMs(running_ms) },
   { name: "First byte", className: "end", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
@@ -98,17 +111,15 @@ const columns: readonly Column<LiveCall>[] = [
   { name: "Request ID", className: "mono cut", cell: ({ id }) => id },
 ];
 
-/** A call of another process is ended there. */
 function toActions(onEnd: (call: LiveCall) => void): Column<LiveCall> {
   return {
     name: "Actions",
     className: "actions tight end",
     isUnnamed: true,
-    cell: (call) =>
-      !call.elsewhere && (
-        <Button look="plain small bad" aria-label={`End ${call.id}`} onClick={() => onEnd(call)}>
-          End
-        </Button>
-      ),
+    cell: (call) => (
+      <Button look="plain small bad" aria-label={`End ${call.id}`} onClick={() => onEnd(call)}>
+        End
+      </Button>
+    ),
   };
 }

@@ -1,4 +1,5 @@
 import { formatAge, formatMoment } from "../../format.ts";
+import { useModelNames } from "../models/api.ts";
 import type { ProviderHealth, TestResult } from "./api.ts";
 
 const states: Record<string, readonly [label: string, badge: string]> = {
@@ -38,15 +39,20 @@ function toTone({ attempts, errors }: ProviderHealth["strip"][number]): string |
 }
 
 /** The result of a test. */
-export function describeTest(name: string, { ok, error, model, host, ms, note }: TestResult): string {
+export function describeTest(
+  name: string,
+  { ok, error, model, host, ms, note }: TestResult,
+  nameOf: (model: string) => string,
+): string {
   if (!ok) return `${name} failed: ${error}`;
-  const answered = model === null ? `${host} answered in ${ms} ms` : `${host} answered ${model} in ${ms} ms`;
+  const answered = model === null ? `${host} answered in ${ms} ms` : `${host} answered ${nameOf(model)} in ${ms} ms`;
   return `${name} works: ${answered}${note === null ? "" : `. ${note}`}`;
 }
 
 /** The last error and the last test, as a list of facts. */
 export function HealthFacts({ health }: { health: ProviderHealth }) {
   const { reason, since, last_error: error, last_test: test } = health;
+  const nameOf = useModelNames();
   return (
     <>
       {reason !== null && (
@@ -67,7 +73,7 @@ export function HealthFacts({ health }: { health: ProviderHealth }) {
             {error.status !== null && `${error.status}: `}
             {error.message}
             <span className="sub">
-              {error.model} · {formatAge(error.at)}
+              {nameOf(error.model)} · {formatAge(error.at)}
             </span>
           </>
         )}
@@ -81,7 +87,7 @@ export function HealthFacts({ health }: { health: ProviderHealth }) {
             {test.ok ? `worked in ${test.ms} ms` : test.error}
             {test.note !== null && ` ${test.note}`}
             <span className="sub">
-              {test.model !== null && `${test.model} · `}
+              {test.model !== null && `${nameOf(test.model)} · `}
               {formatAge(test.at)}
             </span>
           </>

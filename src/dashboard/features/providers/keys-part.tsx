@@ -10,6 +10,7 @@ import { Section } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useAction } from "../../kit/use-action.ts";
+import { useModelNames } from "../models/api.ts";
 import { type Provider, type ProviderKey, refreshProviders, testProvider, testUnsaved } from "./api.ts";
 import { describeErrors } from "./describe.tsx";
 import { describeTest, HealthState } from "./health.tsx";
@@ -128,9 +129,10 @@ interface KeyActionsProps {
 }
 
 function KeyActions({ name, keyId, last4, onReplace, onRemove }: KeyActionsProps) {
+  const nameOf = useModelNames();
   const test = useAction(async () => {
     const result = await testProvider(name, keyId);
-    if (result.ok) toast(describeTest(name, result));
+    if (result.ok) toast(describeTest(name, result, nameOf));
   });
   return (
     <span className="row">

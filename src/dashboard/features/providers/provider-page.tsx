@@ -13,6 +13,7 @@ import { Segmented } from "../../kit/segmented.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useParam } from "../../kit/url-state.ts";
 import { useAction } from "../../kit/use-action.ts";
+import { useModelNames } from "../models/api.ts";
 import {
   type Provider,
   type ProviderKey,
@@ -67,6 +68,7 @@ export default function ProviderPage() {
 
 function ProviderView({ provider }: { provider: Provider }) {
   const { name, origin, base_url, error, health, status } = provider;
+  const nameOf = useModelNames();
   const [tab, setTab] = useParam<Tab>(
     "tab",
     "health",
@@ -98,7 +100,9 @@ function ProviderView({ provider }: { provider: Provider }) {
         {error !== null && <Callout tone="warn">{error}</Callout>}
         <div aria-live="polite">
           <Callout tone="bad">{test.formError()}</Callout>
-          {result !== undefined && <Callout tone={result.ok ? "good" : "bad"}>{describeTest(name, result)}</Callout>}
+          {result !== undefined && (
+            <Callout tone={result.ok ? "good" : "bad"}>{describeTest(name, result, nameOf)}</Callout>
+          )}
         </div>
         <Segmented label="Part" value={tab} options={tabs} onChoose={setTab} />
         {tab === "health" && <HealthPart provider={provider} />}
@@ -118,6 +122,7 @@ function ProviderView({ provider }: { provider: Provider }) {
 }
 
 function HealthPart({ provider: { health, status, routes } }: { provider: Provider }) {
+  const nameOf = useModelNames();
   const paused = routes.filter(({ state }) => state !== "closed");
   return (
     <Section title="Health">
@@ -128,7 +133,7 @@ function HealthPart({ provider: { health, status, routes } }: { provider: Provid
         {paused.length > 0 && (
           <>
             <dt>Paused</dt>
-            <dd className="break">{paused.map(({ model }) => model).join(", ")}</dd>
+            <dd className="break">{paused.map(({ model }) => nameOf(model)).join(", ")}</dd>
           </>
         )}
         <dt>24 hours</dt>

@@ -85,6 +85,7 @@ const columns: readonly Column<Provider>[] = [
   },
   {
     name: "Health",
+    className: "has-text",
     sort: ({ health, status }) => health.state ?? status,
     cell: ({ health, status }) => (
       <>

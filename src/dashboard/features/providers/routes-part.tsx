@@ -3,6 +3,7 @@ import { formatMs } from "../../format.ts";
 import { Empty } from "../../kit/feedback.tsx";
 import { Section } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
+import { useModelNames } from "../models/api.ts";
 import type { ProviderRoute } from "./api.ts";
 import { CircuitState, describeErrors } from "./describe.tsx";
 
@@ -34,6 +35,10 @@ export function RoutesPart({ name, routes }: { name: string; routes: readonly Pr
   );
 }
 
+function ModelName({ id }: { id: string }) {
+  return <span className="break">{useModelNames()(id)}</span>;
+}
+
 const columns: readonly Column<ProviderRoute>[] = [
   {
     name: "Model",
@@ -41,7 +46,7 @@ const columns: readonly Column<ProviderRoute>[] = [
     sort: ({ model }) => model,
     cell: ({ model, attempts: { last_error } }) => (
       <>
-        <span className="break">{model}</span>
+        <ModelName id={model} />
         {last_error !== null && <span className="sub break">{last_error.reason}</span>}
       </>
     ),

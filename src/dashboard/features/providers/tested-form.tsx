@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "react";
 import { Callout } from "../../kit/feedback.tsx";
 import { useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { useModelNames } from "../models/api.ts";
 import type { TestResult } from "./api.ts";
 import { describeTest } from "./health.tsx";
 
@@ -14,6 +15,7 @@ interface TestedAction<Values> {
 
 /** A form that tests what is entered before it saves it. If the test fails, nothing is saved until it is sent once more. */
 export function useTestedForm<Values extends object>(initial: Values, { test, save, nameOf }: TestedAction<Values>) {
+  const modelNameOf = useModelNames();
   const [failed, setFailed] = useState<{ text: string; result: TestResult }>();
   const form = useForm(initial, async (values) => {
     const text = JSON.stringify(values);
@@ -25,13 +27,13 @@ export function useTestedForm<Values extends object>(initial: Values, { test, sa
       return;
     }
     await save(values);
-    if (result !== undefined) toast(describeTest(nameOf(values), result));
+    if (result !== undefined) toast(describeTest(nameOf(values), result, modelNameOf));
   });
   const failure = failed?.text === JSON.stringify(form.values) ? failed.result : undefined;
   return {
     ...form,
     /** Why the test of these values failed; shown beside the button that saves them anyway. */
-    failure: failure && describeTest(nameOf(form.values), failure),
+    failure: failure && describeTest(nameOf(form.values), failure, modelNameOf),
   };
 }
 

@@ -1,6 +1,7 @@
 import { formatMoment } from "../../format.ts";
 import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
+import { useModelNames } from "../models/api.ts";
 import { type StatusRow, useStatus } from "../providers/api.ts";
 import { HealthState, Strip } from "../providers/health.tsx";
 
@@ -15,7 +16,7 @@ export default function StatusPage() {
       <Loaded state={status} lines={6}>
         {({ data }) => (
           <div className="stack">
-            <Callout tone={toTone(data)}>{summarize(data)}</Callout>
+            {data.length > 0 && <Callout tone={toTone(data)}>{summarize(data)}</Callout>}
             <Section title="Providers">
               {data.length === 0 ? (
                 <Empty icon="check" title="No providers yet">
@@ -37,7 +38,8 @@ export default function StatusPage() {
 }
 
 function ProviderRow({ row: { provider, state, since, strip, models } }: { row: StatusRow }) {
-  const shown = models.slice(0, modelsMax).join(", ");
+  const nameOf = useModelNames();
+  const shown = models.slice(0, modelsMax).map(nameOf).join(", ");
   const rest = models.length - modelsMax;
   return (
     <li className="status-row">

@@ -100,3 +100,15 @@ postgresTest("a change of one key leaves everything else cached, on the other no
   }
   expect([store.revision, other.revision]).toEqual(before);
 });
+
+postgresTest("a call that is to be ended is told to all nodes", async () => {
+  const { store, url } = await node();
+  const other = (await node(url)).store;
+  const ends: string[] = [];
+  store.onEndCall?.((id) => ends.push(`here ${id}`));
+  other.onEndCall?.((id) => ends.push(`there ${id}`));
+  await store.endCall?.("call-1");
+  await until("both were told", () => ends.length === 2);
+  expect(ends.sort()).toEqual(["here call-1", "there call-1"]);
+  expect(other.pollExternalChange()).toBe(false);
+});

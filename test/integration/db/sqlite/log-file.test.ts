@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { DatabaseSync } from "node:sqlite";
 import { isOutcomeUnknown } from "../../../../src/db/index.ts";
-import { LogFile } from "../../../../src/db/sqlite/log-file.ts";
+import { LogFile } from "../../../../src/db/sqlite/open-sqlite.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { temporaryFile } from "../temporary-store.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { helpPages, toAnchor, toHelpAddress } from "../../../../src/dashboard/features/help/pages.ts";
+import { changelog, helpPages, toAnchor, toHelpAddress } from "../../../../src/dashboard/features/help/pages.ts";
 
 const root = join(import.meta.dir, "../../../..");
 
@@ -18,10 +18,22 @@ describe("the documentation within the dashboard", () => {
   test("has every page of docs/ that is not about development, and its text", async () => {
     const files = readdirSync(join(root, "docs")).filter((file) => file.endsWith(".md"));
     const names = files.map((file) => file.replace(".md", "")).filter((name) => !ofDevelopment.includes(name));
-    expect(helpPages.map(({ name }) => name).sort()).toEqual(names.sort());
+    expect(helpPages.map(({ name }) => name).sort()).toEqual([...names, changelog].sort());
     for (const { name, load } of helpPages) {
-      expect((await load()).default).toBe(readFileSync(join(root, `docs/${name}.md`), "utf8"));
+      const file = name === changelog ? "CHANGELOG.md" : `docs/${name}.md`;
+      expect((await load()).default).toBe(readFileSync(join(root, file), "utf8"));
     }
+  });
+
+  test("has the changelog, whose links lead to the pages beside it", async () => {
+    const text = readFileSync(join(root, "CHANGELOG.md"), "utf8");
+    const links = [...text.matchAll(/\]\(docs\/([\w-]+)\.md(#[^)]+)?\)/g)];
+    expect(links.length).toBeGreaterThan(10);
+    for (const [, name = "", anchor = ""] of links) {
+      if (ofDevelopment.includes(name)) continue;
+      expect(toHelpAddress(`docs/${name}.md${anchor}`, changelog)).toBe(`/help/${name}${anchor}`);
+    }
+    expect(toHelpAddress("../CHANGELOG.md", "deployment")).toBe("/help/changelog");
   });
 
   test("is linked by each page of the dashboard at a section that exists", async () => {

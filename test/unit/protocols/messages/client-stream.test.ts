@@ -7,7 +7,7 @@ import { toNamedEvent } from "../../../../src/protocols/inbound.ts";
 import { MessagesStream } from "../../../../src/protocols/messages/client-stream.ts";
 import { type MessagesPlan, toMessagesAnswer } from "../../../../src/protocols/messages/inbound.ts";
 import { MessagesAnswer, type MessagesEvent } from "../../../../src/protocols/messages/schema.ts";
-import { isOwnEnvelope } from "../../../../src/protocols/reasoning-envelope.ts";
+import { isOwnEnvelope } from "../../../../src/protocols/reasoning.ts";
 import { randomBelow } from "../../../support/random.ts";
 import { accumulate, chunkOf, envelope, planOf } from "./support.ts";
 

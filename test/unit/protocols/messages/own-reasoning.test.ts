@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { withoutOwnThoughts } from "../../../../src/protocols/messages/inbound.ts";
-import { createReasoningEnvelope } from "../../../../src/protocols/reasoning-envelope.ts";
+import { createReasoningEnvelope } from "../../../../src/protocols/reasoning.ts";
 import { refusalOf, requestOf, sign, translated } from "./support.ts";
 
 const turns = (thinking: string, signature: string) =>

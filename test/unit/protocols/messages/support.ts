@@ -1,7 +1,7 @@
 import type { ChatChunk, ChatRequest, GatewayError } from "../../../../src/contract/index.ts";
 import { type MessagesPlan, toChatRequest } from "../../../../src/protocols/messages/inbound.ts";
 import type { MessagesAnswer, MessagesEvent, MessagesRequest } from "../../../../src/protocols/messages/schema.ts";
-import { createReasoningEnvelope } from "../../../../src/protocols/reasoning-envelope.ts";
+import { createReasoningEnvelope } from "../../../../src/protocols/reasoning.ts";
 
 export const envelope = createReasoningEnvelope(new Uint8Array(32).fill(7), "acc_1");
 

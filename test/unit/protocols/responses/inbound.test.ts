@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { GatewayError } from "../../../../src/contract/index.ts";
+import { isResponsesBody } from "../../../../src/protocols/chat/inbound.ts";
 import {
   checkResponsesRequest,
-  isResponsesBody,
   listReferences,
   previousResponseNotFound,
   refuseChatBody,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { ChatChunk } from "../../../../src/contract/index.ts";
 import type { SchemaError } from "../../../../src/http/lifecycle/validate.ts";
-import type { ReasoningEnvelope } from "../../../../src/protocols/reasoning-envelope.ts";
+import type { ReasoningEnvelope } from "../../../../src/protocols/reasoning.ts";
 import {
   createResponseHead,
   type ResponseEvent,

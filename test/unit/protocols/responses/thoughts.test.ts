@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { MessagesOutboundStream } from "../../../../src/protocols/messages/provider-stream.ts";
 import type { AnswerBlock, Turn } from "../../../../src/protocols/messages/schema.ts";
-import { createReasoningEnvelope } from "../../../../src/protocols/reasoning-envelope.ts";
+import { createReasoningEnvelope } from "../../../../src/protocols/reasoning.ts";
 import type { ResponseEvent } from "../../../../src/protocols/responses/client-stream.ts";
 import type { ResponseItem, ResponseObject } from "../../../../src/protocols/responses/schema.ts";
 import { streamOf } from "../../plugins/anthropic/stream-of.ts";

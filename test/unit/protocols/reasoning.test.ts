@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { GatewayError } from "../../../src/contract/index.ts";
-import { createReasoningEnvelope, isOwnEnvelope } from "../../../src/protocols/reasoning-envelope.ts";
+import { createReasoningEnvelope, isOwnEnvelope } from "../../../src/protocols/reasoning.ts";
 import { removeOwnThoughts } from "../../../src/protocols/responses/inbound.ts";
 import { translate } from "./responses/support.ts";
 
