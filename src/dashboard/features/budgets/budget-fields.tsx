@@ -16,7 +16,7 @@ export function BudgetFields<Period extends string>({
 }: {
   form: BudgetForm<Period>;
   periods: readonly (readonly [Period, string])[];
-  /** What the budget is of, where the form sets other things too; absent: the form is about the budget. */
+  /** The owner of the budget, where the form sets other things too; absent: the form is about the budget. */
   whose?: "account" | "key";
 }) {
   return (

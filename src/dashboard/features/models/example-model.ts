@@ -12,7 +12,7 @@ const makerDefault = "openai";
 /**
  * A chat model for an example: a capable one, if possible of this maker, that its own name calls. Capable is one that is not
  * retired, uses tools, and has room for the files of an agent and a known price. Dear ones, of which the first call might empty a
- * wallet, come after others. Of those that remain it is the latest version, and of one version the dearest, which a maker has for
+ * wallet, come after others. Of those that remain it is the latest version, and of one version the most expensive, which a maker has for
  * the hardest work: the date of a row is often that of the catalogue.
  */
 export function pickExampleModel(models: readonly Model[], maker = makerDefault): Model | undefined {

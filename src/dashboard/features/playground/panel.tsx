@@ -153,7 +153,7 @@ export function TaskField({
   onChoose,
 }: {
   second: ReturnType<typeof useSecondTask>;
-  /** Of the first task and of the second. */
+  /** The first task has the first label. */
   labels: readonly [string, string];
   onChoose: () => void;
 }) {

@@ -75,19 +75,19 @@ function Kept({
   metric: MetricName;
   interval: Interval;
 }) {
-  // Of cache hits more is better.
+  // More cache hits are better.
   const isKept = (value: number) => (metric === "cache" ? value >= target : value <= target);
   return (
     <>
       <p className="soft">Within the target:</p>
       <ul className="soft">
         {lines.map(({ name, values }) => {
-          const known = values.filter((value) => value !== null);
-          const kept = known.filter(isKept).length;
+          const figures = values.filter((value) => value !== null);
+          const count = figures.filter(isKept).length;
           return (
             <li key={name}>
-              {name}: {kept} of {known.length} {known.length === 1 ? interval : `${interval}s`} with requests
-              {known.length > 0 && ` (${formatShare(kept / known.length)})`}
+              {name}: {count} of {figures.length} {figures.length === 1 ? interval : `${interval}s`} with requests
+              {figures.length > 0 && ` (${formatShare(count / figures.length)})`}
             </li>
           );
         })}
