@@ -15,7 +15,13 @@ import {
   serviceAccountsController,
 } from "./project-keys.ts";
 import { projectCreditsController, projectsController } from "./projects.ts";
-import { organizationProvidersController, providerKeysController } from "./providers.ts";
+import {
+  organizationProvidersController,
+  pluginsController,
+  providerKeysController,
+  providerTestsController,
+  sandboxController,
+} from "./providers.ts";
 import { rateLimitsController, roleLimitsController, sharedRateLimitsController } from "./rate-limits.ts";
 import { organizationUsageController } from "./usage.ts";
 import { vouchersController } from "./vouchers.ts";
@@ -51,6 +57,9 @@ export function organizationApi(deps: HttpDeps, api: AdminApi) {
     .use(jwtIssuersController(deps, api))
     .use(organizationProvidersController(deps, api))
     .use(providerKeysController(deps, api))
+    .use(providerTestsController(deps, api))
+    .use(sandboxController(deps, api))
+    .use(pluginsController(deps, api))
     .use(organizationCatalogueController(deps, api))
     .use(auditLogsController(deps, api))
     .use(organizationUsageController(deps, api))

@@ -17,7 +17,6 @@ import { emailController } from "./email.ts";
 import { adminHealthController, attentionController, statusController } from "./health.ts";
 import { homeController } from "./home.ts";
 import { adminApiKeysController, keysController } from "./keys.ts";
-import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
 import { statementController } from "./statement.ts";
 import { statisticsController } from "./statistics.ts";
@@ -76,7 +75,6 @@ function gatewayControllers(deps: HttpDeps) {
     .use(systemStatusController(deps))
     .use(adminHealthController(deps))
     .use(attentionController(deps))
-    .use(providersController(deps))
     .use(catalogueController(deps))
     .use(adminAlertsController(deps));
 }

@@ -7,7 +7,6 @@ import { addDeadChannel, alertRows } from "./alert-rows.ts";
 import { type Caller, callers, createCallers, startWide } from "./callers.ts";
 import { addContent, contentRows } from "./content-rows.ts";
 import { organizationRows } from "./organization-rows.ts";
-import { providerRoutes } from "./provider-routes.ts";
 import { teamRows } from "./team-rows.ts";
 
 type Statuses = { readonly others: number } & { readonly [name in Caller]?: number };
@@ -198,7 +197,6 @@ const rows: Record<string, Row> = {
   "GET /dashboard/api/admin/accounts/:id/entries": admin(200, { id: newAccount }),
   "GET /dashboard/api/admin/accounts/:id/usage": admin(200, { id: newAccount }),
   "DELETE /dashboard/api/admin/live/:id": admin(404, { id: () => "unknown" }),
-  ...providerRoutes(admin, (body) => send("POST /dashboard/api/admin/providers", "admin", body)),
   "PUT /dashboard/api/admin/catalogue/files": admin(200, { body: { revision: "*", files: {} } }),
   "GET /openapi.json": open(200),
   "GET /assets/:file": open(200, { id: () => "page.js" }),

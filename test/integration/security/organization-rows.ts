@@ -228,6 +228,12 @@ export function organizationRows<Row>(
       body: toSecret,
     }),
     [`DELETE ${path}/providers/:provider_id/keys/:provider_key_id`]: managed(200, { id: aProviderKey }),
+    // What cannot be reached is an answer of the test, not of the route.
+    [`POST ${path}/provider_tests`]: managed(200, { body: () => ({ ...toProvider(), key: "provider-key" }) }),
+    [`GET ${path}/sandbox`]: managed(200),
+    // The environment sets SANDBOX.
+    [`POST ${path}/sandbox`]: managed(409, { body: { setting: "on" } }),
+    [`GET ${path}/plugins`]: managed(200),
     [`GET ${path}/catalogue`]: managed(200),
     [`GET ${path}/catalogue/:file_id`]: managed(200, { id: aFile }),
     [`POST ${path}/catalogue/:file_id`]: managed(200, {
