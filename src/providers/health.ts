@@ -8,17 +8,20 @@ import { type Attempt, type Call, type CallObserver, ConnectionError, type Route
  * survives a restart and gateways that share a database see the same.
  */
 
-export type HealthState =
-  /** Its attempts succeed. */
-  | "working"
-  /** A part of its attempts fails, or a part of its keys or routes is out of use. */
-  | "degraded"
-  /** At least half of its attempts fail, or its last test did. */
-  | "failing"
+/** The worst first: what needs somebody is above. */
+export const healthStates = [
   /** It refuses the key, or each of its keys. */
-  | "refused"
+  "refused",
+  /** At least half of its attempts fail, or its last test did. */
+  "failing",
+  /** A part of its attempts fails, or a part of its keys or routes is out of use. */
+  "degraded",
   /** Nothing happened in the last 24 hours. */
-  | "unknown";
+  "unknown",
+  /** Its attempts succeed. */
+  "working",
+] as const;
+export type HealthState = (typeof healthStates)[number];
 
 /** Why an attempt failed. */
 export interface Failure {

@@ -1,6 +1,6 @@
 export { checkManifest, sendsKeyInClear } from "./check-manifest.ts";
 export { describeProviders, type ProviderHealth, readHealth, toErrorJson, toTestJson } from "./describe-providers.ts";
-export type { AttemptCount, HealthState } from "./health.ts";
+export { type AttemptCount, healthStates } from "./health.ts";
 export { OperatorCatalogueEditor } from "./operator-catalogue.ts";
 export type { PluginDirectory } from "./plugin-directory.ts";
 export type { PluginManagerOptions, PluginSnapshot } from "./plugin-manager.ts";

@@ -63,7 +63,7 @@ const pages: readonly (readonly [page: string, path: string])[] = [
   ["Accounts, found by a part of the e-mail", "/dashboard/api/admin/accounts?search=scale0765"],
   ["Account", `/dashboard/api/admin/accounts/${inTheMiddle}`],
   ["Keys", "/dashboard/api/admin/api-keys"],
-  ["Providers", "/dashboard/api/admin/providers"],
+  ["Providers", "/v1/organization/providers?limit=100"],
 ];
 
 /** Signs an owner in, to the first account, and returns the cookie. */

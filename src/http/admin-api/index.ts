@@ -6,6 +6,7 @@ import { budgetController, budgetsController } from "./budgets.ts";
 import { organizationCatalogueController } from "./catalogue.ts";
 import { configurationController } from "./configuration.ts";
 import type { AdminApi } from "./guard.ts";
+import { jwtIssuersController } from "./jwt-issuers.ts";
 import { invitesController, projectUsersController, usersController } from "./people.ts";
 import {
   keyChangesController,
@@ -14,7 +15,13 @@ import {
   serviceAccountsController,
 } from "./project-keys.ts";
 import { projectCreditsController, projectsController } from "./projects.ts";
-import { organizationProvidersController, providerKeysController } from "./providers.ts";
+import {
+  organizationProvidersController,
+  pluginsController,
+  providerKeysController,
+  providerTestsController,
+  sandboxController,
+} from "./providers.ts";
 import { rateLimitsController, roleLimitsController, sharedRateLimitsController } from "./rate-limits.ts";
 import { organizationUsageController } from "./usage.ts";
 import { vouchersController } from "./vouchers.ts";
@@ -47,8 +54,12 @@ export function organizationApi(deps: HttpDeps, api: AdminApi) {
     .use(usersController(deps, api))
     .use(invitesController(deps, api))
     .use(adminKeysController(deps, api))
+    .use(jwtIssuersController(deps, api))
     .use(organizationProvidersController(deps, api))
     .use(providerKeysController(deps, api))
+    .use(providerTestsController(deps, api))
+    .use(sandboxController(deps, api))
+    .use(pluginsController(deps, api))
     .use(organizationCatalogueController(deps, api))
     .use(auditLogsController(deps, api))
     .use(organizationUsageController(deps, api))

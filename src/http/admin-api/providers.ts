@@ -1,9 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { emailsOf } from "../../accounts/index.ts";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
-import { describeProviders } from "../../providers/index.ts";
+import { describeProviders, healthStates } from "../../providers/index.ts";
 import { responses } from "../api/openapi.ts";
-import { readSecret } from "../dashboard-api/providers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -49,13 +49,71 @@ const Test = formBody({
   key_id: Type.Optional(Type.String({ minLength: 1, maxLength: 100, description: "Absent: the first key" })),
 });
 
+const NewTest = formBody({
+  name: Name,
+  manifest: Type.Optional(Type.Unknown({ description: "Of a provider that is not added yet" })),
+  ...secret,
+  model: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: "Absent: the cheapest" })),
+});
+const SandboxChange = formBody({
+  setting: Type.Union([Type.Literal("on"), Type.Literal("off"), Type.Literal("auto")], {
+    description: "`auto`: until a provider is added",
+  }),
+});
+
+const Count = Type.Integer({ minimum: 0 });
+const Attempts = Type.Object(
+  {
+    calls: Count,
+    errors: Count,
+    p50_ms: nullable(Type.Number({ description: "To the first byte" })),
+    p95_ms: nullable(Type.Number({ description: "To the first byte" })),
+    last_error: nullable(Type.Object({ at: Type.Integer(), reason: Type.String() })),
+  },
+  { description: "Attempts of the last quarter of an hour, at the gateway that answers" },
+);
+const outcomes = {
+  state: nullable(
+    Type.Union(
+      healthStates.map((state) => Type.Literal(state)),
+      { description: "`null`: it serves nothing" },
+    ),
+  ),
+  reason: nullable(Type.String()),
+  last_error: nullable(
+    Type.Object({
+      at: Type.Integer(),
+      kind: Type.String(),
+      status: nullable(Type.Integer({ description: "The provider's HTTP status" })),
+      message: Type.String({ description: "In the provider's words" }),
+      model: Type.String(),
+    }),
+  ),
+  last_test: nullable(
+    Type.Object({
+      at: Type.Integer(),
+      ok: Type.Boolean(),
+      model: nullable(Type.String()),
+      ms: Type.Number(),
+      error: nullable(Type.String()),
+      note: nullable(Type.String()),
+    }),
+  ),
+};
+const Circuit = Type.Union([Type.Literal("closed"), Type.Literal("half_open"), Type.Literal("open")]);
 const KeyObject = Type.Object({
   id: nullable(Type.String({ description: "`null`: the environment has it" })),
   object: Type.Literal("organization.provider.key"),
   last4: Type.String(),
   source: nullable(Type.String({ description: "The variable that has it" })),
   created_by: nullable(Type.String()),
+  created_by_email: nullable(Type.String()),
   created_at: nullable(Type.Integer()),
+  readable: Type.Boolean({ description: "Whether this gateway has the secrets key that it is encrypted with" }),
+  fields: Type.Record(Type.String(), Type.String(), { description: "Of a credential, those that are not secret" }),
+  state: nullable(Circuit),
+  health: Type.Object(outcomes),
+  attempts: nullable(Attempts),
 });
 const ProviderObject = Type.Object({
   id: Type.String({ description: "Its name" }),
@@ -66,13 +124,51 @@ const ProviderObject = Type.Object({
   origin: Type.String({ description: "`built in`, or its file" }),
   managed: Type.Boolean({ description: "Whether it was added here, and can be deleted" }),
   base_url: nullable(Type.String()),
+  base_url_source: nullable(Type.Union([Type.Literal("plugin"), Type.Literal("environment")])),
   enabled: Type.Boolean(),
   priority: nullable(Type.Integer()),
   weight: nullable(Type.Integer()),
   models: Type.Integer({ description: "Models that it has" }),
   served_models: Type.Integer({ description: "Models that it serves now" }),
-  health: Type.Object({ state: nullable(Type.String()), reason: nullable(Type.String()) }),
+  version: nullable(Type.String()),
+  loaded_at: nullable(Type.Integer()),
+  credential: nullable(Type.Union([Type.Literal("key"), Type.Literal("none"), Type.Literal("fields")])),
+  credential_form: nullable(
+    Type.Object(
+      {
+        fields: Type.Array(
+          Type.Object({
+            name: Type.String(),
+            label: Type.String(),
+            secret: Type.Boolean(),
+            example: Type.String(),
+            is_file: Type.Boolean(),
+            variable: Type.String({ description: "The variable of the environment that sets it" }),
+          }),
+        ),
+        sets: Type.Array(Type.Array(Type.String()), { description: "Which fields are enough together" }),
+      },
+      { description: "The fields of its credential" },
+    ),
+  ),
+  health: Type.Object({
+    ...outcomes,
+    since: nullable(Type.Integer()),
+    strip: Type.Array(Type.Object({ attempts: Count, errors: Count }), {
+      description: "The attempts of 24 hours, one entry for each half an hour, the oldest first",
+    }),
+  }),
   keys: Type.Array(KeyObject),
+  routes: Type.Array(
+    Type.Object({
+      model: Type.String(),
+      state: Circuit,
+      priority: Type.Integer(),
+      weight: Type.Integer(),
+      attempts: Attempts,
+    }),
+    { description: "The models that it serves, those in trouble first, at most 500" },
+  ),
 });
 const TestObject = Type.Object({
   object: Type.Literal("organization.provider.test"),
@@ -81,7 +177,27 @@ const TestObject = Type.Object({
   host: Type.String(),
   ms: Type.Number(),
   error: nullable(Type.String()),
+  kind: nullable(Type.String({ description: "Of the error, such as `auth`" })),
   note: nullable(Type.String()),
+});
+const SandboxObject = Type.Object({
+  object: Type.Literal("organization.sandbox"),
+  setting: SandboxChange.properties.setting,
+  source: Type.Union([Type.Literal("environment"), Type.Literal("database"), Type.Literal("default")], {
+    description: "`environment`: it cannot be changed here",
+  }),
+  active: Type.Boolean(),
+  simulates: Type.Boolean({ description: "Whether it answers for any model" }),
+});
+const PluginsObject = Type.Object({
+  object: Type.Literal("organization.plugins"),
+  manifests: Type.Array(Type.Object({ name: Type.String(), manifest: Type.Unknown() }), {
+    description: "Providers that can be added with a key alone",
+  }),
+  warnings: Type.Array(Type.String(), {
+    description: "What could not be loaded, apart from what a provider's `error` says",
+  }),
+  degraded: Type.Array(Type.String(), { description: "What the gateway does without now" }),
 });
 const toDeleted = (object: string) =>
   Type.Object({ id: Type.String(), object: Type.Literal(`${object}.deleted`), deleted: Type.Boolean() });
@@ -91,14 +207,18 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
   const { providers, kernel } = deps;
   const { actions } = providers;
   const one = { "application/json": ProviderObject };
+  const answer = async (name: string) => {
+    const provider = readProvider(deps, name);
+    return (await withEmails(deps, [provider]))(provider);
+  };
   return new Elysia({ prefix: "/organization/providers" })
     .use(adminRoutes(deps, api, "providers"))
     .get(
       "",
-      ({ request }) => {
+      async ({ request }) => {
         const query = parseUrl(request).searchParams;
         const page = pickPage(listProviders(deps), query, ({ name }) => name);
-        return toList(page, readPage(query).limit, toProvider);
+        return toList(page, readPage(query).limit, await withEmails(deps, page));
       },
       {
         detail: {
@@ -115,10 +235,9 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           const { name, manifest, key, fields, ...change } = body;
-          const newSecret = key === undefined && fields === undefined ? undefined : readSecret({ key, fields });
-          await providers.adoptTest(name, await actions.add(admin, name, manifest, newSecret));
+          await providers.adoptTest(name, await actions.add(admin, name, manifest, readSecretIfAny({ key, fields })));
           if (Object.keys(change).length > 0) await actions.set(admin.accountId, name, change);
-          return toProvider(readProvider(deps, name));
+          return await answer(name);
         }),
       {
         body: NewProvider,
@@ -130,7 +249,7 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
         },
       },
     )
-    .get("/:provider_id", ({ params }) => toProvider(readProvider(deps, params.provider_id)), {
+    .get("/:provider_id", ({ params }) => answer(params.provider_id), {
       detail: {
         summary: "Retrieve a provider, with its health and its keys without their secrets",
         tags,
@@ -146,7 +265,7 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
           const { manifest, ...change } = body;
           if (manifest !== undefined) await actions.replaceManifest(admin, id, manifest);
           if (Object.keys(change).length > 0) await actions.set(admin.accountId, id, change);
-          return toProvider(readProvider(deps, id));
+          return await answer(id);
         }),
       {
         body: ProviderChange,
@@ -177,10 +296,10 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
     )
     .post(
       "/:provider_id/test",
-      async ({ body: { model, key_id: keyId }, params: { provider_id: id } }) => {
-        const { kind: _, ...result } = await providers.test(kernel.network, id, { model, keyId });
-        return { object: "organization.provider.test" as const, ...result };
-      },
+      async ({ body: { model, key_id: keyId }, params: { provider_id: id } }) => ({
+        object: "organization.provider.test" as const,
+        ...(await providers.test(kernel.network, id, { model, keyId })),
+      }),
       {
         body: Test,
         detail: {
@@ -193,6 +312,95 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
         },
       },
     );
+}
+
+/** A test of a provider or a key before it is saved. Apart from `/providers/…`, where a provider may have any name. */
+export function providerTestsController(deps: HttpDeps, api: AdminApi) {
+  const { providers, kernel } = deps;
+  return new Elysia({ prefix: "/organization/provider_tests" }).use(adminRoutes(deps, api, "providers")).post(
+    "",
+    async ({ admin, body: { name, manifest, model, ...given } }) => {
+      const unsaved = { name, manifest, secret: readSecretIfAny(given), model };
+      const result = await providers.testUnsaved(kernel.network, admin, unsaved);
+      return { object: "organization.provider.test" as const, ...result };
+    },
+    {
+      body: NewTest,
+      detail: {
+        summary: "Send one small request with a provider or a key that is not saved",
+        tags,
+        security,
+        description: "As it would be sent after saving. It is a real request, which the provider may charge.",
+        responses: responses({ "application/json": TestObject }, writeErrors),
+      },
+    },
+  );
+}
+
+/** The sandbox, which answers for models without a real provider. */
+export function sandboxController(deps: HttpDeps, api: AdminApi) {
+  const { providers, kernel } = deps;
+  const { settings, actions } = providers;
+  const one = { "application/json": SandboxObject };
+  const answer = () => {
+    const { sandbox: active, registry } = providers.snapshot;
+    const simulates = registry.size > 0 && isSimulating(kernel);
+    return { object: "organization.sandbox" as const, ...settings.sandbox, active, simulates };
+  };
+  return new Elysia({ prefix: "/organization/sandbox" })
+    .use(adminRoutes(deps, api, "providers"))
+    .get("", answer, {
+      detail: {
+        summary: "Whether models without a real provider are simulated",
+        tags,
+        security,
+        responses: responses(one, [400, 401, 403, 429, 500, 503]),
+      },
+    })
+    .post(
+      "",
+      ({ request, admin, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          await actions.setSandbox(admin.accountId, body.setting);
+          return answer();
+        }),
+      {
+        body: SandboxChange,
+        detail: {
+          summary: "Turn the sandbox on or off",
+          tags,
+          security,
+          responses: responses(one, writeErrors),
+        },
+      },
+    );
+}
+
+/** Plugins that could be added, and the warnings of those that were loaded. */
+export function pluginsController(deps: HttpDeps, api: AdminApi) {
+  return new Elysia({ prefix: "/organization/plugins" }).use(adminRoutes(deps, api, "providers")).get(
+    "",
+    () => {
+      const { snapshot, manifests } = deps.providers;
+      const names = new Set(snapshot.states.map(({ name }) => name));
+      return {
+        object: "organization.plugins" as const,
+        manifests: Object.entries(manifests)
+          .filter(([name]) => !names.has(name))
+          .map(([name, manifest]) => ({ name, manifest })),
+        warnings: snapshot.warnings.filter((warning) => snapshot.states.every(({ error }) => error !== warning)),
+        degraded: deps.degraded?.() ?? [],
+      };
+    },
+    {
+      detail: {
+        summary: "Providers that can be added with a key alone, and what could not be loaded",
+        tags,
+        security,
+        responses: responses({ "application/json": PluginsObject }, [400, 401, 403, 429, 500, 503]),
+      },
+    },
+  );
 }
 
 /** The keys of a provider that are stored here. Those of the environment are listed with it, and stay. */
@@ -208,7 +416,8 @@ export function providerKeysController(deps: HttpDeps, api: AdminApi) {
   const set = async (...[admin, name, body, id]: Parameters<typeof actions.setKey>) => {
     const keyId = await actions.setKey(admin, name, readSecret(body as { key?: unknown; fields?: unknown }), id);
     await providers.adoptTest(name, keyId);
-    return toKey(readKey(name, keyId));
+    const key = readKey(name, keyId);
+    return toKey(key, await readMakers(deps, [key]));
   };
   return new Elysia({ prefix: "/organization/providers/:provider_id/keys" })
     .use(adminRoutes(deps, api, "providers"))
@@ -258,6 +467,7 @@ export function providerKeysController(deps: HttpDeps, api: AdminApi) {
 }
 
 type Provider = ReturnType<typeof describeProviders>[number];
+type Key = Provider["keys"][number];
 
 function listProviders({ providers, kernel }: HttpDeps): Provider[] {
   return describeProviders(providers, kernel.registry, kernel.now());
@@ -270,28 +480,82 @@ function readProvider(deps: HttpDeps, name: string): Provider {
   throw new GatewayError("not_found", `No provider is called ${quoteValue(name)}`);
 }
 
-function toProvider(provider: Provider): Static<typeof ProviderObject> & { id: string } {
-  const { name, status, error, origin, managed, enabled, priority, weight, models, health, keys } = provider;
+/** The e-mails of the people who set keys. */
+function readMakers({ store }: HttpDeps, keys: readonly Pick<Key, "set_by">[]): Promise<ReadonlyMap<string, string>> {
+  return emailsOf(
+    store,
+    keys.flatMap(({ set_by: by }) => by ?? []),
+  );
+}
+
+async function withEmails(deps: HttpDeps, providers: readonly Provider[]) {
+  const emails = await readMakers(
+    deps,
+    providers.flatMap<Key>(({ keys }) => keys),
+  );
+  return (provider: Provider) => toProvider(provider, emails);
+}
+
+function toProvider(
+  { keys, routes, health, credential_form: form, loaded_at: loadedAt, ...provider }: Provider,
+  emails: ReadonlyMap<string, string>,
+): Static<typeof ProviderObject> & { id: string } {
   return {
-    id: name,
+    id: provider.name,
     object: "organization.provider" as const,
-    name,
-    status,
-    error,
-    origin,
-    managed,
-    base_url: provider.base_url ?? null,
-    enabled,
-    priority,
-    weight,
-    models,
-    served_models: provider.served_models,
-    health: { state: health.state, reason: health.reason },
-    keys: keys.map(toKey),
+    ...provider,
+    loaded_at: fromIso(loadedAt),
+    credential_form: form && { fields: form.fields, sets: form.sets.map((set) => [...set]) },
+    health: { ...toOutcomes(health), since: fromIso(health.since), strip: [...health.strip] },
+    keys: keys.map((key) => toKey(key, emails)),
+    routes: routes.map(({ attempts, ...route }) => ({ ...route, attempts: toAttempts(attempts) })),
   };
 }
 
-function toKey({ id, last4, source, set_by: by, set_at: at }: Provider["keys"][number]): Static<typeof KeyObject> {
-  const createdAt = at === null ? null : toSeconds(Date.parse(at));
-  return { id, object: "organization.provider.key", last4, source, created_by: by, created_at: createdAt };
+function toKey(
+  { set_by: by, set_at: at, health, attempts, ...key }: Key,
+  emails: ReadonlyMap<string, string>,
+): Static<typeof KeyObject> {
+  return {
+    object: "organization.provider.key",
+    ...key,
+    created_by: by,
+    created_by_email: emails.get(by ?? "") ?? null,
+    created_at: fromIso(at),
+    health: toOutcomes(health),
+    attempts: attempts === null ? null : toAttempts(attempts),
+  };
+}
+
+function toOutcomes({ state, reason, last_error: error, last_test: test }: Key["health"]) {
+  return {
+    state,
+    reason,
+    last_error: error === null ? null : { ...error, at: toSeconds(Date.parse(error.at)) },
+    last_test: test === null ? null : { ...test, at: toSeconds(Date.parse(test.at)) },
+  };
+}
+
+function toAttempts({ last_error: error, ...attempts }: NonNullable<Key["attempts"]>) {
+  return { ...attempts, last_error: error === null ? null : { ...error, at: toSeconds(Date.parse(error.at)) } };
+}
+
+function fromIso(time: string | null): number | null {
+  return time === null ? null : toSeconds(Date.parse(time));
+}
+
+/** A key, or the fields of a credential that has several. @throws {GatewayError} `invalid_request` */
+function readSecret({ key, fields }: { key?: unknown; fields?: unknown }): unknown {
+  if (typeof key === "string" && fields === undefined) return key;
+  if (key === undefined && typeof fields === "object" && fields !== null) return fields;
+  throw new GatewayError("invalid_request", "key is not a text, but the provider's key was expected", { param: "key" });
+}
+
+function readSecretIfAny({ key, fields }: { key?: unknown; fields?: unknown }): unknown {
+  return key === undefined && fields === undefined ? undefined : readSecret({ key, fields });
+}
+
+/** Whether any model is answered by the sandbox. */
+function isSimulating({ registry }: HttpDeps["kernel"]): boolean {
+  return [...registry.modelEntries].some(({ routes }) => routes.some(({ plugin }) => plugin.name === "sandbox"));
 }

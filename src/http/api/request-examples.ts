@@ -49,7 +49,12 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
   "/organization/providers/{provider_id}/test": {},
   "/organization/providers/{provider_id}/keys": { key: "second-key-of-the-provider" },
   "/organization/providers/{provider_id}/keys/{provider_key_id}": { key: "newer-key-of-the-provider" },
+  "/organization/provider_tests": { name: "openai", key: "key-that-is-not-saved-yet" },
+  "/organization/sandbox": { setting: "auto" },
   "/organization/catalogue/{file_id}": { content: { models: [{ id: "famA-4.1-nano", premium: false }] } },
+  "/organization/jwt_issuers": {
+    issuers: [{ issuer: "https://id.example.com", audiences: ["modelgate"], claims: { account: "email" } }],
+  },
   "/organization/admin_api_keys": { name: "reports", scopes: ["usage:read"], expires_in_seconds: 86_400 },
 };
 

@@ -1,13 +1,9 @@
 import { Elysia } from "elysia";
 import { gatewayOwner, readFiring } from "../../alerts/index.ts";
-import type { HealthState, ProviderHealth } from "../../providers/index.ts";
-import { readHealth, toErrorJson, toTestJson } from "../../providers/index.ts";
+import { healthStates, type ProviderHealth, readHealth, toErrorJson, toTestJson } from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession, withSession } from "../lifecycle/session.ts";
 import { toIso } from "./serializers.ts";
-
-/** The worst first: what needs somebody is above. */
-const order: readonly HealthState[] = ["refused", "failing", "degraded", "unknown", "working"];
 
 /**
  * GET /dashboard/api/admin/health: the state of every provider that serves models, the worst first, for owners, administrators
@@ -69,7 +65,7 @@ export function attentionController(deps: HttpDeps) {
 }
 
 function readSorted({ providers, kernel }: HttpDeps): ProviderHealth[] {
-  const rank = ({ state }: ProviderHealth) => order.indexOf(state);
+  const rank = ({ state }: ProviderHealth) => healthStates.indexOf(state);
   return readHealth(providers, kernel.registry, kernel.now()).sort(
     (one, other) => rank(one) - rank(other) || (one.provider < other.provider ? -1 : 1),
   );

@@ -17,13 +17,11 @@ import { emailController } from "./email.ts";
 import { adminHealthController, attentionController, statusController } from "./health.ts";
 import { homeController } from "./home.ts";
 import { adminApiKeysController, keysController } from "./keys.ts";
-import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
 import { statementController } from "./statement.ts";
 import { statisticsController } from "./statistics.ts";
 import { systemStatusController } from "./system-status.ts";
 import { adminTeamController, teamController, teamsController } from "./team.ts";
-import { tokenIssuersController } from "./token-issuers.ts";
 
 const Invitation = formBody({
   token: Type.String({ minLength: 1, maxLength: 100 }),
@@ -77,9 +75,7 @@ function gatewayControllers(deps: HttpDeps) {
     .use(systemStatusController(deps))
     .use(adminHealthController(deps))
     .use(attentionController(deps))
-    .use(providersController(deps))
     .use(catalogueController(deps))
-    .use(tokenIssuersController(deps))
     .use(adminAlertsController(deps));
 }
 

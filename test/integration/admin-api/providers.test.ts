@@ -103,7 +103,9 @@ describe("providers by the management API", () => {
     const changed = await ask("POST", "/providers/acme", { body: { enabled: false, priority: null } });
     expect(changed.json).toMatchObject({ status: "disabled", enabled: false, priority: null });
     expect((await ask("GET", "/providers/acme")).json).toEqual(changed.json);
-    expect(changed.json.keys).toEqual([second.json]);
+    // Nothing can come of what is not in use.
+    const unused = { state: null, attempts: null, health: { ...second.json.health, state: null } };
+    expect(changed.json.keys).toEqual([{ ...second.json, ...unused }]);
     for (const { text } of [made, replaced, second, changed]) expect(text).not.toContain("acme-secret");
 
     // Another model at the same host: the key stays. Another host: it was not given for that one.
@@ -152,11 +154,38 @@ describe("providers by the management API", () => {
     expect((await ask("POST", "/providers/unknown/test", { body: {} })).status).toBe(404);
   });
 
+  test("are tested before they are saved, and say what the sandbox and the plugins do", async () => {
+    const unsaved = { name: "trial", manifest: toManifest("trial"), key: "trial-secret-0001" };
+    const tested = await ask("POST", "/provider_tests", { body: unsaved });
+    expect(tested.json).toMatchObject({
+      object: "organization.provider.test",
+      ok: true,
+      model: "trial/llama",
+      kind: null,
+    });
+    expect(bearers.at(-1)).toBe("Bearer trial-secret-0001");
+    expect((await ask("GET", "/providers/trial")).status).toBe(404);
+    const wrong = await ask("POST", "/provider_tests", { body: { ...unsaved, key: 5 } });
+    expect([wrong.status, wrong.json.error.param]).toEqual([400, "key"]);
+    expect((await ask("POST", "/provider_tests", { body: { name: "unknown", key: "a-key" } })).status).toBe(404);
+
+    const plugins = await ask("GET", "/plugins");
+    expect(plugins.json).toMatchObject({ object: "organization.plugins", warnings: [], degraded: [] });
+    const ready = plugins.json.manifests.find(({ name }: { name: string }) => name === "ollama");
+    expect(ready.manifest.baseUrl).toContain("11434");
+    const sandbox = (await ask("GET", "/sandbox")).json;
+    expect(sandbox).toMatchObject({ object: "organization.sandbox", simulates: false });
+  });
+
   test("need a scope of their own, to read or to write", async () => {
     const reader = await makeAdminKey("providers:read");
     expect((await ask("GET", "/providers", { key: reader })).status).toBe(200);
     expect((await ask("POST", "/providers/openai", { key: reader, body: {} })).status).toBe(403);
     expect((await ask("POST", "/providers/openai/test", { key: reader, body: {} })).status).toBe(403);
+    expect((await ask("POST", "/provider_tests", { key: reader, body: { name: "openai" } })).status).toBe(403);
+    expect((await ask("GET", "/sandbox", { key: reader })).status).toBe(200);
+    expect((await ask("POST", "/sandbox", { key: reader, body: { setting: "on" } })).status).toBe(403);
+    expect((await ask("GET", "/plugins", { key: reader })).status).toBe(200);
     expect((await ask("GET", "/catalogue", { key: reader })).status).toBe(403);
   });
 });

@@ -89,7 +89,10 @@ describe("Bedrock", () => {
     expect(service.tokens.count).toBe(0);
     const { ask, ...rest } = await open({ ...machine, BEDROCK_MACHINE: "container", BEDROCK_BASE_URL: cloud.origin });
     expect((await ask(model)).status).toBe(500);
-    const tested = (await (await rest.send("POST", "/bedrock/test", {})).json()) as { ok: boolean; error: string };
+    const tested = (await (await rest.send("POST", "/providers/bedrock/test", {})).json()) as {
+      ok: boolean;
+      error: string;
+    };
     expect(tested).toMatchObject({ ok: false, error: expect.stringContaining("no service aws-container") });
   });
 
@@ -140,18 +143,19 @@ describe("Bedrock", () => {
         fields: expect.arrayContaining([expect.objectContaining({ name: "region", variable: "BEDROCK_REGION" })]),
       },
     });
-    const refused = await send("POST", "/bedrock/keys", {
+    const refused = await send("POST", "/providers/bedrock/keys", {
       fields: { region: "eu-central-1/", api_key: secrets.apiKey },
     });
     expect([refused.status, await refused.text()]).toEqual([400, expect.not.stringContaining(secrets.apiKey)]);
-    const partial = await send("POST", "/bedrock/keys", { fields: { region: "eu-central-1" } });
+    const partial = await send("POST", "/providers/bedrock/keys", { fields: { region: "eu-central-1" } });
     expect(await partial.json()).toMatchObject({ error: { message: expect.stringContaining("it is not set") } });
     const access = { region: "eu-central-1", access_key_id: "AKIAIOSFODNN7EXAMPLE", secret_access_key: secrets.aws };
-    expect((await send("POST", "/bedrock/keys", { fields: access })).status).toBe(200);
+    expect((await send("POST", "/providers/bedrock/keys", { fields: access })).status).toBe(200);
     expect(
-      (await send("POST", "/bedrock/keys", { fields: { region: "eu-central-1", api_key: secrets.apiKey } })).status,
+      (await send("POST", "/providers/bedrock/keys", { fields: { region: "eu-central-1", api_key: secrets.apiKey } }))
+        .status,
     ).toBe(200);
-    expect(await (await send("POST", "/bedrock/test", {})).json()).toMatchObject({ ok: true });
+    expect(await (await send("POST", "/providers/bedrock/test", {})).json()).toMatchObject({ ok: true });
     const shown = (await find("bedrock")) as unknown as { keys: { fields: object; last4: string }[] };
     expect(shown.keys.map(({ fields, last4 }) => ({ fields, last4 }))).toEqual([
       { fields: { region: "eu-central-1", access_key_id: "AKIAIOSFODNN7EXAMPLE" }, last4: "EKEY" },
@@ -275,7 +279,7 @@ describe("Vertex", () => {
   test("says what its fields lack before it is asked", async () => {
     const { send } = await open();
     const fields = { project: "my-project", location: "global", service_account: { type: "authorized_user" } };
-    const refused = await send("POST", "/vertex/keys", { fields });
+    const refused = await send("POST", "/providers/vertex/keys", { fields });
     expect(await refused.json()).toMatchObject({
       error: { message: expect.stringContaining("client_email, private_key and token_uri") },
     });
@@ -285,7 +289,7 @@ describe("Vertex", () => {
     const cloud = opened(startVertex({ apiKey: secrets.apiKey }));
     const { send } = await open({ VERTEX_BASE_URL: cloud.origin });
     const account = { ...(JSON.parse(cloud.serviceAccount()) as object), token_uri: "http://169.254.169.254/token" };
-    const refused = await send("POST", "/vertex/keys", {
+    const refused = await send("POST", "/providers/vertex/keys", {
       fields: { project: "my-project", location: "global", service_account: account },
     });
     expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("link-local")]);
@@ -356,11 +360,11 @@ describe("Azure", () => {
 
   test("lacks its address until a resource or a base URL is given", async () => {
     const { send, find } = await open();
-    const without = await send("POST", "/azure/keys", { fields: { api_key: secrets.apiKey } });
+    const without = await send("POST", "/providers/azure/keys", { fields: { api_key: secrets.apiKey } });
     expect(await without.json()).toMatchObject({ error: { message: expect.stringContaining("where azure is") } });
-    expect((await send("POST", "/azure/keys", { fields: { api_key: secrets.apiKey, resource: "ours" } })).status).toBe(
-      200,
-    );
+    expect(
+      (await send("POST", "/providers/azure/keys", { fields: { api_key: secrets.apiKey, resource: "ours" } })).status,
+    ).toBe(200);
     expect(await find("azure")).toMatchObject({ status: "serving" });
   });
 });

@@ -59,15 +59,19 @@ async function closeNode(app: App): Promise<void> {
 /** What an administrator and a client do with a gateway. */
 export async function useNode(node: Node, cookie: string) {
   const send = (method: string, path: string, body?: unknown) =>
-    fetch(`${node.origin}/dashboard/api/admin/providers${path}`, {
+    fetch(`${node.origin}/v1/organization${path}`, {
       method,
       headers: { cookie, origin: node.origin, "content-type": "application/json" },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-  const list = async () => {
-    const response = await send("GET", "");
-    if (!response.ok) throw new Error(`The providers were not listed: ${response.status} ${node.lines.at(-1)}`);
-    return (await response.json()) as ProviderList;
+  const read = async (path: string) => {
+    const response = await send("GET", path);
+    if (!response.ok) throw new Error(`GET ${path} failed: ${response.status} ${node.lines.at(-1)}`);
+    return await response.json();
+  };
+  const list = async (): Promise<ProviderList> => {
+    const { data } = (await read("/providers?limit=100")) as Pick<ProviderList, "data">;
+    return { data, sandbox: (await read("/sandbox")) as ProviderList["sandbox"] };
   };
   const find = async (name: string) => (await list()).data.find((provider) => provider.name === name);
   return { send, list, find };
@@ -79,7 +83,14 @@ export interface ProviderList {
     status: string;
     enabled: boolean;
     managed: boolean;
-    keys: { id: string; last4: string; set_by: string; readable: boolean; source: string | null; state: string }[];
+    keys: {
+      id: string;
+      last4: string;
+      created_by_email: string;
+      readable: boolean;
+      source: string | null;
+      state: string;
+    }[];
     routes: { model: string; priority: number; attempts: { calls: number; errors: number } }[];
   }[];
   sandbox: { setting: string; source: string; active: boolean };

@@ -39,8 +39,8 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("the health of a
     const node = await startNode(store, { SANDBOX: "off", GROQ_API_KEY: "k" });
     const { cookie, key: apiKey } = await enter(store);
     const { send } = await useNode(node, cookie);
-    await send("POST", "", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
-    await send("POST", "/acme/keys", { key });
+    await send("POST", "/providers", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
+    await send("POST", "/providers/acme/keys", { key });
     expect(await readHealth(node, cookie)).toMatchObject({ state: "unknown", last_error: null, last_test: null });
     for (let count = 0; count < 8; count++) expect((await call(node.origin, apiKey)).status).toBe(200);
     expect(await readHealth(node, cookie)).toMatchObject({ state: "working", reason: null, since: null });
@@ -68,7 +68,7 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("the health of a
     const again = await start(store, { SANDBOX: "off", GROQ_API_KEY: "k" }, node.home);
     expect(await readHealth(again, cookie)).toMatchObject({ state: "failing", last_error: { message: "broken" } });
     upstream.answer.status = 200;
-    expect(await (await (await useNode(again, cookie)).send("POST", "/acme/test", {})).json()).toMatchObject({
+    expect(await (await (await useNode(again, cookie)).send("POST", "/providers/acme/test", {})).json()).toMatchObject({
       ok: true,
     });
     expect(await readHealth(again, cookie)).toMatchObject({
@@ -83,9 +83,9 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("the health of a
     const node = await start(store, { SANDBOX: "off", GROQ_API_KEY: "k" });
     const { cookie, key: apiKey } = await enter(store);
     const { send, find } = await useNode(node, cookie);
-    await send("POST", "", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
-    const { id } = (await (await send("POST", "/acme/keys", { key })).json()) as { id: string };
-    const tested = (await (await send("POST", "/acme/test", {})).json()) as { ok: boolean; error: string };
+    await send("POST", "/providers", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
+    const { id } = (await (await send("POST", "/providers/acme/keys", { key })).json()) as { id: string };
+    const tested = (await (await send("POST", "/providers/acme/test", {})).json()) as { ok: boolean; error: string };
     expect(tested.ok).toBe(false);
     expect(tested.error).toMatch(/rejected the key ending in 0001 \(401\): Incorrect API key: \[hidden\]/);
     const refused = await readHealth(node, cookie);
@@ -97,7 +97,7 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("the health of a
       keys: [{ health: { state: "refused" } }],
     });
 
-    await send("POST", `/acme/keys/${id}`, { key: other });
+    await send("POST", `/providers/acme/keys/${id}`, { key: other });
     // What happened to the key before says nothing about this one.
     expect((await readHealth(node, cookie)).keys).toMatchObject([{ id, state: "unknown" }]);
     expect((await call(node.origin, apiKey)).status).toBe(200);
@@ -117,9 +117,9 @@ test("members see the state of providers and the models that are down, and no er
   const node = await start(store, { SANDBOX: "off", GROQ_API_KEY: "k" });
   const { cookie } = await enter(store);
   const { send } = await useNode(node, cookie);
-  await send("POST", "", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
-  await send("POST", "/acme/keys", { key });
-  await send("POST", "/acme/test", {});
+  await send("POST", "/providers", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
+  await send("POST", "/providers/acme/keys", { key });
+  await send("POST", "/providers/acme/test", {});
   const member = await enter(store, "member");
   const get = (path: string) => fetch(`${node.origin}/dashboard/api/${path}`, { headers: { cookie: member.cookie } });
   expect((await get("admin/health")).status).toBe(403);
@@ -137,8 +137,8 @@ test("two gateways see the attempts of both", async () => {
   const [here, there] = [await start(one, env), await start(two, env)];
   const admin = await enter(one);
   const { send } = await useNode(here, admin.cookie);
-  await send("POST", "", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
-  await send("POST", "/acme/keys", { key });
+  await send("POST", "/providers", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
+  await send("POST", "/providers/acme/keys", { key });
   upstream.answer.status = 500;
   await call(here.origin, admin.key);
   await until(async () => (await readHealth(there, admin.cookie).catch(() => undefined))?.state === "failing");
@@ -236,12 +236,14 @@ describe("a test of the connection", () => {
       const { send, find } = await useNode(node, cookie);
       const manifest = { baseUrl: upstream.baseUrl, dialect: "openai", models: rows };
       // Before it is saved: nothing is stored.
-      const tested = (await (await send("POST", "/test", { name: "acme", manifest, key })).json()) as { note: string };
+      const tested = (await (await send("POST", "/provider_tests", { name: "acme", manifest, key })).json()) as {
+        note: string;
+      };
       expect(tested).toMatchObject({ ...expected, error: null });
       expect(upstream.asked).toEqual(asked);
       if (asked.length > 1) expect(tested.note).toContain("does not have acme/cheap");
       expect(await find("acme")).toBeUndefined();
-      const wrong = await (await send("POST", "/test", { name: "acme", manifest, key: other })).json();
+      const wrong = await (await send("POST", "/provider_tests", { name: "acme", manifest, key: other })).json();
       expect(wrong).toMatchObject({
         ok: false,
         kind: "auth",
@@ -260,8 +262,10 @@ describe("a test of the connection", () => {
     const node = await start(store, { GROQ_BASE_URL: upstream.baseUrl });
     const { cookie } = await enter(store);
     const { send } = await useNode(node, cookie);
-    expect(await (await send("POST", "/test", { name: "groq", key })).json()).toMatchObject({ ok: true });
-    expect(await (await send("POST", "/test", { name: "groq", key: other })).json()).toMatchObject({ ok: false });
-    expect((await send("POST", "/test", { name: "nobody", key })).status).toBe(404);
+    expect(await (await send("POST", "/provider_tests", { name: "groq", key })).json()).toMatchObject({ ok: true });
+    expect(await (await send("POST", "/provider_tests", { name: "groq", key: other })).json()).toMatchObject({
+      ok: false,
+    });
+    expect((await send("POST", "/provider_tests", { name: "nobody", key })).status).toBe(404);
   });
 });

@@ -17,17 +17,23 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
     const admin = await enter(store);
     const { send, find, list } = await useNode(node, admin.cookie);
 
-    expect((await send("POST", "", { name: "acme", manifest: manifestOf(upstream.baseUrl) })).status).toBe(200);
+    expect((await send("POST", "/providers", { name: "acme", manifest: manifestOf(upstream.baseUrl) })).status).toBe(
+      200,
+    );
     expect(existsSync(join(node.home, "plugins/acme.json"))).toBe(true);
-    expect((await send("POST", "/acme/test", {})).status).toBe(409);
+    expect((await send("POST", "/providers/acme/test", {})).status).toBe(409);
     expect((await list()).sandbox).toMatchObject({ setting: "auto", source: "default", active: true });
 
-    const { id } = (await (await send("POST", "/acme/keys", { key: `  ${first}\n` })).json()) as { id: string };
+    const { id } = (await (await send("POST", "/providers/acme/keys", { key: `  ${first}\n` })).json()) as {
+      id: string;
+    };
     expect(await find("acme")).toMatchObject({ status: "serving", managed: true, enabled: true });
-    expect((await find("acme"))?.keys).toMatchObject([{ id, last4: "0001", set_by: admin.email, readable: true }]);
+    expect((await find("acme"))?.keys).toMatchObject([
+      { id, last4: "0001", created_by_email: admin.email, readable: true },
+    ]);
     expect((await list()).sandbox.active).toBe(false);
     expect((await call(node.origin, admin.key)).status).toBe(200);
-    expect(await (await send("POST", "/acme/test", {})).json()).toMatchObject({
+    expect(await (await send("POST", "/providers/acme/test", {})).json()).toMatchObject({
       ok: true,
       model: "acme/chat",
       error: null,
@@ -36,25 +42,25 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
 
     upstream.known.clear();
     upstream.known.add(second);
-    expect((await send("POST", `/acme/keys/${id}`, { key: second })).status).toBe(200);
+    expect((await send("POST", `/providers/acme/keys/${id}`, { key: second })).status).toBe(200);
     expect((await call(node.origin, admin.key)).status).toBe(200);
     expect(upstream.asked.at(-1)).toBe(second);
     expect((await find("acme"))?.keys).toMatchObject([{ id, last4: "0002" }]);
 
-    expect((await send("PATCH", "/acme", { priority: 7, weight: 3 })).status).toBe(200);
+    expect((await send("POST", "/providers/acme", { priority: 7, weight: 3 })).status).toBe(200);
     expect((await find("acme"))?.routes[0]).toMatchObject({ priority: 7, weight: 3 });
 
     upstream.answer.delayMs = 300;
     const running = call(node.origin, admin.key);
     await until(() => upstream.asked.length === 4);
-    expect((await send("PATCH", "/acme", { enabled: false })).status).toBe(200);
+    expect((await send("POST", "/providers/acme", { enabled: false })).status).toBe(200);
     expect((await call(node.origin, admin.key)).status).toBe(400);
     expect((await running).status).toBe(200);
     expect(await find("acme")).toMatchObject({ status: "disabled", enabled: false });
     // What is disabled is not simulated either.
     expect((await list()).sandbox.active).toBe(false);
 
-    expect((await send("DELETE", "/acme")).status).toBe(200);
+    expect((await send("DELETE", "/providers/acme")).status).toBe(200);
     expect(existsSync(join(node.home, "plugins/acme.json"))).toBe(false);
     expect(await find("acme")).toBeUndefined();
     expect(await store.db.selectFrom("provider_keys").selectAll().execute()).toEqual([]);
@@ -72,25 +78,28 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
       answers.push(text);
       return JSON.parse(text);
     };
-    await ask("POST", "", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
-    const { id } = await ask("POST", "/acme/keys", { key: first });
-    await ask("POST", "/acme/keys", { key: first });
-    await ask("POST", "/acme/keys", { key: `${first} ${first}` });
-    await ask("POST", "/acme/keys", { key: [first] });
-    await ask("POST", "/acme/keys", { key: first, other: first });
-    await ask("POST", `/acme/keys/${id}`, { key: first });
-    await ask("POST", "/unknown/keys", { key: first });
+    await ask("POST", "/providers", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
+    const { id } = await ask("POST", "/providers/acme/keys", { key: first });
+    await ask("POST", "/providers/acme/keys", { key: first });
+    await ask("POST", "/providers/acme/keys", { key: `${first} ${first}` });
+    await ask("POST", "/providers/acme/keys", { key: [first] });
+    await ask("POST", "/providers/acme/keys", { key: first, other: first });
+    await ask("POST", `/providers/acme/keys/${id}`, { key: first });
+    await ask("POST", "/providers/unknown/keys", { key: first });
     // The provider repeats the key in its refusal.
-    expect(await ask("POST", "/acme/test", {})).toMatchObject({ ok: false, error: expect.stringContaining("401") });
-    await ask("GET", "");
+    expect(await ask("POST", "/providers/acme/test", {})).toMatchObject({
+      ok: false,
+      error: expect.stringContaining("401"),
+    });
+    await ask("GET", "/providers");
     const get = async (path: string) =>
       await (await fetch(`${node.origin}/dashboard/api/admin/${path}`, { headers: { cookie } })).text();
     for (const path of ["health", "settings", "audit", "catalogue", "live"]) answers.push(await get(path));
-    await ask("DELETE", `/acme/keys/${id}`);
+    await ask("DELETE", `/providers/acme/keys/${id}`);
     expect(answers.filter((text) => text.includes(first) || text.includes("key-first"))).toEqual([]);
     expect(node.lines.join("\n")).not.toContain(first);
     expect(JSON.stringify(await store.db.selectFrom("audit").selectAll().execute())).not.toContain(first);
-    const { id: kept } = await ask("POST", "/acme/keys", { key: second });
+    const { id: kept } = await ask("POST", "/providers/acme/keys", { key: second });
     const row = await store.db.selectFrom("provider_keys").selectAll().where("id", "=", kept).executeTakeFirstOrThrow();
     expect(Buffer.from(row.secret).includes(second)).toBe(false);
     expect(statSync(join(node.home, "secrets.key")).mode & 0o777).toBe(0o600);
@@ -106,10 +115,10 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
     const node = await start(store, { GROQ_API_KEY: first, GROQ_BASE_URL: upstream.baseUrl });
     const { cookie } = await enter(store);
     const { send, find } = await useNode(node, cookie);
-    await send("POST", "/groq/keys", { key: second });
+    await send("POST", "/providers/groq/keys", { key: second });
     expect(await find("groq")).toMatchObject({ base_url: upstream.baseUrl, base_url_source: "environment" });
     expect((await find("groq"))?.keys).toMatchObject([{ id: null, source: "GROQ_API_KEY", last4: "" }]);
-    expect(await (await send("POST", "/groq/test", {})).json()).toMatchObject({ ok: true });
+    expect(await (await send("POST", "/providers/groq/test", {})).json()).toMatchObject({ ok: true });
     expect(upstream.asked).toEqual([first]);
   });
 
@@ -146,8 +155,8 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
     };
     await store.db.insertInto("provider_keys").values(left).execute();
     const manifest = { ...manifestOf(upstream.baseUrl), credential: "none" };
-    expect((await send("POST", "", { name: "secrettool", manifest })).status).toBe(200);
-    expect(await (await send("POST", "/secrettool/test", {})).json()).toMatchObject({ ok: true });
+    expect((await send("POST", "/providers", { name: "secrettool", manifest })).status).toBe(200);
+    expect(await (await send("POST", "/providers/secrettool/test", {})).json()).toMatchObject({ ok: true });
     expect((await call(node.origin, key)).status).toBe(200);
     expect(upstream.asked).toEqual(["", ""]);
     expect(await find("secrettool")).toMatchObject({ keys: [], base_url: upstream.baseUrl, base_url_source: "plugin" });
@@ -156,7 +165,7 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
     expect(await (await get("settings")).text()).not.toContain("SECRETTOOL");
     const unlisted = { premium: true, price: { inputToken: { usd: "1", per: 1 }, outputToken: { usd: "1", per: 1 } } };
     const lister = { baseUrl: `http://127.0.0.1:${lists.port}`, dialect: "openai", credential: "none", unlisted };
-    expect((await send("POST", "", { name: "lister", manifest: lister })).status).toBe(200);
+    expect((await send("POST", "/providers", { name: "lister", manifest: lister })).status).toBe(200);
     expect(listed).toEqual([null]);
     await lists.stop(true);
   });
@@ -168,8 +177,8 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
     const node = await startNode(store, { SECRETS_KEY: secretsKey });
     const admin = await enter(store);
     const { send } = await useNode(node, admin.cookie);
-    await send("POST", "", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
-    await send("POST", "/acme/keys", { key: first });
+    await send("POST", "/providers", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
+    await send("POST", "/providers/acme/keys", { key: first });
     await node.close();
     const again = await startNode(store, { SECRETS_KEY: secretsKey }, node.home);
     expect((await call(again.origin, admin.key)).status).toBe(200);
@@ -177,7 +186,7 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
     const other = await start(store, { SECRETS_KEY: `another-${secretsKey}` }, node.home);
     const there = await useNode(other, admin.cookie);
     expect((await there.find("acme"))?.keys).toMatchObject([{ readable: false }]);
-    const refused = await there.send("POST", "/acme/keys", { key: second });
+    const refused = await there.send("POST", "/providers/acme/keys", { key: second });
     expect(refused.status).toBe(409);
     expect(await refused.text()).toContain("another SECRETS_KEY than this gateway has");
   });
@@ -189,7 +198,10 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
     const admin = await enter(store);
     const { send, list } = await useNode(node, admin.cookie);
     await send("POST", "/sandbox", { setting: "on" });
-    await send("POST", "", { name: "acme", manifest: { ...manifestOf(upstream.baseUrl), credential: "none" } });
+    await send("POST", "/providers", {
+      name: "acme",
+      manifest: { ...manifestOf(upstream.baseUrl), credential: "none" },
+    });
     expect((await list()).sandbox).toMatchObject({ setting: "on", source: "database", active: false, simulates: true });
     expect((await call(node.origin, admin.key, "famA-4o-mini")).status).toBe(200);
     await send("POST", "/sandbox", { setting: "off" });
@@ -211,16 +223,16 @@ describe("two nodes on one database", () => {
     const admin = await enter(one);
     const { send } = await useNode(here, admin.cookie);
     const status = async () => (await call(there.origin, admin.key)).status;
-    await send("POST", "", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
-    await send("POST", "/acme/keys", { key: first });
+    await send("POST", "/providers", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
+    await send("POST", "/providers/acme/keys", { key: first });
     await until(async () => (await status()) === 200);
     expect(readFileSync(join(there.home, "plugins/acme.json"), "utf8")).toContain(upstream.baseUrl);
     const [key] = (await (await useNode(there, admin.cookie)).find("acme"))?.keys ?? [];
-    await send("POST", `/acme/keys/${key?.id}`, { key: second });
+    await send("POST", `/providers/acme/keys/${key?.id}`, { key: second });
     await until(async () => (await status()) === 200 && upstream.asked.at(-1) === second);
-    await send("PATCH", "/acme", { enabled: false });
+    await send("POST", "/providers/acme", { enabled: false });
     await until(async () => (await status()) === 400);
-    await send("DELETE", "/acme");
+    await send("DELETE", "/providers/acme");
     await until(() => !existsSync(join(there.home, "plugins/acme.json")));
   });
 
@@ -231,11 +243,11 @@ describe("two nodes on one database", () => {
     const there = await start(two);
     const admin = await enter(one);
     const { send } = await useNode(here, admin.cookie);
-    expect((await send("POST", "/openai/keys", { key: first })).status).toBe(200);
+    expect((await send("POST", "/providers/openai/keys", { key: first })).status).toBe(200);
     const other = await useNode(there, admin.cookie);
     await until(async () => ((await other.find("openai"))?.keys ?? []).length === 1);
     expect(await other.find("openai")).toMatchObject({ keys: [{ last4: "0001", readable: false }] });
-    expect((await other.send("POST", "/openai/keys", { key: second })).status).toBe(409);
+    expect((await other.send("POST", "/providers/openai/keys", { key: second })).status).toBe(409);
     expect(existsSync(join(there.home, "secrets.key"))).toBe(false);
   });
 });

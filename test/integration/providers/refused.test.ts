@@ -31,7 +31,7 @@ describe("what is refused", () => {
     const { cookie } = await enter(store);
     const { send, list } = await useNode(node, cookie);
     const before = (await list()).data.length;
-    expect((await send("POST", "", { name, manifest })).status).toBe(status);
+    expect((await send("POST", "/providers", { name, manifest })).status).toBe(status);
     expect((await list()).data.length).toBe(before);
     expect(await store.db.selectFrom("providers").selectAll().execute()).toEqual([]);
   });
@@ -52,7 +52,10 @@ describe("what is refused", () => {
     const add = async (role: Role) => {
       const { cookie } = await enter(store, role);
       const { send } = await useNode(node, cookie);
-      const response = await send("POST", "", { name: "acme", manifest: { ...manifest, credential: "none" } });
+      const response = await send("POST", "/providers", {
+        name: "acme",
+        manifest: { ...manifest, credential: "none" },
+      });
       return [response.status, ((await response.json()) as { error?: { code: string } }).error?.code];
     };
     expect(await add("admin")).toEqual([403, "forbidden"]);
@@ -79,10 +82,10 @@ describe("what is refused", () => {
     const { cookie } = await enter(store);
     const { send } = await useNode(node, cookie);
     const manifest = { ...manifestOf(baseUrl), credential: "none" };
-    expect((await send("POST", "", { name: "acme", manifest })).status).toBe(400);
+    expect((await send("POST", "/providers", { name: "acme", manifest })).status).toBe(400);
     const { host } = new URL(baseUrl);
     const beside = { ...manifestOf("https://a.example/v1"), hosts: [host] };
-    expect((await send("POST", "", { name: "acme", manifest: beside })).status).toBe(400);
+    expect((await send("POST", "/providers", { name: "acme", manifest: beside })).status).toBe(400);
     expect(await store.db.selectFrom("providers").selectAll().execute()).toEqual([]);
   });
 
@@ -107,13 +110,16 @@ describe("what is refused", () => {
       }
       const { send } = await useNode(node, cookie);
       const manifest = { ...manifestOf(baseUrl), credential: "none" };
-      if (env.ACME_BASE_URL === undefined) await send("POST", "", { name: "acme", manifest });
+      if (env.ACME_BASE_URL === undefined) await send("POST", "/providers", { name: "acme", manifest });
       else {
         mkdirSync(join(node.home, "plugins"), { recursive: true });
         writeFileSync(join(node.home, "plugins/acme.json"), JSON.stringify(manifest));
-        await until(async () => (await send("POST", "/acme/test", {})).status === 200);
+        await until(async () => (await send("POST", "/providers/acme/test", {})).status === 200);
       }
-      const tested = (await (await send("POST", "/acme/test", {})).json()) as { ok: boolean; error: string | null };
+      const tested = (await (await send("POST", "/providers/acme/test", {})).json()) as {
+        ok: boolean;
+        error: string | null;
+      };
       const { status } = await call(node.origin, key);
       return { tested, status };
     };
@@ -136,9 +142,9 @@ describe("what is refused", () => {
     const upstream = startProvider();
     await upstream.stop();
     const manifest = { ...manifestOf(upstream.baseUrl), credential: "none" };
-    await send("POST", "", { name: "acme", manifest });
+    await send("POST", "/providers", { name: "acme", manifest });
     const { host } = new URL(upstream.baseUrl);
-    expect(await (await send("POST", "/acme/test", {})).json()).toMatchObject({
+    expect(await (await send("POST", "/providers/acme/test", {})).json()).toMatchObject({
       ok: false,
       host,
       error: `${host}: Cannot connect to the provider: connection refused (bad response)`,

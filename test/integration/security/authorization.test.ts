@@ -7,7 +7,6 @@ import { addDeadChannel, alertRows } from "./alert-rows.ts";
 import { type Caller, callers, createCallers, startWide } from "./callers.ts";
 import { addContent, contentRows } from "./content-rows.ts";
 import { organizationRows } from "./organization-rows.ts";
-import { providerRoutes } from "./provider-routes.ts";
 import { teamRows } from "./team-rows.ts";
 
 type Statuses = { readonly others: number } & { readonly [name in Caller]?: number };
@@ -192,21 +191,12 @@ const rows: Record<string, Row> = {
     (rule) => newOf("POST /dashboard/api/admin/alerts/metric-rules", "admin", rule),
   ),
   "GET /dashboard/api/admin/api-keys/file.csv": admin(200),
-  "POST /dashboard/api/admin/accounts": admin(200, { body: () => ({ email: `${crypto.randomUUID()}@example.org` }) }),
   "POST /dashboard/api/admin/accounts/:id/invite": admin(200, { id: newAccount }),
-  "POST /dashboard/api/admin/accounts/:id/credit": admin(200, { id: newAccount, body: { usd: "1.00", note: "test" } }),
-  "POST /dashboard/api/admin/accounts/:id/quota": admin(200, { id: newAccount, body: { tokens: 1 } }),
-  "POST /dashboard/api/admin/accounts/:id/disabled": admin(200, { id: newAccount, body: { disabled: true } }),
   "GET /dashboard/api/admin/accounts/:id": admin(200, { id: newAccount }),
-  "PATCH /dashboard/api/admin/accounts/:id": admin(200, { id: newAccount, body: { role: "admin" } }),
   "GET /dashboard/api/admin/accounts/:id/keys": admin(200, { id: newAccount }),
   "GET /dashboard/api/admin/accounts/:id/entries": admin(200, { id: newAccount }),
   "GET /dashboard/api/admin/accounts/:id/usage": admin(200, { id: newAccount }),
-  "DELETE /dashboard/api/admin/accounts/:id/sessions": admin(200, { id: newAccount }),
   "DELETE /dashboard/api/admin/live/:id": admin(404, { id: () => "unknown" }),
-  "GET /dashboard/api/admin/token-issuers": admin(200),
-  "PUT /dashboard/api/admin/token-issuers": owner(200, { body: { issuers: "[]" } }),
-  ...providerRoutes(admin, (body) => send("POST /dashboard/api/admin/providers", "admin", body)),
   "PUT /dashboard/api/admin/catalogue/files": admin(200, { body: { revision: "*", files: {} } }),
   "GET /openapi.json": open(200),
   "GET /assets/:file": open(200, { id: () => "page.js" }),

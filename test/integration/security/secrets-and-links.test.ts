@@ -131,8 +131,8 @@ async function plant(): Promise<void> {
   await give(`POST ${api}/alerts/webhooks`, "member", ofMember);
   planted["alert channel"] = [ofGateway, ofMember].flatMap(({ url, secret }) => [url, secret]);
   const acme = { name: "acme", manifest: manifestOf("https://acme.example/v1", "acme/chat") };
-  await give(`POST ${api}/admin/providers`, "admin", acme);
-  await give(`POST ${api}/admin/providers/acme/keys`, "admin", { key: "canary-provider-key-stored-0001" });
+  await give("POST /v1/organization/providers", "admin", acme);
+  await give("POST /v1/organization/providers/acme/keys", "admin", { key: "canary-provider-key-stored-0001" });
   planted["key of a provider, stored"] = ["canary-provider-key-stored"];
   const voucher = await give<{ id: string; code: string }>("POST /v1/organization/vouchers", "admin", { usd: "5.00" });
   planted["voucher code"] = [voucher.code];
@@ -296,24 +296,8 @@ describe("the table of secrets and links", () => {
     [`PATCH ${api}/admin/accounts/:id/team/people/:person`]: ["invitation to a team"],
     [`DELETE ${api}/admin/accounts/:id/team/people/:person`]: ["invitation to a team", "API key", "session cookie"],
     [`POST ${api}/checkout`]: ["payment page"],
-    [`POST ${api}/admin/accounts`]: [],
     [`POST ${api}/admin/accounts/:id/invite`]: ["invitation to set a password"],
-    [`POST ${api}/admin/accounts/:id/credit`]: [],
-    [`POST ${api}/admin/accounts/:id/quota`]: [],
-    [`POST ${api}/admin/accounts/:id/disabled`]: ["invitation to set a password", "invitation to a team"],
-    [`PATCH ${api}/admin/accounts/:id`]: ["invitation to set a password", "password"],
-    [`DELETE ${api}/admin/accounts/:id/sessions`]: ["session cookie"],
-    [`POST ${api}/admin/providers`]: ["key of a provider, stored", "key of a provider, of the environment"],
-    [`POST ${api}/admin/providers/sandbox`]: [],
-    [`POST ${api}/admin/providers/test`]: ["key of a provider, stored", "key of a provider, of the environment"],
-    [`PATCH ${api}/admin/providers/:id`]: [],
-    [`DELETE ${api}/admin/providers/:id`]: ["key of a provider, stored"],
-    [`POST ${api}/admin/providers/:id/test`]: ["key of a provider, stored", "key of a provider, of the environment"],
-    [`POST ${api}/admin/providers/:id/keys`]: ["key of a provider, stored"],
-    [`POST ${api}/admin/providers/:id/keys/:key`]: ["key of a provider, stored"],
-    [`DELETE ${api}/admin/providers/:id/keys/:key`]: ["key of a provider, stored"],
     [`PUT ${api}/admin/catalogue/files`]: [],
-    [`PUT ${api}/admin/token-issuers`]: [],
     [`PUT ${api}/alerts/rules/:id`]: ["message of an alert"],
     [`POST ${api}/alerts/webhooks`]: ["alert channel"],
     [`POST ${api}/alerts/emails`]: ["alert channel"],
@@ -523,27 +507,27 @@ describe("who decides where they go", () => {
     ],
     [
       "what is asked of this machine's network: owners",
-      () => `POST ${api}/admin/providers`,
+      () => "POST /v1/organization/providers",
       provider("http://127.0.0.1:9/v1"),
-      only({ owner: 200 }),
+      only({ owner: 200, "admin key": 200, "limited admin key": 403 }),
     ],
     [
       "where machines of clouds get their credentials: nobody",
-      () => `POST ${api}/admin/providers`,
+      () => "POST /v1/organization/providers",
       provider("http://169.254.169.254/latest"),
-      only({ admin: 400, owner: 400 }),
+      only({ admin: 400, owner: 400, "admin key": 400, "limited admin key": 403 }),
     ],
     [
       "which other host is asked: administrators",
-      () => `POST ${api}/admin/providers`,
+      () => "POST /v1/organization/providers",
       provider("https://provider.example/v1"),
-      only({ admin: 200, owner: 200 }),
+      only({ admin: 200, owner: 200, "admin key": 200, "limited admin key": 403 }),
     ],
     [
       "who is an owner: owners",
-      () => `PATCH ${api}/admin/accounts/${ids["other member"]}`,
+      () => `POST /v1/organization/projects/${ids["other member"]}`,
       () => ({ role: "owner" }),
-      only({ owner: 200 }),
+      only({ owner: 200, "admin key": 200, "limited admin key": 403 }),
     ],
     [
       "a link to verify an e-mail: nobody, it goes to the user's own, which is verified here",
@@ -565,8 +549,8 @@ describe("who decides where they go", () => {
     const own = await startSmtpSink();
     expect((await send(`PUT ${api}/admin/alerts/smtp`, "admin", smtpOf(own.port))).status).toBe(403);
     await give(`PUT ${api}/admin/alerts/smtp`, "owner", smtpOf(sink.port));
-    const { id } = await give<{ id: string }>(`POST ${api}/admin/accounts`, "owner", { email: "next@example.org" });
-    await give(`PATCH ${api}/admin/accounts/${id}`, "owner", { role: "owner" });
+    const { id } = await give<{ id: string }>("POST /v1/organization/projects", "owner", { email: "next@example.org" });
+    await give(`POST /v1/organization/projects/${id}`, "owner", { role: "owner" });
     const { length } = sink.mails;
     const elsewhere = {
       "x-forwarded-host": "evil.example",

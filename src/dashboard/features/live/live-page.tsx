@@ -95,7 +95,7 @@ const columns: readonly Column<LiveCall>[] = [
     name: "Provider",
     cell: ({ elsewhere, plugin, attempts }) => (
       <>
-        {elsewhere ? <span className="faint">known to its process</span> : (plugin ?? "–")}
+        {elsewhere ? <span className="faint">in another process</span> : (plugin ?? "–")}
         {attempts !== null && attempts > 1 && <span className="faint"> · attempt {attempts}</span>}
       </>
     ),

@@ -1,7 +1,7 @@
-import { api, request } from "../../data/api.ts";
+import { organization, request } from "../../data/api.ts";
 import { PasswordField, SelectField, TextAreaField, TextField } from "../../kit/field.tsx";
 import { FormDialog, type useForm } from "../../kit/form.tsx";
-import { type ProviderList, refreshProviders, testUnsaved } from "./api.ts";
+import { type ProviderList, providerOf, refreshProviders, testUnsaved } from "./api.ts";
 import { CredentialFields, readFields } from "./keys-part.tsx";
 import { readForm, toManifest } from "./manifest-form.ts";
 import { TestFailure, useTestedForm } from "./tested-form.tsx";
@@ -21,7 +21,7 @@ export function AddProviderDialog({ list, onClose }: { list: ProviderList; onClo
   const builtIn = list.data.filter(({ origin, keys }) => origin === "built in" && keys.length === 0);
   const kinds = [
     ...builtIn.map(({ name }) => [name, name] as const),
-    ...list.ready.map(({ name }) => [name, name] as const),
+    ...list.plugins.manifests.map(({ name }) => [name, name] as const),
     [another, "Another provider with OpenAI's protocol"] as const,
   ];
   const asksAboutSandbox = list.sandbox.active && list.sandbox.source !== "environment";
@@ -34,7 +34,7 @@ export function AddProviderDialog({ list, onClose }: { list: ProviderList; onClo
   };
   /** The values as the form means them: the provider, its manifest if it is new, and its key. */
   const read = (values: typeof initial) => {
-    const manifestOfReady = list.ready.find((entry) => entry.name === values.kind)?.manifest;
+    const manifestOfReady = list.plugins.manifests.find((entry) => entry.name === values.kind)?.manifest;
     const isNew = values.kind === another || manifestOfReady !== undefined;
     const fields = readFields(values.fields);
     return {
@@ -49,18 +49,18 @@ export function AddProviderDialog({ list, onClose }: { list: ProviderList; onClo
     test: (values) => testUnsaved(read(values)),
     save: async (values) => {
       const { name, manifest, ...secret } = read(values);
-      if (asksAboutSandbox) await request(api.admin.providers.sandbox.post({ setting: values.sandbox }));
-      if (manifest === undefined) await request(api.admin.providers({ id: name }).keys.post(secret));
-      else await request(api.admin.providers.post({ name, manifest, ...secret }));
+      if (asksAboutSandbox) await request(organization.sandbox.post({ setting: values.sandbox }));
+      if (manifest === undefined) await request(providerOf(name).keys.post(secret));
+      else await request(organization.providers.post({ name, manifest, ...secret }));
       await refreshProviders();
       onClose();
     },
   });
   const { kind, key, fields, name, base_url, models, credential } = form.values;
-  const ready = list.ready.find((entry) => entry.name === kind);
+  const ready = list.plugins.manifests.find((entry) => entry.name === kind);
   const isManifest = kind === another || ready !== undefined;
   const choose = (chosen: string) => {
-    const manifest = list.ready.find((entry) => entry.name === chosen);
+    const manifest = list.plugins.manifests.find((entry) => entry.name === chosen);
     form.set({ kind: chosen, key: "", fields: {}, ...readForm(manifest?.manifest) });
   };
   const isComplete =

@@ -1,9 +1,20 @@
 import useSWR, { mutate } from "swr";
-import { api, request } from "../../data/api.ts";
+import { api, organization, readPages, request } from "../../data/api.ts";
 
-const getProviders = () => request(api.admin.providers.get());
+/** The providers, with what else is known about plugins and the sandbox. */
+const getProviders = async () => {
+  const [data, plugins, sandbox] = await Promise.all([
+    readPages((query) => request(organization.providers.get({ query }))),
+    request(organization.plugins.get()),
+    request(organization.sandbox.get()),
+  ]);
+  return { data, plugins, sandbox };
+};
 const getStatus = () => request(api.status.get());
 const getAttention = () => request(api.admin.attention.get());
+
+/** The routes of one provider. */
+export const providerOf = (name: string) => organization.providers({ provider_id: name });
 
 export type ProviderList = Awaited<ReturnType<typeof getProviders>>;
 export type Provider = ProviderList["data"][number];
@@ -13,7 +24,7 @@ export type ProviderRoute = Provider["routes"][number];
 export type Attempts = ProviderRoute["attempts"];
 export type StatusRow = Awaited<ReturnType<typeof getStatus>>["data"][number];
 const test = (name: string, keyId?: string) =>
-  request(api.admin.providers({ id: name }).test.post(keyId === undefined ? {} : { key_id: keyId }));
+  request(providerOf(name).test.post(keyId === undefined ? {} : { key_id: keyId }));
 export type TestResult = Awaited<ReturnType<typeof test>>;
 
 export const useProviders = () =>
@@ -50,7 +61,7 @@ export interface UnsavedProvider {
 
 /** Calls a provider once as it would be called after saving. */
 export const testUnsaved = (unsaved: UnsavedProvider): Promise<TestResult> =>
-  request(api.admin.providers.test.post(unsaved));
+  request(organization.provider_tests.post(unsaved));
 
 /** The attempts of several routes or keys as one. */
 export function sumAttempts(all: readonly (Attempts | null)[]): {

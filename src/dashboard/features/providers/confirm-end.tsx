@@ -1,7 +1,7 @@
-import { api, request } from "../../data/api.ts";
+import { request } from "../../data/api.ts";
 import { Confirm } from "../../kit/confirm.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { refreshProviders } from "./api.ts";
+import { providerOf, refreshProviders } from "./api.ts";
 
 interface EndProps {
   name: string;
@@ -11,7 +11,7 @@ interface EndProps {
 /** Each asks before callers may lose models. */
 export function ConfirmDisable({ name, onClose }: EndProps) {
   const act = async () => {
-    await request(api.admin.providers({ id: name }).patch({ enabled: false }));
+    await request(providerOf(name).post({ enabled: false }));
     await refreshProviders();
     toast(`${name} is disabled`);
   };
@@ -24,7 +24,7 @@ export function ConfirmDisable({ name, onClose }: EndProps) {
 
 export function ConfirmRemove({ name, onClose, onRemoved }: EndProps & { onRemoved: () => void }) {
   const act = async () => {
-    await request(api.admin.providers({ id: name }).delete());
+    await request(providerOf(name).delete());
     await refreshProviders();
     toast(`${name} is removed`);
     onRemoved();
@@ -38,7 +38,7 @@ export function ConfirmRemove({ name, onClose, onRemoved }: EndProps & { onRemov
 
 export function ConfirmRemoveKey({ name, keyId, last4, onClose }: EndProps & { keyId: string; last4: string }) {
   const act = async () => {
-    await request(api.admin.providers({ id: name }).keys({ key: keyId }).delete());
+    await request(providerOf(name).keys({ provider_key_id: keyId }).delete());
     await refreshProviders();
     toast(`The key …${last4} is removed`);
   };

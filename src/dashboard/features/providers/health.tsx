@@ -1,3 +1,4 @@
+import { fromSeconds } from "../../data/api.ts";
 import { formatAge, formatMoment } from "../../format.ts";
 import { useModelNames } from "../models/api.ts";
 import type { ProviderHealth, TestResult } from "./api.ts";
@@ -60,7 +61,7 @@ export function HealthFacts({ health }: { health: ProviderHealth }) {
           <dt>Reason</dt>
           <dd className="break">
             {reason}
-            {since !== null && <span className="sub">since {formatMoment(since)}</span>}
+            {since !== null && <span className="sub">since {formatMoment(fromSeconds(since))}</span>}
           </dd>
         </>
       )}
@@ -73,7 +74,7 @@ export function HealthFacts({ health }: { health: ProviderHealth }) {
             {error.status !== null && `${error.status}: `}
             {error.message}
             <span className="sub">
-              {nameOf(error.model)} · {formatAge(error.at)}
+              {nameOf(error.model)} · {formatAge(fromSeconds(error.at))}
             </span>
           </>
         )}
@@ -88,7 +89,7 @@ export function HealthFacts({ health }: { health: ProviderHealth }) {
             {test.note !== null && ` ${test.note}`}
             <span className="sub">
               {test.model !== null && `${nameOf(test.model)} · `}
-              {formatAge(test.at)}
+              {formatAge(fromSeconds(test.at))}
             </span>
           </>
         )}

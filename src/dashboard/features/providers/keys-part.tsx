@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { api, request } from "../../data/api.ts";
+import { fromSeconds, request } from "../../data/api.ts";
 import { useMayAdminister } from "../../data/roles.ts";
 import { formatAge } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
@@ -11,7 +11,7 @@ import { type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useAction } from "../../kit/use-action.ts";
 import { useModelNames } from "../models/api.ts";
-import { type Provider, type ProviderKey, refreshProviders, testProvider, testUnsaved } from "./api.ts";
+import { type Provider, type ProviderKey, providerOf, refreshProviders, testProvider, testUnsaved } from "./api.ts";
 import { describeErrors } from "./describe.tsx";
 import { describeTest, HealthState } from "./health.tsx";
 import { TestFailure, useTestedForm } from "./tested-form.tsx";
@@ -81,16 +81,17 @@ export function KeysPart({
 }
 
 function KeyName({ keyOf, index }: { keyOf: ProviderKey; index: number }) {
-  const { source, last4, set_by, set_at } = keyOf;
+  const { source, last4, created_by, created_by_email, created_at } = keyOf;
   const fields = Object.values(keyOf.fields);
   const unnamed = fields.length === 0 ? "short key" : `Key ${index + 1}`;
   return (
     <>
       <span className="mono">{source !== null ? `Key ${index + 1}` : last4 === "" ? unnamed : `…${last4}`}</span>
       {fields.length > 0 && <span className="sub break">{fields.join(" · ")}</span>}
-      {set_at !== null && (
+      {created_at !== null && (
         <span className="sub break">
-          set {formatAge(set_at)} by {set_by === "cli" ? "the command line" : set_by}
+          set {formatAge(fromSeconds(created_at))} by{" "}
+          {created_by === "cli" ? "the command line" : (created_by_email ?? created_by)}
         </span>
       )}
     </>
@@ -167,8 +168,8 @@ function KeyForm(props: KeyFormProps) {
 
 /** Stores a key, or the fields of a credential, anew or in place of another. */
 async function save(name: string, replaced: ProviderKey | undefined, secret: { key: string } | { fields: object }) {
-  const { keys } = api.admin.providers({ id: name });
-  await request(replaced?.id ? keys({ key: replaced.id }).post(secret) : keys.post(secret));
+  const { keys } = providerOf(name);
+  await request(replaced?.id ? keys({ provider_key_id: replaced.id }).post(secret) : keys.post(secret));
 }
 
 /** The fields of a credential. Which of them belong together, the gateway says. */

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { Link, useParams } from "wouter";
 import { navigate } from "wouter/use-browser-location";
-import { api, request } from "../../data/api.ts";
+import { fromSeconds, request } from "../../data/api.ts";
 import { useMayAdminister } from "../../data/roles.ts";
 import { formatAge } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
@@ -17,6 +17,7 @@ import { useModelNames } from "../models/api.ts";
 import {
   type Provider,
   type ProviderKey,
+  providerOf,
   refreshProviders,
   type TestResult,
   testProvider,
@@ -147,7 +148,7 @@ function HealthPart({ provider: { health, status, routes } }: { provider: Provid
 
 function EnableButton({ provider: { name, enabled }, onDisable }: { provider: Provider; onDisable: () => void }) {
   const enable = useAction(async () => {
-    await request(api.admin.providers({ id: name }).patch({ enabled: true }));
+    await request(providerOf(name).post({ enabled: true }));
     await refreshProviders();
     toast(`${name} is enabled`);
   });
@@ -194,7 +195,7 @@ function SettingsPart({ provider, onRemove }: { provider: Provider; onRemove: ()
           {loaded_at !== null && (
             <>
               <dt>Loaded</dt>
-              <dd>{formatAge(loaded_at)}</dd>
+              <dd>{formatAge(fromSeconds(loaded_at))}</dd>
             </>
           )}
         </dl>
@@ -207,9 +208,7 @@ function SettingsPart({ provider, onRemove }: { provider: Provider; onRemove: ()
 function OrderForm({ provider: { name, priority, weight } }: { provider: Provider }) {
   const initial = { priority: String(priority ?? ""), weight: String(weight ?? "") };
   const form = useForm(initial, async (values) => {
-    await request(
-      api.admin.providers({ id: name }).patch({ priority: toNumber(values.priority), weight: toNumber(values.weight) }),
-    );
+    await request(providerOf(name).post({ priority: toNumber(values.priority), weight: toNumber(values.weight) }));
     await refreshProviders();
     toast(`The order of ${name} is changed`);
   });

@@ -6,7 +6,7 @@ import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
 import { type Column, type FileColumn, Table } from "../../kit/table.tsx";
 import { AddProviderDialog } from "./add-provider-dialog.tsx";
-import { type Provider, type ProviderList, sumAttempts, useProviders } from "./api.ts";
+import { type Provider, sumAttempts, useProviders } from "./api.ts";
 import { describeErrors, ProviderStatus, toProviderPath } from "./describe.tsx";
 import { HealthState, Strip } from "./health.tsx";
 import { SandboxSection } from "./sandbox-section.tsx";
@@ -26,23 +26,23 @@ export default function ProvidersPage() {
       </PageHead>
       <div className="stack">
         <Loaded state={providers} lines={8}>
-          {(list) => (
+          {({ data, plugins, sandbox }) => (
             <>
-              {[...list.degraded, ...list.warnings].map((sentence) => (
+              {[...plugins.degraded, ...plugins.warnings].map((sentence) => (
                 <Callout key={sentence} tone="warn">
                   {sentence}
                 </Callout>
               ))}
               <Section title="Providers">
                 <Table
-                  rows={sortProviders(list)}
+                  rows={sortProviders(data)}
                   rowKey={({ name, origin }) => `${name} ${origin}`}
                   columns={columns}
                   fileName="providers"
                   fileColumns={fileColumns}
                 />
               </Section>
-              <SandboxSection sandbox={list.sandbox} />
+              <SandboxSection sandbox={sandbox} />
             </>
           )}
         </Loaded>
@@ -58,7 +58,7 @@ const healthOrder = ["refused", "failing", "degraded"];
 const statusOrder = ["refused", "previous", "serving", "disabled"];
 
 /** Those in trouble first, then those in use. */
-function sortProviders({ data }: ProviderList): Provider[] {
+function sortProviders(data: readonly Provider[]): Provider[] {
   const rank = ({ status, health }: Provider) =>
     healthOrder.indexOf(health.state ?? "") + 1 || 10 + (statusOrder.indexOf(status) + 1 || 9);
   return data.toSorted((one, other) => rank(one) - rank(other) || (one.name < other.name ? -1 : 1));

@@ -1,4 +1,4 @@
-import { api, request } from "../../data/api.ts";
+import { organization, request } from "../../data/api.ts";
 import { Section } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
@@ -14,7 +14,7 @@ const options = [
 export function SandboxSection({ sandbox: { setting, source, simulates } }: Pick<ProviderList, "sandbox">) {
   const choose = async (chosen: typeof setting) => {
     try {
-      await request(api.admin.providers.sandbox.post({ setting: chosen }));
+      await request(organization.sandbox.post({ setting: chosen }));
       await refreshProviders();
       toast("The sandbox setting is changed");
     } catch (error) {
