@@ -21,7 +21,7 @@ export default definePlugin({
   authorize,
   models: readModels(current),
   modelOptions: { ...openaiModelOptions, ...claudeOptions, protocol: ["messages"] },
-  handlers: openai({ chat, responses: {}, images, embeddings: {} }),
+  handlers: openai({ chat, responses: {}, images, imageEdits: images, embeddings: {} }),
   forModel: ({ options }) => (options?.protocol === "messages" ? claudeParts : undefined),
   takes: ["tokenInput", "customTools"],
   readError,

@@ -5,6 +5,7 @@ import current from "./catalogue.json" with { type: "json" };
 import { authorize, credential } from "./credential.ts";
 import { embeddings } from "./embeddings.ts";
 import { readError } from "./errors.ts";
+import { images } from "./images.ts";
 import { isClaude, modelOptions } from "./options.ts";
 import { toConverse } from "./request.ts";
 import { rerank } from "./rerank.ts";
@@ -22,6 +23,7 @@ export default definePlugin({
     chat: Object.assign(withFunctionsAsTools(chat), { omits: () => [] }),
     countChatTokens,
     embeddings,
+    images: (call) => images(call, pathOf(call.model.upstreamId, "invoke")),
     rerank: (call) => rerank(call, pathOf(call.model.upstreamId, "invoke")),
   },
   checks: {
@@ -29,7 +31,7 @@ export default definePlugin({
       toConverse(request, { model, fetched: placeholderImages, warn }),
     ),
   },
-  maxChoices: { chat: 1 },
+  maxChoices: { chat: 1, images: 1 },
   readError,
   readUsage,
 });

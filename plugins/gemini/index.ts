@@ -1,10 +1,8 @@
-import { type Call, definePlugin, gemini, type ImagesRequest, readModels } from "modelgate/plugin";
+import { definePlugin, gemini, readModels } from "modelgate/plugin";
 import rows from "../../catalogue/gemini.json" with { type: "json" };
-import type { ImageEditsRequest } from "../../src/contract/index.ts";
-import { toBase64 } from "../../src/lib/base64.ts";
+import { imageEdits, images } from "../../src/protocols/generate-content/images.ts";
 import current from "./catalogue.json" with { type: "json" };
 import { embeddings } from "./embeddings.ts";
-import { fromImageAnswer, toImageBody } from "./images.ts";
 import { speech } from "./speech.ts";
 import { transcription } from "./transcription.ts";
 
@@ -21,16 +19,3 @@ export default definePlugin({
   modelOptions: { ...chat.modelOptions, imageSizes: "texts" },
   maxChoices: { ...chat.maxChoices, images: 1 },
 });
-
-async function images({ request, model, upstream, warn }: Call<ImagesRequest>) {
-  const path = `/models/${model.upstreamId}:generateContent`;
-  return fromImageAnswer(await upstream.json(path, toImageBody(request, model, warn)));
-}
-
-async function imageEdits({ request, model, upstream, warn }: Call<ImageEditsRequest>) {
-  const { images: originals, ...fields } = request;
-  const path = `/models/${model.upstreamId}:generateContent`;
-  const data = await Promise.all(originals.map(async (image) => toBase64(await image.bytes())));
-  const parts = originals.map(({ type }, index) => ({ inlineData: { mimeType: type, data: data[index] as string } }));
-  return fromImageAnswer(await upstream.json(path, toImageBody(fields, model, warn, parts)));
-}

@@ -1,4 +1,5 @@
 import { anthropic, definePlugin, gemini, mapRequests, readModels } from "modelgate/plugin";
+import { imageEdits, images } from "../../src/protocols/generate-content/images.ts";
 import current from "./catalogue.json" with { type: "json" };
 import { authorize, credential } from "./credential.ts";
 import { embeddings, readTokens } from "./embeddings.ts";
@@ -23,8 +24,10 @@ export default definePlugin({
     thinking: ["adaptive", "budget", "level"],
     /** Where the model is asked for, whatever the credential says: its price is that of the place. */
     location: "text",
+    imageSizes: "texts",
   },
-  handlers: mapRequests({ ...google.handlers, embeddings }, toGoogle),
+  handlers: mapRequests({ ...google.handlers, embeddings, images, imageEdits }, toGoogle),
+  maxChoices: { ...google.maxChoices, images: 1 },
   readUsage: (part, before) => readTokens(part) ?? google.readUsage?.(part, before),
   forModel: ({ upstreamId }) => (upstreamId.startsWith("claude") ? claudeParts : undefined),
 });

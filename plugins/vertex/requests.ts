@@ -3,13 +3,20 @@ import type { MappedRequest } from "../../src/protocols/map-requests.ts";
 import { hostOf } from "./credential.ts";
 
 const anthropicVersion = "vertex-2023-10-16";
+const tierHeader = "x-vertex-ai-llm-shared-request-type";
 
-/** Google's own models: the paths of the Gemini API below their publisher. A count has no envelope here. */
+/**
+ * Google's own models: the paths of the Gemini API below their publisher. A count has no envelope here, and a tier of service is
+ * asked for by a header. https://cloud.google.com/vertex-ai/generative-ai/docs/priority-paygo
+ */
 export function toGoogle(request: MappedRequest) {
   const { path, body } = request;
   const counted = path.endsWith(":countTokens") && isRecord(body) ? body.generateContentRequest : undefined;
   const { model: _, ...content }: Record<string, unknown> = isRecord(counted) ? counted : {};
-  return { path: place(`/google${path}`, request), body: counted === undefined ? body : content };
+  if (counted !== undefined) return { path: place(`/google${path}`, request), body: content };
+  const { serviceTier: tier, ...untiered }: Record<string, unknown> = isRecord(body) ? body : {};
+  const moved = { path: place(`/google${path}`, request), body: isRecord(body) ? untiered : body };
+  return typeof tier === "string" ? { ...moved, headers: { [tierHeader]: tier } } : moved;
 }
 
 /** Claude: the model is in the path, the version in the body. https://docs.anthropic.com/en/api/claude-on-vertex-ai */

@@ -17,9 +17,12 @@ export default {
   ],
   facts(_, listed, capability) {
     const facts = listedFacts(listed, capability);
-    // The list has no price of an image that goes in. https://docs.x.ai/docs/models
-    const inputImage = { usd: "2.00", per: 1000 };
-    if (capability !== "chat") return { ...facts, price: facts.price && { ...facts.price, inputImage } };
+    if (capability !== "chat") {
+      // The list names no edits, which xAI documents. It bills the images that go in too, and neither says at which price: at most
+      // at that of one that comes out. https://docs.x.ai/developers/model-capabilities/images
+      const price = facts.price && { ...facts.price, ...(facts.price.image && { inputImage: facts.price.image }) };
+      return { ...facts, features: ["edits"], price };
+    }
     const isReasoning = listed.supports_reasoning === true;
     return { ...facts, omit: isReasoning ? reasoningOmit : ["reasoning_effort"] };
   },

@@ -120,6 +120,7 @@ function toRow(
     ...(isChat && output !== undefined && { outputTokensMax: Math.min(output, facts.contextTokens ?? output) }),
     ...(isChat && listed.supports_reasoning === true && { reasoning: true }),
     ...(isChat && can.length > 0 && { features: can }),
+    ...(capability === "images" && { features: readImageFeatures(listed) }),
     ...facts,
     ownedBy: rules.ownedBy(upstreamId),
     created: before?.created ?? toCreated(upstreamId) ?? Date.parse(today) / 1000,
@@ -130,6 +131,12 @@ function toRow(
     checkedOn: today,
   };
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined)) as unknown as Model;
+}
+
+/** Whether an image model edits; `undefined` when the list does not say where it is served. */
+function readImageFeatures({ supported_endpoints: endpoints }: Listed): Model["features"] {
+  if (endpoints === undefined) return undefined;
+  return endpoints.includes("/v1/images/edits") ? ["edits"] : [];
 }
 
 /** `gpt-5.5` for `gpt-5.5-2026-04-23`. */

@@ -66,7 +66,7 @@ function tidy(price: Price | undefined): Price | undefined {
 /** A model's maker: `anthropic` of `eu.anthropic.claude-sonnet-5`. */
 const makerOf = (id: string) => id.replace(/^(us|eu|global)\./, "").split(".")[0] as string;
 
-/** Ranking is sold by the query with up to 100 documents. */
+/** Ranking is sold by the query with up to 100 chunks of documents. */
 const ranking = (upstreamId: string, usd: string): Model => ({
   id: `bedrock/${upstreamId}`,
   upstreamId,
@@ -76,8 +76,9 @@ const ranking = (upstreamId: string, usd: string): Model => ({
   ownedBy: makerOf(upstreamId),
   created: 1_795_651_200,
   price: { searchUnit: { usd, per: 1000 } },
-  source: "https://aws.amazon.com/bedrock/pricing: a query with up to 100 documents",
-  checkedOn: "2026-11-26",
+  // https://docs.aws.amazon.com/bedrock/latest/userguide/rerank-pricing.html: a query has up to 100 document chunks.
+  source: "https://aws.amazon.com/bedrock/pricing, by way of litellm",
+  checkedOn: "2026-11-27",
 });
 
 const bedrock: ProviderRules = {
@@ -115,6 +116,19 @@ const bedrock: ProviderRules = {
       ...(Object.keys(options).length > 0 && { options }),
     };
   },
+};
+
+/** Images of Stability AI, each of which costs the same. Its tools for editing are asked for otherwise. */
+const bedrockImages: ProviderRules = {
+  ...bedrock,
+  provider: "bedrock",
+  extra: [],
+  capabilities: ["images"],
+  leftOut: [
+    [/^bedrock\/|^(us|eu|global|us-gov|apac|au|jp|in)\./, otherPlace],
+    [/^(?!stability\.(sd3-5-large|stable-image-(core|ultra)-v1:1))/, special],
+  ],
+  facts: (_, listed) => ({ ...listedFacts(listed, "images"), features: [] }),
 };
 
 /** Factor by which the endpoints of a region cost more than the global one. */
@@ -184,18 +198,20 @@ const vertexGemini: ProviderRules = {
   provider: "vertex_ai-language-models",
   prefix: "",
   idPrefix: "vertex/",
-  capabilities: ["chat"],
+  capabilities: ["chat", "images"],
   pricingUrl: vertexPricing,
   leftOut: [
     [/^vertex_ai\//, "it is in the list twice"],
-    [/live|native-audio|omni|tts|computer-use|deep-research|-image|nano-banana|robotics/, ownProtocol],
-    [/experimental|medlm|preview-\d|customtools|cyber/, special],
+    [/live|native-audio|omni|tts|computer-use|deep-research|robotics/, ownProtocol],
+    [/experimental|medlm|preview-\d|customtools|cyber|-image-preview/, special],
   ],
   facts(id, listed, capability) {
-    const { options, price: _, ...facts } = gemini.facts(id, listed, capability);
-    // Later ones are at the global endpoint; tiers of service are asked for in another way here.
-    const location = id.startsWith("gemini-2.5") ? {} : { location: "global" };
-    return { ...facts, price: tidy(toTokenPrice(listed)), options: { ...options, ...location } };
+    const { options, price, ...facts } = gemini.facts(id, listed, capability);
+    // Later ones are at the global endpoint, and tiers of service are served there alone.
+    const isGlobal = !id.startsWith("gemini-2.5");
+    const places = { ...options, ...(isGlobal && { location: "global" }) };
+    if (capability === "images") return { ...facts, price, options: places };
+    return { ...facts, price: tidy(isGlobal ? toTieredPrice(listed) : toTokenPrice(listed)), options: places };
   },
 };
 
@@ -226,6 +242,7 @@ const azure: ProviderRules = {
   idPrefix: "azure/",
   capabilities: ["chat", "embeddings", "images"],
   pricingUrl: azurePricing,
+  extra: [],
   leftOut: [
     [/\//, otherPlace],
     [/realtime|live|sora|container|computer-use|-translate|transcribe|whisper|tts|audio|router/, ownProtocol],
@@ -235,7 +252,10 @@ const azure: ProviderRules = {
   ],
   facts(id, listed, capability) {
     const facts = openai.facts(id, { output_vector_size: vectorSizes[id] as number, ...listed }, capability);
-    return capability === "chat" ? { ...facts, price: tidy(facts.price) } : facts;
+    if (capability !== "chat" || facts.price === undefined) return facts;
+    // The price of a search of the web on Azure differs by source: docs/decisions/0017-what-waits-for-an-endpoint.md.
+    const { webSearch: _, ...price } = facts.price;
+    return { ...facts, price: tidy(price), searchTokensMax: undefined };
   },
 };
 
@@ -260,6 +280,6 @@ const azureClaude: ProviderRules = {
 /** Rules by plugin. A cloud's models have its name as a prefix, because the same model has another price elsewhere. */
 export const cloudRules: Readonly<Record<string, readonly ProviderRules[]>> = {
   azure: [azure, azureClaude],
-  bedrock: [bedrock, bedrockEmbeddings],
+  bedrock: [bedrock, bedrockEmbeddings, bedrockImages],
   vertex: [vertexGemini, vertexClaude, vertexRegionalClaude, vertexEmbeddings],
 };

@@ -4,6 +4,7 @@ import {
   type Listed,
   toMediaPrice,
   toRate,
+  toTariff,
   toTieredPrice,
   toTokenPrice,
   withSearchPrice,
@@ -117,29 +118,21 @@ function toImageTokens(parts: number, width: number, height: number): number {
 
 function openaiImageFacts(id: string, listed: Listed): Facts {
   const price = toMediaPrice(listed);
+  // https://developers.openai.com/api/docs/guides/image-generation: every one of them edits.
+  const features: Model["features"] = ["edits"];
   const imageOutputTokensMax = id.startsWith("gpt-image-1") ? firstImageTokens : imageTokens;
   // Above the quality `high`, which `auto` may choose, OpenAI does not say how many tokens an image takes.
-  if (!id.startsWith("gpt-image-2.5")) return { price, imageOutputTokensMax };
+  if (!id.startsWith("gpt-image-2.5")) return { price, features, imageOutputTokensMax };
   const quality = { standard: "medium", hd: "high", auto: "medium" };
-  return { price, imageOutputTokensMax, options: { extra: { quality: "medium" }, values: { quality } } };
+  return { price, features, imageOutputTokensMax, options: { extra: { quality: "medium" }, values: { quality } } };
 }
 
-/**
- * `POST /decisions` is charged by the input alone, whatever of it a cache had: https://developers.openai.com/api/docs/guides/decisions.
- * The list has no price of it.
- */
-function withDecisionsPrice(id: string, price: Price | undefined): Price | undefined {
-  if (id !== "gpt-6-luna" || price?.inputToken === undefined) return price;
-  const toRates = (inputToken: Rate) => ({
-    inputToken,
-    cacheReadToken: inputToken,
-    cacheWriteToken: inputToken,
-    outputToken: { usd: "0", per: 1_000_000 },
-  });
-  const tiers = price.tiers?.flatMap(({ aboveInputTokens, inputToken }) =>
-    inputToken === undefined ? [] : [{ aboveInputTokens, ...toRates(inputToken) }],
-  );
-  const decisions = { ...toRates(price.inputToken), ...(tiers && { tiers }) };
+/** The price with that of `POST /decisions`, whose output is free. https://developers.openai.com/api/docs/guides/decisions */
+function withDecisionsPrice(price: Price | undefined, listed: Listed): Price | undefined {
+  if (price === undefined || !isPositive(listed.input_cost_per_token_decisions)) return price;
+  const { tiers, ...rates } = toTariff(listed, "_decisions");
+  const outputToken: Rate = { usd: "0", per: 1_000_000 };
+  const decisions = { ...rates, outputToken, ...(tiers && { tiers: tiers.map((tier) => ({ ...tier, outputToken })) }) };
   return { ...price, serviceTiers: { decisions, ...price.serviceTiers } };
 }
 
@@ -177,7 +170,7 @@ function openaiChatFacts(id: string, listed: Listed): Facts {
   const omit = [...(reasonsByDefault ? [...samplingOmit, "stop"] : []), ...keeping];
   // https://platform.openai.com/docs/guides/reasoning: from 5.4 on, functions and reasoning go together at /responses only.
   const isNew = !isFirst && listed.mode !== "responses" && !/^gpt-5\.[1-3]/.test(id);
-  const searching = withDecisionsPrice(id, withSearchPrice(price, listed));
+  const searching = withDecisionsPrice(withSearchPrice(price, listed), listed);
   return {
     contextTokens,
     ...(searching?.webSearch && { searchTokensMax }),

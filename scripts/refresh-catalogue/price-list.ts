@@ -73,7 +73,7 @@ export function withSearchPrice(price: Price | undefined, listed: Listed): Price
 }
 
 /** @param suffix Behind the names of the rates, such as `_flex`. */
-function toTariff(listed: Listed, suffix: string): Omit<Price, "serviceTiers"> {
+export function toTariff(listed: Listed, suffix: string): Omit<Price, "serviceTiers"> {
   const rates = toRates(listed, suffix);
   const form = new RegExp(`^input_cost_per_token_above_(\\d+)k_tokens${suffix}$`);
   const tiers = Object.keys(listed)
@@ -101,13 +101,15 @@ function toRates(listed: Listed, suffix: string): Partial<Record<MeterName, Rate
 /** The list's names of what a token of audio or of an image costs. */
 const mediaFields = {
   audioInputToken: "input_cost_per_audio_token",
+  imageInputToken: "input_cost_per_image_token",
   audioOutputToken: "output_cost_per_audio_token",
   imageOutputToken: "output_cost_per_image_token",
 } as const;
 
 /**
  * The price of a listed model by the tokens of text, audio and images. What the list does not lower for reading from a
- * cache costs the same then, and tokens of an answer that is all audio or images have one price.
+ * cache costs the same then, and tokens of an answer that is all audio or images have one price. What was read of images is
+ * not counted apart from text: both cost what the dearer of the two does.
  */
 export function toMediaPrice(listed: Listed): Price | undefined {
   const price = toTokenPrice(listed);
@@ -117,7 +119,10 @@ export function toMediaPrice(listed: Listed): Price | undefined {
     const usd = listed[field];
     if (isPositive(usd)) media[meter] = toRate(usd, 1_000_000);
   }
-  const { inputToken, cacheReadToken = inputToken } = price;
+  const { cache_read_input_image_token_cost: imageUsd, cache_read_input_token_cost: textUsd } = listed;
+  const isImageDearer = isPositive(imageUsd) && isPositive(textUsd) && imageUsd > textUsd;
+  const { inputToken } = price;
+  const cacheReadToken = isImageDearer ? toRate(imageUsd, 1_000_000) : (price.cacheReadToken ?? inputToken);
   const outputToken = price.outputToken ?? media.imageOutputToken ?? media.audioOutputToken;
   if (outputToken === undefined) return undefined;
   const all: Price = { inputToken, ...media, cacheReadToken, outputToken };

@@ -21,7 +21,7 @@ import { addPerson } from "./teams/people.ts";
 import { endInvitations, findUser } from "./users.ts";
 
 /** An operator's changes of an account; absent fields stay as they are, and `null` removes what is set. */
-export interface ProjectChanges extends Pick<AccountChanges, "name" | "email" | "allowedModels"> {
+export interface ProjectChanges extends AccountChanges {
   /** The daily free quota in tokens; `null`: that of its role, or the configured one. */
   readonly freeTokensPerDay?: number | null | undefined;
   /** Limits of the account; `null`: those of its role, or the configured ones. */
@@ -40,10 +40,10 @@ export function changeProject(
 ): Promise<void> {
   return inTransaction(store, async (scope) => {
     const actions = auditedActions(createAudited(scope, now), now);
-    const { name, email, allowedModels, freeTokensPerDay, isDisabled, budget } = changes;
+    const { name, email, role, allowedModels, freeTokensPerDay, isDisabled, budget } = changes;
     await scope.change((db) => lockManaged(db, by, accountId));
-    if ([name, email, allowedModels].some((value) => value !== undefined)) {
-      await actions.changeAccount(by, accountId, { name, email, allowedModels });
+    if ([name, email, role, allowedModels].some((value) => value !== undefined)) {
+      await actions.changeAccount(by, accountId, { name, email, role, allowedModels });
     }
     if (freeTokensPerDay !== undefined) await actions.setQuota(by, accountId, freeTokensPerDay ?? undefined);
     await setLimits(scope, { by, accountId, changes }, now());
@@ -78,7 +78,8 @@ async function setLimits(
 }
 
 interface NewProject {
-  readonly name: string;
+  /** Needed without an e-mail. */
+  readonly name?: string | undefined;
   /** Address of the person whose own account it is; absent: it is a team. */
   readonly email?: string | undefined;
   /** The address of a team, by which a program finds it again; absent: one is made of its name. */
@@ -111,6 +112,11 @@ async function createEmpty(
 ): Promise<string> {
   if (email !== undefined) {
     return (await auditedActions(createAudited(scope, now), now).createAccount(by, { email, name })).id;
+  }
+  if (name === undefined) {
+    throw new GatewayError("invalid_request", "name is missing; a team, which has no e-mail, needs one", {
+      param: "name",
+    });
   }
   const id = newAccountId();
   const place = address === undefined ? toAddress(name, id) : parseTeamAddress(address);

@@ -1,7 +1,9 @@
-import type { Call, Handlers, Model, Upstream } from "../contract/index.ts";
+import type { Call, Handlers, Model, Upstream, UpstreamRequestOptions } from "../contract/index.ts";
 
-/** Where a request of a dialect goes instead, and what it says there. A form is not looked into. */
-export type RequestMap = (request: MappedRequest) => Pick<MappedRequest, "path" | "body">;
+/** Where a request of a dialect goes instead, what it says there, and headers that it has there. A form is not looked into. */
+export type RequestMap = (
+  request: MappedRequest,
+) => Pick<MappedRequest, "path" | "body"> & { readonly headers?: Readonly<Record<string, string>> };
 
 /** A request as its dialect sends it. */
 export interface MappedRequest {
@@ -34,21 +36,27 @@ function mapHandler(handler: Handler, map: RequestMap): Handler {
 }
 
 function mapUpstream(upstream: Upstream, model: Model, map: RequestMap): Upstream {
-  const to = (path: string, body: unknown) => map({ path, body, model, baseUrl: upstream.baseUrl });
+  const to = (path: string, body: unknown, init: UpstreamRequestOptions | undefined) => {
+    const { headers, ...mapped } = map({ path, body, model, baseUrl: upstream.baseUrl });
+    return { ...mapped, init: headers === undefined ? init : { ...init, headers: { ...init?.headers, ...headers } } };
+  };
   return {
     baseUrl: upstream.baseUrl,
     json(path, body, init) {
-      const mapped = to(path, body);
-      return upstream.json(mapped.path, mapped.body, init);
+      const mapped = to(path, body, init);
+      return upstream.json(mapped.path, mapped.body, mapped.init);
     },
-    form: (path, form, init) => upstream.form(to(path, form).path, form, init),
+    form(path, form, init) {
+      const mapped = to(path, form, init);
+      return upstream.form(mapped.path, form, mapped.init);
+    },
     bytes(path, body, init) {
-      const mapped = to(path, body);
-      return upstream.bytes(mapped.path, mapped.body, init);
+      const mapped = to(path, body, init);
+      return upstream.bytes(mapped.path, mapped.body, mapped.init);
     },
     events(path, body, init) {
-      const mapped = to(path, body);
-      return upstream.events(mapped.path, mapped.body, init);
+      const mapped = to(path, body, init);
+      return upstream.events(mapped.path, mapped.body, mapped.init);
     },
     download: (url) => upstream.download(url),
   };

@@ -128,7 +128,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
           body: JSON.stringify({ model: "famA-4o-mini", messages, stream: true }),
         })
         .then(async (response) => `${response.status} ${await response.text()}`);
-      await page.getByRole("cell", { name: /famA-4o-mini/ }).waitFor();
+      await page.getByRole("cell", { name: /gpt-4o-mini/ }).waitFor();
       await page.getByText("1 running").waitFor();
       // Simulates other processes: first a call of one of them, then a database that does not respond.
       let isComplete = true;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { hasChromium } from "./chromium.ts";
-import { createUser, seeFirstPage, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { createUser, seeFirstPage, seeHeading, signIn, signInFirstByForm, useDashboard } from "./dashboard.ts";
 
 const steps = (page: Page) => page.getByRole("region", { name: "Getting started" });
 
@@ -10,7 +10,7 @@ describe.skipIf(!hasChromium)("the first hour", () => {
 
   test("a checklist counts what is done, until it is hidden", () =>
     dashboard.visit(async (page) => {
-      await signInFirst(page, dashboard.gateway);
+      await signInFirstByForm(page, dashboard.gateway);
       await steps(page).getByText("1 of 4 done").waitFor();
       await page.goto("/playground");
       await page.getByLabel("Your message").fill("Say hello");

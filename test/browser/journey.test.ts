@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { errorOf } from "../support/error-of.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
+import { seeHeading, signInFirstByForm, useDashboard } from "./dashboard.ts";
 
 /** A call shows up within 5 seconds; more on a busy machine. */
 const shownMsMax = 60_000;
@@ -13,7 +13,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
   test("an owner signs in, changes the password, creates a key, calls with it, pays and revokes it", () =>
     dashboard.visit(async (page) => {
       const { gateway } = dashboard;
-      await signInFirst(page, gateway);
+      await signInFirstByForm(page, gateway);
 
       await page.locator(".nav").getByRole("link", { name: "API keys", exact: true }).click();
       await page.getByRole("button", { name: "Create API key" }).first().click();

@@ -8,7 +8,8 @@ import { randomBelow } from "../support/random.ts";
 import { modelOf } from "../unit/catalogue/models.ts";
 
 const dayMs = 86_400_000;
-const days = 32;
+/** Two periods of the pages, so that there is a period before. */
+const days = 62;
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
 
 /** The called models, with their share of ten calls. */
@@ -21,7 +22,7 @@ const shares = [
 ] as const;
 const calledModels = shares.flatMap(([model, share]) => Array.from({ length: share }, () => model));
 
-/** Fills a home directory with a month of usage, so that the pages have data to show. */
+/** Fills a home directory with two months of usage, so that the pages have data to show. */
 export async function writePast(home: string): Promise<void> {
   const store = await openStore({ file: join(home, "modelgate.db") });
   try {
@@ -37,20 +38,32 @@ export async function writePast(home: string): Promise<void> {
     await creditWallet(store, { accountId, nanodollars: 40e9, note: "Welcome" }, () => start);
     await creditWallet(store, { accountId, nanodollars: 25e9, note: "Invoice 2026-117" }, () => start + 18 * dayMs);
     await createVoucher(store, { nanodollars: 10e9 }, Date.now());
+    const callers = [website, website, website, job].map(({ id: keyId }) => ({ accountId, keyId }));
     for (const [email, name] of [
       ["grace@example.org", "Grace Hopper"],
       ["alan@example.org", "Alan Turing"],
+      ["barbara@example.org", "Barbara Liskov"],
     ] as const) {
       const member = await accounts.create({ email, name });
       await creditWallet(store, { accountId: member.id, nanodollars: 12e9, note: "Welcome" }, () => start);
+      const key = await accounts.createKey({
+        accountId: member.id,
+        name: "notebook",
+        expiresAt: Date.now() + callers.length * dayMs,
+      });
+      callers.push({ accountId: member.id, keyId: key.id });
     }
-    await writeCalls(store, accountId, [website.id, job.id]);
+    await writeCalls(store, callers);
   } finally {
     await store.close();
   }
 }
 
-async function writeCalls(store: Store, accountId: string, keys: readonly string[]): Promise<void> {
+/** Who makes a call. */
+type CallingKey = Pick<OpenCall, "accountId" | "keyId">;
+
+/** Writes calls of each day, by turns of these keys. */
+async function writeCalls(store: Store, callers: readonly CallingKey[]): Promise<void> {
   const below = randomBelow(7);
   const random = () => below(1_000_000) / 1_000_000;
   const now = Date.now();
@@ -61,13 +74,13 @@ async function writeCalls(store: Store, accountId: string, keys: readonly string
     const latest = now - day * dayMs;
     const calls = Array.from({ length: count }, (_, place) => {
       const openedAt = Math.floor(latest - (day === 0 ? random() * 5_400_000 : random() * dayMs));
-      return createCall({ accountId, keyId: keys[place % 4 === 0 ? 1 : 0] as string }, openedAt, random);
+      return createCall(callers[place % callers.length] as CallingKey, openedAt, random);
     });
     await store.writeLedger(calls.flat());
   }
 }
 
-function createCall(who: { accountId: string; keyId: string }, openedAt: number, random: () => number) {
+function createCall(who: CallingKey, openedAt: number, random: () => number) {
   const model = modelOf(calledModels[Math.floor(random() * calledModels.length)] as string);
   const { premium, price } = model;
   const open: OpenCall = {

@@ -8,7 +8,7 @@ import { signIn, signInFirst } from "./dashboard.ts";
 import { writePast } from "./past.ts";
 
 /**
- * Takes pictures of every page, light and dark, on a desktop and on a phone, of a gateway with a month of calls:
+ * Takes pictures of every page, light and dark, on a desktop and on a phone, of a gateway with two months of calls:
  * `bun run screenshots [folder]`. Without a folder it also renews the pictures in docs/images.
  */
 const folder = resolve(process.argv[2] ?? "dist/screenshots");

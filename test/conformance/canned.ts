@@ -76,6 +76,8 @@ export function cannedReply(
         inputTextTokenCount: 3,
         embeddings: Array(count).fill(vector.values),
       });
+    case "bedrock images":
+      return jsonReply({ seeds: [1], finish_reasons: [null], images: ["AAAA"] });
     case "bedrock chat":
       return stream ? eventStreamReply(...converseEvents) : jsonReply(converse);
     case "anthropic chat":

@@ -37,6 +37,15 @@ const ofBedrock: Fixture[] = [
     reply: { json: { results: [{ index: 1, relevance_score: 0.9 }] } },
   },
   {
+    about: "an image",
+    capability: "images",
+    model: "bedrock/stability.stable-image-core-v1:1",
+    request: { prompt: "A lighthouse", size: "1792x1024", output_format: "jpeg" },
+    path: "/model/stability.stable-image-core-v1%3A1/invoke",
+    body: { prompt: "A lighthouse", aspect_ratio: "16:9", output_format: "jpeg" },
+    reply: { json: { seeds: [2130420379], finish_reasons: [null], images: ["/9j/4AAQ"] } },
+  },
+  {
     about: "a whole answer",
     request: ask,
     reply: { json: converse([{ text: said.content }], "end_turn") },
@@ -125,6 +134,35 @@ const ofVertex: Fixture[] = [
   },
 ];
 
+const drawn: Fixture = {
+  about: "an image",
+  capability: "images",
+  model: "vertex/gemini-3.1-flash-image",
+  request: { prompt: "A lighthouse", size: "1024x1024" },
+  path: "/google/models/gemini-3.1-flash-image:generateContent",
+  body: {
+    contents: [{ role: "user", parts: [{ text: "A lighthouse" }] }],
+    generationConfig: {
+      responseModalities: ["TEXT", "IMAGE"],
+      imageConfig: { aspectRatio: "1:1", imageSize: "1K" },
+      maxOutputTokens: 6616,
+    },
+  },
+  reply: { json: generated([{ inlineData: { mimeType: "image/png", data: "iVBORw0KGgo=" } }], "STOP") },
+};
+const edited: Fixture = {
+  about: "an edited image",
+  capability: "imageEdits",
+  model: "vertex/gemini-3.1-flash-image",
+  request: { prompt: "A hat" },
+  path: "/google/models/gemini-3.1-flash-image:generateContent",
+  reply: drawn.reply,
+};
+const images = (plugin: ProviderPlugin): ProviderPlugin => ({
+  ...plugin,
+  models: plugin.models.filter(({ capability }) => capability === "images"),
+});
+
 const spent = { input_tokens: 12, output_tokens: 7 };
 const message = (content: object[], stop_reason: string) => ({
   type: "message",
@@ -180,6 +218,7 @@ describe.each<[string, ProviderPlugin, Fixture[]]>([
   ["vertex with Claude", only(vertex, isClaude), ofClaude],
   ["bedrock with vectors", vectors(bedrock), [{ ...titan, expect: counted }, cohere]],
   ["vertex with vectors", vectors(vertex), [{ ...predicted, expect: counted }]],
+  ["vertex with images", images(vertex), [drawn, edited]],
   ["azure with OpenAI's models", only(azure, (id) => !isClaude(id)), []],
   ["azure with Claude", only(azure, isClaude), ofClaude],
 ])("the plugin %s", (_, plugin, fixtures) => {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { prepareOnce, runStep } from "./prepare-once.ts";
+import { prepareMsMax, prepareOnce, runStep } from "./prepare-once.ts";
 
 /** A Python that has the wanted packages, or why there is none here. */
 export type Python = { command: string; missing?: undefined } | { command?: undefined; missing: string };
@@ -11,11 +11,24 @@ const pipInstall = [
   "install",
   "--quiet",
   "--disable-pip-version-check",
+  // Python compiles what it imports, which is a part of it.
+  "--no-compile",
   "--retries",
   "1",
   "--timeout",
   "20",
 ];
+
+/** Clients of several test files, which share one environment. */
+const clients = ["openai==3.52.0", "openai-agents==0.24.0", "anthropic==2.12.0", "llm==0.36"];
+
+/** How long that may take: another file's turn, and two steps of one's own. */
+export const pythonClientsMsMax = 5 * prepareMsMax;
+
+/** Makes the environment of `clients`, once for all files. */
+export function preparePythonClients(): Promise<Python> {
+  return preparePython("python-clients", ...clients);
+}
 
 /**
  * Makes a virtual environment with pinned packages. A machine without Python, pip or a way to the package index is not

@@ -1,5 +1,14 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
-import { type SqliteDatabase, SqliteDialect, SqliteQueryCompiler, type SqliteStatement } from "kysely";
+import { setImmediate } from "node:timers";
+import {
+  type DatabaseConnection,
+  type SqliteDatabase,
+  SqliteDialect,
+  type SqliteDialectConfig,
+  SqliteDriver,
+  SqliteQueryCompiler,
+  type SqliteStatement,
+} from "kysely";
 import { LRUCache } from "lru-cache";
 
 const nothingDone = { changes: 0, lastInsertRowid: 0 };
@@ -80,12 +89,48 @@ export class StatementCache {
   }
 }
 
+/** How long queries may follow one another in one turn of the event loop. */
+const turnMsMax = 5;
+
+/**
+ * SQLite answers at once, so that a page of many queries would be one turn of the event loop: the next query, or transaction, of a
+ * turn that has taken long waits for another.
+ */
+class TurnEndingDriver extends SqliteDriver {
+  /** When the first query of this turn began. */
+  #turnFromMs: number | undefined;
+
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    if (this.#turnFromMs !== undefined && performance.now() - this.#turnFromMs > turnMsMax) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    if (this.#turnFromMs === undefined) {
+      this.#turnFromMs = performance.now();
+      setImmediate(() => {
+        this.#turnFromMs = undefined;
+      });
+    }
+    return super.acquireConnection();
+  }
+}
+
 /**
  * Kysely's SQLite dialect with `+?` for a parameter instead of `?`: it keeps SQLite from planning a prepared statement
  * anew for each value that is bound (in a join, with a limit beside an order), which takes four times as long as to run
  * it.
  */
 export class PlannedOnceDialect extends SqliteDialect {
+  readonly #config: SqliteDialectConfig;
+
+  constructor(config: SqliteDialectConfig) {
+    super(config);
+    this.#config = config;
+  }
+
+  override createDriver(): SqliteDriver {
+    return new TurnEndingDriver(this.#config);
+  }
+
   override createQueryCompiler(): SqliteQueryCompiler {
     return new PlannedOnceCompiler();
   }

@@ -6,6 +6,7 @@ import { budgetController, budgetsController } from "./budgets.ts";
 import { organizationCatalogueController } from "./catalogue.ts";
 import { configurationController } from "./configuration.ts";
 import type { AdminApi } from "./guard.ts";
+import { jwtIssuersController } from "./jwt-issuers.ts";
 import { liveCallsController } from "./live-calls.ts";
 import { invitesController, projectUsersController, usersController } from "./people.ts";
 import {
@@ -55,6 +56,7 @@ export function organizationApi(deps: HttpDeps, api: AdminApi) {
     .use(usersController(deps, api))
     .use(invitesController(deps, api))
     .use(adminKeysController(deps, api))
+    .use(jwtIssuersController(deps, api))
     .use(organizationProvidersController(deps, api))
     .use(providerKeysController(deps, api))
     .use(providerTestsController(deps, api))

@@ -92,6 +92,13 @@ const deleted = (object: string) => ({
   "application/json": Type.Object({ id: Type.String(), object: Type.Literal(object), deleted: Type.Boolean() }),
 });
 
+const EndedSessions = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.user.sessions.deleted"),
+  deleted: Type.Boolean(),
+  sessions: Type.Integer({ description: "Sessions that ended" }),
+});
+
 /** People who sign in. */
 export function usersController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
@@ -156,6 +163,23 @@ export function usersController(deps: HttpDeps, api: AdminApi) {
           security,
           description: "What they called stays in the ledger, so the account stays too, as an archived project.",
           responses: responses(deleted("organization.user.deleted"), writeErrors),
+        },
+      },
+    )
+    .delete(
+      "/:user_id/sessions",
+      ({ request, admin, params: { user_id: id } }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          await readUserOf(store, id);
+          const ended = await actions.endSessions(admin, id);
+          return { id, object: "organization.user.sessions.deleted", deleted: true, sessions: ended };
+        }),
+      {
+        detail: {
+          summary: "Sign a user out everywhere; API keys stay",
+          tags,
+          security,
+          responses: responses({ "application/json": EndedSessions }, writeErrors),
         },
       },
     );

@@ -47,11 +47,16 @@ const decided = {
   budget_usd: optional(Usd),
   budget_period: Type.Optional(Period),
 };
-const NewProject = formBody({ name: Name, email: Type.Optional(Email), ...decided });
+const NewProject = formBody({ name: Type.Optional(Name), email: Type.Optional(Email), ...decided });
+const Role = Type.Union(
+  [Type.Literal("owner"), Type.Literal("admin"), Type.Literal("viewer"), Type.Literal("member")],
+  { description: "Role in the gateway of the person whose account it is, also before they sign in" },
+);
 const ProjectChange = formBody({
   name: optional(Name),
   email: Type.Optional(Email),
   status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("archived")])),
+  role: Type.Optional(Role),
   ...decided,
 });
 const Credit = formBody({
@@ -150,7 +155,8 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
           summary: "Create a project",
           tags,
           security,
-          description: "With an e-mail it is the account of a person; without, a team without members.",
+          description:
+            "With an e-mail it is the account of a person; without, a team without members, which needs a name.",
           responses: responses(one, [400, 401, 403, 409, 413, 429, 500, 503]),
         },
       },
@@ -169,7 +175,8 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
         writeOnce(deps, { request, admin, body }, async () => {
           const { id } = await readProject(deps, params.project_id);
           const isDisabled = body.status === undefined ? undefined : body.status === "archived";
-          const changes = { ...readProjectChanges(body), name: body.name, email: body.email, isDisabled };
+          const { name, email, role } = body;
+          const changes = { ...readProjectChanges(body), name, email, role, isDisabled };
           await changeProject(store, { by: admin, accountId: id, changes }, now);
           return await answer(id);
         }),

@@ -51,6 +51,9 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
   "/organization/provider_tests": { name: "openai", key: "key-that-is-not-saved-yet" },
   "/organization/sandbox": { setting: "auto" },
   "/organization/catalogue/{file_id}": { content: { models: [{ id: "famA-4.1-nano", premium: false }] } },
+  "/organization/jwt_issuers": {
+    issuers: [{ issuer: "https://id.example.com", audiences: ["modelgate"], claims: { account: "email" } }],
+  },
   "/organization/admin_api_keys": { name: "reports", scopes: ["usage:read"], expires_in_seconds: 86_400 },
 };
 

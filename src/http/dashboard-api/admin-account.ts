@@ -1,10 +1,6 @@
-import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
   type Account,
-  auditedActions,
-  changeProject,
-  createAudited,
   findUser,
   getFreeQuota,
   listSessions,
@@ -16,30 +12,15 @@ import { dayOf } from "../../db/index.ts";
 import { readStatement, readUsage } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
-import { formBody } from "../lifecycle/validate.ts";
-import { Models, toKeysJson } from "./keys.ts";
+import { toKeysJson } from "./keys.ts";
 import { PageQuery, toAccountJson, toQuotaJson, toSessionJson, toStatementPage, toWalletJson } from "./serializers.ts";
-
-/** Absent fields are unchanged; `null` removes the name or the list of models, or gives back the limit of the role or the configured one. */
-const AccountChange = formBody({
-  name: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 200 }), Type.Null()])),
-  email: Type.Optional(Type.String({ minLength: 1, maxLength: 254 })),
-  role: Type.Optional(
-    Type.Union([Type.Literal("owner"), Type.Literal("admin"), Type.Literal("viewer"), Type.Literal("member")]),
-  ),
-  allowed_models: Type.Optional(Type.Union([Models, Type.Null()])),
-  requests_per_minute: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()])),
-  tokens_per_minute: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()])),
-  concurrent_calls: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()])),
-});
 
 /** The days of usage that the page of an account shows. */
 const usageDays = 30;
 
-/** One account and its user, for administrators: what its page shows, and changes of both. */
+/** One account and its user, for administrators: what its page shows. */
 export function adminAccountController(deps: HttpDeps) {
   const { store, now, accounts } = deps;
-  const actions = auditedActions(createAudited(store, now), now);
   const getAccount = async (id: string) => {
     const account = await accounts.find(id);
     // The address of a page has an id, not an e-mail.
@@ -77,31 +58,6 @@ export function adminAccountController(deps: HttpDeps) {
         sessions: sessions.map(toSessionJson),
       };
     })
-    .patch(
-      "",
-      async ({ admin, params: { id }, body }) => {
-        const {
-          allowed_models: allowedModels,
-          requests_per_minute,
-          tokens_per_minute,
-          concurrent_calls,
-          ...others
-        } = body;
-        const limits = {
-          requestsPerMinute: requests_per_minute,
-          tokensPerMinute: tokens_per_minute,
-          concurrentCalls: concurrent_calls,
-        };
-        if (Object.values(limits).some((limit) => limit !== undefined)) {
-          await changeProject(store, { by: admin, accountId: id, changes: limits }, now);
-        }
-        if ([allowedModels, ...Object.values(others)].some((value) => value !== undefined)) {
-          await actions.changeAccount(admin, id, { ...others, allowedModels });
-        }
-        return { id };
-      },
-      { body: AccountChange },
-    )
     .get("/keys", async ({ params: { id } }) => {
       await getAccount(id);
       const { keys, hasMore } = await accounts.listShownKeys(id);
@@ -128,8 +84,7 @@ export function adminAccountController(deps: HttpDeps) {
         charged_usd: formatUsd(figures.charged_nanodollars),
       }));
       return { days: usageDays, data: data.sort((one, other) => Number(other.cost_usd) - Number(one.cost_usd)) };
-    })
-    .delete("/sessions", async ({ admin, params: { id } }) => ({ id, ended: await actions.endSessions(admin, id) }));
+    });
 }
 
 /** The limits in force, and those that are the account's own or of its role. */

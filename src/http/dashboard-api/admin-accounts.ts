@@ -1,21 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import {
-  accountKinds,
-  accountOrders,
-  auditedActions,
-  createAudited,
-  createProject,
-  searchAccounts,
-} from "../../accounts/index.ts";
-import { formatUsd, GatewayError } from "../../contract/index.ts";
-import { creditWallet } from "../../ledger/index.ts";
+import { accountKinds, accountOrders, auditedActions, createAudited, searchAccounts } from "../../accounts/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
-import { formBody } from "../lifecycle/validate.ts";
 import { type Page, streamDownload } from "./download.ts";
 import { createLinkMail } from "./link-mail.ts";
-import { readCredit } from "./read-fields.ts";
 import { pageSize, toAccountRowJson } from "./serializers.ts";
 
 const Search = Type.Object({
@@ -36,27 +25,12 @@ const csvColumns = [
   "created_at",
   "disabled_at",
 ] as const;
-/** Without an e-mail it is a team that nobody is in yet. */
-const NewAccount = formBody({
-  email: Type.Optional(Type.String({ minLength: 1, maxLength: 254 })),
-  name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-});
-const Usd = Type.String({ minLength: 1, maxLength: 30 });
 /** `mail=send` sends the link to the e-mail of the account too. */
 const Sending = Type.Object({ mail: Type.Optional(Type.Literal("send")) });
-const Credit = formBody({
-  usd: Usd,
-  note: Type.String({ minLength: 1, maxLength: 500 }),
-  reference: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-});
-const Quota = formBody({ tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]) });
-const Disabled = formBody({ disabled: Type.Boolean() });
-
-/** Accounts for administrators. Every change is in the audit log. */
+/** The list of accounts for administrators, and the invitation of their holders by mail, which is in the audit log. */
 export function adminAccountsController(deps: HttpDeps) {
   const { store, now } = deps;
-  const audited = createAudited(store, now);
-  const actions = auditedActions(audited, now);
+  const actions = auditedActions(createAudited(store, now), now);
   const mail = createLinkMail(deps);
   const readRows = (
     { search = "", order = "email", kind }: Static<typeof Search>,
@@ -89,22 +63,6 @@ export function adminAccountsController(deps: HttpDeps) {
       { query: Search },
     )
     .post(
-      "/accounts",
-      async ({ admin, body: { email, name } }) => {
-        if (email === undefined && name === undefined) {
-          throw new GatewayError("invalid_request", "email is missing; a team without one needs a name", {
-            param: "email",
-          });
-        }
-        if (email === undefined) {
-          const id = await createProject(store, { by: admin, name: name ?? "", changes: {} }, now);
-          return { id, email: null };
-        }
-        return { id: (await actions.createAccount(admin, { email, name })).id, email: email.trim().toLowerCase() };
-      },
-      { body: NewAccount },
-    )
-    .post(
       "/accounts/:id/invite",
       async ({ admin, params: { id }, query }) => {
         if (query.mail === "send") await mail.expectInvitation(admin);
@@ -114,37 +72,5 @@ export function adminAccountsController(deps: HttpDeps) {
         return { token, expires_at: new Date(expiresAt).toISOString(), mail_error: error ?? null };
       },
       { query: Sending },
-    )
-    .post(
-      "/accounts/:id/credit",
-      async ({ admin, params: { id }, body: { usd, note, reference } }) => {
-        const nanodollars = readCredit(usd);
-        const credit = { accountId: id, nanodollars, note, reference };
-        const result = await audited(
-          (transaction) => creditWallet(transaction, credit, now),
-          ({ repeated }) => {
-            const subject = { accountId: admin.accountId, action: "account.credit", subject: id } as const;
-            return { ...subject, detail: { usd: formatUsd(nanodollars), note, repeated } };
-          },
-        );
-        return { balance_usd: formatUsd(result.balanceNanodollars), repeated: result.repeated };
-      },
-      { body: Credit },
-    )
-    .post(
-      "/accounts/:id/quota",
-      async ({ admin, params: { id }, body: { tokens } }) => {
-        await actions.setQuota(admin, id, tokens ?? undefined);
-        return { id, tokens };
-      },
-      { body: Quota },
-    )
-    .post(
-      "/accounts/:id/disabled",
-      async ({ admin, params: { id }, body: { disabled } }) => {
-        await actions.setDisabled(admin, id, disabled);
-        return { id, disabled };
-      },
-      { body: Disabled },
     );
 }

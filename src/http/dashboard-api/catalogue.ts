@@ -7,7 +7,7 @@ import { describeRoutes } from "../../kernel/index.ts";
 import { parseJson } from "../../providers/index.ts";
 import { PluginError } from "../../sdk/errors.ts";
 import type { HttpDeps } from "../deps.ts";
-import { checkJsonBounds, declaredBytes, readChunks } from "../lifecycle/read-body.ts";
+import { checkJsonBounds, declaredBytes, readChunks, toWellFormedJson } from "../lifecycle/read-body.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 
@@ -103,7 +103,7 @@ export async function readCatalogueBody(request: Request): Promise<unknown> {
   declaredBytes(request, catalogueBytesMax);
   const text = await readChunks(request, catalogueBytesMax);
   checkJsonBounds(text);
-  return text === "" ? null : refusing(() => parseJson(text), "Cannot read the body as JSON: ");
+  return text === "" ? null : refusing(() => parseJson(toWellFormedJson(text)), "Cannot read the body as JSON: ");
 }
 
 function readRevision(header: string | undefined): string | undefined {

@@ -22,7 +22,6 @@ import { statementController } from "./statement.ts";
 import { statisticsController } from "./statistics.ts";
 import { systemStatusController } from "./system-status.ts";
 import { adminTeamController, teamController, teamsController } from "./team.ts";
-import { tokenIssuersController } from "./token-issuers.ts";
 
 const Invitation = formBody({
   token: Type.String({ minLength: 1, maxLength: 100 }),
@@ -77,7 +76,6 @@ function gatewayControllers(deps: HttpDeps) {
     .use(adminHealthController(deps))
     .use(attentionController(deps))
     .use(catalogueController(deps))
-    .use(tokenIssuersController(deps))
     .use(adminAlertsController(deps));
 }
 

@@ -94,11 +94,12 @@ interface ReadOptions {
 export async function readJson(request: Request, { reservation, beforeParsing }: ReadOptions = {}): Promise<unknown> {
   refuseEncoding(request);
   const bytes = await readBytes(request, jsonBytesMax, reservation);
-  const text = bytes.length > largeBytesMin ? await runInOwnTurn(decode, bytes) : decode(bytes);
+  const received = bytes.length > largeBytesMin ? await runInOwnTurn(decode, bytes) : decode(bytes);
   beforeParsing?.();
-  if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
-  const isLarge = text.length > largeBytesMin;
-  const shape = isLarge ? await runInOwnTurn(checkJsonBounds, text) : checkJsonBounds(text);
+  if (received === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
+  const isLarge = received.length > largeBytesMin;
+  const shape = isLarge ? await runInOwnTurn(checkJsonBounds, received) : checkJsonBounds(received);
+  const text = isLarge ? await runInOwnTurn(toWellFormedJson, received) : toWellFormedJson(received);
   // The body is text by now and becomes values: many short ones take many times their text. With no more than this the
   // largest body still takes three times its length.
   const countedBytes = text.length >= countedBytesMin ? text.length : 0;
@@ -222,7 +223,23 @@ async function readChunked(
 /** Parses JSON that is neither too deep nor too wide. @throws {GatewayError} `invalid_request` */
 export function parseJson(text: string): unknown {
   checkJsonBounds(text);
-  return parse(text);
+  return parse(toWellFormedJson(text));
+}
+
+/** Escaped backslashes, escapes of whole surrogate pairs, and those of halves, which are captured. */
+const surrogateEscape =
+  /\\\\|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(\\u[dD][89a-fA-F][\da-fA-F]{2})/g;
+
+/**
+ * The text of a JSON body with U+FFFD in place of halves of surrogate pairs, as UTF-8 has them: a client cut a character in two.
+ * It is as long as before. No string behind it breaks a database, or becomes equal to another one on its way to a provider.
+ *
+ * @example
+ * toWellFormedJson('["\\ud83d\\ude00 \\ud83d"]'); // => '["\\ud83d\\ude00 \\ufffd"]'
+ */
+export function toWellFormedJson(text: string): string {
+  if (!text.includes("\\ud") && !text.includes("\\uD")) return text;
+  return text.replace(surrogateEscape, (found, half?: string) => (half === undefined ? found : "\\ufffd"));
 }
 
 function parse(text: string): unknown {

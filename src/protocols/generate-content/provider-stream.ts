@@ -100,10 +100,22 @@ function readTokenUsage(
 const counted = ["prompt", "candidates", "thoughts", "cachedContent", "toolUsePrompt"];
 const numberIn = (count: unknown) => (typeof count === "number" ? count : undefined);
 
-/** The provider's names of its tiers. https://ai.google.dev/gemini-api/docs/priority-inference */
-const tiers: Record<string, string> = { standard: "default", flex: "flex", priority: "priority" };
+/**
+ * The provider's names of its tiers. https://ai.google.dev/gemini-api/docs/priority-inference for the Gemini API,
+ * https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/GenerateContentResponse#TrafficType for Vertex AI.
+ */
+const tiers: Record<string, string> = {
+  standard: "default",
+  flex: "flex",
+  priority: "priority",
+  ON_DEMAND: "default",
+  ON_DEMAND_FLEX: "flex",
+  ON_DEMAND_PRIORITY: "priority",
+  PROVISIONED_THROUGHPUT: "scale",
+};
 
-const readServiceTier = (metadata: GenerateAnswer["usageMetadata"]) => getOwn(tiers, String(metadata?.serviceTier));
+const readServiceTier = (metadata: GenerateAnswer["usageMetadata"]) =>
+  getOwn(tiers, String(metadata?.serviceTier ?? metadata?.trafficType));
 
 function readEvent({ event, data }: ServerEvent): GenerateAnswer {
   const answer = parseJson(data);

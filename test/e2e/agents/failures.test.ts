@@ -69,10 +69,7 @@ interface Failure {
 const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[], requests: number]>>][] = [
   ["a wrong key", { key: "wrong" }, { codex: [[401], 6], claude: [[401], 1] }],
   ["an empty wallet", { key: "poor" }, { codex: [[429], 1], claude: [[402], 1] }],
-  ["a budget that is used up", { key: "spent" }, { codex: [[429], 1], claude: [[402], 1] }],
   ["an unknown model", { model: "nobody" }, { codex: [[400], 1], claude: [[404], 2] }],
-  ["a model that the key may not use", { key: "narrow" }, { codex: [[400], 1], claude: [[403], 1] }],
-  ["a body that is too large", { padding: 64_000_000 }, { codex: [[400], 1], claude: [[413], 1] }],
   ["a gateway that is full", { isFull: true }, { codex: [[503], 5], claude: [[529], Number.POSITIVE_INFINITY] }],
   [
     "too long a context",
@@ -80,14 +77,23 @@ const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[],
     { codex: [[400], 1], claude: [[400], 1] },
   ],
   [
-    "a request that the provider finds wrong",
-    { fault: refusal(400, "invalid_request_error", "Something is wrong") },
-    { codex: [[400], 1], claude: [[400], 6] },
-  ],
-  [
     "a provider's rate limit",
     { fault: refusal(429, "rate_limit_exceeded", "Slow down", { "retry-after": "1" }) },
     { codex: [[429], 6], claude: [[429], Number.POSITIVE_INFINITY] },
+  ],
+  [
+    "a provider that fails",
+    { fault: refusal(500, "api_error", "Something broke") },
+    { codex: [[503], 5], claude: [[500, 529], Number.POSITIVE_INFINITY] },
+  ],
+  ["a stream that is cut", { fault: broken("") }, { codex: [[200], 6], claude: [[200], 4] }],
+  ["a budget that is used up", { key: "spent" }, { codex: [[429], 1], claude: [[402], 1] }],
+  ["a model that the key may not use", { key: "narrow" }, { codex: [[400], 1], claude: [[403], 1] }],
+  ["a body that is too large", { padding: 64_000_000 }, { codex: [[400], 1], claude: [[413], 1] }],
+  [
+    "a request that the provider finds wrong",
+    { fault: refusal(400, "invalid_request_error", "Something is wrong") },
+    { codex: [[400], 1], claude: [[400], 6] },
   ],
   [
     "a provider that does not know the gateway's key",
@@ -95,16 +101,10 @@ const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[],
     { codex: [[400], 1], claude: [[500], 1] },
   ],
   [
-    "a provider that fails",
-    { fault: refusal(500, "api_error", "Something broke") },
-    { codex: [[503], 5], claude: [[500, 529], Number.POSITIVE_INFINITY] },
-  ],
-  [
     "a provider that is overloaded",
     { fault: refusal(503, "overloaded_error", "Busy") },
     { codex: [[503], 5], claude: [[529], Number.POSITIVE_INFINITY] },
   ],
-  ["a stream that is cut", { fault: broken("") }, { codex: [[200], 6], claude: [[200], 4] }],
   [
     "a model that the provider does not have",
     { fault: refusal(404, "model_not_found", "No such model") },
@@ -147,7 +147,7 @@ const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[],
 ];
 
 /** The failures up to here are the usual ones; the others are tried in the long form. */
-const usualCount = 14;
+const usualCount = 8;
 if (!isLong) console.log(`The other ${failures.length - usualCount} failures of agents are for LONG=1`);
 
 /** Requests after which a client that goes on is ended; the long form waits for the last of those that are counted. */

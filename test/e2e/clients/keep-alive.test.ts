@@ -3,10 +3,9 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { streamText } from "ai";
 import OpenAI from "openai";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
-import { preparePython } from "../../support/python.ts";
+import { preparePythonClients, pythonClientsMsMax } from "../../support/python.ts";
 import { parseEvents } from "../../support/sse.ts";
 
-const installMsMax = 180_000;
 const model = "famA-4.1";
 /** The provider thinks for longer than many comments take, before its first word and between its words. */
 const [thinksFirst, thinksBetween] = ["[[fault: delay=700]] Say Ada", "[[fault: pace=250]] Say Ada"];
@@ -55,7 +54,7 @@ describe("comments in a stream while the provider thinks", () => {
   test(
     "are borne by the official client for Python",
     async () => {
-      const python = await preparePython("python-openai", "openai==3.52.0");
+      const python = await preparePythonClients();
       if (python.missing !== undefined) return console.log(`Skipped: comments and Python: ${python.missing}`);
       const script = [
         "import sys, openai",
@@ -68,7 +67,7 @@ describe("comments in a stream while the provider thinks", () => {
       const said = await output([python.command as string, "-c", script, ...asked]);
       expect(said.match(/Ada/g)?.length).toBeGreaterThanOrEqual(2);
     },
-    installMsMax,
+    pythonClientsMsMax,
   );
 
   test.skipIf(Bun.which("curl") === null)("are shown by curl -N as they come", async () => {

@@ -1,11 +1,9 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { dirname, join } from "node:path";
-import { preparePython } from "../../support/python.ts";
+import { preparePythonClients, pythonClientsMsMax } from "../../support/python.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
 
-const packages = ["openai==3.52.0", "openai-agents==0.24.0", "anthropic==2.12.0", "llm==0.36"];
 const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-const installMsMax = 240_000;
 
 describe("Python's clients of Responses and Messages", () => {
   const shared = useSandboxGateway();
@@ -14,9 +12,9 @@ describe("Python's clients of Responses and Messages", () => {
   let llm: (...options: string[]) => Promise<string>;
 
   beforeAll(async () => {
-    const python = await preparePython("python-agents", ...packages);
+    const python = await preparePythonClients();
     missing = python.missing;
-    if (missing !== undefined) return console.log(`Skipped: ${packages.join(", ")}: ${missing}`);
+    if (missing !== undefined) return console.log(`Skipped: Python's clients: ${missing}`);
     const { origin, key } = shared.gateway;
     const command = [python.command as string, join(import.meta.dir, "protocols.py"), origin, key, "famA-4o-mini"];
     const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe", timeout: 120_000 });
@@ -24,7 +22,7 @@ describe("Python's clients of Responses and Messages", () => {
     if (text === "") throw new Error(`The script failed: ${complaint.slice(-1500)}`);
     found = JSON.parse(text) as Record<string, unknown>;
     llm = await prepareLlm(dirname(python.command as string));
-  }, installMsMax);
+  }, pythonClientsMsMax);
 
   /** The command `llm`, told of a chat model and of a completion model in the way of its own documentation. */
   async function prepareLlm(bin: string): Promise<typeof llm> {

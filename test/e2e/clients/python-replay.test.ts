@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { preparePython } from "../../support/python.ts";
+import { preparePythonClients, pythonClientsMsMax } from "../../support/python.ts";
 import { recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { replyOf } from "../../support/reply.ts";
 import { isStream, saidIn } from "../../support/said-in.ts";
 import { type Bench, startBench } from "../replay/bench.ts";
 import { type Plan, planOf, providers } from "../replay/plan.ts";
 
-const installMsMax = 180_000;
 /** Answers first: what fails may be asked for once more. */
 const plans = recordingsOf(...providers)
   .map(planOf)
@@ -35,7 +34,7 @@ describe.skipIf(recordingsMissing !== undefined)("the official client for Python
   const heard = new Map<Plan, Heard>();
 
   beforeAll(async () => {
-    const python = await preparePython("python-openai", "openai==3.52.0");
+    const python = await preparePythonClients();
     if (python.missing !== undefined) return console.log(`Skipped: the openai client for Python: ${python.missing}`);
     bench = await startBench();
     const { gateway, upstream } = bench;
@@ -52,7 +51,7 @@ describe.skipIf(recordingsMissing !== undefined)("the official client for Python
     const [text, complaint] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
     if (text === "") throw new Error(`The script failed: ${complaint.slice(-1500)}`);
     for (const [place, found] of (JSON.parse(text) as Heard[]).entries()) heard.set(plans[place] as Plan, found);
-  }, installMsMax);
+  }, pythonClientsMsMax);
   afterAll(() => bench?.stop());
 
   test("reads every answer as it was recorded", () => {

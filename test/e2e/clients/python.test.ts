@@ -3,12 +3,10 @@ import { join } from "node:path";
 
 import { isEnded } from "../../../src/contract/index.ts";
 import { catalogueRow } from "../../support/catalogue.ts";
-import { preparePython } from "../../support/python.ts";
+import { preparePythonClients, pythonClientsMsMax } from "../../support/python.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
 import { simulated } from "../../support/simulated.ts";
 import { wavOf } from "../../support/wav.ts";
-
-const installMsMax = 180_000;
 
 describe("the official openai client for Python", () => {
   const shared = useSandboxGateway();
@@ -16,7 +14,7 @@ describe("the official openai client for Python", () => {
   let missing: string | undefined;
 
   beforeAll(async () => {
-    const python = await preparePython("python-openai", "openai==3.52.0");
+    const python = await preparePythonClients();
     missing = python.missing;
     if (missing !== undefined) return console.log(`Skipped: the openai client for Python: ${missing}`);
     const { baseUrl, key, home } = shared.gateway;
@@ -29,7 +27,7 @@ describe("the official openai client for Python", () => {
     const [text, complaint] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
     if (text === "") throw new Error(`The script failed: ${complaint.slice(-1500)}`);
     found = JSON.parse(text) as Record<string, unknown>;
-  }, installMsMax);
+  }, pythonClientsMsMax);
 
   /** A test of what the script found, where the script could run; why it could not was printed. */
   const finds = (name: string, check: () => void) => test(name, () => (missing === undefined ? check() : undefined));

@@ -115,6 +115,8 @@ def manage(case):
             body = budget(case.operation.path, body)
         if "/rate_limits" in case.operation.path:
             body = body | {"max_requests_per_1_minute": 5} | ({"api_key_id": None} if "api_key_id" in body else {})
+        if case.operation.path.endswith("/jwt_issuers"):
+            body = {"issuers": []}
         if "expires_at" in body:
             body.pop("expires_in_seconds", None)
         if "budget_period" in body and "budget_usd" not in body and "/api_keys" not in case.operation.path:

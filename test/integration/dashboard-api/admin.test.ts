@@ -50,14 +50,16 @@ describe("an administrator", () => {
   test("creates an account and an invitation; the audit log records both without the link", async () => {
     const { enter, send } = await dashboardHttp();
     const admin = await enter("admin@example.org", "admin");
-    const { id } = await (await admin.post(`${api}/accounts`, { email: "new@example.org", name: "<b>New</b>" })).json();
-    await expectError(await admin.post(`${api}/accounts`, { email: "NEW@example.org" }), {
+    const { id } = await (
+      await admin.post("/v1/organization/projects", { email: "new@example.org", name: "<b>New</b>" })
+    ).json();
+    await expectError(await admin.post("/v1/organization/projects", { email: "NEW@example.org" }), {
       status: 409,
       param: "email",
     });
-    await expectError(await admin.post(`${api}/accounts`, { email: "new" }), { status: 400, param: "email" });
+    await expectError(await admin.post("/v1/organization/projects", { email: "new" }), { status: 400, param: "email" });
     const long = { email: "long@example.org", name: "x".repeat(10_000) };
-    await expectError(await admin.post(`${api}/accounts`, long), { status: 400, param: "name" });
+    await expectError(await admin.post("/v1/organization/projects", long), { status: 400, param: "name" });
     await expectError(await admin.post(`${api}/accounts/none/invite`), { status: 404 });
     const { token } = await (await admin.post(`${api}/accounts/${id}/invite`)).json();
     const post = (path: string, body: object) =>

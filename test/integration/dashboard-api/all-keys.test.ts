@@ -134,7 +134,8 @@ describe("accounts", () => {
 
   test("have limits of their own, and are made as teams without an e-mail", async () => {
     const path = `/admin/accounts/${ids.ada}`;
-    const set = await ask("admin", "PATCH", path, {
+    const project = `/v1/organization/projects/${ids.ada}`;
+    const set = await ask("admin", "POST", project, {
       requests_per_minute: 2,
       tokens_per_minute: null,
       concurrent_calls: 4,
@@ -143,14 +144,14 @@ describe("accounts", () => {
     const { limits } = (await ask("viewer", "GET", path)).body;
     expect(limits).toMatchObject({ requests_per_minute: 2, own_requests_per_minute: 2, own_tokens_per_minute: null });
     expect(limits).toMatchObject({ concurrent_calls: 4, own_concurrent_calls: 4 });
-    expect((await ask("admin", "PATCH", path, { concurrent_calls: null })).status).toBe(200);
+    expect((await ask("admin", "POST", project, { concurrent_calls: null })).status).toBe(200);
     expect((await ask("viewer", "GET", path)).body.limits.concurrent_calls).toBeNull();
-    expect((await ask("admin", "PATCH", path, { requests_per_minute: 0 })).status).toBe(400);
-    const team = await ask("admin", "POST", "/admin/accounts", { name: "HR assistant" });
-    expect(team).toMatchObject({ status: 200, body: { email: null } });
+    expect((await ask("admin", "POST", project, { requests_per_minute: 0 })).status).toBe(400);
+    const team = await ask("admin", "POST", "/v1/organization/projects", { name: "HR assistant" });
+    expect(team).toMatchObject({ status: 200, body: { name: "HR assistant" } });
     const { body } = await ask("viewer", "GET", "/admin/accounts?kind=team");
     expect(body.data).toMatchObject([{ id: team.body.id, name: "HR assistant" }]);
-    expect((await ask("admin", "POST", "/admin/accounts", {})).status).toBe(400);
+    expect((await ask("admin", "POST", "/v1/organization/projects", {})).status).toBe(400);
   });
 });
 

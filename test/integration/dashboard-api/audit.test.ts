@@ -9,6 +9,7 @@ import { withAdmin } from "../../unit/http/dashboard-http.ts";
 /** Passwords cost a core for a while, also on a machine that has other work. */
 const api = "/dashboard/api/admin";
 const vouchers = "/v1/organization/vouchers";
+const projects = "/v1/organization/projects";
 const changed = ["accounts", "invitations", "transactions", "wallets", "vouchers"] as const;
 
 /** All that a deed may change. */
@@ -24,11 +25,11 @@ async function fixtureWithVoucher() {
 
 /** Where each deed is asked for; `ACCOUNT` and `VOUCHER` stand for what it is done to. */
 const deeds = [
-  ["account.create", `${api}/accounts`, { email: "new@example.org" }],
+  ["account.create", projects, { email: "new@example.org" }],
   ["account.invite", `${api}/accounts/ACCOUNT/invite`, {}],
-  ["account.credit", `${api}/accounts/ACCOUNT/credit`, { usd: "5", note: "for a test" }],
-  ["account.quota", `${api}/accounts/ACCOUNT/quota`, { tokens: 7 }],
-  ["account.disabled", `${api}/accounts/ACCOUNT/disabled`, { disabled: true }],
+  ["account.credit", `${projects}/ACCOUNT/credits`, { usd: "5", note: "for a test" }],
+  ["account.quota", `${projects}/ACCOUNT`, { free_tokens_per_day: 7 }],
+  ["account.disabled", `${projects}/ACCOUNT`, { status: "archived" }],
   ["voucher.create", vouchers, { usd: "2", expires_at: 4_102_444_800 }],
   ["voucher.void", `${vouchers}/VOUCHER/void`, {}],
 ] as const;

@@ -155,17 +155,18 @@ describe("a member", () => {
 describe("an administrator", () => {
   test("searches, credits, limits and disables accounts, all recorded in the audit log", async () => {
     const { admin, ada, accounts } = await withAdmin();
-    const path = `${api}/admin/accounts/${ada.account.id}`;
-    expect(await (await admin.post(`${path}/credit`, { usd: "2.50", note: "Hello", reference: "r1" })).json()).toEqual({
+    const path = `/v1/organization/projects/${ada.account.id}`;
+    const credit = { usd: "2.50", note: "Hello", reference: "r1" };
+    expect(await (await admin.post(`${path}/credits`, credit)).json()).toMatchObject({
       balance_usd: "2.5",
       repeated: false,
     });
-    expect((await admin.post(`${path}/quota`, { tokens: 7 })).status).toBe(200);
+    expect((await admin.post(path, { free_tokens_per_day: 7 })).status).toBe(200);
     const { data } = await (await admin.get(`${api}/admin/accounts?search=ADA%40`)).json();
     expect(data).toMatchObject([
       { email: "ada@example.org", balance_usd: "2.5", free_tokens_per_day: 7, role: "member" },
     ]);
-    expect((await admin.post(`${path}/disabled`, { disabled: true })).status).toBe(200);
+    expect((await admin.post(path, { status: "archived" })).status).toBe(200);
     await expectError(await ada.get(`${api}/me`), { status: 401 });
     expect((await accounts.find(ada.account.id))?.disabledAt).toBeDefined();
     const record = await (await admin.get(`${api}/admin/audit`)).json();
@@ -185,25 +186,26 @@ describe("an administrator", () => {
 
   test("credits from a billionth of a dollar and never debits", async () => {
     const { admin, ada } = await withAdmin();
-    const answer = await admin.post(`${api}/admin/accounts/${ada.account.id}/credit`, {
+    const answer = await admin.post(`/v1/organization/projects/${ada.account.id}/credits`, {
       usd: "0.000000001",
       note: "x",
     });
-    expect(await answer.json()).toEqual({ balance_usd: "0.000000001", repeated: false });
+    expect(await answer.json()).toMatchObject({ balance_usd: "0.000000001", repeated: false });
   });
 
   test("is refused invalid actions, which are not recorded", async () => {
     const { admin, ada } = await withAdmin();
-    const credit = `${api}/admin/accounts/${ada.account.id}/credit`;
+    const credit = `/v1/organization/projects/${ada.account.id}/credits`;
     await expectError(await admin.post(credit, { usd: "0", note: "x" }), { status: 400, param: "usd" });
     await expectError(await admin.post(credit, { usd: "1", note: "x".repeat(501) }), { status: 400, param: "note" });
-    await expectError(await admin.post(`${api}/admin/accounts/none/quota`, { tokens: 1 }), { status: 404 });
+    const none = await admin.post("/v1/organization/projects/none", { free_tokens_per_day: 1 });
+    await expectError(none, { status: 404 });
     for (const usd of ["-1", "-0.000000001"]) {
       const says = "`modelgate wallet debit` takes out of a wallet";
       await expectError(await admin.post(credit, { usd, note: "x" }), { status: 400, param: "usd", says });
     }
-    const keyLimits = `${api}/admin/accounts/${admin.account.id}/disabled`;
-    await expectError(await admin.post(keyLimits, { disabled: true }), { status: 409 });
+    const own = `/v1/organization/projects/${admin.account.id}`;
+    await expectError(await admin.post(own, { status: "archived" }), { status: 409 });
     for (const search of ["%25", "a_a", "%5C"]) {
       const found = await (await admin.get(`${api}/admin/accounts?search=${search}`)).json();
       expect(found).toEqual({ data: [], page: 1, has_more: false });

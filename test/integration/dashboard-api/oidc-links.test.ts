@@ -92,7 +92,7 @@ describe("a link to the identity provider", () => {
     const { id } = await accounts.create({ email: "ada@example.org" });
     const { cookie } = await come(person("ada-1", "ada@example.org"));
     const root = await enter("root@example.org", "owner");
-    await root.patch(`/dashboard/api/admin/accounts/${id}`, { email: "eve@example.org" });
+    await root.post(`/v1/organization/projects/${id}`, { email: "eve@example.org" });
     expect(await deps.signIn.sessionUserOf(cookie)).toBeUndefined();
     expect(await come(person("ada-1", "ada@example.org"))).toMatchObject({ account: undefined });
     expect(await come(person("eve-1", "eve@example.org"))).toMatchObject({ account: id });
@@ -103,11 +103,11 @@ describe("a link to the identity provider", () => {
     const root = await enter("root@example.org", "owner");
     const mallory = await enter("mallory@example.org", "admin");
     const ben = await enter("ben@example.org");
-    const path = `/dashboard/api/admin/accounts/${ben.account.id}`;
-    await mallory.patch(path, { email: "second.mallory@example.org" });
+    const path = `/v1/organization/projects/${ben.account.id}`;
+    await mallory.post(path, { email: "second.mallory@example.org" });
     const { cookie } = await come(person("mallory-2", "second.mallory@example.org"));
-    await mallory.patch(path, { email: "ben@example.org" });
-    expect((await root.patch(path, { role: "owner" })).status).toBe(200);
+    await mallory.post(path, { email: "ben@example.org" });
+    expect((await root.post(path, { role: "owner" })).status).toBe(200);
     expect(await come(person("mallory-2", "second.mallory@example.org"))).toMatchObject({ account: undefined });
     expect(await deps.signIn.sessionUserOf(cookie)).toBeUndefined();
     expect(await come(person("ben-1", "ben@example.org"))).toMatchObject({ account: ben.account.id, role: "owner" });

@@ -82,7 +82,7 @@ describe("the claim for roles", () => {
     const { comeWith, enter, send, accounts, store } = await fixture();
     const root = await enter("root@example.org", "admin");
     // Ada, whom her issuer makes an owner, has not come yet.
-    const made = await root.post("/dashboard/api/admin/accounts", { email: "ada@example.org" });
+    const made = await root.post("/v1/organization/projects", { email: "ada@example.org" });
     const { id } = (await made.json()) as { id: string };
     const invited = await root.post(`/dashboard/api/admin/accounts/${id}/invite`);
     const headers = { origin, "content-type": "application/json" };

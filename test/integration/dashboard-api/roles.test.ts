@@ -4,21 +4,23 @@ import { withAdmin } from "../../unit/http/dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 const api = "/dashboard/api/admin/accounts";
+const organization = "/v1/organization";
 
 describe("an administrator", () => {
   test("cannot do to an owner what would make them one, nor take an owner's address", async () => {
     const { enter, admin, store } = await withAdmin();
     const owner = await enter("owner@example.org", "owner");
-    const path = `${api}/${owner.account.id}`;
+    const path = `${organization}/projects/${owner.account.id}`;
     const state = () => store.db.selectFrom("users").select(["email", "role"]).orderBy("email").execute();
     const before = await state();
     for (const refused of [
-      admin.patch(path, { role: "member" }),
-      admin.patch(path, { email: "mine@example.org" }),
-      admin.post(`${path}/invite`),
-      admin.post(`${path}/disabled`, { disabled: true }),
-      admin.remove(`${path}/sessions`),
-      admin.patch(`${api}/${admin.account.id}`, { role: "owner" }),
+      admin.post(path, { role: "member" }),
+      admin.post(path, { email: "mine@example.org" }),
+      admin.post(`${api}/${owner.account.id}/invite`),
+      admin.post(path, { status: "archived" }),
+      admin.post(path, { free_tokens_per_day: 1 }),
+      admin.remove(`${organization}/users/${owner.account.id}/sessions`),
+      admin.post(`${organization}/projects/${admin.account.id}`, { role: "owner" }),
     ]) {
       await expectError(await refused, { status: 403, code: "forbidden" });
     }
@@ -30,7 +32,7 @@ describe("an administrator", () => {
     const { enter, admin } = await withAdmin();
     const owner = await enter("owner@example.org", "owner");
     expect((await admin.get(api)).status).toBe(200);
-    expect((await owner.patch(`${api}/${admin.account.id}`, { role: "member" })).status).toBe(200);
+    expect((await owner.post(`${organization}/projects/${admin.account.id}`, { role: "member" })).status).toBe(200);
     await expectError(await admin.get(api), { status: 403, code: "forbidden" });
     expect(await (await admin.get("/dashboard/api/me")).json()).toMatchObject({ role: "member" });
   });
@@ -41,7 +43,7 @@ describe("an account's page", () => {
     const { admin, ada, accounts } = await withAdmin();
     const { id } = ada.account;
     const { key } = await accounts.createKey({ accountId: id, name: "laptop", bounds: { requestsPerMinute: 7 } });
-    await admin.post(`${api}/${id}/credit`, { usd: "5", note: "Welcome" });
+    await admin.post(`${organization}/projects/${id}/credits`, { usd: "5", note: "Welcome" });
     const read = async (part = "") => {
       const response = await admin.get(`${api}/${id}${part}`);
       expect(response.status).toBe(200);
@@ -73,7 +75,9 @@ describe("an account's page", () => {
   test("ends the sessions of its user", async () => {
     const { admin, ada } = await withAdmin();
     expect((await ada.get("/dashboard/api/me")).status).toBe(200);
-    expect(await (await admin.remove(`${api}/${ada.account.id}/sessions`)).json()).toMatchObject({ ended: 1 });
+    expect(await (await admin.remove(`${organization}/users/${ada.account.id}/sessions`)).json()).toMatchObject({
+      sessions: 1,
+    });
     await expectError(await ada.get("/dashboard/api/me"), { status: 401, code: "invalid_session" });
     const { data } = await (await admin.get("/dashboard/api/admin/audit")).json();
     expect(data).toMatchObject([{ action: "account.sign_out", detail: { sessions: 1 } }]);

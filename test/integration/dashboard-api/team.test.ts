@@ -204,9 +204,9 @@ describe("a team", () => {
     expect((await admin.post(`${api}/teams/join`, { token })).status).toBe(200);
     expect(await admin.json(`${api}/me`)).toMatchObject({ account: owner.account.id, role: "admin" });
     // Working in the owner's account makes nobody an owner.
-    const change = await admin.patch(`${api}/admin/accounts/${owner.account.id}`, { role: "member" });
+    const change = await admin.post(`/v1/organization/projects/${owner.account.id}`, { role: "member" });
     await expectError(change, { status: 403, code: "forbidden" });
-    expect((await admin.post(`${api}/admin/accounts`, { email: "new@example.org" })).status).toBe(200);
+    expect((await admin.post("/v1/organization/projects", { email: "new@example.org" })).status).toBe(200);
     const created = (await readAudit(store)).entries.find(({ action }) => action === "account.create");
     expect(created).toMatchObject({ accountId: admin.account.id });
   });

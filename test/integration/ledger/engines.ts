@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from "bun:test";
 import { type LedgerOptions, openRedisLimits, ProcessLedger } from "../../../src/ledger/index.ts";
-import { rounds } from "../../support/long.ts";
+import { isLong, rounds } from "../../support/long.ts";
 import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
 import { engine } from "../db/temporary-store.ts";
 
@@ -12,7 +12,14 @@ const leaseMs = 60 * 86_400_000;
 
 /** Redis is for several nodes, so it is only beside the store that they share: `test/integration/over-postgres` runs these too. */
 const withRedis = engine === "postgres" && redisProgram !== null;
-export const engineNames = withRedis ? (["local", "redis"] as const) : (["local"] as const);
+/**
+ * The limits of a process are the same over any store, and Redis has the statements of PostgreSQL beside it: what each has of
+ * its own is tried in the short form, the pair of local limits and PostgreSQL by `wallet-race` and `decided-alike`.
+ */
+export const engineNames: readonly EngineName[] = [
+  ...(withRedis && !isLong ? [] : (["local"] as const)),
+  ...(withRedis ? (["redis"] as const) : []),
+];
 /** Of how many random histories a property is tried: each has a database of its own, which takes longest over PostgreSQL. */
 export const historyCount = engine === "postgres" ? rounds(12, 200) : rounds(30, 200);
 export type EngineName = "local" | "redis";

@@ -12,9 +12,7 @@ testOverPostgres(
     "integration/accounts/search",
     "integration/dashboard-api/audit",
     "integration/dashboard-api/payments",
-    "integration/dashboard-api/reversals",
     "integration/dashboard-api/team",
-    "integration/dashboard-api/team-invitations",
   ],
   [
     "integration/accounts/claims",
@@ -24,5 +22,7 @@ testOverPostgres(
     "integration/accounts/second-factor",
     "integration/accounts/sign-in",
     "integration/accounts/sign-up",
+    "integration/dashboard-api/team-invitations",
+    "integration/dashboard-api/reversals",
   ],
 );

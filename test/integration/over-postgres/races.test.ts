@@ -1,6 +1,6 @@
 import { testOverPostgres } from "./suites.ts";
 
-/** Each of them runs there with and without Redis. */
+/** Each of them runs there with Redis, and in the long form without it too. */
 testOverPostgres([
   "integration/ledger/races",
   "integration/ledger/hold-extension",

@@ -32,9 +32,9 @@ export function* mutantsOf(value: unknown): Generator<unknown> {
 }
 
 /**
- * Those that are tried: in the short form every third, beginning at another one each turn, so that plugins of one dialect
- * have all of them among themselves.
+ * Those that are tried: in the short form every ninth, beginning at another one each turn, so that plugins of one dialect
+ * have different ones.
  */
 export function triedOf<Mutant>(mutants: Iterable<Mutant>, turn: number): Mutant[] {
-  return [...mutants].filter((_, index) => isLong || index % 3 === turn % 3);
+  return [...mutants].filter((_, index) => isLong || index % 9 === turn % 9);
 }

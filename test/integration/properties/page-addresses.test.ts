@@ -40,7 +40,7 @@ const ids = [
   ["PATCH", `${api}/keys/`],
   ["DELETE", `${api}/keys/`],
   ["DELETE", `${api}/sessions/`],
-  ["POST", `${api}/admin/accounts/`, "/credit"],
+  ["POST", "/v1/organization/projects/", "/credits"],
   ["POST", "/v1/organization/vouchers/", "/void"],
 ] as const;
 

@@ -198,6 +198,7 @@ export function organizationRows<Row>(
     [`GET ${path}/users/:user_id`]: managed(200, { id: member }),
     [`POST ${path}/users/:user_id`]: managed(200, { id: newPerson, body: { role: "viewer" } }),
     [`DELETE ${path}/users/:user_id`]: managed(200, { id: newPerson }),
+    [`DELETE ${path}/users/:user_id/sessions`]: managed(200, { id: newPerson }),
     [`GET ${path}/invites`]: managed(200),
     [`POST ${path}/invites`]: managed(200, {
       body: () => ({ email: `${crypto.randomUUID()}@example.org`, role: "reader" }),
@@ -208,6 +209,8 @@ export function organizationRows<Row>(
     [`POST ${path}/vouchers`]: managed(200, { body: aVoucher }),
     [`GET ${path}/vouchers/:voucher_id`]: managed(200, { id: newVoucher }),
     [`POST ${path}/vouchers/:voucher_id/void`]: managed(200, { id: newVoucher }),
+    [`GET ${path}/jwt_issuers`]: managed(200),
+    [`PUT ${path}/jwt_issuers`]: toRow({ ...toStatuses(200, 403), admin: 403 }, { body: { issuers: [] } }),
     [`GET ${path}/admin_api_keys`]: managed(200),
     [`POST ${path}/admin_api_keys`]: managed(200, { body: { name: "child", scopes: ["usage:read"] } }),
     [`GET ${path}/admin_api_keys/:key_id`]: managed(200, { id: newAdminKey }),

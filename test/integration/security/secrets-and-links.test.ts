@@ -296,15 +296,8 @@ describe("the table of secrets and links", () => {
     [`PATCH ${api}/admin/accounts/:id/team/people/:person`]: ["invitation to a team"],
     [`DELETE ${api}/admin/accounts/:id/team/people/:person`]: ["invitation to a team", "API key", "session cookie"],
     [`POST ${api}/checkout`]: ["payment page"],
-    [`POST ${api}/admin/accounts`]: [],
     [`POST ${api}/admin/accounts/:id/invite`]: ["invitation to set a password"],
-    [`POST ${api}/admin/accounts/:id/credit`]: [],
-    [`POST ${api}/admin/accounts/:id/quota`]: [],
-    [`POST ${api}/admin/accounts/:id/disabled`]: ["invitation to set a password", "invitation to a team"],
-    [`PATCH ${api}/admin/accounts/:id`]: ["invitation to set a password", "password"],
-    [`DELETE ${api}/admin/accounts/:id/sessions`]: ["session cookie"],
     [`PUT ${api}/admin/catalogue/files`]: [],
-    [`PUT ${api}/admin/token-issuers`]: [],
     [`PUT ${api}/alerts/rules/:id`]: ["message of an alert"],
     [`POST ${api}/alerts/webhooks`]: ["alert channel"],
     [`POST ${api}/alerts/emails`]: ["alert channel"],
@@ -531,9 +524,9 @@ describe("who decides where they go", () => {
     ],
     [
       "who is an owner: owners",
-      () => `PATCH ${api}/admin/accounts/${ids["other member"]}`,
+      () => `POST /v1/organization/projects/${ids["other member"]}`,
       () => ({ role: "owner" }),
-      only({ owner: 200 }),
+      only({ owner: 200, "admin key": 200, "limited admin key": 403 }),
     ],
     [
       "a link to verify an e-mail: nobody, it goes to the user's own, which is verified here",
@@ -555,8 +548,8 @@ describe("who decides where they go", () => {
     const own = await startSmtpSink();
     expect((await send(`PUT ${api}/admin/alerts/smtp`, "admin", smtpOf(own.port))).status).toBe(403);
     await give(`PUT ${api}/admin/alerts/smtp`, "owner", smtpOf(sink.port));
-    const { id } = await give<{ id: string }>(`POST ${api}/admin/accounts`, "owner", { email: "next@example.org" });
-    await give(`PATCH ${api}/admin/accounts/${id}`, "owner", { role: "owner" });
+    const { id } = await give<{ id: string }>("POST /v1/organization/projects", "owner", { email: "next@example.org" });
+    await give(`POST /v1/organization/projects/${id}`, "owner", { role: "owner" });
     const { length } = sink.mails;
     const elsewhere = {
       "x-forwarded-host": "evil.example",

@@ -72,10 +72,8 @@ describe("the current models", () => {
       for (const [name, { tiers: _tiers, ...rates }] of Object.entries(serviceTiers)) {
         expect(Object.keys(rates)).toEqual(Object.keys(own));
         if (name === "decisions") {
-          // No tier of chat, but the price of an endpoint, which charges all of the input alike and no output.
-          const input = row.price?.inputToken;
-          const free = { usd: "0", per: 1_000_000 };
-          expect(Object.values(rates)).toEqual([input, input, input, free] as (typeof free)[]);
+          // No tier of chat, but the price of an endpoint, whose output is free.
+          expect(rates).toEqual({ ...own, outputToken: { usd: "0", per: 1_000_000 } });
           continue;
         }
         for (const [meter, rate] of Object.entries(rates)) {
@@ -87,6 +85,12 @@ describe("the current models", () => {
       }
     },
   );
+
+  test("of images say whether they edit", () => {
+    const images = [...current.values()].flat().filter(({ capability }) => capability === "images");
+    expect(images.length).toBeGreaterThan(20);
+    expect(images.filter(({ features }) => features === undefined).map(({ id }) => id)).toEqual([]);
+  });
 
   test("of OpenAI that only /responses serves say so", () => {
     const ids = (current.get("openai") ?? []).flatMap(({ id, endpoint }) => (endpoint === "responses" ? id : []));

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { Link, useParams } from "wouter";
 import { type AccountDetail, refreshAccounts, useAccount } from "../../data/admin.ts";
-import { api, request } from "../../data/api.ts";
+import { organization, request } from "../../data/api.ts";
 import { mayAdminister } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { formatCount, formatDay, formatUntil, formatUsd } from "../../format.ts";
@@ -93,7 +93,7 @@ function Account({ account }: { account: AccountDetail }) {
           <>
             <div className="split">
               <ProfileSection account={account} mayManage={mayManage} isOwner={me?.role === "owner"} />
-              <LimitsSection account={account} mayChange={mayChange} />
+              <LimitsSection account={account} mayChange={mayManage} />
             </div>
             {mayChange && <CreditSection account={account} />}
             <ModelsSection account={account} mayManage={mayManage} />
@@ -133,7 +133,7 @@ function Figures({ account: { wallet, quota } }: { account: AccountDetail }) {
 function DisableButton({ account: { id, email, disabled_at } }: { account: AccountDetail }) {
   const [isAsking, setAsking] = useState(false);
   const set = async (disabled: boolean) => {
-    await request(api.admin.accounts({ id }).disabled.post({ disabled }));
+    await request(organization.projects({ project_id: id }).post({ status: disabled ? "archived" : "active" }));
     await refreshAccounts();
     toast(disabled ? `${email} is disabled; its keys no longer work` : `${email} is enabled`);
   };

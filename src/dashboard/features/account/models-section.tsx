@@ -1,5 +1,5 @@
 import { type AccountDetail, refreshAccounts } from "../../data/admin.ts";
-import { api, request } from "../../data/api.ts";
+import { organization, request } from "../../data/api.ts";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
 import { toast } from "../../kit/toast.tsx";
@@ -26,7 +26,8 @@ function ModelsForm({ account: { id, email, allowed_models: before } }: { accoun
   const choices = useModelChoices();
   const initial: { allowed_models: readonly string[] | undefined } = { allowed_models: before ?? undefined };
   const form = useForm(initial, async ({ allowed_models: models }) => {
-    await request(api.admin.accounts({ id }).patch({ allowed_models: models === undefined ? null : [...models] }));
+    const changes = { allowed_models: models === undefined ? null : [...models] };
+    await request(organization.projects({ project_id: id }).post(changes));
     await refreshAccounts();
     const count = models === undefined ? "all models" : models.length === 1 ? "1 model" : `${models.length} models`;
     toast(`${email} may use ${count}`);

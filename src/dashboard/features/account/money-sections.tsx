@@ -1,5 +1,5 @@
 import { type AccountDetail, refreshAccounts } from "../../data/admin.ts";
-import { api, request } from "../../data/api.ts";
+import { organization, request } from "../../data/api.ts";
 import { formatCount, formatUsd } from "../../format.ts";
 import { TextField } from "../../kit/field.tsx";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
@@ -9,7 +9,7 @@ import { toast } from "../../kit/toast.tsx";
 export function CreditSection({ account: { id, email } }: { account: AccountDetail }) {
   const form = useForm({ usd: "", note: "" }, async ({ usd, note }) => {
     const credit = { usd: usd.trim(), note: note.trim() };
-    const { balance_usd } = await request(api.admin.accounts({ id }).credit.post(credit));
+    const { balance_usd } = await request(organization.projects({ project_id: id }).credits.post(credit));
     form.reset();
     await refreshAccounts();
     toast(`The balance of ${email} is ${formatUsd(balance_usd)}`);
@@ -89,7 +89,7 @@ function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail
       tokens_per_minute: read(values.tokens_per_minute),
       concurrent_calls: read(values.concurrent_calls),
     };
-    await request(api.admin.accounts({ id }).patch(changes));
+    await request(organization.projects({ project_id: id }).post(changes));
     await refreshAccounts();
     toast(`The limits of ${email} are saved`);
   });
@@ -129,20 +129,20 @@ function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail
 
 /** Sets the daily free quota of the account, or resets it to the default. */
 function QuotaForm({ account: { id, email, free_tokens_per_day } }: { account: AccountDetail }) {
-  const form = useForm({ tokens: String(free_tokens_per_day ?? "") }, async (values) => {
-    const tokens = values.tokens.trim() === "" ? null : Number(values.tokens);
-    await request(api.admin.accounts({ id }).quota.post({ tokens }));
+  const form = useForm({ free_tokens_per_day: String(free_tokens_per_day ?? "") }, async (values) => {
+    const tokens = values.free_tokens_per_day.trim() === "" ? null : Number(values.free_tokens_per_day);
+    await request(organization.projects({ project_id: id }).post({ free_tokens_per_day: tokens }));
     await refreshAccounts();
     toast(tokens === null ? `${email} uses the default quota` : `${email} has a custom quota`);
   });
-  const isValid = /^\d{0,15}$/.test(form.values.tokens.trim());
+  const isValid = /^\d{0,15}$/.test(form.values.free_tokens_per_day.trim());
   return (
     <Form form={form} className="stack card-body">
       <TextField
         label="Free tokens per day"
         inputMode="numeric"
         autoComplete="off"
-        {...form.field("tokens")}
+        {...form.field("free_tokens_per_day")}
         {...(!isValid && { error: "Enter a whole number of tokens" })}
         hint="Leave empty for the default quota"
       />

@@ -1,5 +1,5 @@
 import { type AccountDetail, refreshAccounts } from "../../data/admin.ts";
-import { api, request } from "../../data/api.ts";
+import { organization, request } from "../../data/api.ts";
 import { type Role, roleHints, roleNames, toRoleName } from "../../data/roles.ts";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
@@ -46,7 +46,7 @@ function ProfileForm({ account, isOwner }: { account: AccountDetail; isOwner: bo
       ...(name !== (account.name ?? "") && { name: name === "" ? null : name }),
       ...(values.role !== role && { role: values.role }),
     };
-    await request(api.admin.accounts({ id: account.id }).patch(changes));
+    await request(organization.projects({ project_id: account.id }).post(changes));
     await refreshAccounts();
     toast(`${email} saved`);
   });

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { type AccountDetail, refreshAccounts } from "../../data/admin.ts";
-import { api, request } from "../../data/api.ts";
+import { organization, request } from "../../data/api.ts";
 import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Section } from "../../kit/page.tsx";
@@ -13,7 +13,7 @@ export function SignInSection({ account, mayManage }: { account: AccountDetail; 
   const [isAsking, setAsking] = useState(false);
   const { id, email, sessions } = account;
   const signOut = async () => {
-    await request(api.admin.accounts({ id }).sessions.delete());
+    await request(organization.users({ user_id: id }).sessions.delete());
     await refreshAccounts();
     toast(`${email} is signed out everywhere`);
   };

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { refreshAccounts } from "../../data/admin.ts";
-import { api, request, toMessage } from "../../data/api.ts";
+import { organization, request, toMessage } from "../../data/api.ts";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { TextAreaField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
@@ -99,7 +99,7 @@ export function InvitePeopleDialog({ onClose }: { onClose: () => void }) {
 async function invite(person: Person, sends: boolean): Promise<Outcome> {
   try {
     const { email, name } = person;
-    const { id } = await request(api.admin.accounts.post({ email, ...(name !== "" && { name }) }));
+    const { id } = await request(organization.projects.post({ email, ...(name !== "" && { name }) }));
     const { url, mail } = await inviteHolder(id, email, sends);
     return { ...person, url, ...(mail?.error && { error: `The mail was not sent: ${mail.error}` }) };
   } catch (error) {

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { refreshAccounts } from "../../data/admin.ts";
-import { api, request } from "../../data/api.ts";
+import { organization, request } from "../../data/api.ts";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
@@ -11,7 +11,7 @@ export function NewAccountDialog({ onClose }: { onClose: () => void }) {
   const [created, setCreated] = useState<{ id: string; email: string }>();
   const form = useForm({ email: "", name: "" }, async (values) => {
     const [email, name] = [values.email.trim(), values.name.trim()];
-    const { id } = await request(api.admin.accounts.post({ email, ...(name !== "" && { name }) }));
+    const { id } = await request(organization.projects.post({ email, ...(name !== "" && { name }) }));
     setCreated({ id, email });
     await refreshAccounts();
   });

@@ -1,6 +1,6 @@
 import { useLocation } from "wouter";
 import { refreshAccounts } from "../../data/admin.ts";
-import { api, request } from "../../data/api.ts";
+import { organization, request } from "../../data/api.ts";
 import { TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 
@@ -8,7 +8,7 @@ import { FormDialog, useForm } from "../../kit/form.tsx";
 export function NewTeamDialog({ onClose }: { onClose: () => void }) {
   const [, navigate] = useLocation();
   const form = useForm({ name: "" }, async ({ name }) => {
-    const { id } = await request(api.admin.accounts.post({ name: name.trim() }));
+    const { id } = await request(organization.projects.post({ name: name.trim() }));
     await refreshAccounts();
     navigate(`/admin/accounts/${id}`);
   });

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import useSWR, { mutate } from "swr";
-import { api, request } from "../../data/api.ts";
+import { ApiError, organization, request } from "../../data/api.ts";
 import { useMe } from "../../data/session.ts";
 import { Button } from "../../kit/button.tsx";
 import { Loaded } from "../../kit/feedback.tsx";
@@ -10,10 +10,11 @@ import { Section } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 
-const getIssuers = () => request(api.admin["token-issuers"].get());
+const getIssuers = () => request(organization.jwt_issuers.get());
 
 type Issuers = Awaited<ReturnType<typeof getIssuers>>;
 type Issuer = Issuers["issuers"][number];
+type NewIssuers = Parameters<typeof organization.jwt_issuers.put>[0]["issuers"];
 
 /**
  * The issuers whose tokens (JWT) are accepted in place of API keys. Owners change them, since it opens every account.
@@ -101,9 +102,20 @@ const example = JSON.stringify(
   2,
 );
 
+/** JSON as people write it. @throws {ApiError} As the gateway says it. */
+function readIssuers(text: string): NewIssuers {
+  try {
+    return JSON.parse(text) as NewIssuers;
+  } catch {
+    const message = "The list of issuers: it is not JSON";
+    throw new ApiError(400, { error: { message, code: "invalid_request", param: "issuers" } });
+  }
+}
+
 function IssuersDialog({ issuers, onClose }: { issuers: readonly Issuer[]; onClose: () => void }) {
   const form = useForm({ issuers: JSON.stringify(issuers, null, 2) }, async ({ issuers: text }) => {
-    await mutate("admin-token-issuers", await request(api.admin["token-issuers"].put({ issuers: text })), false);
+    const stored = await request(organization.jwt_issuers.put({ issuers: readIssuers(text) }));
+    await mutate("admin-token-issuers", stored, false);
     toast("Issuers saved");
     onClose();
   });

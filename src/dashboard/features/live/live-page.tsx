@@ -95,7 +95,7 @@ const columns: readonly Column<LiveCall>[] = [
     name: "Provider",
     cell: ({ elsewhere, provider, attempts }) => (
       <>
-        {elsewhere ? <span className="faint">known to its process</span> : (provider ?? "–")}
+        {elsewhere ? <span className="faint">in another process</span> : (provider ?? "–")}
         {attempts !== null && attempts > 1 && <span className="faint"> · attempt {attempts}</span>}
       </>
     ),

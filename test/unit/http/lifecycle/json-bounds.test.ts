@@ -7,6 +7,7 @@ import {
   nestingMax,
   otherCharsMax,
   stringWeight,
+  toWellFormedJson,
   valuesMax,
 } from "../../../../src/http/lifecycle/read-body.ts";
 import { anyJson, runs } from "../../../support/hostile.ts";
@@ -55,5 +56,31 @@ describe("a JSON text", () => {
       }),
       runs(200),
     );
+  });
+});
+
+describe("halves of surrogate pairs in a JSON text", () => {
+  test.each([
+    ["a whole pair", '"\\ud83d\\ude00"', '"\\ud83d\\ude00"'],
+    ["a first half", '"\\ud83d"', '"\\ufffd"'],
+    ["a second half", '"\\uDE00 a"', '"\\ufffd a"'],
+    ["halves in the wrong order", '"\\ude00\\ud83d"', '"\\ufffd\\ufffd"'],
+    ["a half before a pair", '"\\ud83d\\ud83d\\ude00"', '"\\ufffd\\ud83d\\ude00"'],
+    ["a name", '{"\\ud800":1}', '{"\\ufffd":1}'],
+    ["an escaped backslash before it", '"\\\\ud83d"', '"\\\\ud83d"'],
+    ["an escaped backslash and a second half", '"\\\\ud83d\\ude00"', '"\\\\ud83d\\ufffd"'],
+  ])("%s: %s is read as %s", (_, text, expected) => {
+    expect(toWellFormedJson(text)).toBe(expected);
+  });
+
+  test("are replaced as UTF-8 replaces them, whatever else the text has", () => {
+    const pieces = fc.constantFrom("\\", "\ud83d", "\ude00", "u", "d83d", "\n", '"', "a");
+    const texts = fc.array(pieces, { maxLength: 12 }).map((parts) => parts.join(""));
+    const check = fc.property(texts, (text) => {
+      expect(JSON.parse(toWellFormedJson(JSON.stringify({ [text]: text })))).toEqual({
+        [text.toWellFormed()]: text.toWellFormed(),
+      });
+    });
+    fc.assert(check, { numRuns: 500 });
   });
 });

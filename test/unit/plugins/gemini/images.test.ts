@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ImagesRequest } from "modelgate/plugin";
-import { fromImageAnswer, toImageBody, toImageConfig } from "../../../../plugins/gemini/images.ts";
 import gemini from "../../../../plugins/gemini/index.ts";
+import { fromImageAnswer, toImageBody, toImageConfig } from "../../../../src/protocols/generate-content/images.ts";
 import type { GeneratePart } from "../../../../src/protocols/generate-content/schema.ts";
 import { fakeCall } from "../../sdk/fake-call.ts";
 import { sent } from "./golden.ts";

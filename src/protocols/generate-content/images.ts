@@ -1,25 +1,40 @@
 import {
   type Call,
+  GatewayError,
   type GeneratedImages,
+  type ImageEditsRequest,
   type ImagesRequest,
   type Model,
   UpstreamError,
-  warnOfOthers,
-} from "modelgate/plugin";
-import { GatewayError } from "../../src/contract/index.ts";
-import { generateContent } from "../../src/protocols/generate-content/provider-stream.ts";
-import type { GenerateAnswer, GenerateBody } from "../../src/protocols/generate-content/schema.ts";
-
-type Warn = Call<unknown>["warn"];
+} from "../../contract/index.ts";
+import { nearestAspectRatio, nearestTo } from "../../lib/aspect-ratio.ts";
+import { toBase64 } from "../../lib/base64.ts";
+import { warnOfOthers } from "../supported-fields.ts";
+import { generateContent } from "./provider-stream.ts";
+import type { GenerateAnswer, GenerateBody } from "./schema.ts";
+import type { Warn } from "./tools.ts";
 
 const { expectAllowed, readCandidates, readTokenUsage } = generateContent;
 
 /** Width by height. https://ai.google.dev/gemini-api/docs/image-generation#aspect_ratios */
 const aspectRatios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"];
 const imageSizes = { "1K": 1024, "2K": 2048, "4K": 4096 }; // The side of the square, in pixels.
-const proportions = Object.fromEntries(
-  aspectRatios.map((name): [string, number] => [name, Number(name.split(":")[0]) / Number(name.split(":")[1])]),
-);
+
+/** The `images` handler of models of Google that answer with an image, one for each request. */
+export async function images({ request, model, upstream, warn }: Call<ImagesRequest>): Promise<GeneratedImages> {
+  const path = `/models/${model.upstreamId}:generateContent`;
+  return fromImageAnswer(await upstream.json(path, toImageBody(request, model, warn)));
+}
+
+/** The same for images that are made of others. */
+export async function imageEdits(call: Call<ImageEditsRequest>): Promise<GeneratedImages> {
+  const { request, model, upstream, warn } = call;
+  const { images: originals, ...fields } = request;
+  const path = `/models/${model.upstreamId}:generateContent`;
+  const data = await Promise.all(originals.map(async (image) => toBase64(await image.bytes())));
+  const parts = originals.map(({ type }, index) => ({ inlineData: { mimeType: type, data: data[index] as string } }));
+  return fromImageAnswer(await upstream.json(path, toImageBody(fields, model, warn, parts)));
+}
 
 /** @param originals The images that are edited. */
 export function toImageBody(
@@ -45,17 +60,12 @@ const isFine = (quality: ImagesRequest["quality"]) => /^(hd|high|xhigh|max)$/.te
 /** The shape and size nearest to WIDTHxHEIGHT, of those `sold` if given; with `auto` the model chooses, and 2K is `hd`. */
 export function toImageConfig(size: ImagesRequest["size"], quality: ImagesRequest["quality"], sold?: unknown) {
   const [width = 1, height = 1] = (size === "auto" ? "" : (size ?? "1024x1024")).split("x").map(Number);
-  const nearestSize = size === "auto" ? "1K" : nearest(imageSizes, Math.sqrt(width * height));
+  const nearestSize = size === "auto" ? "1K" : nearestTo(imageSizes, Math.sqrt(width * height));
   const imageSize = isFine(quality) && nearestSize === "1K" ? "2K" : nearestSize;
   return {
-    aspectRatio: size === "auto" ? undefined : nearest(proportions, width / height),
+    aspectRatio: size === "auto" ? undefined : nearestAspectRatio(aspectRatios, width / height),
     imageSize: Array.isArray(sold) && !sold.includes(imageSize) ? sold.at(-1) : imageSize,
   };
-}
-
-function nearest(choices: Record<string, number>, target: number): string {
-  const distance = (name: string) => Math.abs(Math.log((choices[name] as number) / target));
-  return Object.keys(choices).reduce((best, name) => (distance(name) < distance(best) ? name : best));
 }
 
 /**

@@ -1,0 +1,76 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import type { TokenIssuer } from "../../accounts/index.ts";
+import { GatewayError } from "../../contract/index.ts";
+import { responses } from "../api/openapi.ts";
+import type { HttpDeps } from "../deps.ts";
+import { formBody } from "../lifecycle/validate.ts";
+import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import { security, tags, writeErrors } from "./projects.ts";
+
+const Text = Type.String({ minLength: 1, maxLength: 500 });
+const Texts = Type.Array(Text, { minItems: 1, maxItems: 200 });
+/** The form of JWT_ISSUERS, whose own check says more than this schema: addresses, and which fields go together. */
+const Issuer = Type.Object(
+  {
+    issuer: Type.String({ minLength: 1, maxLength: 2000 }),
+    jwksUri: Type.Optional(Type.String({ minLength: 1, maxLength: 2000 })),
+    jwks: Type.Optional(Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.Unknown())) })),
+    audiences: Texts,
+    algorithms: Type.Optional(Texts),
+    claims: Type.Record(Type.String(), Text, { description: "Names of the claims that say who pays, and what for" }),
+    accounts: Type.Optional(Type.Record(Type.String(), Text)),
+    require: Type.Optional(Type.Record(Type.String(), Texts)),
+    onUnknown: Type.Optional(Type.Union([Type.Literal("reject"), Type.Literal("create")])),
+  },
+  { additionalProperties: false },
+);
+const NewIssuers = formBody({ issuers: Type.Array(Issuer, { maxItems: 50 }) });
+const IssuersObject = Type.Object({
+  object: Type.Literal("organization.jwt_issuers"),
+  issuers: Type.Array(Issuer),
+  from_environment: Type.Boolean({ description: "Whether JWT_ISSUERS sets them, so that they cannot be changed here" }),
+});
+type IssuersObject = Omit<Static<typeof IssuersObject>, "issuers"> & { issuers: TokenIssuer[] };
+const one = { "application/json": IssuersObject };
+
+/** The issuers whose tokens (JWT) are accepted in place of API keys. Owners change them, since it opens every account. */
+export function jwtIssuersController(deps: HttpDeps, api: AdminApi) {
+  const { tokenIssuers, now } = deps;
+  const answer = async (): Promise<IssuersObject> => ({
+    object: "organization.jwt_issuers",
+    issuers: [...(await tokenIssuers.read())],
+    from_environment: tokenIssuers.isFromEnvironment,
+  });
+  return new Elysia({ prefix: "/organization/jwt_issuers" })
+    .use(adminRoutes(deps, api, "accounts"))
+    .get("", answer, {
+      detail: {
+        summary: "List the issuers whose tokens (JWT) are accepted",
+        tags,
+        security,
+        responses: responses(one, [400, 401, 403, 429, 500, 503]),
+      },
+    })
+    .put(
+      "",
+      ({ request, admin, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          if (admin.role !== "owner") {
+            throw new GatewayError("forbidden", "Only owners and their admin keys change issuers");
+          }
+          await tokenIssuers.write(admin, JSON.stringify(body.issuers), now());
+          return await answer();
+        }),
+      {
+        body: NewIssuers,
+        detail: {
+          summary: "Set the issuers whose tokens (JWT) are accepted",
+          tags,
+          security,
+          description: "In place of all that there are, for owners. Where JWT_ISSUERS sets them it is a `conflict`.",
+          responses: responses(one, writeErrors),
+        },
+      },
+    );
+}
