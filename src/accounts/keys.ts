@@ -170,23 +170,26 @@ export interface ForeignKey extends KeyFields {
  * Takes keys of another gateway over in one transaction, so that their clients go on. Those that were taken over before stay as
  * they are.
  *
- * @returns How many are new.
+ * @returns How many are new, and the ids of all of them by their SHA-256.
  * @throws {GatewayError} `invalid_request` for a field.
  */
 export async function importForeignKeys(
   store: Store,
   keys: readonly ForeignKey[],
   { now, by }: { now: number; by: string },
-): Promise<number> {
+): Promise<{ readonly added: number; readonly ids: ReadonlyMap<string, string> }> {
   const idSecret = await readIdSecret(store);
   return store.change(async (db) => {
     let added = 0;
+    const ids = new Map<string, string>();
     for (const { accountId, name, sha256, isRevoked, ...fields } of keys) {
       const { expiresAt, allowedModels, allowedNetworks, bounds } = fields;
       // One that has expired is taken over as it is, so that its client is told so.
       checkKeyFields({ name, allowedModels, allowedNetworks, bounds }, now);
+      const id = toForeignKeyId(sha256, idSecret);
+      ids.set(sha256, id);
       const row = {
-        id: toForeignKeyId(sha256, idSecret),
+        id,
         account_id: accountId,
         name,
         secret_hash: "",
@@ -209,7 +212,7 @@ export async function importForeignKeys(
       added += 1;
       await recordKeyAudit(db, { by, action: "key.import", ...row }, now);
     }
-    return added;
+    return { added, ids };
   });
 }
 

@@ -3,6 +3,7 @@ import { fillWallet } from "../support/gateway.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
 import { downloadedText, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
+const screenshots = process.env.SCREENSHOTS;
 const messages = [{ role: "user", content: "Say hello" }];
 
 describe.skipIf(!hasChromium)("the gateway at a glance", () => {
@@ -49,6 +50,22 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
       await page.getByText("400 model_not_found").waitFor();
       await page.goto("/statistics?range=custom&from=2025-01-01&to=2025-01-05");
       await page.getByText("No requests in this period").waitFor();
+    }));
+
+  test("shows the share of errors over time by model against a target, and how often it was kept", () =>
+    dashboard.visit(async (page) => {
+      await signIn(page, "owner@localhost");
+      await page.goto("/admin/gateway?metric=error_share&range=day");
+      await page.getByLabel("Target (%)").fill("5");
+      await page.waitForURL(/target=5$/);
+      const chart = page.getByRole("region", { name: "Error share over time" });
+      await chart.getByText(/gpt-4o-mini: (\d+) of \1 hours? with requests \(100 %\)/).waitFor();
+      await chart.getByText(/All: \d+ of \d+ hours? with requests \(\d+ %\)/).waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/target.png` });
+      await page.getByLabel("Metric").selectOption("duration");
+      await page.getByLabel("Target (ms)").waitFor();
+      expect(await page.getByLabel("Target (ms)").inputValue()).toBe("");
     }));
 
   test("says of each model and provider how fast and how reliable it was", () =>

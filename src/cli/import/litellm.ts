@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ProjectChanges } from "../../accounts/index.ts";
 import type { KeyLimits } from "../../contract/index.ts";
-import { isRecord } from "../../lib/json.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
 import { UsageError } from "../command.ts";
 import { type ForeignDatabase, type ForeignRow, readFlag, readNumber, readText } from "./foreign-database.bun.ts";
 import { type KnownModels, planModel } from "./known-models.ts";
@@ -10,6 +10,7 @@ import {
   type PlannedAccount,
   type PlannedKey,
   type PlannedModel,
+  type PlannedModelLimits,
   type PlannedProvider,
   type Rates,
   toBudget,
@@ -67,9 +68,10 @@ export async function planLiteLlm(
   if (!isRecord(config)) throw new UsageError("The file is no configuration of LiteLLM: expected YAML with model_list");
   const notes: string[] = [];
   const deployments = [...toRows(config.model_list), ...(await readStoredModels(database, notes))];
-  const { models, providers, aliases } = planModels(deployments, config, { ...reading, notes });
+  const { models, providers, aliases, targetsOf } = planModels(deployments, config, { ...reading, notes });
   noteSettings(config, notes);
-  const people = database === undefined ? { accounts: [], keys: [] } : await planPeople(database, { aliases, notes });
+  const people =
+    database === undefined ? { accounts: [], keys: [] } : await planPeople(database, { aliases, targetsOf, notes });
   return { source: "litellm", models, providers, ...people, notes };
 }
 
@@ -174,6 +176,7 @@ function planModels(
     models,
     providers: planned.filter((one) => one.manifest || one.keys.length > 0),
     aliases: toAliases(models, knownModels),
+    targetsOf: toTargets(models, knownModels),
   };
 }
 
@@ -181,6 +184,12 @@ function planModels(
 function toAliases(models: readonly PlannedModel[], knownModels: KnownModels): (name: string) => string {
   const served = new Map(models.map(({ name, targets, kind }) => [name, kind === "served" ? targets[0]?.model : name]));
   return (name) => served.get(name) ?? knownModels.find(name)?.id ?? name;
+}
+
+/** The ids of the models that serve a name; none for a name that nothing here serves. */
+function toTargets(models: readonly PlannedModel[], knownModels: KnownModels): (name: string) => string[] {
+  const targets = new Map(models.map((planned) => [planned.name, planned.targets.map(({ model }) => model)]));
+  return (name) => [...new Set(targets.get(name) ?? [knownModels.find(name)?.id ?? []].flat())];
 }
 
 /** Fallbacks are members of the virtual model behind its own. */
@@ -255,10 +264,17 @@ function noteSettings(config: Record<string, unknown>, notes: string[]): void {
   }
 }
 
+/** How lists of accounts and keys name models, and where what is lost is told. */
+interface Naming {
+  readonly aliases: (name: string) => string;
+  readonly targetsOf: (name: string) => string[];
+  readonly notes: string[];
+}
+
 /** Teams, users and keys. Spend is what budgets have used; calls of the past stay where they are. */
 async function planPeople(
   database: ForeignDatabase,
-  { aliases, notes }: { aliases: (name: string) => string; notes: string[] },
+  { aliases, targetsOf, notes }: Naming,
 ): Promise<{ accounts: PlannedAccount[]; keys: PlannedKey[] }> {
   const [tokens, teams, users, budgets, customers, organizations] = await Promise.all(
     ["VerificationToken", "TeamTable", "UserTable", "BudgetTable", "EndUserTable", "OrganizationTable"].map((name) =>
@@ -277,7 +293,14 @@ async function planPeople(
     const id = String(row.team_id);
     const name = readText(row.team_alias) ?? id;
     const changes = toChanges(row, `Team ${name}`, { aliases, notes });
-    accounts.set(`team:${id}`, { ref: `team:${id}`, name: name.slice(0, 200), changes, creditNanodollars: 0 });
+    const modelLimits = readModelLimits(row, targetsOf, (message) => notes.push(`Team ${name} ${message}`));
+    accounts.set(`team:${id}`, {
+      ref: `team:${id}`,
+      name: name.slice(0, 200),
+      changes,
+      modelLimits,
+      creditNanodollars: 0,
+    });
   }
   const withKeys = new Set((tokens ?? []).filter(({ team_id: team }) => team === null).map((row) => row.user_id));
   for (const row of users ?? []) {
@@ -295,7 +318,7 @@ async function planPeople(
     if (account === "none" && !accounts.has("none")) {
       accounts.set("none", { ref: "none", name: "LiteLLM", changes: {}, creditNanodollars: 0 });
     }
-    return toKey(row, account, { aliases, notes, budget: shared.get(row.budget_id) });
+    return toKey(row, account, { aliases, targetsOf, notes, budget: shared.get(row.budget_id) });
   });
   if (accounts.size > 0) {
     notes.push("LiteLLM has budgets and no wallets: premium models need credit (modelgate wallet credit, or --credit)");
@@ -306,7 +329,7 @@ async function planPeople(
 function toKey(
   row: ForeignRow,
   account: string,
-  { aliases, notes, budget }: { aliases: (name: string) => string; notes: string[]; budget: ForeignRow | undefined },
+  { aliases, targetsOf, notes, budget }: Naming & { budget: ForeignRow | undefined },
 ): PlannedKey {
   const stored = String(row.token);
   const name = (readText(row.key_alias) ?? readText(row.key_name) ?? stored.slice(0, 8)).slice(0, 200);
@@ -338,7 +361,41 @@ function toKey(
     expiresAt: toUtc(readText(row.expires)),
     isRevoked: readFlag(row.blocked),
     bounds,
+    modelLimits: readModelLimits(row, targetsOf, note),
   };
+}
+
+/**
+ * Limits of single models, which LiteLLM has in `metadata`. One of a name that several models serve is shared out among them,
+ * rounded down, so that it is never looser.
+ */
+function readModelLimits(
+  { metadata }: ForeignRow,
+  targetsOf: (name: string) => string[],
+  note: (message: string) => void,
+): PlannedModelLimits[] {
+  const data = typeof metadata === "string" ? parseJson(metadata) : metadata;
+  if (!isRecord(data)) return [];
+  const limits = new Map<string, { requestsPerMinute?: number; tokensPerMinute?: number }>();
+  for (const [field, name] of [
+    ["model_rpm_limit", "requestsPerMinute"],
+    ["model_tpm_limit", "tokensPerMinute"],
+  ] as const) {
+    const ofModels = data[field];
+    for (const [model, value] of isRecord(ofModels) ? Object.entries(ofModels) : []) {
+      const limit = readLimit(value);
+      if (limit === undefined) continue;
+      const targets = targetsOf(model);
+      if (targets.length === 0) note(`has limits of ${model}, which nothing here serves`);
+      if (targets.length > 1) note(`has limits of ${model}, which ${targets.length} models share here`);
+      for (const target of targets) {
+        const share = Math.max(1, Math.floor(limit / targets.length));
+        const present = limits.get(target) ?? {};
+        limits.set(target, { ...present, [name]: Math.min(present[name] ?? share, share) });
+      }
+    }
+  }
+  return [...limits].map(([model, of]) => ({ model, limits: of }));
 }
 
 /** Prisma's times have no zone and are UTC. */
@@ -356,12 +413,17 @@ function toChanges(
   const note = (message: string) => notes.push(`${who} ${message}`);
   const budget = readBudget(row, note);
   const allowedModels = toModelList(row.models, aliases, note);
-  const [requestsPerMinute, tokensPerMinute] = [readLimit(row.rpm_limit), readLimit(row.tpm_limit)];
+  const [requestsPerMinute, tokensPerMinute, concurrentCalls] = [
+    row.rpm_limit,
+    row.tpm_limit,
+    row.max_parallel_requests,
+  ].map(readLimit);
   return {
     ...(budget !== undefined && { budget }),
     ...(allowedModels !== undefined && { allowedModels }),
     ...(requestsPerMinute !== undefined && { requestsPerMinute }),
     ...(tokensPerMinute !== undefined && { tokensPerMinute }),
+    ...(concurrentCalls !== undefined && { concurrentCalls }),
     ...(readFlag(row.blocked) && { isDisabled: true }),
   };
 }

@@ -6,10 +6,19 @@ import {
   createProject,
   type ForeignKey,
   importForeignKeys,
+  listModelLimits,
   type ProjectChanges,
+  setModelLimits,
 } from "../../accounts/index.ts";
 import { type Config, getCatalogueFolder } from "../../config/index.ts";
-import { type BudgetPeriod, formatUsd, GatewayError, type Model, parseUsd } from "../../contract/index.ts";
+import {
+  type BudgetPeriod,
+  formatUsd,
+  GatewayError,
+  type Model,
+  parseUsd,
+  type RateLimits,
+} from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import type { Providers } from "../../providers/index.ts";
@@ -57,6 +66,12 @@ export interface PlannedProvider {
   readonly keys: readonly string[];
 }
 
+/** Limits of one model, by its id here. */
+export interface PlannedModelLimits {
+  readonly model: string;
+  readonly limits: RateLimits;
+}
+
 export interface PlannedAccount {
   /** The id of the other gateway, unique in it. */
   readonly ref: string;
@@ -64,6 +79,8 @@ export interface PlannedAccount {
   /** Address of the person whose own account it is; absent: a team without members. */
   readonly email?: string | undefined;
   readonly changes: ProjectChanges;
+  /** Limits of single models for all of its keys together. */
+  readonly modelLimits?: readonly PlannedModelLimits[];
   /** Prepaid money. */
   readonly creditNanodollars: number;
 }
@@ -71,6 +88,8 @@ export interface PlannedAccount {
 export interface PlannedKey extends Omit<ForeignKey, "accountId"> {
   /** {@link PlannedAccount.ref} */
   readonly account: string;
+  /** Limits of single models for this key. */
+  readonly modelLimits?: readonly PlannedModelLimits[];
 }
 
 /** Turns a sum in floating point into nanodollars; `undefined` for one that is none. */
@@ -157,6 +176,18 @@ export function formatPlan(plan: ImportPlan): string {
       isRevoked ? "revoked" : expiresAt === undefined ? "never" : new Date(expiresAt).toISOString().slice(0, 10),
     ]),
   );
+  section(
+    "Limits of models",
+    ["model", "of", "requests/min", "tokens/min"],
+    [...accounts, ...keys].flatMap(({ name, modelLimits = [] }) =>
+      modelLimits.map(({ model, limits: { requestsPerMinute, tokensPerMinute } }) => [
+        model,
+        name,
+        String(requestsPerMinute ?? "–"),
+        String(tokensPerMinute ?? "–"),
+      ]),
+    ),
+  );
   if (notes.length > 0) parts.push(["Not carried over as it was", ...notes.map((text) => `- ${text}`)].join("\n"));
   return parts.length === 0 ? "There is nothing to import" : parts.join("\n\n");
 }
@@ -221,8 +252,12 @@ export async function applyPlan(
       notes.push(`${name} was credited at an earlier import with another sum, which stays`);
     }
   }
-  const keys = plan.keys.map(({ account, ...key }) => ({ ...key, accountId: ids.get(account) as string }));
-  const added = await importForeignKeys(store, keys, { now, by: commandLine.accountId });
+  const keys = plan.keys.map(({ account, modelLimits: _, ...key }) => ({
+    ...key,
+    accountId: ids.get(account) as string,
+  }));
+  const { added, ids: keyIds } = await importForeignKeys(store, keys, { now, by: commandLine.accountId });
+  await setLimits(plan, store, { ids, keyIds, now });
   const addedProviders = await addProviders(plan.providers, providers, notes);
   const virtualModels = addVirtualModels(plan.models, config);
   return {
@@ -233,6 +268,27 @@ export async function applyPlan(
     virtualModels,
     notes,
   };
+}
+
+/** Sets the limits of models. Those that a model has there already stay. */
+async function setLimits(
+  { accounts, keys }: ImportPlan,
+  store: OpenedStore["store"],
+  { ids, keyIds, now }: { ids: ReadonlyMap<string, string>; keyIds: ReadonlyMap<string, string>; now: number },
+): Promise<void> {
+  const planned = [
+    ...accounts.map(({ ref, modelLimits = [] }) => ({ accountId: ids.get(ref), keyId: undefined, modelLimits })),
+    ...keys.map(({ account, sha256, modelLimits = [] }) => {
+      return { accountId: ids.get(account), keyId: keyIds.get(sha256), modelLimits };
+    }),
+  ].filter(({ modelLimits }) => modelLimits.length > 0);
+  for (const { accountId, keyId, modelLimits } of planned) {
+    const present = await listModelLimits(store, accountId);
+    for (const { model, limits } of modelLimits) {
+      const isThere = present.some((one) => one.keyId === keyId && one.model === model);
+      if (!isThere) await setModelLimits(store, { by: commandLine, accountId, keyId, model, limits }, now);
+    }
+  }
 }
 
 /** The address of a team that was imported, by which the next import finds it again. */

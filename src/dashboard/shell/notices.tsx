@@ -2,7 +2,7 @@ import { type ReactNode, useEffect, useRef, useState } from "react";
 import useSWR from "swr";
 import { Link } from "wouter";
 import { api, isUnauthorized, request, useGateway } from "../data/api.ts";
-import { useMe } from "../data/session.ts";
+import { type Me, useMe } from "../data/session.ts";
 import { VerifyEmailButton } from "../features/auth/verify-email.tsx";
 import { formatUsd } from "../format.ts";
 import { LinkButton } from "../kit/button.tsx";
@@ -34,7 +34,7 @@ export function Notices({ isAdmin }: { isAdmin: boolean }) {
           <VerifyEmailButton />
         </Callout>
       )}
-      {me !== undefined && <LowBalance creditor={isAdmin ? me.account : undefined} />}
+      {me !== undefined && <LowBalance me={me} mayCredit={isAdmin} />}
       {gateway?.sandbox === true && (
         <Callout tone="warn">
           Sandbox: all answers are simulated, and no provider is called or paid. Dollar amounts are not real.
@@ -96,26 +96,25 @@ function writeVersion(version: string): void {
 /**
  * The wallet of the account is nearly empty: how long it lasts, and who gives credit.
  *
- * @param creditor The account, where the user may credit it.
+ * @param mayCredit Whether the user adds credit to any account.
  */
-function LowBalance({ creditor }: { creditor: string | undefined }) {
+function LowBalance({ me, mayCredit }: { me: Me; mayCredit: boolean }) {
   const { data: wallet } = useSWR("wallet", () => request(api.wallet.get()), { refreshInterval: 60_000 });
   if (wallet === undefined) return null;
   const { balance_usd, days_left, is_low, is_refused, payments, contact } = wallet;
   if (!is_refused && !is_low) return null;
   const billing = <Link href="/billing">Billing</Link>;
-  const help: ReactNode =
-    creditor !== undefined ? (
-      <Link href={`/admin/accounts/${creditor}`}>Credit your account</Link>
-    ) : payments !== null ? (
-      <Link href="/billing">Add credit</Link>
-    ) : contact === null ? (
-      <>Redeem a voucher on {billing}.</>
-    ) : (
-      <>
-        Ask <a href={`mailto:${contact}`}>{contact}</a> for credit, or redeem a voucher on {billing}.
-      </>
-    );
+  const help: ReactNode = mayCredit ? (
+    <Link href={`/admin/accounts/${me.account}`}>Credit your account</Link>
+  ) : payments !== null ? (
+    <Link href="/billing">Add credit</Link>
+  ) : contact === null ? (
+    <>Redeem a voucher on {billing}.</>
+  ) : (
+    <>
+      <a href={toRequest(contact, me, balance_usd)}>Ask {contact} for credit</a>, or redeem a voucher on {billing}.
+    </>
+  );
   return (
     <Callout tone="warn">
       {Number(balance_usd) <= 0
@@ -126,6 +125,18 @@ function LowBalance({ creditor }: { creditor: string | undefined }) {
       {help}
     </Callout>
   );
+}
+
+/** A mail that asks for credit, and has what who gives it needs: the account, its balance and the link to its page. */
+function toRequest(contact: string, { account, account_name: name }: Me, balanceUsd: string): string {
+  const subject = `Credit for ${name} on modelgate`;
+  const text = [
+    `Please add credit to the account ${name}; its balance is ${formatUsd(balanceUsd)}.`,
+    `${location.origin}/admin/accounts/${account}`,
+  ];
+  const query = new URLSearchParams({ subject, body: text.join("\r\n\r\n") });
+  // Mail programs take a plus for what it is.
+  return `mailto:${encodeURIComponent(contact).replace("%40", "@")}?${query.toString().replaceAll("+", "%20")}`;
 }
 
 function toDays(days: number): string {

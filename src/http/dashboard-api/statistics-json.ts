@@ -2,7 +2,16 @@ import { answerColumns, formatUsd, nanodollarsPerUsd, promptColumns, sumColumns 
 import type { StatisticsFigures } from "../../reports/index.ts";
 
 /** Metrics of a chart: shares are from 0 to 1, latencies are the 95th percentile in milliseconds. */
-export const metrics = ["cost", "requests", "errors", "tokens", "cache", "first_byte", "duration"] as const;
+export const metrics = [
+  "cost",
+  "requests",
+  "errors",
+  "error_share",
+  "tokens",
+  "cache",
+  "first_byte",
+  "duration",
+] as const;
 export type Metric = (typeof metrics)[number];
 
 /** `errors` are failed calls and refused requests; unknown figures are `null`. */
@@ -31,6 +40,8 @@ export function toMetric(figures: StatisticsFigures, metric: Metric): number | n
       return toRequests(figures);
     case "errors":
       return toErrors(figures);
+    case "error_share":
+      return toRequests(figures) === 0 ? null : toErrors(figures) / toRequests(figures);
     case "tokens":
       return toPromptTokens(figures) + toCompletionTokens(figures);
     case "cache":

@@ -40,6 +40,7 @@ const rankOf: Readonly<Record<Metric, Rank>> = {
   cost: "cost",
   requests: "requests",
   errors: "errors",
+  error_share: "requests",
   tokens: "tokens",
   cache: "tokens",
   first_byte: "requests",

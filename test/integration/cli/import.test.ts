@@ -150,8 +150,8 @@ guardrails: []
         return `insert into "LiteLLM_VerificationToken" (${Object.keys(all).join(", ")}) values (${Object.values(all).join(", ")})`;
       };
       await execute(url, [
-        `insert into "LiteLLM_TeamTable" (team_id, team_alias, max_budget, budget_duration, models, rpm_limit, admins, members)
-         values ('t1', 'Search', 250.5, '30d', '{gpt-4o-mini,smart,own}', 600, '{}', '{}')`,
+        `insert into "LiteLLM_TeamTable" (team_id, team_alias, max_budget, budget_duration, models, rpm_limit, max_parallel_requests, metadata, admins, members)
+         values ('t1', 'Search', 250.5, '30d', '{gpt-4o-mini,smart,own}', 600, 40, '{"model_rpm_limit": {"smart": 90}}', '{}', '{}')`,
         `insert into "LiteLLM_UserTable" (user_id, user_email, user_alias, models) values ('u1', 'Ada@Example.com', 'Ada', '{}')`,
         `insert into "LiteLLM_EndUserTable" (user_id, blocked) values ('customer', false)`,
         token(ada, {
@@ -162,6 +162,7 @@ guardrails: []
           max_budget: "5",
           budget_duration: "'24h'",
           rpm_limit: "100",
+          metadata: `'{"model_rpm_limit": {"gpt-4o-mini": 30}, "model_tpm_limit": {"cheap": 500000, "dream": 5}}'`,
           expires: "now() + interval '30 days'",
         }),
         token(old, { key_alias: "'old'", user_id: "'u1'", models: "'{}'", max_budget: "12", spend: "2" }),
@@ -187,6 +188,9 @@ guardrails: []
         "1 end users",
         "master key is no key",
         "Key old has a budget of 12 USD that never begins anew",
+        "Limits of models",
+        "Team Search has limits of smart, which 2 models share here",
+        "Key ada has limits of dream, which nothing here serves",
         "Nothing was changed",
       ]) {
         expect(before.stdout).toContain(part);
@@ -203,6 +207,13 @@ guardrails: []
       expect((await chatUntil(old, "cheap", 200))[0]).toBe(200);
       expect(await chat(blocked, "gpt-4o-mini")).toEqual([401, expect.stringContaining("was revoked")]);
       expect((await chat(`${ada}x`, "gpt-4o-mini"))[0]).toBe(401);
+
+      const limits = await gateway.cli<{ key: string | null; requests_per_minute: number }[]>("limit", "list");
+      const ofKey = { model: "gpt-4o-mini", key: expect.stringMatching(/^imp/), requests_per_minute: 30 };
+      expect(limits).toHaveLength(3);
+      expect(limits).toContainEqual(expect.objectContaining({ ...ofKey, tokens_per_minute: 500_000 }));
+      const ofTeam = limits.filter(({ key }) => key === null);
+      expect(ofTeam.map((row) => row.requests_per_minute)).toEqual([45, 45]);
 
       const again = await gateway.run("import", "litellm", config, "--database", url, "--credit", "20.00");
       expect(again.stdout).toContain("0 accounts, 0 keys, 0 USD of credit, 0 providers, 0 virtual models");

@@ -99,6 +99,15 @@ describe("statistics", () => {
     expect(groups[0].values.at(-1)).toBe(64);
   });
 
+  test("tell the share of errors by bucket, which is unknown where there were no requests", async () => {
+    const response = await get("member", "/dashboard/api/statistics?group_by=key&metric=error_share&interval=day");
+    const { values, groups } = await response.json();
+    expect([values.at(-1), values.at(0)]).toEqual([0.5, null]);
+    expect(groups.map(({ errors, requests }: Record<string, number>) => (errors ?? 0) / (requests ?? 0))).toEqual(
+      groups.map(({ values }: { values: number[] }) => values.at(-1)),
+    );
+  });
+
   test.each([
     ["from=yesterday", "from"],
     ["from=2026-01-02&to=2026-01-01", "to"],

@@ -10,6 +10,7 @@ import type { Key } from "../keys/api.ts";
 import { useModels } from "../models/api.ts";
 import { type Budget, type BudgetPeriod, type BudgetSubject, changeBudget, createBudget, useSpending } from "./api.ts";
 import { type ToName, toLimit } from "./budget-columns.tsx";
+import { BudgetFields } from "./budget-fields.tsx";
 
 const subjects: readonly (readonly [BudgetSubject, string])[] = [
   ["end_user", "End users"],
@@ -109,23 +110,7 @@ export function NewBudgetDialog({
       {subject !== "account" && subject !== "key" && (
         <SelectField label="With" options={[["", "All API keys"], ...keyOptions]} {...form.field("api_key_id")} />
       )}
-      <div className="split">
-        <TextField
-          label="Budget (USD)"
-          inputMode="decimal"
-          autoComplete="off"
-          hint="Maximum cost of premium calls"
-          {...form.field("budget_usd")}
-        />
-        <SelectField
-          label="Period"
-          options={periods}
-          value={form.values.budget_period}
-          onText={(budget_period) => form.set({ budget_period })}
-          error={form.fieldError("budget_period")}
-          hint="In UTC; weeks begin on Monday"
-        />
-      </div>
+      <BudgetFields form={form} periods={periods} />
     </FormDialog>
   );
 }

@@ -1,9 +1,9 @@
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Empty } from "../../kit/feedback.tsx";
 import { type Column, type FileColumn, Table } from "../../kit/table.tsx";
-import { isRetired, retiresSoon } from "../models/api.ts";
 import { ShortPrice } from "../models/models-table.tsx";
 import { firstRate } from "../models/price-lines.ts";
+import { isRetired, retiresSoon } from "../models/retirement.ts";
 import { circuits } from "../providers/describe.tsx";
 import type { CatalogueModel } from "./api.ts";
 

@@ -9,8 +9,10 @@ import { PasswordField, SelectField } from "../../kit/field.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
 import { useParam } from "../../kit/url-state.ts";
 import { NewKeyDialog } from "../keys/key-dialogs.tsx";
-import { byName, isRetired, type Model, pickExampleModel, useModels } from "../models/api.ts";
+import { byName, type Model, useModels } from "../models/api.ts";
+import { isRetired } from "../models/retirement.ts";
 import { type ClientName, clientNames, createSnippet, getClient } from "./snippets.ts";
+import { useExampleModel } from "./use-example-model.ts";
 
 /** The text of an example where the reader's own key belongs. */
 const placeholder = "YOUR_API_KEY";
@@ -68,8 +70,8 @@ function Examples({ models, baseUrl }: { models: readonly Model[]; baseUrl: stri
   const [key, setKey] = useState("");
   const chats = models.filter(({ capability }) => capability === "chat").sort(byName);
   const { name, maker, file } = getClient(client);
-  const model =
-    chats.find((each) => each.name === modelName || each.id === modelName) ?? pickExampleModel(chats, maker);
+  const example = useExampleModel(maker);
+  const model = chats.find((each) => each.name === modelName || each.id === modelName) ?? example;
   return (
     <Section title="Examples">
       <div className="stack card-body">

@@ -6,7 +6,8 @@ import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Callout } from "../../kit/feedback.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { type ClientName, createSnippet, getClient, newKeyClients } from "../connect/snippets.ts";
-import { pickExampleModel, useModelNames, useModels } from "../models/api.ts";
+import { useExampleModel } from "../connect/use-example-model.ts";
+import { useModelNames } from "../models/api.ts";
 
 /** Shows the secret of a new key, once, with examples. */
 export function KeyCreated({
@@ -22,10 +23,9 @@ export function KeyCreated({
   onClose: () => void;
 }) {
   const [language, setLanguage] = useState<ClientName>("curl");
-  const { data: models } = useModels();
   const baseUrl = useBaseUrl();
   const nameOf = useModelNames();
-  const example = pickExampleModel(models?.data ?? [], getClient(language).maker);
+  const example = useExampleModel(getClient(language).maker);
   const shown = model === undefined ? example?.name : nameOf(model);
   return (
     <Dialog title={title} isWide isPersistent onClose={onClose}>

@@ -1,5 +1,6 @@
 import { SelectField, TextField } from "../../kit/field.tsx";
 import type { useForm } from "../../kit/form.tsx";
+import { BudgetFields } from "../budgets/budget-fields.tsx";
 import { useModels } from "../models/api.ts";
 import { type BudgetPeriod, budgetPeriods } from "./api.ts";
 import { ModelPicker } from "./model-picker.tsx";
@@ -92,22 +93,7 @@ export function KeyFields({
         {...field("expires_at")}
       />
       {values.expires_at === "day" && <TextField label="Valid through (UTC)" type="date" required {...field("day")} />}
-      <div className="split">
-        <TextField
-          label="Budget (USD)"
-          inputMode="decimal"
-          placeholder="No limit"
-          hint="Maximum cost of premium calls"
-          {...field("budget_usd")}
-        />
-        <SelectField
-          label="Budget period"
-          options={budgetPeriods}
-          value={values.budget_period}
-          onText={(budget_period) => set({ budget_period })}
-          hint="In UTC; weeks begin on Monday"
-        />
-      </div>
+      <BudgetFields form={{ values, set, field, fieldError }} periods={budgetPeriods} whose="key" />
       <ModelPicker
         models={models?.data}
         selected={values.allowed_models}

@@ -1,5 +1,6 @@
 import useSWR from "swr";
 import { api, request } from "../../data/api.ts";
+import { isRetired } from "./retirement.ts";
 
 const getModels = () => request(api.models.get());
 
@@ -48,56 +49,11 @@ export function useModels() {
   return useSWR("models", getModels, { refreshInterval: 60_000 });
 }
 
-/** Whether its provider ends it within 60 days. */
-export function retiresSoon(model: Pick<Model, "retiredOn">, now: number = Date.now()): boolean {
-  return !isRetired(model, now) && isRetired(model, now + 60 * 86_400_000);
-}
-
-export function isRetired({ retiredOn }: Pick<Model, "retiredOn">, now: number = Date.now()): boolean {
-  return retiredOn !== undefined && Date.parse(retiredOn) <= now;
-}
-
 /** The name by which people know a model, by its id; the id itself for a model that is not listed. */
 export function useModelNames(): (id: string) => string {
   const { data } = useModels();
   const names = new Map(data?.data.map(({ id, name }) => [id, name]));
   return (id) => names.get(id) ?? id;
-}
-
-/** A model that an answer of a thousand tokens costs no more than a few cents, in dollars per million tokens of output. */
-const outputUsdMax = 30;
-/** The smallest context that a coding agent needs. */
-const agentContextTokens = 100_000;
-
-/**
- * A chat model for an example: the newest capable one, if possible of this maker. Capable is one that uses tools, has room
- * for the files of an agent and is not retired. Dear ones, of which the first call might empty a wallet, come after others.
- */
-export function pickExampleModel(models: readonly Model[], maker?: string): Model | undefined {
-  const chats = models.filter(({ capability, members }) => capability === "chat" && members === null);
-  const rank = (model: Model) => [
-    Number(!isRetired(model)),
-    Number(maker === undefined || model.ownedBy === maker),
-    Number(model.features?.includes("tools") === true),
-    Number((model.contextTokens ?? 0) >= agentContextTokens),
-    Number(!retiresSoon(model)),
-    Number(!isDear(model)),
-    model.created,
-  ];
-  return chats.toSorted((one, other) => compareRanks(rank(other), rank(one)) || one.id.localeCompare(other.id))[0];
-}
-
-function isDear({ price }: Model): boolean {
-  const rate = price?.outputToken;
-  return rate === undefined || (Number(rate.usd) / rate.per) * 1e6 > outputUsdMax;
-}
-
-function compareRanks(one: readonly number[], other: readonly number[]): number {
-  for (const [place, value] of one.entries()) {
-    const difference = value - (other[place] ?? 0);
-    if (difference !== 0) return difference;
-  }
-  return 0;
 }
 
 /** The order of a list to choose from: current models by their names, then those that have ended. */

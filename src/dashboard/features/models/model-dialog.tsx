@@ -9,17 +9,10 @@ import { Dialog } from "../../kit/dialog.tsx";
 import { Callout } from "../../kit/feedback.tsx";
 import { TextField } from "../../kit/field.tsx";
 import { useStatistics } from "../statistics/api.ts";
-import {
-  capabilityNames,
-  featureNames,
-  isRetired,
-  listFeatures,
-  listOtherNames,
-  type Model,
-  retiresSoon,
-} from "./api.ts";
+import { capabilityNames, featureNames, listFeatures, listOtherNames, type Model } from "./api.ts";
 import { Tier } from "./models-table.tsx";
 import { priceLines } from "./price-lines.ts";
+import { isRetired, retiresSoon } from "./retirement.ts";
 
 export function ModelDialog({ model, onClose }: { model: Model; onClose: () => void }) {
   const { contextTokens, outputTokensMax, inputTokensMax, inputCharactersMax, audioMsMax, dimensions } = model;

@@ -5,19 +5,11 @@ import { SearchField, Select } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { useParam } from "../../kit/url-state.ts";
-import {
-  byName,
-  type Capability,
-  capabilityNames,
-  featureNames,
-  isRetired,
-  listFeatures,
-  type Model,
-  useModels,
-} from "./api.ts";
+import { byName, type Capability, capabilityNames, featureNames, listFeatures, type Model, useModels } from "./api.ts";
 import { ModelDialog } from "./model-dialog.tsx";
 import { ModelsTable } from "./models-table.tsx";
 import { Performance } from "./performance.tsx";
+import { isRetired } from "./retirement.ts";
 
 const views = [
   ["catalogue", "Catalogue"],

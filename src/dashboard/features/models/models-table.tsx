@@ -2,8 +2,9 @@ import { formatShort, formatUtcDay } from "../../format.ts";
 import { LinkButton } from "../../kit/button.tsx";
 import { Empty } from "../../kit/feedback.tsx";
 import { Table } from "../../kit/table.tsx";
-import { capabilityNames, isRetired, listOtherNames, type Model, retiresSoon } from "./api.ts";
+import { capabilityNames, listOtherNames, type Model } from "./api.ts";
 import { firstRate, shortPrice } from "./price-lines.ts";
+import { isRetired, retiresSoon } from "./retirement.ts";
 
 export function ModelsTable({ models, onShow }: { models: readonly Model[]; onShow: (model: Model) => void }) {
   return (

@@ -8,6 +8,7 @@ import {
   ModelField,
   Panel,
   type PanelProps,
+  TaskField,
   toCurl,
   toForm,
   toFormCurl,
@@ -62,21 +63,14 @@ export function ImagesPanel(props: PanelProps) {
       }
       settings={
         <>
-          {edit.isOffered && (
-            <SelectField
-              label="Task"
-              options={[
-                ["", "Generate an image"],
-                ["edit", "Edit an image"],
-              ]}
-              value={isEdit ? "edit" : ""}
-              onText={(task) => {
-                setImages(undefined);
-                setFile(undefined);
-                edit.choose(task);
-              }}
-            />
-          )}
+          <TaskField
+            second={edit}
+            labels={["Generate an image", "Edit an image"]}
+            onChoose={() => {
+              setImages(undefined);
+              setFile(undefined);
+            }}
+          />
           <ModelField {...edit.panel} />
           <SelectField label="Size" value={size} options={sizes.map((name) => [name, name])} onText={setSize} />
           <SelectField label="Quality" value={quality} options={qualities} onText={setQuality} />

@@ -8,7 +8,8 @@ import { Field, SelectField } from "../../kit/field.tsx";
 import type { IconName } from "../../kit/icon.tsx";
 import { useParam } from "../../kit/url-state.ts";
 import { useAction } from "../../kit/use-action.ts";
-import { isRetired, type Model } from "../models/api.ts";
+import type { Model } from "../models/api.ts";
+import { isRetired } from "../models/retirement.ts";
 import { getLastCallId, refreshUsage } from "./playground-key.ts";
 
 const authorization = `-H "Authorization: Bearer $MODELGATE_KEY"`;
@@ -142,7 +143,35 @@ export function useSecondTask(props: PanelProps, task: string, canDo: (model: Mo
   const able = props.models.filter(canDo);
   const model = able.find(({ id }) => id === props.model.id) ?? able[0];
   const panel = chosen === task && model !== undefined ? { ...props, model, models: able } : undefined;
-  return { panel: panel ?? props, isChosen: panel !== undefined, isOffered: model !== undefined, choose };
+  return { panel: panel ?? props, isChosen: panel !== undefined, isOffered: model !== undefined, choose, task };
+}
+
+/** Chooses between the tasks of a panel; nothing where no model does the second. `onChoose` clears what the former left. */
+export function TaskField({
+  second: { isOffered, isChosen, choose, task },
+  labels,
+  onChoose,
+}: {
+  second: ReturnType<typeof useSecondTask>;
+  /** The first task has the first label. */
+  labels: readonly [string, string];
+  onChoose: () => void;
+}) {
+  if (!isOffered) return null;
+  return (
+    <SelectField
+      label="Task"
+      options={[
+        ["", labels[0]],
+        [task, labels[1]],
+      ]}
+      value={isChosen ? task : ""}
+      onText={(next) => {
+        onChoose();
+        choose(next);
+      }}
+    />
+  );
 }
 
 /** Chooses a file of the user's computer, by the endings of its name. */

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useBaseUrl } from "../../data/api.ts";
 import { CopyButton } from "../../kit/copy.tsx";
-import { SelectField, TextField } from "../../kit/field.tsx";
+import { TextField } from "../../kit/field.tsx";
 import {
   CallCard,
   FileField,
@@ -9,6 +9,7 @@ import {
   ModelField,
   Panel,
   type PanelProps,
+  TaskField,
   toForm,
   toFormCurl,
   useSecondTask,
@@ -41,20 +42,11 @@ export function TranscriptionPanel(props: PanelProps) {
       curl={toFormCurl(`${baseUrl}${path}`, ["file", file?.name ?? "speech.wav"], fields)}
       settings={
         <>
-          {translation.isOffered && (
-            <SelectField
-              label="Task"
-              options={[
-                ["", "Transcribe"],
-                ["translate", "Translate into English"],
-              ]}
-              value={isTranslation ? "translate" : ""}
-              onText={(task) => {
-                setText(undefined);
-                translation.choose(task);
-              }}
-            />
-          )}
+          <TaskField
+            second={translation}
+            labels={["Transcribe", "Translate into English"]}
+            onChoose={() => setText(undefined)}
+          />
           <ModelField {...translation.panel} />
           {!isTranslation && (
             <TextField

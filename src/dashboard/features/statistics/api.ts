@@ -19,12 +19,21 @@ export const metricNames = {
   cost: "Spend",
   requests: "Requests",
   errors: "Errors",
+  error_share: "Error share",
   tokens: "Tokens",
   cache: "Cache hits",
   first_byte: "First byte, p95",
   duration: "Duration, p95",
 } as const;
 export type MetricName = keyof typeof metricNames;
+
+/** Metrics that do not add up, with the unit of a target that is set for them. */
+export const targetUnits: Partial<Record<MetricName, "%" | "ms">> = {
+  error_share: "%",
+  cache: "%",
+  first_byte: "ms",
+  duration: "ms",
+};
 
 /** The filters of sums of requests; those of sessions and tags by account alone. */
 export const filterNames = ["account", "key", "model", "plugin", "status"] as const;

@@ -7,8 +7,16 @@ import { Select } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { SavedViews } from "../../kit/saved-views.tsx";
 import { Change, Stat } from "../../kit/stat.tsx";
-import { setParams, useUrlParams } from "../../kit/url-state.ts";
-import { type FilterName, groupNames, metricNames, type Statistics, useStatistics } from "./api.ts";
+import { setParams, useParam, useUrlParams } from "../../kit/url-state.ts";
+import {
+  type FilterName,
+  groupNames,
+  type MetricName,
+  metricNames,
+  type Statistics,
+  targetUnits,
+  useStatistics,
+} from "./api.ts";
 import { toWords } from "./group-name.ts";
 import { GroupsTable } from "./groups-table.tsx";
 import { OverTime } from "./over-time.tsx";
@@ -46,7 +54,7 @@ export function StatisticsView({ title, description, account }: Props) {
           {(data) => (
             <>
               <Figures data={data} isOfAll={isOfAll} />
-              <OverTime data={data} query={query.query}>
+              <OverTime data={data} query={query.query} target={query.target}>
                 <Select
                   isSmall
                   aria-label="Group by"
@@ -61,8 +69,9 @@ export function StatisticsView({ title, description, account }: Props) {
                   aria-label="Metric"
                   options={Object.entries(metricNames)}
                   value={query.query.metric}
-                  onText={(metric) => setParams({ metric: metric === "cost" ? "" : metric })}
+                  onText={(metric) => setParams({ metric: metric === "cost" ? "" : metric, target: "" })}
                 />
+                <TargetField metric={query.query.metric} />
               </OverTime>
               {data.totals.requests > 0 && <GroupsTable data={data} query={query.query} isOfAll={isOfAll} />}
               {data.totals.requests === 0 && (
@@ -77,6 +86,26 @@ export function StatisticsView({ title, description, account }: Props) {
         </Loaded>
       </div>
     </>
+  );
+}
+
+/** The target of a metric that does not add up, in the address. */
+function TargetField({ metric }: { metric: MetricName }) {
+  const [target, setTarget] = useParam("target", "");
+  const unit = targetUnits[metric];
+  if (unit === undefined) return null;
+  return (
+    <input
+      className="input input-small"
+      size={12}
+      aria-label={`Target (${unit})`}
+      placeholder={`Target (${unit})`}
+      inputMode="decimal"
+      autoComplete="off"
+      maxLength={11}
+      value={target}
+      onChange={(event) => setTarget(event.target.value.trim())}
+    />
   );
 }
 

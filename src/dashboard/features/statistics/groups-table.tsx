@@ -12,6 +12,7 @@ import {
   type Statistics,
   type StatisticsGroup,
   type StatisticsQuery,
+  targetUnits,
 } from "./api.ts";
 import { toGroupName, toWords } from "./group-name.ts";
 
@@ -74,7 +75,7 @@ export function GroupsTable({
 /** Latencies and shares do not rank: a single slow request would be first. */
 function rankName(metric: StatisticsQuery["metric"]): string {
   if (metric === "cache") return metricNames.tokens.toLowerCase();
-  return metricNames[metric === "first_byte" || metric === "duration" ? "requests" : metric].toLowerCase();
+  return metricNames[targetUnits[metric] === undefined ? metric : "requests"].toLowerCase();
 }
 
 function toColumns(shown: Omit<CellProps, "row">): readonly Column<StatisticsGroup>[] {

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import type { Interval } from "../../data/time-range.ts";
 import {
   formatBucket,
   formatMs,
@@ -9,26 +10,33 @@ import {
   toUsdDecimals,
 } from "../../format.ts";
 import { Lines, type Series, StackedBars } from "../../kit/chart/stacked-bars.tsx";
-import { groupNames, type MetricName, metricNames, type Statistics, type StatisticsQuery } from "./api.ts";
+import { groupNames, type MetricName, metricNames, type Statistics, type StatisticsQuery, targetUnits } from "./api.ts";
 import { toGroupName } from "./group-name.ts";
 
 const hoursPerDay = 24;
-const lineMetrics: readonly MetricName[] = ["cache", "first_byte", "duration"];
 const units: Partial<Record<MetricName, string>> = { requests: "requests", errors: "errors", tokens: "tokens" };
 
 /** The metric over time: bars of what adds up, lines of what does not. `children` choose what is shown. */
 export function OverTime({
   data,
   query: { interval, metric, group_by },
+  target,
   children,
 }: {
   data: Statistics;
   query: StatisticsQuery;
+  /** In the unit of the values; absent: no line is drawn. */
+  target?: number | undefined;
   children: ReactNode;
 }) {
   // More than two days of hourly bars are labelled by day.
   const labelsDays = interval === "hour" && data.buckets.length > 2 * hoursPerDay;
-  const isLine = lineMetrics.includes(metric);
+  const isLine = targetUnits[metric] !== undefined;
+  const lines = isLine ? toLines(data, group_by) : [];
+  const targetLine =
+    target === undefined
+      ? []
+      : [{ name: "Target", values: data.buckets.map(() => target), colour: "--bad", isTarget: true }];
   const ChartOfMetric = isLine ? Lines : StackedBars;
   const unit = units[metric];
   return (
@@ -41,16 +49,50 @@ export function OverTime({
         <div className="card-body">
           <ChartOfMetric
             label={`${metricNames[metric]} over time by ${groupNames[group_by]}; the sums are in the table below`}
-            series={isLine ? toLines(data, group_by) : toBars(data, group_by)}
+            series={isLine ? [...lines, ...targetLine] : toBars(data, group_by)}
             ticks={data.buckets.map((start) => (labelsDays ? formatBucket(start, "day") : formatTick(start, interval)))}
             tickStep={labelsDays ? hoursPerDay : 1}
             titles={data.buckets.map((start) => formatBucket(start, interval))}
             format={toFormat(metric, data)}
             {...(unit !== undefined && { unit })}
           />
+          {target !== undefined && <Kept lines={lines} target={target} metric={metric} interval={interval} />}
         </div>
       )}
     </section>
+  );
+}
+
+/** How often each line has kept to the target, for those who plan by a budget of errors. */
+function Kept({
+  lines,
+  target,
+  metric,
+  interval,
+}: {
+  lines: readonly Series[];
+  target: number;
+  metric: MetricName;
+  interval: Interval;
+}) {
+  // More cache hits are better.
+  const isKept = (value: number) => (metric === "cache" ? value >= target : value <= target);
+  return (
+    <>
+      <p className="soft">Within the target:</p>
+      <ul className="soft">
+        {lines.map(({ name, values }) => {
+          const figures = values.filter((value) => value !== null);
+          const count = figures.filter(isKept).length;
+          return (
+            <li key={name}>
+              {name}: {count} of {figures.length} {figures.length === 1 ? interval : `${interval}s`} with requests
+              {figures.length > 0 && ` (${formatShare(count / figures.length)})`}
+            </li>
+          );
+        })}
+      </ul>
+    </>
   );
 }
 
@@ -85,6 +127,7 @@ function toFormat(metric: MetricName, { totals }: Statistics): (value: number) =
     const decimals = toUsdDecimals(Number(totals.cost_usd));
     return (value) => formatUsdColumn(String(value), decimals);
   }
-  if (metric === "cache") return formatShare;
-  return lineMetrics.includes(metric) ? (value) => formatMs(Math.round(value)) : formatShort;
+  const unit = targetUnits[metric];
+  if (unit === "%") return formatShare;
+  return unit === "ms" ? (value) => formatMs(Math.round(value)) : formatShort;
 }

@@ -7,6 +7,7 @@ import {
   type MetricName,
   metricNames,
   type StatisticsQuery,
+  targetUnits,
 } from "./api.ts";
 
 /** The query of the address; a missing or invalid part has its default. */
@@ -14,6 +15,8 @@ export interface Asked {
   readonly range: ChartRange;
   readonly query: StatisticsQuery;
   readonly intervals: readonly Interval[];
+  /** The target of the metric, as a share or in milliseconds; absent: none is set. */
+  readonly target: number | undefined;
 }
 
 /** `account` is the one whose page it is; absent: all accounts are shown, or the one in the address. */
@@ -28,6 +31,7 @@ export function readAsked(params: URLSearchParams, now: number, account: string 
   return {
     range,
     intervals,
+    target: readTarget(params, Object.hasOwn(metricNames, metric) ? (metric as MetricName) : "cost"),
     query: {
       ...span,
       interval: intervals.find((each) => each === interval) ?? intervals[0] ?? "day",
@@ -37,6 +41,14 @@ export function readAsked(params: URLSearchParams, now: number, account: string 
       ...(account !== undefined && { account }),
     },
   };
+}
+
+/** The address has percent in place of a share. */
+function readTarget(params: URLSearchParams, metric: MetricName): number | undefined {
+  const unit = targetUnits[metric];
+  const text = params.get("target") ?? "";
+  if (unit === undefined || !/^\d{1,7}(\.\d{1,3})?$/.test(text)) return undefined;
+  return unit === "%" ? Number(text) / 100 : Number(text);
 }
 
 /** The filters that a group knows. */

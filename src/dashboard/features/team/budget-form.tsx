@@ -1,9 +1,9 @@
 import { formatMoment, formatUsd } from "../../format.ts";
-import { SelectField, TextField } from "../../kit/field.tsx";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { toBudgetColumns } from "../budgets/budget-columns.tsx";
+import { BudgetFields } from "../budgets/budget-fields.tsx";
 import { type BudgetPeriod, budgetPeriods, useKeyNames } from "../keys/api.ts";
 import { useModelNames } from "../models/api.ts";
 import { type SubjectBudget, setBudget, type TeamBudget } from "./api.ts";
@@ -41,23 +41,7 @@ function BudgetForm({ account, budget }: BudgetProps) {
   });
   return (
     <Form form={form}>
-      <div className="split">
-        <TextField
-          label="Budget of the account (USD)"
-          inputMode="decimal"
-          autoComplete="off"
-          placeholder="No limit"
-          hint="Maximum cost of premium calls of all keys"
-          {...form.field("budget_usd")}
-        />
-        <SelectField
-          label="Period"
-          options={budgetPeriods}
-          value={form.values.budget_period}
-          onText={(budget_period) => form.set({ budget_period })}
-          hint="In UTC; weeks begin on Monday"
-        />
-      </div>
+      <BudgetFields form={form} periods={budgetPeriods} whose="account" />
       <div className="row">
         <Submit form={form} label="Set budget" look="" />
       </div>

@@ -10,6 +10,8 @@ export interface Series {
   readonly values: readonly (number | null)[];
   /** Whether it sums up what has no series of its own. */
   readonly isOther?: boolean;
+  /** Whether it is a target, which is dashed. */
+  readonly isTarget?: boolean;
   /** The custom property with its colour; absent: one by its name. */
   readonly colour?: string;
 }
@@ -195,6 +197,7 @@ function createOptions(
         .map((each) => {
           const [label, paint] = [each.name, colour(toColour(each))];
           // A single value between unknown ones is not a line, so the points are shown.
+          if (each.isTarget) return { label, stroke: paint, width: 1.5, dash: [6, 4], points: { show: false } };
           if (!isStacked) return { label, stroke: paint, width: 2, points: { show: true, size: 5, fill: paint } };
           return { label, fill: paint, width: 0, points: { show: false }, ...(bars !== undefined && { paths: bars }) };
         })

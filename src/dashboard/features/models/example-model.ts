@@ -1,0 +1,58 @@
+import type { Model } from "./api.ts";
+import { isRetired, retiresSoon } from "./retirement.ts";
+
+/** A model that an answer of a thousand tokens costs no more than a few cents, in dollars per million tokens of output. */
+const outputUsdMax = 30;
+/** The smallest context that a coding agent needs. */
+const agentContextTokens = 100_000;
+
+/** The maker whose protocol most clients speak: an example for any client shows one of its models, where there is one. */
+const makerDefault = "openai";
+
+/**
+ * A chat model for an example: a capable one, if possible of this maker, that its own name calls. Capable is one that is not
+ * retired, uses tools, and has room for the files of an agent and a known price. Dear ones, of which the first call might empty a
+ * wallet, come after others. Of those that remain it is the latest version, and of one version the most expensive, which a maker has for
+ * the hardest work: the date of a row is often that of the catalogue.
+ */
+export function pickExampleModel(models: readonly Model[], maker = makerDefault): Model | undefined {
+  const chats = models.filter(({ capability, members }) => capability === "chat" && members === null);
+  const rank = (model: Model) => {
+    const outputUsd = outputUsdOf(model);
+    return [
+      Number(!isRetired(model)),
+      Number(model.ownedBy === maker),
+      Number(model.features?.includes("tools") === true),
+      Number((model.contextTokens ?? 0) >= agentContextTokens),
+      Number(outputUsd !== undefined),
+      Number(!retiresSoon(model)),
+      Number((outputUsd ?? 0) <= outputUsdMax),
+      // Names such as `alibaba/glm-5.2` are of those who serve models of others too.
+      Number(!model.name.includes("/")),
+      ...versionOf(model.name),
+      outputUsd ?? 0,
+      model.created,
+    ];
+  };
+  return chats.toSorted((one, other) => compareRanks(rank(other), rank(one)) || one.id.localeCompare(other.id))[0];
+}
+
+/** The version that a name tells, such as 6 and 1 of `gpt-6.1-sol`; sizes such as `24b` and dates are none. */
+function versionOf(name: string): [major: number, minor: number] {
+  const [, major = 0, minor = 0] = /(?<!\d)(\d{1,2})(?![\da-z])(?:[.-](\d{1,2})(?![\da-z]))?/.exec(name) ?? [];
+  return [Number(major), Number(minor)];
+}
+
+/** Dollars per million tokens of output; absent: unknown, or of a model that has no such price. */
+function outputUsdOf({ price }: Model): number | undefined {
+  const rate = price?.outputToken;
+  return rate === undefined ? undefined : (Number(rate.usd) / rate.per) * 1e6;
+}
+
+function compareRanks(one: readonly number[], other: readonly number[]): number {
+  for (const [place, value] of one.entries()) {
+    const difference = value - (other[place] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}

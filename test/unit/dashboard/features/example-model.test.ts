@@ -1,0 +1,52 @@
+import { describe, expect, test } from "bun:test";
+import type { Model } from "../../../../src/dashboard/features/models/api.ts";
+import { pickExampleModel } from "../../../../src/dashboard/features/models/example-model.ts";
+
+/** A model that is capable, unless the fields say otherwise. */
+const model = (
+  name: string,
+  fields: Partial<{ [Name in keyof Model]: unknown }> & { outputUsd?: string } = {},
+): Model => {
+  const { outputUsd = "10.00", ...others } = fields;
+  return {
+    id: name,
+    name,
+    capability: "chat",
+    premium: true,
+    ownedBy: "openai",
+    created: 1,
+    contextTokens: 400_000,
+    features: ["tools"],
+    price: { outputToken: { usd: outputUsd, per: 1_000_000 } },
+    members: null,
+    ...others,
+  } as unknown as Model;
+};
+
+describe("the model that examples show", () => {
+  test.each<[string, Model]>([
+    ["that is retired", model("gpt-9", { retiredOn: "2020-01-01" })],
+    ["that cannot use tools", model("gpt-9", { features: [] })],
+    ["without room for the files of an agent", model("gpt-9", { contextTokens: 8000 })],
+    ["whose price is unknown", model("gpt-9", { price: undefined })],
+    ["that is dear", model("gpt-9", { outputUsd: "50.00" })],
+    ["of an older version", model("gpt-5.6-sol", { outputUsd: "20.00" })],
+    ["of one version that is cheaper", model("gpt-6.1-luna", { outputUsd: "0.50" })],
+    ["that another serves under a name of its own", model("alibaba/gpt-9", { created: 9 })],
+    ["of another maker than the client's", model("claude-9", { ownedBy: "anthropic" })],
+    ["that is no chat model", model("gpt-9-image", { capability: "images" })],
+    ["that is virtual", model("gpt-9-any", { members: ["gpt-6.1-sol"] })],
+    ["whose size or date looks like a version", model("gpt-24b-2512")],
+  ])("is not one %s", (_, other) => {
+    const best = model("gpt-6.1-sol");
+    expect(pickExampleModel([other, best])?.name).toBe("gpt-6.1-sol");
+    expect(pickExampleModel([best, other])?.name).toBe("gpt-6.1-sol");
+  });
+
+  test("is the latest of the client's maker, and of any maker where that has none", () => {
+    const models = [model("gpt-6.1-sol"), model("claude-opus-5-5", { ownedBy: "anthropic" })];
+    expect(pickExampleModel(models, "anthropic")?.name).toBe("claude-opus-5-5");
+    expect(pickExampleModel(models.slice(1))?.name).toBe("claude-opus-5-5");
+    expect(pickExampleModel([])).toBeUndefined();
+  });
+});
