@@ -5,7 +5,7 @@ import { completionsInbound } from "../protocols/completions/inbound.ts";
 import { decisionsInbound } from "../protocols/decisions/inbound.ts";
 import { messagesInbound } from "../protocols/messages/index.ts";
 import { responsesInbound } from "../protocols/responses/index.ts";
-import { createAdminApi, keyUsageController, organizationApi } from "./admin-api/index.ts";
+import { createAdminApi, endRunning, keyUsageController, organizationApi } from "./admin-api/index.ts";
 import { completionsController } from "./api/completions.ts";
 import { docs } from "./api/docs.bun.ts";
 import { embeddingsController } from "./api/embeddings.ts";
@@ -60,6 +60,8 @@ export function createHttp(parts: Omit<HttpDeps, "server">) {
 
 /** Creates the state of the whole gateway: once, however many paths lead to it. */
 function createShared(deps: HttpDeps) {
+  // Another process may have been told to end a call that runs here.
+  deps.store.onEndCall?.((id) => endRunning(deps.loadShedder, id));
   return {
     sendFile: createFileService(deps),
     counts: new CountLimiter(deps.now),

@@ -19,9 +19,9 @@ export interface Verification {
  * gateway is running. Of the days whose calls were pruned the sums are compared, by account.
  */
 export async function verifyLedger(store: Store): Promise<Verification> {
-  const comparisons = [
+  const comparisons: (Comparison | typeof findWrongCharges)[] = [
     wallets,
-    charges,
+    findWrongCharges,
     ...sumsOfDays.map(compareDays),
     compareSubjects(store.shared),
     compareUsage(24),
@@ -32,7 +32,8 @@ export async function verifyLedger(store: Store): Promise<Verification> {
     ...sumsOfDays.map(compareBefore),
   ];
   const differences: string[] = [];
-  for (const comparison of comparisons) differences.push(...(await compare(store, comparison)));
+  for (const each of comparisons)
+    differences.push(...(await (typeof each === "function" ? each(store) : compare(store, each))));
   return { ok: differences.length === 0, differences, counts: await count(store) };
 }
 
@@ -49,17 +50,24 @@ async function count({ db }: Store): Promise<Verification["counts"]> {
   return { ...counts };
 }
 
-/** Two queries of a text column `subject` and the columns of whole numbers, which must be the same. */
+/** Two queries whose sums must be the same. */
 interface Comparison {
   /** The words of a difference: `Wallet of acc_1: balance_nanodollars is 88, transactions and charges sum to 87`. */
   readonly what: string;
   readonly source: string;
+  /** The columns that name the subject of a sum, and its words: `acc_1`. */
+  readonly keys: readonly string[];
+  readonly words: (row: Row) => string;
+  /** Columns of whole numbers. */
   readonly columns: readonly string[];
+  /** Rows of the keys and the columns, some or many of a subject: they are summed up here. */
   readonly written: RawBuilder<unknown>;
   readonly found: RawBuilder<unknown>;
-  /** The calls that are summed up, as `subject` and `id`; absent where a subject is a call itself, or is of none. */
+  /** The calls that are summed up, as the keys and `id`; absent where a subject is of none. */
   readonly calls?: RawBuilder<unknown>;
 }
+
+type Row = Record<string, number | string>;
 
 const ofCalls = "calls sum to";
 /** Joins the opening of a row's account; what comes before its day is compared as sums. */
@@ -69,25 +77,24 @@ const [dayMs, hourMs] = [sql.lit(86_400_000), sql.lit(3_600_000)];
 const wallets: Comparison = {
   what: "Wallet of",
   source: "transactions and charges sum to",
+  keys: ["account_id"],
+  words: (row) => `${row.account_id}`,
   columns: ["balance_nanodollars"],
-  written: sql`select account_id as subject, balance_nanodollars from wallets`,
-  found: sql`select account_id as subject, sum(moved) as balance_nanodollars from (
-      select account_id, amount_nanodollars as moved from transactions
-      union all select account_id, -charged_nanodollars from calls where charged_nanodollars <> 0
-      union all select account_id, -charged_nanodollars from opening_balances
-    ) as movements group by account_id`,
-  calls: sql`select account_id as subject, id from calls where charged_nanodollars <> 0`,
+  written: sql`select account_id, balance_nanodollars from wallets`,
+  found: sql`select account_id, amount_nanodollars as balance_nanodollars from transactions
+    union all select account_id, -charged_nanodollars from calls where charged_nanodollars <> 0
+    union all select account_id, -charged_nanodollars from opening_balances`,
+  calls: sql`select account_id, id from calls where charged_nanodollars <> 0`,
 };
 
-const charges: Comparison = {
-  what: "Call",
-  source: "its cost is",
-  columns: ["charged_nanodollars"],
-  written: sql`select id as subject, charged_nanodollars from calls`,
-  /** The billing rule, restated: only a settled premium call pays, its price or, if unknown, its hold. */
-  found: sql`select id as subject, coalesce(cost_nanodollars, hold_nanodollars) as charged_nanodollars
-    from calls where state = 'settled' and premium = 1`,
-};
+/** The billing rule, restated: only a settled premium call pays, its price or, if unknown, its hold. */
+async function findWrongCharges({ db }: Store): Promise<string[]> {
+  const { rows } = await sql<{ id: string; charged: number | string; due: number | string }>`select id, charged, due
+    from (select id, coalesce(charged_nanodollars, 0) as charged, case when state = 'settled' and premium = 1
+      then coalesce(cost_nanodollars, hold_nanodollars) else 0 end as due from calls) as charges
+    where charged <> due order by id limit ${sql.lit(differencesMax)}`.execute(db);
+  return rows.map(({ id, charged, due }) => `Call ${id}: charged_nanodollars is ${charged}, its cost is ${due}`);
+}
 
 /** A table of sums by day, which the end of a call adds to. */
 interface SumsOfDays {
@@ -142,20 +149,21 @@ const sumsOfDays: readonly SumsOfDays[] = [
 
 function compareDays(sums: SumsOfDays): Comparison {
   const { what, table, column, amountOfCall, dayOfCall, owner, words } = sums;
-  const [before, between] = words.map((word) => sql.lit(word));
+  const [before, between] = words;
   const [day, ownerOfCall, amount] = [sql.ref(sums.day), sql.ref(`calls.${owner}`), sql.ref(`calls.${amountOfCall}`)];
-  const subject = sql`${before} || ${ownerOfCall} || ${between} || ${dayOfCall} as subject`;
+  const keys = sql`${ownerOfCall} as owner, ${dayOfCall} as day`;
   return {
     what,
     source: ofCalls,
+    keys: ["owner", "day"],
+    words: (row) => `${before}${row.owner}${between}${row.day}`,
     columns: [column],
-    written: sql`select ${before} || ${sql.ref(`${table}.${owner}`)} || ${between} || ${day} as subject,
+    written: sql`select ${sql.ref(`${table}.${owner}`)} as owner, ${day} as day,
       ${sql.ref(`${table}.${column}`)} from ${sql.table(table)} ${opening} ${sql.ref(`${table}.account_id`)}
       where before_day is null or ${day} >= before_day`,
-    found: sql`select ${subject}, sum(${amount}) as ${sql.ref(column)} from calls ${opening} calls.account_id
-      where ${dayOfCall} is not null and ${amount} <> 0 and (before_day is null or ${dayOfCall} >= before_day)
-      group by ${ownerOfCall}, ${dayOfCall}`,
-    calls: sql`select ${subject}, id from calls where ${amount} <> 0`,
+    found: sql`select ${keys}, ${amount} as ${sql.ref(column)} from calls ${opening} calls.account_id
+      where ${dayOfCall} is not null and ${amount} <> 0 and (before_day is null or ${dayOfCall} >= before_day)`,
+    calls: sql`select ${keys}, id from calls where ${amount} <> 0`,
   };
 }
 
@@ -167,45 +175,43 @@ function compareSubjects(isPostgres: boolean): Comparison {
         where calls.budgets is not null`
     : sql`select calls.id, calls.account_id, calls.charged_nanodollars, value ->> 0 as budget_id, value ->> 1 as name,
         value ->> 2 as period_start from calls, json_each(calls.budgets) where calls.budgets is not null`;
-  const subjectOf = (table: string) =>
-    sql`budget_id || ' of ' || ${sql.ref(`${table}.name`)} || ' from day ' || period_start as subject`;
+  const keysOf = (table: string) => sql`budget_id, ${sql.ref(`${table}.name`)} as name, period_start`;
   const from = sql`from (${drawn}) as drawn join budgets on budgets.id = budget_id`;
   // Those of periods that end are deleted with the calls; of one that does not, the part of pruned calls is kept.
   const isKept = sql`(period_start = 0 or before_day is null or period_start >= before_day)`;
   return {
     what: "Budget",
     source: ofCalls,
+    keys: ["budget_id", "name", "period_start"],
+    words: (row) => `${row.budget_id} of ${row.name} from day ${row.period_start}`,
     columns: ["spent_nanodollars"],
-    written: sql`select ${subjectOf("budget_usage")}, spent_nanodollars - pruned_nanodollars as spent_nanodollars
+    written: sql`select ${keysOf("budget_usage")}, spent_nanodollars - pruned_nanodollars as spent_nanodollars
       from budget_usage join budgets on budgets.id = budget_id ${opening} budgets.account_id where ${isKept}`,
-    found: sql`select ${subjectOf("drawn")}, sum(drawn.charged_nanodollars) as spent_nanodollars ${from}
-      ${opening} drawn.account_id where drawn.charged_nanodollars <> 0 and ${isKept}
-      group by budget_id, drawn.name, period_start`,
-    calls: sql`select ${subjectOf("drawn")}, drawn.id ${from} where drawn.charged_nanodollars <> 0`,
+    found: sql`select ${keysOf("drawn")}, drawn.charged_nanodollars as spent_nanodollars ${from}
+      ${opening} drawn.account_id where drawn.charged_nanodollars <> 0 and ${isKept}`,
+    calls: sql`select ${keysOf("drawn")}, drawn.id ${from} where drawn.charged_nanodollars <> 0`,
   };
 }
 
 /** Summed under the same name in the roll-up and the openings as in `calls`. */
 const usageColumns = ["requests", "failures", ...openingSums];
-const sumsOf = (table: string) =>
-  sql.join(usageColumns.map((column) => sql`coalesce(sum(${sql.ref(`${table}.${column}`)}), 0) as ${sql.ref(column)}`));
+const figuresOf = (table: string) =>
+  sql.join(usageColumns.map((column) => sql`${sql.ref(`${table}.${column}`)} as ${sql.ref(column)}`));
 /** The same of one call, in the order of the columns. */
 const ofCall = [
   sql`case when state = 'settled' then 1 else 0 end`,
   sql`case when state = 'released' then 1 else 0 end`,
   ...openingSums.map((column) => sql`coalesce(calls.${sql.ref(column)}, 0)`),
 ];
-const sumsOfCalls = sql.join(
-  ofCall.map((figure, place) => sql`sum(${figure}) as ${sql.ref(usageColumns[place] as string)}`),
+const figuresOfCall = sql.join(
+  ofCall.map((figure, place) => sql`${figure} as ${sql.ref(usageColumns[place] as string)}`),
 );
 /** Calls that the roll-up has. */
 const isCounted = sql`calls.state <> 'abandoned' and not (${isUncounted})`;
 
 function compareUsage(hours: 1 | 24): Comparison {
-  const [word, ms] = hours === 1 ? [sql.lit(" in hour "), hourMs] : [sql.lit(" on day "), dayMs];
-  const bucket = sql`(hour / ${sql.lit(hours)})`;
-  const bucketOfCall = sql`(opened_at / ${ms})`;
-  const subject = sql`calls.account_id || ${word} || ${bucketOfCall} || ' of ' || calls.model as subject`;
+  const [word, ms] = hours === 1 ? ["in hour", hourMs] : ["on day", dayMs];
+  const keys = sql`calls.account_id, (opened_at / ${ms}) as bucket, calls.model`;
   // Hours are deleted from the oldest on, all of one at once.
   const isKept =
     hours === 24
@@ -214,69 +220,75 @@ function compareUsage(hours: 1 | 24): Comparison {
   return {
     what: "Usage of",
     source: ofCalls,
+    keys: ["account_id", "bucket", "model"],
+    words: (row) => `${row.account_id} ${word} ${row.bucket} of ${row.model}`,
     columns: usageColumns,
-    written: sql`select usage.account_id || ${word} || ${bucket} || ' of ' || model as subject, ${sumsOf("usage")}
+    written: sql`select usage.account_id, (hour / ${sql.lit(hours)}) as bucket, usage.model, ${figuresOf("usage")}
       from usage ${opening} usage.account_id
       where hours = ${sql.lit(hours)} and kind = 'call' and usage.account_id <> ''
-        and (before_day is null or hour >= before_day * 24)
-      group by usage.account_id, hour, model`,
-    found: sql`select ${subject}, ${sumsOfCalls} from calls ${opening} calls.account_id
-      where ${isCounted} and (before_day is null or opened_at >= before_day * ${dayMs}) ${isKept}
-      group by calls.account_id, ${bucketOfCall}, calls.model`,
-    calls: sql`select ${subject}, id from calls where ${isCounted}`,
+        and (before_day is null or hour >= before_day * 24)`,
+    found: sql`select ${keys}, ${figuresOfCall} from calls ${opening} calls.account_id
+      where ${isCounted} and (before_day is null or opened_at >= before_day * ${dayMs}) ${isKept}`,
+    calls: sql`select ${keys}, id from calls where ${isCounted}`,
   };
 }
 
-function sumDays(subject: RawBuilder<unknown>, group: RawBuilder<unknown>, condition: RawBuilder<unknown>) {
-  return sql`select ${subject} as subject, ${sumsOf("usage")} from usage where hours = 24 and ${condition} group by ${group}, hour`;
+function selectDays(owner: string, condition: RawBuilder<unknown>) {
+  return sql`select ${sql.ref(owner)}, hour, ${figuresOf("usage")} from usage where hours = 24 and ${condition}`;
 }
 
-const [day, ofAccounts] = [sql`' on day ' || (hour / 24)`, sql`kind = 'call' and account_id <> ''`];
-const [allOfDay, keyOfDay] = [sql`'all accounts' || ${day} || ' of ' || model`, sql`'key ' || key_id || ${day}`];
+const ofAccounts = sql`kind = 'call' and account_id <> ''`;
 
 const usageOfAll: Comparison = {
   what: "Usage of",
   source: "accounts sum to",
+  keys: ["model", "hour"],
+  words: (row) => `all accounts on day ${Number(row.hour) / 24} of ${row.model}`,
   columns: usageColumns,
-  written: sumDays(allOfDay, sql`model`, sql`kind = 'call' and account_id = ''`),
-  found: sumDays(allOfDay, sql`model`, ofAccounts),
+  written: selectDays("model", sql`kind = 'call' and account_id = ''`),
+  found: selectDays("model", ofAccounts),
 };
 const usageOfKeys: Comparison = {
   what: "Usage of",
   source: "its models sum to",
+  keys: ["key_id", "hour"],
+  words: (row) => `key ${row.key_id} on day ${Number(row.hour) / 24}`,
   columns: usageColumns,
-  written: sumDays(keyOfDay, sql`key_id`, sql`kind = 'key'`),
-  found: sumDays(keyOfDay, sql`key_id`, ofAccounts),
+  written: selectDays("key_id", sql`kind = 'key'`),
+  found: selectDays("key_id", ofAccounts),
 };
 
-const ofPruned = "calls and pruned calls sum to";
-const before = sql`opening_balances.account_id || ' before day ' || before_day as subject`;
+const before = {
+  source: "calls and pruned calls sum to",
+  keys: ["account_id", "before_day"],
+  words: (row: Row) => `${row.account_id} before day ${row.before_day}`,
+};
+const keysBefore = sql`opening_balances.account_id, before_day`;
 const joinOpening = (table: string) =>
   sql`join opening_balances on opening_balances.account_id = ${sql.ref(`${table}.account_id`)}`;
 
 /** Usage from before an account's opening, which is compared with it as sums. */
 const usageBefore: Comparison = {
+  ...before,
   what: "Usage of",
-  source: ofPruned,
   columns: usageColumns,
-  written: sql`select ${before}, ${sumsOf("usage")} from usage ${joinOpening("usage")}
-    where hours = 24 and kind = 'call' and hour < before_day * 24
-    group by opening_balances.account_id, before_day`,
-  found: sql`select ${before}, ${sql.join(usageColumns.map((column) => sql.ref(`opening_balances.${column}`)))}
+  written: sql`select ${keysBefore}, ${figuresOf("usage")} from usage ${joinOpening("usage")}
+    where hours = 24 and kind = 'call' and hour < before_day * 24`,
+  found: sql`select ${keysBefore}, ${sql.join(usageColumns.map((column) => sql.ref(`opening_balances.${column}`)))}
     from opening_balances
-    union all select ${before}, ${sql.join(ofCall)} from calls ${joinOpening("calls")}
+    union all select ${keysBefore}, ${sql.join(ofCall)} from calls ${joinOpening("calls")}
     where opened_at < before_day * ${dayMs} and ${isCounted}`,
 };
 
 function compareBefore({ whatBefore, table, column, day, amountOfCall, dayOfCall, ofOpening }: SumsOfDays): Comparison {
   return {
+    ...before,
     what: whatBefore,
-    source: ofPruned,
     columns: [column],
-    written: sql`select ${before}, ${sql.ref(`${table}.${column}`)} from ${sql.table(table)} ${joinOpening(table)}
+    written: sql`select ${keysBefore}, ${sql.ref(`${table}.${column}`)} from ${sql.table(table)} ${joinOpening(table)}
       where ${sql.ref(day)} < before_day`,
-    found: sql`select ${before}, ${sql.ref(`opening_balances.${ofOpening}`)} as ${sql.ref(column)} from opening_balances
-      union all select ${before}, coalesce(${sql.ref(`calls.${amountOfCall}`)}, 0) from calls ${joinOpening("calls")}
+    found: sql`select ${keysBefore}, ${sql.ref(`opening_balances.${ofOpening}`)} as ${sql.ref(column)} from opening_balances
+      union all select ${keysBefore}, coalesce(${sql.ref(`calls.${amountOfCall}`)}, 0) from calls ${joinOpening("calls")}
       where ${dayOfCall} < before_day`,
   };
 }
@@ -288,54 +300,60 @@ const subjectsMax = 20;
 const callsMax = 10;
 
 /**
- * Compares two queries by subject; one that only one of them has counts as 0 in the other. One statement, without an
- * outer join, so that every engine runs it in one pass over each.
+ * Compares two queries by subject; one that only one of them has counts as 0 in the other. A statement sorts the rows of
+ * both once, without a join, so that every engine runs it in one pass over each. The first says whether a subject differs,
+ * for which it needs a sum a column; only where one does, the second has its sums of both.
  */
-async function compare(store: Store, { what, source, columns, ...queries }: Comparison): Promise<string[]> {
-  const { written, found: actual, calls } = queries;
-  const sums = columns.flatMap((column) => [`w_${column}`, `f_${column}`]);
-  const zero = sql`0`;
-  // A union matches columns by their place, so both sides list written before found.
-  const side = (query: RawBuilder<unknown>, isWritten: boolean) =>
-    sql`select subject, ${sql.join(
-      columns.flatMap((column) => [
-        sql`${isWritten ? sql.ref(column) : zero} as ${sql.ref(`w_${column}`)}`,
-        sql`${isWritten ? zero : sql.ref(column)} as ${sql.ref(`f_${column}`)}`,
-      ]),
-    )} from (${query}) as side`;
-  const { rows } = await sql<Record<string, number | string>>`
-    select subject, ${sql.join(sums.map((sum) => sql`sum(${sql.ref(sum)}) as ${sql.ref(sum)}`))}
-    from (${side(written, true)} union all ${side(actual, false)}) as sides
-    group by subject
-    having ${sql.join(
-      columns.map((column) => sql`sum(${sql.ref(`w_${column}`)}) <> sum(${sql.ref(`f_${column}`)})`),
-      sql` or `,
-    )}
-    order by subject limit ${sql.lit(differencesMax)}`.execute(store.db);
-  const named = calls === undefined ? new Map() : await findCalls(store, calls, rows.slice(0, subjectsMax));
-  return rows.flatMap((row) =>
-    columns
-      .filter((column) => row[`w_${column}`] !== row[`f_${column}`])
-      .map((column) => {
-        const sums = `${column} is ${row[`w_${column}`]}, ${source} ${row[`f_${column}`]}`;
-        return `${what} ${row.subject}: ${sums}${named.get(row.subject) ?? ""}`;
-      }),
+async function compare(store: Store, comparison: Comparison): Promise<string[]> {
+  const { what, source, words, columns, written, found, calls } = comparison;
+  const keys = sql.join(comparison.keys.map((key) => sql.ref(key)));
+  const figures = columns.map((column) => sql.ref(column));
+  const negated = columns.map((column) => sql`-${sql.ref(column)} as ${sql.ref(column)}`);
+  const isAnyOther = sql.join(
+    figures.map((figure) => sql`sum(${figure}) <> 0`),
+    sql` or `,
   );
+  const { rows: others } = await sql`select 1 as differs
+    from (select ${keys}, ${sql.join(figures)} from (${written}) as written
+      union all select ${keys}, ${sql.join(negated)} from (${found}) as found) as sides
+    group by ${keys} having ${isAnyOther} limit 1`.execute(store.db);
+  if (others.length === 0) return [];
+  const sumOf = (side: "w" | "f", column: string) =>
+    sql`sum(case when side = ${sql.lit(side)} then ${sql.ref(column)} else 0 end)`;
+  const sums = columns.flatMap((column) =>
+    (["w", "f"] as const).map((side) => sql`${sumOf(side, column)} as ${sql.ref(`${side}_${column}`)}`),
+  );
+  const differs = columns.map((column) => sql`${sumOf("w", column)} <> ${sumOf("f", column)}`);
+  const { rows } = await sql<Row>`select ${keys}, ${sql.join(sums)}
+    from (select ${keys}, 'w' as side, ${sql.join(figures)} from (${written}) as written
+      union all select ${keys}, 'f', ${sql.join(figures)} from (${found}) as found) as sides
+    group by ${keys} having ${sql.join(differs, sql` or `)}
+    order by ${keys} limit ${sql.lit(differencesMax)}`.execute(store.db);
+  const differences: string[] = [];
+  for (const [place, row] of rows.entries()) {
+    const named =
+      calls === undefined || place >= subjectsMax ? "" : await nameCalls(store, { ...comparison, calls }, row);
+    for (const column of columns) {
+      const [is, due] = [row[`w_${column}`], row[`f_${column}`]];
+      if (is !== due) differences.push(`${what} ${words(row)}: ${column} is ${is}, ${source} ${due}${named}`);
+    }
+  }
+  return differences;
 }
 
-/** The newest calls of which the subjects are sums, in words: where to look first. */
-async function findCalls(
-  store: Store,
-  calls: RawBuilder<unknown>,
-  rows: readonly Record<string, unknown>[],
-): Promise<Map<unknown, string>> {
-  const named = new Map<unknown, string>();
-  for (const { subject } of rows) {
-    const { rows: ids } = await sql<{ id: string }>`select id from (${calls}) as summed where subject = ${subject}
-      order by id desc limit ${sql.lit(callsMax + 1)}`.execute(store.db);
-    if (ids.length === 0) continue;
-    const list = ids.slice(0, callsMax).map(({ id }) => id);
-    named.set(subject, ` (calls ${list.join(", ")}${ids.length > callsMax ? " and more" : ""})`);
-  }
-  return named;
+/** The newest calls of which a subject is the sum, in words: where to look first. */
+async function nameCalls(
+  { db }: Store,
+  { keys, calls }: Required<Pick<Comparison, "keys" | "calls">>,
+  row: Row,
+): Promise<string> {
+  const isOfSubject = sql.join(
+    keys.map((key) => sql`${sql.ref(key)} = ${row[key]}`),
+    sql` and `,
+  );
+  const { rows: ids } = await sql<{ id: string }>`select id from (${calls}) as summed where ${isOfSubject}
+    order by id desc limit ${sql.lit(callsMax + 1)}`.execute(db);
+  if (ids.length === 0) return "";
+  const list = ids.slice(0, callsMax).map(({ id }) => id);
+  return ` (calls ${list.join(", ")}${ids.length > callsMax ? " and more" : ""})`;
 }

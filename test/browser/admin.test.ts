@@ -132,10 +132,10 @@ describe.skipIf(!hasChromium)("an administrator", () => {
       await page.getByText("1 running").waitFor();
       // Simulates other processes: first a call of one of them, then a database that does not respond.
       let isComplete = true;
-      await page.route("**/api/admin/live", async (route) => {
+      await page.route("**/organization/live_calls", async (route) => {
         const response = await route.fetch();
         const { data } = await response.json();
-        const unknown = { stream: null, plugin: null, attempts: null, first_byte_ms: null };
+        const unknown = { stream: null, provider: null, attempts: null, first_byte_ms: null };
         const theirs = { ...data[0], id: "req_there", elsewhere: true, ...unknown };
         const all = isComplete ? [theirs, ...data] : data;
         await route.fulfill({ response, json: { count: all.length, complete: isComplete, data: all } });

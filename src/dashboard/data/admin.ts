@@ -1,5 +1,5 @@
 import useSWR, { mutate } from "swr";
-import { api, request } from "./api.ts";
+import { api, organization, request } from "./api.ts";
 import { refreshMs } from "./session.ts";
 
 export const accountOrders = [
@@ -34,7 +34,7 @@ const getAccounts = (search: AccountSearch, page: number) =>
 export function toAccountsFile(search: AccountSearch): string {
   return `/dashboard/api/admin/accounts.csv?${new URLSearchParams(toQuery(search))}`;
 }
-const getLive = () => request(api.admin.live.get());
+const getLive = () => request(organization.live_calls.get());
 
 export type AdminAccount = Awaited<ReturnType<typeof getAccounts>>["data"][number];
 const getAccount = (id: string) => request(api.admin.accounts({ id }).get());

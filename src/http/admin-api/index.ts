@@ -7,6 +7,7 @@ import { organizationCatalogueController } from "./catalogue.ts";
 import { configurationController } from "./configuration.ts";
 import type { AdminApi } from "./guard.ts";
 import { jwtIssuersController } from "./jwt-issuers.ts";
+import { liveCallsController } from "./live-calls.ts";
 import { invitesController, projectUsersController, usersController } from "./people.ts";
 import {
   keyChangesController,
@@ -27,6 +28,7 @@ import { organizationUsageController } from "./usage.ts";
 import { vouchersController } from "./vouchers.ts";
 
 export { createAdminApi } from "./guard.ts";
+export { endRunning } from "./live-calls.ts";
 export { keyUsageController } from "./usage.ts";
 
 /** The types of the API, for the dashboard. */
@@ -61,6 +63,7 @@ export function organizationApi(deps: HttpDeps, api: AdminApi) {
     .use(sandboxController(deps, api))
     .use(pluginsController(deps, api))
     .use(organizationCatalogueController(deps, api))
+    .use(liveCallsController(deps, api))
     .use(auditLogsController(deps, api))
     .use(organizationUsageController(deps, api))
     .use(configurationController(deps, api));

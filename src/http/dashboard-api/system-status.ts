@@ -2,16 +2,12 @@ import { Elysia } from "elysia";
 import { describeConfig } from "../../config/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
-import { endCall, endRunning, liveCalls } from "./live.ts";
 
-/** The state of the gateway for administrators, who may end a running call. */
+/** The settings of the gateway, for administrators. */
 export function systemStatusController(deps: HttpDeps) {
-  const { config, loadShedder, store } = deps;
-  store.onEndCall?.((id) => endRunning(loadShedder, id));
+  const { config } = deps;
   return new Elysia({ prefix: "/admin" })
     .use(withAdminSession(deps))
-    .get("/live", () => liveCalls(deps))
-    .delete("/live/:id", ({ admin, params: { id } }) => endCall(deps, { by: admin, id }))
     .get("/settings", () => ({ data: describeConfig(config, readableCredentials(deps)), version: deps.version }));
 }
 

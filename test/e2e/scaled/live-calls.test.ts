@@ -18,7 +18,7 @@ describe.skipIf(!canShare)("live calls of two gateways on PostgreSQL and Redis",
     await fillWallet(first);
     const cookie = await ownerCookie(first);
     const live = async ({ origin }: Gateway): Promise<Live> => {
-      const response = await fetch(`${origin}/dashboard/api/admin/live`, { headers: { cookie } });
+      const response = await fetch(`${origin}/v1/organization/live_calls`, { headers: { cookie } });
       expect(response.status).toBe(200);
       return await response.json();
     };
@@ -51,19 +51,19 @@ describe.skipIf(!canShare)("live calls of two gateways on PostgreSQL and Redis",
     try {
       const [there, here] = [await seen(first, 1), await seen(second, 1)];
       expect(here.data).toMatchObject([{ elsewhere: false, model: "famA-4.1", stream: true, attempts: 1 }]);
-      const { id, account, key_id, held_usd } = here.data[0] as Live["data"][number];
+      const { id, project_id, api_key_id, held_usd } = here.data[0] as Live["data"][number];
       expect(there.data).toMatchObject([
         {
           id,
-          account,
-          key_id,
+          project_id,
+          api_key_id,
           held_usd,
           elsewhere: true,
           model: "famA-4.1",
-          email: ownerEmail,
+          project_email: ownerEmail,
           stream: null,
           attempts: null,
-          plugin: null,
+          provider: null,
           first_byte_ms: null,
         },
       ]);
@@ -92,14 +92,17 @@ describe.skipIf(!canShare)("live calls of two gateways on PostgreSQL and Redis",
     const headers = { cookie, origin: first.origin };
     let calls: Live["data"] = [];
     await until(async () => {
-      const live = await fetch(`${first.origin}/dashboard/api/admin/live`, { headers });
+      const live = await fetch(`${first.origin}/v1/organization/live_calls`, { headers });
       calls = ((await live.json()) as Live).data;
       return calls.length === 1;
     });
     const [call] = calls as [Live["data"][number]];
     expect(call).toMatchObject({ elsewhere: true, process: expect.any(String) });
-    const ended = await fetch(`${first.origin}/dashboard/api/admin/live/${call.id}`, { method: "DELETE", headers });
-    expect([ended.status, await ended.json()]).toEqual([200, { id: call.id }]);
+    const ended = await fetch(`${first.origin}/v1/organization/live_calls/${call.id}`, { method: "DELETE", headers });
+    expect([ended.status, await ended.json()]).toEqual([
+      200,
+      { id: call.id, object: "organization.live_call.deleted", deleted: true },
+    ]);
     expect(await (await response).text()).toContain("An operator of the gateway ended this call");
   });
 });

@@ -94,7 +94,7 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
     await ask("GET", "/providers");
     const get = async (path: string) =>
       await (await fetch(`${node.origin}/dashboard/api/admin/${path}`, { headers: { cookie } })).text();
-    for (const path of ["health", "settings", "audit", "catalogue", "live"]) answers.push(await get(path));
+    for (const path of ["health", "settings", "audit", "catalogue"]) answers.push(await get(path));
     await ask("DELETE", `/providers/acme/keys/${id}`);
     expect(answers.filter((text) => text.includes(first) || text.includes("key-first"))).toEqual([]);
     expect(node.lines.join("\n")).not.toContain(first);

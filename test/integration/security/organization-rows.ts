@@ -241,6 +241,8 @@ export function organizationRows<Row>(
       body: { content: { models: [] } },
     }),
     [`DELETE ${path}/catalogue/:file_id`]: managed(200, { id: aFile }),
+    [`GET ${path}/live_calls`]: ofUsage(),
+    [`DELETE ${path}/live_calls/:call_id`]: managed(404, { id: () => "unknown" }),
     [`GET ${path}/audit_logs`]: managed(200),
     [`GET ${path}/config`]: managed(200),
     [`PUT ${path}/config`]: managed(200, { body: { accounts: [] } }),

@@ -305,7 +305,6 @@ describe("the table of secrets and links", () => {
     [`POST ${api}/alerts/channels/:id/test`]: ["message of an alert", "password of the mail server"],
     [`PUT ${api}/admin/alerts/rules/:id`]: ["message of an alert"],
     [`POST ${api}/admin/alerts/mute`]: [],
-    [`DELETE ${api}/admin/live/:id`]: [],
     [`POST ${api}/admin/alerts/metric-rules`]: ["message of an alert"],
     [`PUT ${api}/admin/alerts/metric-rules/:id`]: ["message of an alert"],
     [`DELETE ${api}/admin/alerts/metric-rules/:id`]: [],

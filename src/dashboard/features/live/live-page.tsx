@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { mutate } from "swr";
 import { type LiveCall, useLive } from "../../data/admin.ts";
-import { api, request } from "../../data/api.ts";
+import { organization, request } from "../../data/api.ts";
 import { useMayChange } from "../../data/roles.ts";
 import { formatCount, formatMs, formatUsd } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
@@ -18,7 +18,7 @@ export default function LivePage() {
   const [ending, setEnding] = useState<LiveCall>();
   const end = async () => {
     if (ending === undefined) return;
-    await request(api.admin.live({ id: ending.id }).delete());
+    await request(organization.live_calls({ call_id: ending.id }).delete());
     toast(ending.elsewhere ? "Its process ends the call" : "The call is ended");
     await mutate("admin-live");
   };
@@ -90,12 +90,12 @@ const columns: readonly Column<LiveCall>[] = [
       </>
     ),
   },
-  { name: "Account", className: "break", cell: ({ email, account }) => email ?? account },
+  { name: "Account", className: "break", cell: ({ project_email, project_id }) => project_email ?? project_id },
   {
     name: "Provider",
-    cell: ({ elsewhere, plugin, attempts }) => (
+    cell: ({ elsewhere, provider, attempts }) => (
       <>
-        {elsewhere ? <span className="faint">in another process</span> : (plugin ?? "–")}
+        {elsewhere ? <span className="faint">in another process</span> : (provider ?? "–")}
         {attempts !== null && attempts > 1 && <span className="faint"> · attempt {attempts}</span>}
       </>
     ),

@@ -31,7 +31,7 @@ async function liveFixture(remoteCalls: HttpDeps["remoteCalls"]) {
     hold_nanodollars: 2_500_000,
     node_id: "node-2",
   });
-  const live = async () => (await admin.get("/dashboard/api/admin/live")).json();
+  const live = async () => (await admin.get("/v1/organization/live_calls")).json();
   return { run, openOf, live, log, admin, enter, store: deps.store };
 }
 
@@ -52,14 +52,14 @@ describe("live calls of several processes", () => {
     ]);
     expect(data[1]).toMatchObject({
       running_ms: 2000,
-      email: "admin@example.org",
-      key_id: "key_2",
+      project_email: "admin@example.org",
+      api_key_id: "key_2",
       model: "model-2",
       capability: "speech",
       held_usd: "0.0025",
       process: "node-2",
       stream: null,
-      plugin: null,
+      provider: null,
       attempts: null,
       first_byte_ms: null,
     });
@@ -71,7 +71,7 @@ describe("live calls of several processes", () => {
       count: 1,
       calls: [openOf("there", 9)],
     }));
-    const path = "/dashboard/api/admin/live";
+    const path = "/v1/organization/live_calls";
     const call = run("here", 5);
     const viewer = await enter("viewer@example.org", "viewer");
     await expectError(await viewer.remove(`${path}/here`), { status: 403 });
@@ -89,7 +89,7 @@ describe("live calls of several processes", () => {
     const { openOf, admin, store } = await liveFixture(async () => ({ count: 1, calls: [openOf("there", 9)] }));
     const ends: string[] = [];
     store.endCall = async (id) => void ends.push(id);
-    expect((await admin.remove("/dashboard/api/admin/live/there")).status).toBe(200);
+    expect((await admin.remove("/v1/organization/live_calls/there")).status).toBe(200);
     expect(ends).toEqual(["there"]);
     const { data } = await (await admin.get("/dashboard/api/admin/audit?action=call")).json();
     expect(data).toMatchObject([{ action: "call.end", subject: "there", detail: { model: "model-2" } }]);
@@ -124,11 +124,11 @@ describe("live calls of several processes", () => {
       return none;
     });
     run("here", 5);
-    expect(await live()).toMatchObject({ count: 1, complete: false, data: [{ id: "here", email: null }] });
+    expect(await live()).toMatchObject({ count: 1, complete: false, data: [{ id: "here", project_email: null }] });
     expect(await live()).toMatchObject({
       count: 1,
       complete: true,
-      data: [{ id: "here", email: "admin@example.org" }],
+      data: [{ id: "here", project_email: "admin@example.org" }],
     });
     expect(log.lines).toMatchObject([{ level: "warn", event: "calls_elsewhere_unknown" }]);
   });

@@ -1,20 +1,89 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
 import { type Actor, emailsOf, recordAudit } from "../../accounts/index.ts";
-import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { capabilities, formatUsd, GatewayError } from "../../contract/index.ts";
 import type { Call, LoadShedder } from "../../kernel/index.ts";
 import { type RemoteCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
+import { responses } from "../api/openapi.ts";
 import type { HttpDeps } from "../deps.ts";
 import { warnThrottled } from "../lifecycle/store-timeout.ts";
-import { toIso } from "./serializers.ts";
+import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import { nullable, toSeconds } from "./lists.ts";
+import { security, tags, writeErrors } from "./projects.ts";
+
+const LiveCallObject = Type.Object({
+  id: Type.String({ description: "The `x-request-id` of its answer" }),
+  object: Type.Literal("organization.live_call"),
+  elsewhere: Type.Boolean({ description: "Whether another process runs it than the one that answers" }),
+  process: nullable(Type.String({ description: "The process that runs it; `null`: there is only one" })),
+  started_at: Type.Integer(),
+  running_ms: Type.Number(),
+  project_id: Type.String(),
+  project_email: nullable(Type.String()),
+  api_key_id: Type.String(),
+  capability: Type.Union(capabilities.map((capability) => Type.Literal(capability))),
+  stream: nullable(Type.Boolean()),
+  model: nullable(Type.String()),
+  provider: nullable(Type.String()),
+  attempts: nullable(Type.Integer()),
+  first_byte_ms: nullable(Type.Number()),
+  held_usd: nullable(Type.String({ description: "What is held of the wallet for it" })),
+});
+const LiveCalls = Type.Object({
+  object: Type.Literal("list"),
+  data: Type.Array(LiveCallObject),
+  count: Type.Integer({ description: "All of them, of which 200 are listed" }),
+  complete: Type.Boolean({
+    description: "`false`: the database did not answer in time, so those of other processes are not there",
+  }),
+});
+const EndedCall = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.live_call.deleted"),
+  deleted: Type.Boolean(),
+});
 
 const shownMax = remoteCallsMax;
 const noCalls: RemoteCalls = { count: 0, calls: [] };
+
+/** The calls that run now, and their early end. */
+export function liveCallsController(deps: HttpDeps, api: AdminApi) {
+  return new Elysia({ prefix: "/organization/live_calls" })
+    .use(adminRoutes(deps, api, "usage"))
+    .get("", () => liveCalls(deps), {
+      detail: {
+        summary: "List the calls that run now, the longest running first",
+        tags,
+        security,
+        description: "Of those of other processes, fields that only they know are `null`.",
+        responses: responses({ "application/json": LiveCalls }, [400, 401, 403, 429, 500, 503]),
+      },
+    })
+    .delete(
+      "/:call_id",
+      ({ request, admin, params: { call_id: id } }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          await endCall(deps, { by: admin, id });
+          return { id, object: "organization.live_call.deleted" as const, deleted: true };
+        }),
+      {
+        detail: {
+          summary: "End a call that runs",
+          tags,
+          security,
+          description: "Its client gets an error, and what it used until then is charged.",
+          responses: responses({ "application/json": EndedCall }, writeErrors),
+        },
+      },
+    );
+}
 
 /**
  * The running calls of all processes, the longest running first. Calls of other processes are known only by what their
  * admission recorded. `complete` is `false` when the store did not answer in time: then only the calls of this process
  * are listed, and without e-mails, which would need the store too.
  */
-export async function liveCalls(deps: HttpDeps) {
+async function liveCalls(deps: HttpDeps): Promise<Static<typeof LiveCalls>> {
   const { store, loadShedder } = deps;
   const remote = await readRemoteCalls(deps);
   const { count, calls } = remote ?? noCalls;
@@ -36,12 +105,13 @@ export async function liveCalls(deps: HttpDeps) {
       ? new Map<string, string>()
       : await emailsOf(
           store,
-          shown.map(({ account }) => account),
+          shown.map(({ project_id }) => project_id),
         );
   return {
+    object: "list",
     count: ownIds.size + count - (calls.length - others.length),
     complete: remote !== undefined,
-    data: shown.map((call) => ({ ...call, email: emails.get(call.account) ?? null })),
+    data: shown.map((call) => ({ ...call, project_email: emails.get(call.project_id) ?? null })),
   };
 }
 
@@ -51,13 +121,12 @@ export async function liveCalls(deps: HttpDeps) {
  *
  * @throws {GatewayError} `not_found`
  */
-export async function endCall(deps: HttpDeps, { by, id }: { by: Actor; id: string }): Promise<{ id: string }> {
+async function endCall(deps: HttpDeps, { by, id }: { by: Actor; id: string }): Promise<void> {
   const { loadShedder, store } = deps;
   const detail = detailOf(findRunning(loadShedder, id)) ?? (await readRemoteDetail(deps, id));
   if (detail === undefined) throw new GatewayError("not_found", "No such call is running: it may have ended meanwhile");
   await recordAudit(store, { accountId: by.accountId, action: "call.end", subject: id, detail }, deps.now());
   if (!endRunning(loadShedder, id)) await store.endCall?.(id);
-  return { id };
 }
 
 /** Ends the call if it runs in this process, and returns whether it does. */
@@ -107,18 +176,17 @@ function toRunningCallJson(
   const { id, openedAt, startedMs, capability, caller, sink } = request;
   return {
     id,
-    /** Whether another process runs it. */
+    object: "organization.live_call" as const,
     elsewhere: false,
-    /** The id of the process that runs it; null: there is only one. */
     process,
-    at: toIso(openedAt),
+    started_at: toSeconds(openedAt),
     running_ms: now - startedMs,
-    account: caller.accountId,
-    key_id: caller.keyId,
+    project_id: caller.accountId,
+    api_key_id: caller.keyId,
     capability,
     stream: sink !== undefined,
     model: run?.model ?? null,
-    plugin: run?.plugin ?? null,
+    provider: run?.plugin ?? null,
     attempts,
     first_byte_ms: run?.firstByteMs ?? null,
     held_usd: run?.hold === undefined ? null : formatUsd(run.hold.heldNanodollars),
@@ -128,17 +196,18 @@ function toRunningCallJson(
 function toRemoteCallJson(call: RemoteCall, now: number) {
   return {
     id: call.id,
+    object: "organization.live_call" as const,
     elsewhere: true,
     process: call.node_id,
-    at: toIso(call.opened_at),
+    started_at: toSeconds(call.opened_at),
     // The clock of another machine may be ahead.
     running_ms: Math.max(0, now - call.opened_at),
-    account: call.account_id,
-    key_id: call.key_id,
+    project_id: call.account_id,
+    api_key_id: call.key_id,
     capability: call.capability,
     stream: null,
     model: call.model,
-    plugin: null,
+    provider: null,
     attempts: null,
     first_byte_ms: null,
     held_usd: formatUsd(call.hold_nanodollars),
