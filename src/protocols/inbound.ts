@@ -21,7 +21,7 @@ export interface Inbound<Body = never, Options = never> {
   readonly endpoints: readonly string[];
   /** The body of a request at the first of these paths that is answered, but for the model: an example for the API's documentation. */
   readonly example: Readonly<Record<string, unknown>>;
-  /** What the fields of that body mean, for the API's documentation. */
+  /** A sentence or less about each field of that body, for the API's documentation. */
   readonly fields: Readonly<Record<string, string>>;
   /** The format's name of the output limit; absent: as the uniform format. */
   readonly outputLimit?: string | undefined;

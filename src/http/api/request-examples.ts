@@ -71,7 +71,7 @@ const { model, user } = commonFields;
 const dot =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/** Of endpoints that no inbound format describes. */
+/** Endpoints that no inbound format describes. */
 const docs: Readonly<Record<string, RequestDoc>> = {
   // Only a provider of the Responses protocol compacts, so no example is answered everywhere.
   "/responses/compact": { capability: "chat", fields: { model } },
