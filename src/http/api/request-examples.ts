@@ -49,7 +49,15 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
   "/organization/providers/{provider_id}/test": {},
   "/organization/providers/{provider_id}/keys": { key: "second-key-of-the-provider" },
   "/organization/providers/{provider_id}/keys/{provider_key_id}": { key: "newer-key-of-the-provider" },
-  "/organization/provider_tests": { name: "openai", key: "key-that-is-not-saved-yet" },
+  "/organization/provider_tests": {
+    name: "acme-next",
+    manifest: {
+      baseUrl: "https://api.acme.example/v1",
+      dialect: "openai",
+      models: [{ id: "acme/llama-next", upstreamId: "llama-next", premium: false }],
+    },
+    key: "key-that-is-not-saved-yet",
+  },
   "/organization/sandbox": { setting: "auto" },
   "/organization/catalogue/{file_id}": { content: { models: [{ id: "famA-4.1-nano", premium: false }] } },
   "/organization/jwt_issuers": {
