@@ -106,18 +106,18 @@ describe.skipIf(!hasChromium)("limits of accounts", () => {
       await gateway.cli("wallet", "credit", "--account", email, "--usd", "20", "--note", "test");
       const { key } = await gateway.cli<{ key: string }>("key", "create", "--account", email, "--name", "app");
       const ask = async () => {
-        const body = { model: "gpt-4.1-mini", messages: [{ role: "user", content: "Hi" }] };
+        const body = { model: "gpt-4.1", messages: [{ role: "user", content: "Hi" }] };
         const response = await gateway.post("/chat/completions", body, { authorization: `Bearer ${key}` });
         return [response.status, response.headers.get("x-modelgate-limit")?.split(";").slice(0, 2).join(";")];
       };
       await page.goto("/admin/accounts");
       const section = page.getByRole("region", { name: "Limits of models" });
-      const row = section.locator("tr", { hasText: "gpt-4.1-mini" });
+      const row = section.locator("tr", { hasText: "gpt-4.1" });
       const dialog = page.getByRole("dialog");
       await section.getByText("No limits of single models").waitFor();
 
       await section.getByRole("button", { name: "Limit a model" }).click();
-      await dialog.getByLabel("Model", { exact: true }).selectOption("gpt-4.1-mini");
+      await dialog.getByLabel("Model", { exact: true }).selectOption("gpt-4.1");
       expect(await dialog.getByLabel("With").count()).toBe(0);
       await dialog.getByLabel("Tokens per minute").fill("1");
       if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/shared-limits-dialog.png` });
@@ -126,10 +126,6 @@ describe.skipIf(!hasChromium)("limits of accounts", () => {
       expect(await ask()).toEqual([200, undefined]);
       expect(await ask()).toEqual([429, "tokens_per_minute;owner=account"]);
 
-      await row.getByRole("button", { name: "Edit" }).click();
-      await dialog.getByLabel("Tokens per minute").fill("1000000");
-      await dialog.getByRole("button", { name: "Set limits" }).click();
-      await row.getByText("1,000,000").waitFor();
       expect(await findViolations(page)).toEqual([]);
       if (screenshots !== undefined) {
         for (const colorScheme of ["light", "dark"] as const) {
