@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { expectError } from "../../support/expect-error.ts";
+import type { CallRow } from "../../support/ledger-view.ts";
 import { ownerCookie } from "../../support/owner-cookie.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
 import { endpoints } from "./asking.ts";
@@ -78,7 +79,7 @@ describe("GET /usage", () => {
 
   test("counts a call of every endpoint as the ledger does, at once", async () => {
     const before = await read();
-    const calls = [];
+    const calls: CallRow[] = [];
     for (const { ask: askFor, models } of endpoints) {
       for (const isPremium of [false, true]) {
         const model = models.find(({ premium }) => premium === isPremium);
