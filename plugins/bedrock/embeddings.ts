@@ -1,9 +1,10 @@
 import {
+  type AnswerOf,
   type Call,
   classifyError,
-  type Embeddings,
-  type EmbeddingsRequest,
+  type Handler,
   isRecord,
+  type RequestOf,
   UpstreamError,
   warnOfOthers,
 } from "modelgate/plugin";
@@ -15,17 +16,20 @@ const parallelMax = 8;
 const cohereTextsMax = 96;
 
 /** Vectors of Amazon's Titan and of Cohere, by as many requests as the texts need. */
-export async function embeddings(call: Call<EmbeddingsRequest>): Promise<Embeddings> {
+export const embeddings: Handler<"embeddings"> = async (call) => {
   const { request, model, warn } = call;
   warnOfOthers(request, translated, warn);
   const texts = [request.input].flat().map(String);
   return model.upstreamId.includes("cohere.") ? await askCohere(call, texts) : await askTitan(call, texts);
-}
+};
 
 const pathOf = (upstreamId: string) => `/model/${encodeURIComponent(upstreamId)}/invoke`;
 
 /** https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-text.html */
-async function askTitan({ request, model, upstream }: Call<EmbeddingsRequest>, texts: string[]): Promise<Embeddings> {
+async function askTitan(
+  { request, model, upstream }: Call<RequestOf<"embeddings">>,
+  texts: string[],
+): Promise<AnswerOf<"embeddings">> {
   const { dimensions } = request;
   const size = typeof dimensions === "number" ? { dimensions } : {};
   const vectors: number[][] = [];
@@ -46,7 +50,10 @@ async function askTitan({ request, model, upstream }: Call<EmbeddingsRequest>, t
 }
 
 /** It reports its tokens in a header alone, so that the gateway counts them. */
-async function askCohere({ request, model, upstream }: Call<EmbeddingsRequest>, texts: string[]): Promise<Embeddings> {
+async function askCohere(
+  { request, model, upstream }: Call<RequestOf<"embeddings">>,
+  texts: string[],
+): Promise<AnswerOf<"embeddings">> {
   const { dimensions, input_type: type = "search_document" } = request as {
     dimensions?: unknown;
     input_type?: unknown;

@@ -1,11 +1,4 @@
-import {
-  type Call,
-  type GeneratedImages,
-  type ImagesRequest,
-  isRecord,
-  UpstreamError,
-  warnOfOthers,
-} from "modelgate/plugin";
+import { type AnswerOf, type Call, isRecord, type RequestOf, UpstreamError, warnOfOthers } from "modelgate/plugin";
 import { GatewayError } from "../../src/contract/index.ts";
 import { nearestAspectRatio } from "../../src/lib/aspect-ratio.ts";
 
@@ -14,7 +7,7 @@ const aspectRatios = ["16:9", "1:1", "21:9", "2:3", "3:2", "4:5", "5:4", "9:16",
 const translated = ["model", "prompt", "n", "size", "output_format", "response_format", "stream"];
 
 /** One image of a model of Stability AI, of about a megapixel in the nearest of its aspect ratios. */
-export async function images(call: Call<ImagesRequest>, path: string): Promise<GeneratedImages> {
+export async function images(call: Call<RequestOf<"images">>, path: string): Promise<AnswerOf<"images">> {
   const { request, upstream, warn } = call;
   const { prompt, size, output_format: format } = request;
   warnOfOthers(request, translated, warn);

@@ -1,10 +1,13 @@
-import { type Call, isRecord, type Ranking, type RerankRequest, UpstreamError, warnOfOthers } from "modelgate/plugin";
+import { type AnswerOf, type Call, isRecord, type RequestOf, UpstreamError, warnOfOthers } from "modelgate/plugin";
 
 /**
  * Ranks by Cohere's and Amazon's models, which take their own bodies. The answer does not say what is billed: a query with up
  * to 100 documents.
  */
-export async function rerank({ request, model, upstream, warn }: Call<RerankRequest>, path: string): Promise<Ranking> {
+export async function rerank(
+  { request, model, upstream, warn }: Call<RequestOf<"rerank">>,
+  path: string,
+): Promise<AnswerOf<"rerank">> {
   const { query, documents, top_n } = request;
   warnOfOthers(request, ["model", "query", "documents", "top_n"], warn);
   const isCohere = model.upstreamId.includes("cohere.");
@@ -15,7 +18,7 @@ export async function rerank({ request, model, upstream, warn }: Call<RerankRequ
   return { results: results.filter(isRecord).map(toRanked) };
 }
 
-function toRanked({ index, relevance_score: score }: Record<string, unknown>): Ranking["results"][number] {
+function toRanked({ index, relevance_score: score }: Record<string, unknown>): AnswerOf<"rerank">["results"][number] {
   if (typeof index === "number" && typeof score === "number") return { index, relevance_score: score };
   throw new UpstreamError("bad_response", "A result of the provider has no index or score");
 }

@@ -1,13 +1,4 @@
-import {
-  type AnswerUsage,
-  type Call,
-  classifyError,
-  type Embeddings,
-  type EmbeddingsRequest,
-  isRecord,
-  UpstreamError,
-  warnOfOthers,
-} from "modelgate/plugin";
+import { type AnswerUsage, classifyError, type Handler, isRecord, UpstreamError, warnOfOthers } from "modelgate/plugin";
 import { readUsage as readOpenaiUsage } from "../../src/protocols/openai/usage-report.ts";
 
 const translated = ["model", "input", "dimensions", "encoding_format", "input_type", "truncate"];
@@ -15,7 +6,7 @@ const translated = ["model", "input", "dimensions", "encoding_format", "input_ty
 const textsMax = 96;
 
 /** Vectors, by as many requests as the texts need. */
-export async function embeddings({ request, model, upstream, warn }: Call<EmbeddingsRequest>): Promise<Embeddings> {
+export const embeddings: Handler<"embeddings"> = async ({ request, model, upstream, warn }) => {
   warnOfOthers(request, translated, warn);
   const { input_type: type = "search_document", truncate } = request as { input_type?: unknown; truncate?: unknown };
   const texts = [request.input].flat().map(String);
@@ -37,7 +28,7 @@ export async function embeddings({ request, model, upstream, warn }: Call<Embedd
     tokens = tokens === undefined || billed === undefined ? undefined : tokens + billed;
   }
   return { vectors, ...(tokens !== undefined && { usage: { prompt_tokens: tokens } }) };
-}
+};
 
 function readVectors(answer: unknown, count: number): number[][] {
   const vectors = isRecord(answer) && isRecord(answer.embeddings) ? answer.embeddings.float : undefined;

@@ -1,10 +1,9 @@
 import {
   badRequest,
-  type Call,
   fromIterable,
+  type Handler,
   type Model,
-  type Speech,
-  type SpeechRequest,
+  type RequestOf,
   streamWav,
   UpstreamError,
   warnOfOthers,
@@ -21,7 +20,7 @@ const encodings: Readonly<Record<string, string>> = {
 };
 
 /** Text to speech: https://developers.deepgram.com/reference/text-to-speech/speak-request */
-export async function speech({ request, model, upstream, warn }: Call<SpeechRequest>): Promise<Speech> {
+export const speech: Handler<"speech"> = async ({ request, model, upstream, warn }) => {
   warnOfOthers(request, translated, warn);
   const { input, response_format: format, speech_sample_rate: requestedRate } = request;
   const sampleRate = requestedRate ?? sampleRateDefault;
@@ -36,14 +35,14 @@ export async function speech({ request, model, upstream, warn }: Call<SpeechRequ
   return {
     audio: isSamples ? streamWav(chunks, { sampleRate, channels: 1, bitsPerSample: 16 }) : fromIterable(chunks),
   };
-}
+};
 
 /**
  * The provider's name of a voice, in which the model and the language stand: `aura-2-thalia-en`.
  *
  * @throws {GatewayError} `invalid_request` when the model has no such voice.
  */
-export function toVoice({ voice }: SpeechRequest, { id, upstreamId, voices = [], voiceDefault }: Model): string {
+export function toVoice({ voice }: RequestOf<"speech">, { id, upstreamId, voices = [], voiceDefault }: Model): string {
   const name = voice ?? voiceDefault ?? "";
   if (voices.includes(name)) return `${upstreamId}-${name}`;
   throw badRequest(`voice is ${JSON.stringify(name)}, but ${id} has ${voices.join(", ")}`, "voice");

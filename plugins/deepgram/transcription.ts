@@ -1,8 +1,8 @@
-import { type Call, isRecord, type Transcript, type TranscriptionRequest, UpstreamError } from "modelgate/plugin";
+import { type AnswerOf, type Handler, isRecord, UpstreamError } from "modelgate/plugin";
 import type { TranscriptWord } from "../../src/contract/index.ts";
 
 /** Speech to text: the file is the body, all else is in the query. https://developers.deepgram.com/reference/speech-to-text/listen-pre-recorded */
-export async function transcription(call: Call<TranscriptionRequest>): Promise<Transcript> {
+export const transcription: Handler<"transcription"> = async (call) => {
   const { request, model, upstream } = call;
   const query = new URLSearchParams({ model: model.upstreamId, smart_format: "true" });
   if (request.language === undefined) query.set("detect_language", "true");
@@ -12,14 +12,14 @@ export async function transcription(call: Call<TranscriptionRequest>): Promise<T
   }
   const wantsWords = request.timestamp_granularities?.includes("word") === true;
   return toTranscript(await upstream.form(`/listen?${query}`, request.file), wantsWords);
-}
+};
 
 /**
  * The best alternative of the first channel.
  *
  * @throws {UpstreamError} `bad_response` when the answer has none.
  */
-function toTranscript(answer: unknown, wantsWords: boolean): Transcript {
+function toTranscript(answer: unknown, wantsWords: boolean): AnswerOf<"transcription"> {
   const results = isRecord(answer) ? answer.results : undefined;
   const [channel]: unknown[] = isRecord(results) && Array.isArray(results.channels) ? results.channels : [];
   const [best]: unknown[] = isRecord(channel) && Array.isArray(channel.alternatives) ? channel.alternatives : [];
@@ -27,7 +27,7 @@ function toTranscript(answer: unknown, wantsWords: boolean): Transcript {
     throw new UpstreamError("bad_response", "The provider's answer holds no transcript");
   }
   const { metadata } = answer as { metadata?: unknown };
-  const transcript: Transcript = { text: best.transcript };
+  const transcript: AnswerOf<"transcription"> = { text: best.transcript };
   if (isRecord(metadata) && typeof metadata.duration === "number") transcript.duration = metadata.duration;
   if (typeof channel.detected_language === "string") transcript.language = channel.detected_language;
   if (wantsWords && Array.isArray(best.words)) transcript.words = best.words.flatMap(toWord);

@@ -1,8 +1,8 @@
 import {
   type Call,
   fromIterable,
-  type Speech,
-  type SpeechRequest,
+  type Handler,
+  type RequestOf,
   streamWav,
   UpstreamError,
   warnOfOthers,
@@ -27,7 +27,7 @@ const compressed: Readonly<Record<string, string>> = { mp3: "mp3_44100_128", opu
 const [speedMin, speedMax] = [0.7, 1.2];
 
 /** Text to speech, as it is made: https://elevenlabs.io/docs/api-reference/text-to-speech/stream */
-export async function speech({ request, model, upstream, warn }: Call<SpeechRequest>): Promise<Speech> {
+export const speech: Handler<"speech"> = async ({ request, model, upstream, warn }) => {
   warnOfOthers(request, translated, warn);
   const { input, voice, response_format: format, target_language_code: language } = request;
   const name = voice ?? model.voiceDefault ?? "";
@@ -50,14 +50,14 @@ export async function speech({ request, model, upstream, warn }: Call<SpeechRequ
   return {
     audio: isSamples ? streamWav(chunks, { sampleRate, channels: 1, bitsPerSample: 16 }) : fromIterable(chunks),
   };
-}
+};
 
 /** The nearest rate that it makes. */
 function toSampleRate(target: number): number {
   return sampleRates.reduce((best, rate) => (Math.abs(rate - target) < Math.abs(best - target) ? rate : best));
 }
 
-function toSpeed(speed: SpeechRequest["speed"], warn: Call<SpeechRequest>["warn"]): number | undefined {
+function toSpeed(speed: RequestOf<"speech">["speed"], warn: Call<RequestOf<"speech">>["warn"]): number | undefined {
   if (speed === undefined || speed === null || speed === 1) return undefined;
   const moved = Math.min(Math.max(speed, speedMin), speedMax);
   if (moved !== speed) warn(`Took speed ${moved} for ${speed}: the models take ${speedMin} to ${speedMax}`, "speed");

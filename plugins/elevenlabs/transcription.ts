@@ -1,13 +1,8 @@
-import { type Call, isRecord, type Transcript, type TranscriptionRequest, UpstreamError } from "modelgate/plugin";
+import { type AnswerOf, type Handler, isRecord, type RequestOf, UpstreamError } from "modelgate/plugin";
 import type { TranscriptWord } from "../../src/contract/index.ts";
 
 /** Speech to text: https://elevenlabs.io/docs/api-reference/speech-to-text/convert */
-export async function transcription({
-  request,
-  model,
-  upstream,
-  warn,
-}: Call<TranscriptionRequest>): Promise<Transcript> {
+export const transcription: Handler<"transcription"> = async ({ request, model, upstream, warn }) => {
   const form = new FormData();
   form.append("model_id", model.upstreamId);
   form.append("file", request.file, request.file.name);
@@ -17,18 +12,18 @@ export async function transcription({
   if (request.temperature !== undefined) form.append("temperature", String(request.temperature));
   if (request.prompt !== undefined) warn("Left out prompt: the provider does not take it", "prompt");
   return toTranscript(await upstream.form("/speech-to-text", form), request);
-}
+};
 
 /**
  * The provider does not say how long it listened: that is the end of the last word, or what the file says where that is more.
  *
  * @throws {UpstreamError} `bad_response` when there is no text in it.
  */
-function toTranscript(answer: unknown, request: TranscriptionRequest): Transcript {
+function toTranscript(answer: unknown, request: RequestOf<"transcription">): AnswerOf<"transcription"> {
   if (!isRecord(answer) || typeof answer.text !== "string") {
     throw new UpstreamError("bad_response", "The provider's answer holds no transcript");
   }
-  const transcript: Transcript = { text: answer.text };
+  const transcript: AnswerOf<"transcription"> = { text: answer.text };
   if (typeof answer.language_code === "string") transcript.language = answer.language_code;
   const words = Array.isArray(answer.words) ? answer.words.flatMap(toWord) : [];
   if (request.timestamp_granularities?.includes("word")) transcript.words = words;

@@ -1,9 +1,9 @@
-import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamError, warnOfOthers } from "modelgate/plugin";
+import { type Handler, type RequestOf, UpstreamError, warnOfOthers } from "modelgate/plugin";
 
 /** How many texts one request takes, and how many requests go at once. https://ai.google.dev/api/embeddings */
 const [textsMax, requestsAtOnceMax] = [100, 4] as const;
 /** Requests, and the number of vectors in the answer to each: one text alone, more of them in batches. */
-export function toEmbedOrders({ input, dimensions }: EmbeddingsRequest, upstreamId: string) {
+export function toEmbedOrders({ input, dimensions }: RequestOf<"embeddings">, upstreamId: string) {
   const model = `models/${upstreamId}`;
   const requests = [input].flat().map((text) => {
     return { model, content: { parts: [{ text }] }, outputDimensionality: dimensions ?? undefined };
@@ -25,7 +25,7 @@ export function fromEmbedAnswer(answer: unknown, count: number): number[][] {
 }
 
 /** The vectors in input order. The provider does not say what they cost in tokens. */
-export async function embeddings({ request, model, upstream, warn }: Call<EmbeddingsRequest>): Promise<Embeddings> {
+export const embeddings: Handler<"embeddings"> = async ({ request, model, upstream, warn }) => {
   warnOfOthers(request, ["model", "input", "dimensions", "encoding_format"], warn);
   const orders = toEmbedOrders(request, model.upstreamId);
   const vectors: number[][] = [];
@@ -36,4 +36,4 @@ export async function embeddings({ request, model, upstream, warn }: Call<Embedd
     vectors.push(...(await Promise.all(answers)).flat());
   }
   return { vectors };
-}
+};

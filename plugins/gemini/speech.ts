@@ -1,8 +1,9 @@
 import {
+  type AnswerOf,
   type Call,
+  type Handler,
+  type RequestOf,
   type ServerEvent,
-  type Speech,
-  type SpeechRequest,
   UpstreamError,
   warnOfOthers,
 } from "modelgate/plugin";
@@ -26,12 +27,12 @@ const translated = [
 ];
 
 /** https://ai.google.dev/gemini-api/docs/generate-content/speech-generation */
-export async function speech({ request, model, upstream, warn }: Call<SpeechRequest>): Promise<Speech> {
+export const speech: Handler<"speech"> = async ({ request, model, upstream, warn }) => {
   const path = `/models/${model.upstreamId}:streamGenerateContent?alt=sse`;
   return readSpeech(await upstream.events(path, toSpeechBody(request, warn)));
-}
+};
 
-function toSpeechBody(request: SpeechRequest & { instructions?: unknown }, warn: Warn): GenerateBody {
+function toSpeechBody(request: RequestOf<"speech"> & { instructions?: unknown }, warn: Warn): GenerateBody {
   const { input: text, voice, instructions: style, target_language_code: language } = request;
   warnOfOthers(request, translated, warn);
   const voiceConfig = { prebuiltVoiceConfig: { voiceName: voice ?? undefined } };
@@ -44,7 +45,7 @@ function toSpeechBody(request: SpeechRequest & { instructions?: unknown }, warn:
 }
 
 /** The samples of a stream as a WAV file, while they come. */
-function readSpeech(events: AsyncIterable<ServerEvent>): Speech {
+function readSpeech(events: AsyncIterable<ServerEvent>): AnswerOf<"speech"> {
   let usage: GenerateAnswer["usageMetadata"];
   let last: GeneratedCandidate = {};
   let sampleRate: number | undefined;

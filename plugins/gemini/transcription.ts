@@ -1,5 +1,4 @@
-import type { Call, Transcript, TranscriptionRequest } from "modelgate/plugin";
-import { warnOfOthers } from "modelgate/plugin";
+import { type AnswerOf, type Handler, warnOfOthers } from "modelgate/plugin";
 import { getOwn } from "../../src/contract/index.ts";
 import { toBase64 } from "../../src/lib/base64.ts";
 import { generateContent } from "../../src/protocols/generate-content/provider-stream.ts";
@@ -13,7 +12,7 @@ const supportedFields =
 const typesOfEndings: Record<string, string> = { mpga: "mp3", mpeg: "mp3" };
 
 /** https://ai.google.dev/gemini-api/docs/generate-content/transcribe */
-export async function transcription(call: Call<TranscriptionRequest>): Promise<Transcript> {
+export const transcription: Handler<"transcription"> = async (call) => {
   const { file, language, timestamp_granularities: granularities } = call.request;
   warnOfOthers(call.request, supportedFields, call.warn);
   const ending = file.name.split(".").at(-1)?.toLowerCase() as string;
@@ -34,7 +33,7 @@ export async function transcription(call: Call<TranscriptionRequest>): Promise<T
     },
   };
   return fromHeard(await call.upstream.json(`/models/${call.model.upstreamId}:generateContent`, body));
-}
+};
 
 /** The provider wants a region beside the language. What is not a language at all it refuses itself. */
 function toCode(code: string): string {
@@ -44,7 +43,7 @@ function toCode(code: string): string {
   return region === undefined ? language : `${language}-${region}`;
 }
 
-function fromHeard(answer: GenerateAnswer): Transcript {
+function fromHeard(answer: GenerateAnswer): AnswerOf<"transcription"> {
   const [candidate = {}] = readCandidates(answer);
   const parts = candidate.content?.parts ?? [];
   const transcriptions = parts.flatMap(({ audioTranscription }) => audioTranscription ?? []);

@@ -1,11 +1,4 @@
-import {
-  type Call,
-  fromIterable,
-  type Speech,
-  type SpeechRequest,
-  type Transcript,
-  type TranscriptionRequest,
-} from "modelgate/plugin";
+import { fromIterable, type Handler } from "modelgate/plugin";
 import { writeWav } from "../../src/lib/wav.ts";
 import { applyFaults, failWhole, readFaults, withFaults } from "./faults.ts";
 import { hashText, toPieces } from "./reply.ts";
@@ -16,7 +9,7 @@ const playMsMax = 60_000;
 const chunkBytes = 32 * 1024;
 
 /** A tone as long as the text would take to say, of a height that depends on the voice. */
-export async function speech({ request, model, signal }: Call<SpeechRequest>): Promise<Speech> {
+export const speech: Handler<"speech"> = async ({ request, model, signal }) => {
   const { text, faults } = readFaults(request.input);
   await applyFaults(faults, signal);
   if (faults.breakAfter === 0) failWhole(faults);
@@ -26,7 +19,7 @@ export async function speech({ request, model, signal }: Call<SpeechRequest>): P
   const hertz = 220 + (hashText(request.voice ?? model.voiceDefault ?? model.id) % 220);
   const wav = writeWav({ pcm: tone(hertz, playMs, sampleRate), sampleRate, channels: 1, bitsPerSample: 16 });
   return { audio: fromIterable(withFaults(slices(wav), faults, signal)) };
-}
+};
 
 function tone(hertz: number, playMs: number, sampleRate: number): Uint8Array<ArrayBuffer> {
   const count = Math.round((playMs * sampleRate) / 1000);
@@ -43,7 +36,7 @@ function* slices(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuff
 const bytesPerSecond = 16_000;
 
 /** A transcript that tells of the file, since nobody listened to it. */
-export async function transcription({ request, signal }: Call<TranscriptionRequest>): Promise<Transcript> {
+export const transcription: Handler<"transcription"> = async ({ request, signal }) => {
   const { file, prompt = "", language = "en", audioMs } = request;
   const { faults } = readFaults(`${prompt} ${file.name}`);
   await applyFaults(faults, signal);
@@ -56,4 +49,4 @@ export async function transcription({ request, signal }: Call<TranscriptionReque
   const quality = { temperature: 0, avg_logprob: 0, compression_ratio: 1, no_speech_prob: 0 };
   const segments = [{ id: 0, seek: 0, start: 0, end: at(pieces.length), text, tokens: [], ...quality }];
   return { text, language, segments, words, ...(!faults.usageMissing && { duration }) };
-}
+};

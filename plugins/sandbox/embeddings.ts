@@ -1,4 +1,4 @@
-import type { Call, Embeddings, EmbeddingsRequest } from "modelgate/plugin";
+import type { Handler } from "modelgate/plugin";
 import { applyFaults, failWhole, readFaults } from "./faults.ts";
 import { hashText, toPieces } from "./reply.ts";
 
@@ -7,7 +7,7 @@ const dimensionsDefault = 1536;
 const placesPerWord = 8;
 
 /** Unit vectors by the words of a text, so that texts that share words are near each other. */
-export async function embeddings({ request, model, signal }: Call<EmbeddingsRequest>): Promise<Embeddings> {
+export const embeddings: Handler<"embeddings"> = async ({ request, model, signal }) => {
   const inputs = typeof request.input === "string" ? [request.input] : request.input;
   const { faults } = readFaults(inputs.join("\n"));
   await applyFaults(faults, signal);
@@ -18,7 +18,7 @@ export async function embeddings({ request, model, signal }: Call<EmbeddingsRequ
   let tokens = 0;
   for (const text of inputs) tokens += Math.max(1, toPieces(text).length);
   return { vectors, usage: { prompt_tokens: tokens } };
-}
+};
 
 function toVector(text: string, dimensions: number): number[] {
   const vector = new Array<number>(dimensions).fill(0);

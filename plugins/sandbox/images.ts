@@ -1,5 +1,5 @@
 import { crc32, deflateSync } from "node:zlib";
-import { type Call, fromIterable, type GeneratedImages, type ImagesRequest } from "modelgate/plugin";
+import { type AnswerOf, type Call, fromIterable, type Handler } from "modelgate/plugin";
 import type { ImageEditsRequest, ImageStream } from "../../src/contract/index.ts";
 import { applyFaults, failWhole, readFaults } from "./faults.ts";
 import { hashText } from "./reply.ts";
@@ -14,7 +14,7 @@ const letters = [
 const columns = letters.length * 4 + 1;
 
 /** An image that says SANDBOX, in colours by the prompt. */
-export async function image(call: Call<ImagesRequest>): Promise<GeneratedImages | ImageStream> {
+export const image: Handler<"images"> = async (call) => {
   const { request, model, signal } = call;
   const { text, faults } = readFaults(request.prompt);
   await applyFaults(faults, signal);
@@ -32,10 +32,10 @@ export async function image(call: Call<ImagesRequest>): Promise<GeneratedImages 
   if (partials === 0 || images.length !== 1 || first === undefined) return { images };
   const unfinished = Array.from({ length: partials }, (_, index) => ({ ...first, index }));
   return fromIterable([...unfinished, { images }]);
-}
+};
 
 /** The simulated image knows nothing of those that it is made of. */
-export function edit(call: Call<ImageEditsRequest>): Promise<GeneratedImages | ImageStream> {
+export function edit(call: Call<ImageEditsRequest>): Promise<AnswerOf<"images"> | ImageStream> {
   return image(call);
 }
 

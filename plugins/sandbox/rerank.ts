@@ -1,9 +1,9 @@
-import type { Call, Ranking, RerankRequest } from "modelgate/plugin";
+import type { Handler } from "modelgate/plugin";
 import { applyFaults, failWhole, readFaults } from "./faults.ts";
 import { toPieces } from "./reply.ts";
 
 /** Scores a document by the share of the query's words that it has. */
-export async function rerank({ request, signal }: Call<RerankRequest>): Promise<Ranking> {
+export const rerank: Handler<"rerank"> = async ({ request, signal }) => {
   const { query, documents } = request;
   const { text, faults } = readFaults(query);
   await applyFaults(faults, signal);
@@ -19,7 +19,7 @@ export async function rerank({ request, signal }: Call<RerankRequest>): Promise<
   let tokens = 0;
   for (const document of documents) tokens += queryTokens + toPieces(document).length;
   return { results, usage: { prompt_tokens: tokens } };
-}
+};
 
 function toWords(text: string): Set<string> {
   return new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);

@@ -1,10 +1,10 @@
 import {
   badRequest,
   type Call,
+  type Handler,
   isRecord,
   type Model,
-  type Speech,
-  type SpeechRequest,
+  type RequestOf,
   UpstreamError,
   warnOfOthers,
 } from "modelgate/plugin";
@@ -24,9 +24,9 @@ const translated = [
 ];
 
 /** Text to speech: https://docs.sarvam.ai/api-reference-docs/text-to-speech/convert */
-export async function speech(call: Call<SpeechRequest>): Promise<Speech> {
+export const speech: Handler<"speech"> = async (call) => {
   return { audio: toWav(await call.upstream.json("/text-to-speech", toSpeechBody(call))) };
-}
+};
 
 /**
  * Translates a request. Without a language it is that of the text's script. Voice, length and sample rate are
@@ -34,7 +34,7 @@ export async function speech(call: Call<SpeechRequest>): Promise<Speech> {
  *
  * @throws {GatewayError} `invalid_request` when the model has no such language or pace.
  */
-export function toSpeechBody({ request, model, warn }: Pick<Call<SpeechRequest>, "request" | "model" | "warn">) {
+export function toSpeechBody({ request, model, warn }: Pick<Call<RequestOf<"speech">>, "request" | "model" | "warn">) {
   const { input, target_language_code: language, speech_sample_rate: sampleRate, voice: speaker } = request;
   const pace = toPace(request, model, warn);
   warnOfOthers(request, translated, warn);
@@ -67,7 +67,11 @@ export function toWav(answer: unknown): Uint8Array<ArrayBuffer> {
 }
 
 /** `pace` is Sarvam's own, so that its bounds are said; `speed` is OpenAI's with wider bounds, so that it is moved into them. */
-function toPace({ pace, speed }: SpeechRequest, model: Model, warn: Call<SpeechRequest>["warn"]): number | undefined {
+function toPace(
+  { pace, speed }: RequestOf<"speech">,
+  model: Model,
+  warn: Call<RequestOf<"speech">>["warn"],
+): number | undefined {
   const { paceMin, paceMax } = { ...model.options };
   const min = typeof paceMin === "number" ? paceMin : Number.NEGATIVE_INFINITY;
   const max = typeof paceMax === "number" ? paceMax : Number.POSITIVE_INFINITY;

@@ -1,9 +1,9 @@
-import { type Call, isRecord, type Transcript, type TranscriptionRequest, UpstreamError } from "modelgate/plugin";
+import { type AnswerOf, type Handler, isRecord, type RequestOf, UpstreamError } from "modelgate/plugin";
 import type { TranscriptWord } from "../../src/contract/index.ts";
 import { toLanguageCode } from "./language.ts";
 
 /** Speech to text; the kernel has held its length to the row already: https://docs.sarvam.ai/api-reference-docs/speech-to-text/transcribe */
-export async function transcription(call: Call<TranscriptionRequest>): Promise<Transcript> {
+export const transcription: Handler<"transcription"> = async (call) => {
   const { request, model, upstream } = call;
   const { file } = request;
   const form = new FormData();
@@ -18,7 +18,7 @@ export async function transcription(call: Call<TranscriptionRequest>): Promise<T
     if (request[field] !== undefined) call.warn(`Left out ${field}: the provider does not take it`, field);
   }
   return toTranscript(await upstream.form("/speech-to-text", form), request);
-}
+};
 
 /**
  * An answer as a transcript. The provider times sentences and phrases rather than words, so that they are segments;
@@ -29,12 +29,12 @@ export async function transcription(call: Call<TranscriptionRequest>): Promise<T
  */
 export function toTranscript(
   answer: unknown,
-  { audioMs, timestamp_granularities: granularities = [] }: Omit<TranscriptionRequest, "file" | "model">,
-): Transcript {
+  { audioMs, timestamp_granularities: granularities = [] }: Omit<RequestOf<"transcription">, "file" | "model">,
+): AnswerOf<"transcription"> {
   if (!isRecord(answer) || typeof answer.transcript !== "string") {
     throw new UpstreamError("bad_response", "The provider's answer holds no transcript");
   }
-  const transcript: Transcript = { text: answer.transcript };
+  const transcript: AnswerOf<"transcription"> = { text: answer.transcript };
   if (typeof answer.language_code === "string") transcript.language = answer.language_code;
   const pieces = toPieces(answer.timestamps);
   if (pieces.length === 0) return transcript;

@@ -1,19 +1,11 @@
-import {
-  type AnswerUsage,
-  type Call,
-  classifyError,
-  type Embeddings,
-  type EmbeddingsRequest,
-  isRecord,
-  warnOfOthers,
-} from "modelgate/plugin";
+import { type AnswerUsage, classifyError, type Handler, isRecord, warnOfOthers } from "modelgate/plugin";
 
 const translated = ["model", "input", "dimensions", "encoding_format", "task_type"];
 /** Gemini's model takes one text in a request, the others 250 with 20,000 tokens; so many requests are made at the same time. */
 const parallelMax = 8;
 
 /** https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api */
-export async function embeddings({ request, model, upstream, warn }: Call<EmbeddingsRequest>): Promise<Embeddings> {
+export const embeddings: Handler<"embeddings"> = async ({ request, model, upstream, warn }) => {
   warnOfOthers(request, translated, warn);
   const { dimensions, task_type: type } = request as { dimensions?: unknown; task_type?: unknown };
   const parameters = typeof dimensions === "number" ? { parameters: { outputDimensionality: dimensions } } : {};
@@ -35,7 +27,7 @@ export async function embeddings({ request, model, upstream, warn }: Call<Embedd
     }
   }
   return { vectors, ...(tokens !== undefined && { usage: { prompt_tokens: tokens } }) };
-}
+};
 
 /** Reads the usage of an answer with vectors. */
 export function readTokens(part: Record<string, unknown>): AnswerUsage | undefined {

@@ -191,6 +191,26 @@ export interface Handlers {
   countMessagesTokens?(call: Call<NativeRequest>): Promise<number>;
 }
 
+/**
+ * One handler, by its capability: its parameter and what it returns are typed.
+ *
+ * @example
+ * const rerank: Handler<"rerank"> = async ({ request }) => ({
+ *   results: request.documents.map((_, index) => ({ index, relevance_score: 0 })),
+ * });
+ * Object.keys({ rerank }); // => ["rerank"]
+ */
+export type Handler<Name extends keyof Handlers> = NonNullable<Handlers[Name]>;
+
+/** The request of a handler: `RequestOf<"speech">`. */
+export type RequestOf<Name extends keyof Handlers> = Parameters<Handler<Name>>[0]["request"];
+
+/** The whole answer of a handler, where it does not stream: `AnswerOf<"speech">`. */
+export type AnswerOf<Name extends keyof Handlers> = Exclude<
+  Awaited<ReturnType<Handler<Name>>>,
+  ChatStream | ImageStream
+>;
+
 /** A request and the plugin's own row of its model. */
 export interface CheckInput<Request> {
   readonly request: Request;

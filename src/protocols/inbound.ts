@@ -21,6 +21,8 @@ export interface Inbound<Body = never, Options = never> {
   readonly endpoints: readonly string[];
   /** The body of a request at the first of these paths that is answered, but for the model: an example for the API's documentation. */
   readonly example: Readonly<Record<string, unknown>>;
+  /** A sentence or less about each field of that body, for the API's documentation. */
+  readonly fields: Readonly<Record<string, string>>;
   /** The format's name of the output limit; absent: as the uniform format. */
   readonly outputLimit?: string | undefined;
   /**
@@ -36,6 +38,12 @@ export interface Inbound<Body = never, Options = never> {
   /** The headers of every answer. */
   headersOf?(callId: string): Record<string, string>;
 }
+
+/** Meanings of fields that most formats have. */
+export const commonFields = {
+  model: "Id or alias of a model, as GET /models lists it",
+  user: "An id of the end user, passed to providers that take one",
+};
 
 /**
  * An inbound format that is served by what it says itself: `src/http/server.ts` lists it, and has no other code for it. Formats

@@ -1,5 +1,6 @@
 import type { Capability } from "../../contract/index.ts";
 import type { ModelEntry } from "../../kernel/index.ts";
+import { commonFields } from "../../protocols/inbound.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
 
 /** Bodies of the writes below /organization that are answered, for the OpenAPI document. */
@@ -48,7 +49,15 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
   "/organization/providers/{provider_id}/test": {},
   "/organization/providers/{provider_id}/keys": { key: "second-key-of-the-provider" },
   "/organization/providers/{provider_id}/keys/{provider_key_id}": { key: "newer-key-of-the-provider" },
-  "/organization/provider_tests": { name: "openai", key: "key-that-is-not-saved-yet" },
+  "/organization/provider_tests": {
+    name: "acme-next",
+    manifest: {
+      baseUrl: "https://api.acme.example/v1",
+      dialect: "openai",
+      models: [{ id: "acme/llama-next", upstreamId: "llama-next", premium: false }],
+    },
+    key: "key-that-is-not-saved-yet",
+  },
   "/organization/sandbox": { setting: "auto" },
   "/organization/catalogue/{file_id}": { content: { models: [{ id: "famA-4.1-nano", premium: false }] } },
   "/organization/jwt_issuers": {
@@ -60,77 +69,18 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
 interface RequestDoc {
   /** The capability of the model in the example. */
   readonly capability: Capability;
-  /** The body of a request that is answered, but for the model. An inbound format says its own. */
+  /** The body of a request that is answered, but for the model. */
   readonly example?: Readonly<Record<string, unknown>>;
   readonly fields: Readonly<Record<string, string>>;
 }
 
-const model = "Id or alias of a model, as GET /models lists it";
-const user = "An id of the end user, passed to providers that take one";
+const { model, user } = commonFields;
 /** A PNG of one pixel. */
 const dot =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
+/** Endpoints that no inbound format describes. */
 const docs: Readonly<Record<string, RequestDoc>> = {
-  "/chat/completions": {
-    capability: "chat",
-    fields: {
-      model,
-      messages: "The conversation so far, oldest first",
-      max_tokens: "The most tokens to answer with; the older name of `max_completion_tokens`",
-      max_completion_tokens: "The most tokens to answer with, reasoning included; default: the model's limit",
-      temperature: "Higher is more varied, 0 most predictable. Default 0.7",
-      stream: "Whether to answer in server-sent events as the text is generated",
-      stream_options: "`include_usage`: whether the last event of a stream has the token counts and the cost",
-      top_p: "Sample only from the most likely tokens of this total probability",
-      frequency_penalty: "Above 0: makes tokens less likely the more often they occurred",
-      presence_penalty: "Above 0: makes tokens that occurred less likely",
-      stop: "Up to four texts at which the answer ends; they are not part of it",
-      n: "How many answers to generate; each is charged",
-      tools: "Functions that the model may call",
-      tool_choice: "Whether the model may, must or must not call a tool, or which one",
-      parallel_tool_calls: "Whether one answer may call several tools",
-      response_format: "Text, any JSON object, or JSON that matches a schema",
-      seed: "Asks for the same answer to the same request, where the provider can",
-      logprobs: "Whether to return the log probability of each token",
-      top_logprobs: "How many likely alternatives to return for each token",
-      reasoning_effort: "How much a reasoning model thinks before it answers",
-      functions: "The older form of `tools`",
-      function_call: "The older form of `tool_choice`",
-      user,
-    },
-  },
-  "/completions": { capability: "chat", fields: { model, user } },
-  "/responses": {
-    capability: "chat",
-    fields: {
-      model,
-      input: "A text, or the items of the conversation",
-      instructions: "The system message",
-      max_output_tokens: "The most tokens to answer with, reasoning included",
-      stream: "Whether to answer in server-sent events",
-      store: "Whether the gateway keeps the answer, so that a later request can continue it",
-      previous_response_id: "The kept answer to continue",
-    },
-  },
-  "/messages": {
-    capability: "chat",
-    fields: {
-      model,
-      messages: "The conversation so far, oldest first",
-      max_tokens: "The most tokens to answer with",
-      system: "The system message",
-      stream: "Whether to answer in server-sent events",
-    },
-  },
-  "/decisions": {
-    capability: "chat",
-    fields: {
-      model,
-      input: "What the questions are about: a text, or the messages and tool calls of a conversation",
-      questions: "Predicates, choices and scores; each gets an answer with probabilities",
-    },
-  },
   // Only a provider of the Responses protocol compacts, so no example is answered everywhere.
   "/responses/compact": { capability: "chat", fields: { model } },
   "/messages/count_tokens": {
@@ -252,7 +202,7 @@ export function describeRequest(
       body.example = { model: id, ...example };
     }
     const { properties = {} } = body.schema;
-    for (const [name, description] of Object.entries(doc?.fields ?? {})) {
+    for (const [name, description] of Object.entries(inbound?.fields ?? doc?.fields ?? {})) {
       const field = properties[name] as { description?: string } | undefined;
       if (field !== undefined) field.description ??= description;
     }

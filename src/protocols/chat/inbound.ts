@@ -1,6 +1,6 @@
 import { ChatCompletion, ChatRequest, GatewayError, type Message } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { type Exchange, type ServedInbound, toEvent, toOpenaiError } from "../inbound.ts";
+import { commonFields, type Exchange, type ServedInbound, toEvent, toOpenaiError } from "../inbound.ts";
 import { effortOfBudget } from "../messages/inbound.ts";
 
 /**
@@ -45,6 +45,31 @@ export const chatInbound: ServedInbound<ChatRequest> = {
   protocol: "chat",
   endpoints: ["/chat/completions"],
   example: { messages: [{ role: "user", content: "Say hello" }] },
+  fields: {
+    model: commonFields.model,
+    messages: "The conversation so far, oldest first",
+    max_tokens: "The most tokens to answer with; the older name of `max_completion_tokens`",
+    max_completion_tokens: "The most tokens to answer with, reasoning included; default: the model's limit",
+    temperature: "Higher is more varied, 0 most predictable. Default 0.7",
+    stream: "Whether to answer in server-sent events as the text is generated",
+    stream_options: "`include_usage`: whether the last event of a stream has the token counts and the cost",
+    top_p: "Sample only from the most likely tokens of this total probability",
+    frequency_penalty: "Above 0: makes tokens less likely the more often they occurred",
+    presence_penalty: "Above 0: makes tokens that occurred less likely",
+    stop: "Up to four texts at which the answer ends; they are not part of it",
+    n: "How many answers to generate; each is charged",
+    tools: "Functions that the model may call",
+    tool_choice: "Whether the model may, must or must not call a tool, or which one",
+    parallel_tool_calls: "Whether one answer may call several tools",
+    response_format: "Text, any JSON object, or JSON that matches a schema",
+    seed: "Asks for the same answer to the same request, where the provider can",
+    logprobs: "Whether to return the log probability of each token",
+    top_logprobs: "How many likely alternatives to return for each token",
+    reasoning_effort: "How much a reasoning model thinks before it answers",
+    functions: "The older form of `tools`",
+    function_call: "The older form of `tool_choice`",
+    user: commonFields.user,
+  },
   route: {
     path: "/chat/completions",
     body: ChatRequest,

@@ -6,7 +6,7 @@ import {
   GatewayError,
 } from "../../contract/index.ts";
 import { doneEvent } from "../chat/inbound.ts";
-import { type Exchange, type Inbound, toEvent, toOpenaiError } from "../inbound.ts";
+import { commonFields, type Exchange, type Inbound, toEvent, toOpenaiError } from "../inbound.ts";
 import type { CompletionsRequest, TextCompletion } from "./schema.ts";
 
 /** OpenAI's default of `max_tokens`. */
@@ -102,6 +102,7 @@ export const completionsInbound: Inbound<ChatRequest, void> = {
   protocol: "completions",
   endpoints: ["/completions"],
   example: { prompt: "Say hello" },
+  fields: commonFields,
   refuse: () => undefined,
   toError: toOpenaiError,
   open: (request): Exchange => ({

@@ -9,7 +9,7 @@ import {
   quoteValue,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
-import { type Exchange, type ServedInbound, toOpenaiError } from "../inbound.ts";
+import { commonFields, type Exchange, type ServedInbound, toOpenaiError } from "../inbound.ts";
 import { toResponseUsage } from "../responses/client-stream.ts";
 import { decisionsFormat } from "./passthrough.ts";
 import { Decision, type DecisionItem, type DecisionQuestion, DecisionRequest } from "./schema.ts";
@@ -26,6 +26,11 @@ export const decisionsInbound: ServedInbound<DecisionRequest> = {
   example: {
     input: "The parcel came two weeks late.",
     questions: [{ type: "predicate", name: "complaint", instructions: "Is this a complaint?" }],
+  },
+  fields: {
+    model: commonFields.model,
+    input: "What the questions are about: a text, or the messages and tool calls of a conversation",
+    questions: "Predicates, choices and scores; each gets an answer with probabilities",
   },
   route: {
     path: "/decisions",

@@ -1,5 +1,13 @@
 import { GatewayError } from "../../contract/index.ts";
-import { type Exchange, expectTranslated, formatEvents, type Inbound, toNamedEvent, tryTranslate } from "../inbound.ts";
+import {
+  commonFields,
+  type Exchange,
+  expectTranslated,
+  formatEvents,
+  type Inbound,
+  toNamedEvent,
+  tryTranslate,
+} from "../inbound.ts";
 import type { ReasoningEnvelope } from "../reasoning.ts";
 import { MessagesStream } from "./client-stream.ts";
 import { toMessagesError } from "./errors.ts";
@@ -31,6 +39,13 @@ export const messagesInbound: Inbound<MessagesRequest, MessagesInboundOptions> =
   protocol: "messages",
   endpoints: ["/messages", "/messages/count_tokens"],
   example: { max_tokens: 200, messages: [{ role: "user", content: "Say hello" }] },
+  fields: {
+    model: commonFields.model,
+    messages: "The conversation so far, oldest first",
+    max_tokens: "The most tokens to answer with",
+    system: "The system message",
+    stream: "Whether to answer in server-sent events",
+  },
   outputLimit: messagesFormat.outputLimit,
   refuse: refuseOtherProtocols,
   toError: toMessagesError,

@@ -1,5 +1,13 @@
 import { GatewayError } from "../../contract/index.ts";
-import { type Exchange, expectTranslated, formatEvents, type Inbound, toNamedEvent, tryTranslate } from "../inbound.ts";
+import {
+  commonFields,
+  type Exchange,
+  expectTranslated,
+  formatEvents,
+  type Inbound,
+  toNamedEvent,
+  tryTranslate,
+} from "../inbound.ts";
 import { createReasoningEnvelope } from "../reasoning.ts";
 import { createResponseHead, ResponseStream, toResponse } from "./client-stream.ts";
 import { toPassedFailure, toResponsesError } from "./errors.ts";
@@ -29,6 +37,15 @@ export const responsesInbound: Inbound<ResponsesRequest, ResponsesInboundOptions
   protocol: "responses",
   endpoints: ["/responses", "/responses/:id", "/responses/:id/input_items"],
   example: { input: "Say hello", store: false },
+  fields: {
+    model: commonFields.model,
+    input: "A text, or the items of the conversation",
+    instructions: "The system message",
+    max_output_tokens: "The most tokens to answer with, reasoning included",
+    stream: "Whether to answer in server-sent events",
+    store: "Whether the gateway keeps the answer, so that a later request can continue it",
+    previous_response_id: "The kept answer to continue",
+  },
   outputLimit: responsesFormat.outputLimit,
   refuse(body) {
     const refusal = refuseChatBody(body);

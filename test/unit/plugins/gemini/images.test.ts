@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ImagesRequest } from "modelgate/plugin";
+import type { RequestOf } from "modelgate/plugin";
 import gemini from "../../../../plugins/gemini/index.ts";
 import { fromImageAnswer, toImageBody, toImageConfig } from "../../../../src/protocols/generate-content/images.ts";
 import type { GeneratePart } from "../../../../src/protocols/generate-content/schema.ts";
@@ -7,7 +7,7 @@ import { fakeCall } from "../../sdk/fake-call.ts";
 import { sent } from "./golden.ts";
 import { modelAt } from "./support.ts";
 
-const table: [ImagesRequest["size"], ImagesRequest["quality"], object][] = [
+const table: [RequestOf<"images">["size"], RequestOf<"images">["quality"], object][] = [
   [undefined, undefined, { aspectRatio: "1:1", imageSize: "1K" }],
   ["1024x1024", "standard", { aspectRatio: "1:1", imageSize: "1K" }],
   ["512x512", undefined, { aspectRatio: "1:1", imageSize: "1K" }],

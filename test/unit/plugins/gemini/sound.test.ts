@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Model, SpeechRequest, TranscriptionRequest } from "modelgate/plugin";
+import type { Model, RequestOf } from "modelgate/plugin";
 import current from "../../../../plugins/gemini/catalogue.json" with { type: "json" };
 import gemini from "../../../../plugins/gemini/index.ts";
 import type { AnswerStream } from "../../../../src/contract/index.ts";
@@ -26,10 +26,10 @@ describe("gemini's speech", () => {
   const broken = { mimeType: "audio/l16; rate=24000", data: "***" };
   const usage = { input_tokens: 32, output_tokens: 208, total_tokens: 240 };
 
-  const speak = async (request: Partial<SpeechRequest>, ...answers: object[]) => {
+  const speak = async (request: Partial<RequestOf<"speech">>, ...answers: object[]) => {
     const text = answers.map((answer) => `data: ${JSON.stringify(answer)}\r\n\r\n`).join("");
     const ignored: string[] = [];
-    const { call, asked } = fakeCall<SpeechRequest>(
+    const { call, asked } = fakeCall<RequestOf<"speech">>(
       { model: "m", input: "Hello", voice: "Leda", ...request },
       { events: () => eventsOf(text) },
       rowOf("gemini-3.8-flash-tts"),
@@ -100,10 +100,10 @@ describe("gemini's transcription", () => {
     promptTokensDetails: [{ modality: "AUDIO", tokenCount: 138 }],
   };
 
-  const hear = async (answer: object, request: Partial<TranscriptionRequest> = {}, name = "a.mp3") => {
+  const hear = async (answer: object, request: Partial<RequestOf<"transcription">> = {}, name = "a.mp3") => {
     const file = new File([new Uint8Array([1, 2, 3])], name);
     const ignored: string[] = [];
-    const { call, asked } = fakeCall<TranscriptionRequest>(
+    const { call, asked } = fakeCall<RequestOf<"transcription">>(
       { model: "m", file, audioMsMin: 1, audioMsMax: 9, unknownFields: [], ...request },
       { json: answer },
       rowOf("gemini-3.5-transcribe"),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type SpeechRequest, UpstreamError } from "modelgate/plugin";
+import { type RequestOf, UpstreamError } from "modelgate/plugin";
 import { speech, toWav } from "../../../../plugins/sarvam/speech.ts";
 import type { GatewayError } from "../../../../src/contract/index.ts";
 import { toBase64 } from "../../../../src/lib/base64.ts";
@@ -11,7 +11,7 @@ const wav = (...pcm: number[]) =>
   writeWav({ pcm: Uint8Array.from(pcm), sampleRate: 24_000, channels: 1, bitsPerSample: 16 });
 const one = { request_id: "1", audios: [toBase64(wav(1, 2))] };
 
-async function ask(request: Partial<SpeechRequest>) {
+async function ask(request: Partial<RequestOf<"speech">>) {
   const played = playCall("famF-tts", { model: "famF-tts", input: "Hello", ...request }, { json: one });
   const made = await speech(played.call);
   return { ...played, speech: made, body: played.asked[0]?.body ?? {} };
@@ -34,7 +34,7 @@ describe("sarvam's speech", () => {
     ]);
   });
 
-  test.each<[string, Partial<SpeechRequest>, Record<string, unknown>]>([
+  test.each<[string, Partial<RequestOf<"speech">>, Record<string, unknown>]>([
     ["the language that was named", { target_language_code: "mr-IN" }, { target_language_code: "mr-IN" }],
     ["Odia under Sarvam's name for it", { target_language_code: "or-IN" }, { target_language_code: "od-IN" }],
     ["the sample rate", { speech_sample_rate: 8000 }, { speech_sample_rate: 8000 }],
@@ -68,7 +68,7 @@ describe("sarvam's speech", () => {
     expect((await ask({ input })).body.target_language_code).toBe(language);
   });
 
-  test.each<[string, Partial<SpeechRequest>, string, string]>([
+  test.each<[string, Partial<RequestOf<"speech">>, string, string]>([
     ["a pace below its bounds", { pace: 0.49 }, "pace", "pace is 0.49, but famF-tts takes 0.5 to 2"],
     ["a pace above them", { pace: 2.01 }, "pace", "pace is 2.01, but famF-tts takes 0.5 to 2"],
     [
@@ -128,7 +128,7 @@ describe("sarvam's sound", () => {
       const { body, request } = recordingAt("sarvam/text-to-speech/bulbul-v3-wav-shape.json");
       const recorded = { ...request?.body };
       const { text, speaker, ...same } = recorded as { text: string; speaker: string };
-      const { call, asked } = playCall<SpeechRequest>(
+      const { call, asked } = playCall<RequestOf<"speech">>(
         "famF-tts",
         { ...same, model: "famF-tts", input: text, voice: speaker },
         { json: JSON.parse(new TextDecoder().decode(body)) },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type TranscriptionRequest, UpstreamError } from "modelgate/plugin";
+import { type RequestOf, UpstreamError } from "modelgate/plugin";
 import { toTranscript, transcription } from "../../../../plugins/sarvam/transcription.ts";
 import type { GatewayError } from "../../../../src/contract/index.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
@@ -13,8 +13,8 @@ const times = (...pieces: [string, number, number][]) => ({
   end_time_seconds: pieces.map(([, , end]) => end),
 });
 
-async function ask(request: Partial<TranscriptionRequest>, json: unknown = answer) {
-  const asking: TranscriptionRequest = { model: "famF-stt", file, audioMs: 1000, ...request };
+async function ask(request: Partial<RequestOf<"transcription">>, json: unknown = answer) {
+  const asking: RequestOf<"transcription"> = { model: "famF-stt", file, audioMs: 1000, ...request };
   const played = playCall("famF-stt", asking, { json });
   const transcript = await transcription(played.call);
   const [{ body } = { body: {} }] = played.asked;
