@@ -61,7 +61,7 @@ export class UsageRollup {
   #ended = 0;
   #flushing: Promise<void> = Promise.resolve();
   #isWaiting = false;
-  #flushedAtMs = Number.NEGATIVE_INFINITY;
+  #freshenedAtMs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: UsageRollupOptions) {
@@ -95,10 +95,12 @@ export class UsageRollup {
     return this.#flushing;
   }
 
-  /** Counts what has ended, for a page that shows the sums. */
+  /** Counts what has ended, for a page that shows the sums, also where the timer has just counted. */
   async freshen(): Promise<void> {
-    if (performance.now() - this.#flushedAtMs > freshMs) await this.flush();
-    else await this.#flushing;
+    const nowMs = performance.now();
+    if (nowMs - this.#freshenedAtMs <= freshMs) return this.#flushing;
+    this.#freshenedAtMs = nowMs;
+    await this.flush();
   }
 
   /** Deletes old sums of hours, and of names that are as old as the calls that are deleted. For a timer of the owner. */
@@ -122,7 +124,6 @@ export class UsageRollup {
 
   async #flush(): Promise<void> {
     this.#isWaiting = false;
-    this.#flushedAtMs = performance.now();
     this.#ended = 0;
     try {
       await this.#writeRefusals();
