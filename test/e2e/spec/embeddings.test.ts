@@ -74,6 +74,16 @@ describe("POST /embeddings", () => {
     expect(decoded).toEqual([...Float32Array.from(floats.data[0]?.embedding as number[])]);
   });
 
+  test.each(["famB-embedding-001", "famB-embedding-2-preview"])(
+    "%s answers its whole vector normalised",
+    async (model) => {
+      const answer = (await (await ask({ model })).json()) as WireEmbeddings;
+      const vector = answer.data[0]?.embedding as number[];
+      expect(vector).toHaveLength(3072);
+      expect(Math.hypot(...vector)).toBeCloseTo(1, 3);
+    },
+  );
+
   const refused: [string, Record<string, unknown>, string][] = [
     ["no input", { input: undefined }, "input"],
     ["an empty input", { input: "" }, "input"],

@@ -22,6 +22,7 @@ describe("POST /images/generations", () => {
     ["n 10", { n: 10 }, 10],
     ["size 512x512", { size: "512x512" }, 1],
     ["size 1024x1024", { size: "1024x1024" }, 1],
+    ["a size that the specification does not list", { size: "1536x864" }, 1],
     ["quality standard", { quality: "standard" }, 1],
     ["quality hd", { quality: "hd" }, 1],
   ];
@@ -30,6 +31,8 @@ describe("POST /images/generations", () => {
     const response = await ask(fields);
     const answer = (await response.json()) as WireImages;
     expect({ status: response.status, images: answer.data?.length }).toEqual({ status: 200, images: count });
+    expect(Math.abs(answer.created - Date.now() / 1000)).toBeLessThan(60);
+    for (const image of answer.data) expect(image.revised_prompt).toContain("A red kite");
     if (schemaMissing === undefined) expect(faultsOf("ImagesResponse", answer)).toEqual([]);
     // $0.04 and 15 %: 46 000 000 nanodollars an image.
     expect(shared.ledger.callOf(response)).toMatchObject({ images: count, cost_nanodollars: 46_000_000 * count });

@@ -50,6 +50,15 @@ describe("GET /models", () => {
     );
   });
 
+  test("describes each by a text id, its kind, the second it was made and its owner", async () => {
+    const { data } = (await (await shared.gateway.ask("/models")).json()) as { data: WireModel[] };
+    for (const { id, object, created, owned_by: owner } of data) {
+      expect([id, object]).toEqual([String(id), "model"]);
+      expect([id, Number.isInteger(created) && created > 0]).toEqual([id, true]);
+      expect([id, typeof owner === "string" && owner !== ""]).toEqual([id, true]);
+    }
+  });
+
   test.skipIf(!existsSync(specFile))("lists every model of the specification with its premium flag", async () => {
     const { data } = (await (await shared.gateway.ask("/models")).json()) as { data: WireModel[] };
     const listed = new Map(data.map(({ id, premium }) => [id, premium]));

@@ -32,8 +32,10 @@ const fileBytesMax = 25 * 1024 * 1024;
 describe("POST /audio/transcriptions", () => {
   test("famW-large-v3-turbo is the default, and json the default format", async () => {
     const response = await ask();
-    const answer = await response.json();
+    const answer = (await response.json()) as { text: string };
     expect(response.status).toBe(200);
+    expect(answer.text).toBeString();
+    expect(answer.text).not.toBe("");
     if (schemaMissing === undefined) expect(faultsOf("CreateTranscriptionResponseJson", answer)).toEqual([]);
     expect(shared.ledger.callOf(response).model).toBe("famW-large-v3-turbo");
   });
