@@ -94,12 +94,11 @@ interface ReadOptions {
 export async function readJson(request: Request, { reservation, beforeParsing }: ReadOptions = {}): Promise<unknown> {
   refuseEncoding(request);
   const bytes = await readBytes(request, jsonBytesMax, reservation);
-  const received = bytes.length > largeBytesMin ? await runInOwnTurn(decode, bytes) : decode(bytes);
+  const text = bytes.length > largeBytesMin ? await runInOwnTurn(decodeJson, bytes) : decodeJson(bytes);
   beforeParsing?.();
-  if (received === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
-  const isLarge = received.length > largeBytesMin;
-  const shape = isLarge ? await runInOwnTurn(checkJsonBounds, received) : checkJsonBounds(received);
-  const text = isLarge ? await runInOwnTurn(toWellFormedJson, received) : toWellFormedJson(received);
+  if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
+  const isLarge = text.length > largeBytesMin;
+  const shape = isLarge ? await runInOwnTurn(checkJsonBounds, text) : checkJsonBounds(text);
   // The body is text by now and becomes values: many short ones take many times their text. With no more than this the
   // largest body still takes three times its length.
   const countedBytes = text.length >= countedBytesMin ? text.length : 0;
@@ -226,10 +225,6 @@ export function parseJson(text: string): unknown {
   return parse(toWellFormedJson(text));
 }
 
-/** Escaped backslashes, escapes of whole surrogate pairs, and those of halves, which are captured. */
-const surrogateEscape =
-  /\\\\|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(\\u[dD][89a-fA-F][\da-fA-F]{2})/g;
-
 /**
  * The text of a JSON body with U+FFFD in place of halves of surrogate pairs, as UTF-8 has them: a client cut a character in two.
  * It is as long as before. No string behind it breaks a database, or becomes equal to another one on its way to a provider.
@@ -239,7 +234,53 @@ const surrogateEscape =
  */
 export function toWellFormedJson(text: string): string {
   if (!text.includes("\\ud") && !text.includes("\\uD")) return text;
-  return text.replace(surrogateEscape, (found, half?: string) => (half === undefined ? found : "\\ufffd"));
+  const bytes = Buffer.from(text);
+  replaceHalves(bytes);
+  return bytes.toString();
+}
+
+/** As {@link toWellFormedJson}, in the bytes themselves: another copy of a large body would not be counted. */
+function decodeJson(bytes: Uint8Array<ArrayBuffer>): string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  if (buffer.includes("\\ud") || buffer.includes("\\uD")) replaceHalves(buffer);
+  return decode(buffer);
+}
+
+/** The characters of an escape, such as `\ud83d`. */
+const escapeLength = 6;
+const replacement = [..."fffd"].map((digit) => digit.charCodeAt(0));
+
+/** A loop over bytes: a function that is called for each half blocks the event loop for seconds where a body is made of them. */
+function replaceHalves(bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; ) {
+    if (bytes[at] !== backslash) {
+      at += 1;
+      continue;
+    }
+    const half = readHalf(bytes, at);
+    if (half === undefined) at += 2;
+    else if (half === "high" && readHalf(bytes, at + escapeLength) === "low") at += 2 * escapeLength;
+    else {
+      for (let digit = 0; digit < 4; digit++) bytes[at + 2 + digit] = replacement[digit] as number;
+      at += escapeLength;
+    }
+  }
+}
+
+/** The half of a surrogate pair that is escaped here; absent: it is something else, or no escape. */
+function readHalf(bytes: Uint8Array, at: number): "high" | "low" | undefined {
+  if (bytes[at] !== backslash || bytes[at + 1] !== 0x75) return undefined;
+  if (toDigit(bytes[at + 2]) !== 0xd) return undefined;
+  const digit = toDigit(bytes[at + 3]);
+  if (digit < 8 || toDigit(bytes[at + 4]) < 0 || toDigit(bytes[at + 5]) < 0) return undefined;
+  return digit < 0xc ? "high" : "low";
+}
+
+/** The value of a hexadecimal digit; -1: it is none. */
+function toDigit(byte = 0): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const lower = byte | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
 function parse(text: string): unknown {

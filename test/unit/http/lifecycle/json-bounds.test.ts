@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import {
   checkJsonBounds,
@@ -71,6 +71,22 @@ describe("halves of surrogate pairs in a JSON text", () => {
     ["an escaped backslash and a second half", '"\\\\ud83d\\ude00"', '"\\\\ud83d\\ufffd"'],
   ])("%s: %s is read as %s", (_, text, expected) => {
     expect(toWellFormedJson(text)).toBe(expected);
+  });
+
+  test("of an escape that is none are left for the parser to refuse", () => {
+    for (const text of ['"\\ud8"', '"\\ud83"', '"\\ud83g"', '"\\ud8', '"\\uD'])
+      expect(toWellFormedJson(text)).toBe(text);
+  });
+
+  test("call no function for each of them, of which a body may have millions", () => {
+    const text = `["${"\\ud83d".repeat(1000)}"]`;
+    const replace = spyOn(String.prototype, "replace");
+    try {
+      expect(toWellFormedJson(text)).toBe(`["${"\\ufffd".repeat(1000)}"]`);
+      expect(replace).not.toHaveBeenCalled();
+    } finally {
+      replace.mockRestore();
+    }
   });
 
   test("are replaced as UTF-8 replaces them, whatever else the text has", () => {
