@@ -137,7 +137,7 @@ export const cacheReadColumns = columnsOf(
   promptMeters.filter((name) => name === "cacheReadToken" || meterOf[name].fallback === "cacheReadToken"),
 );
 
-/** What usage says of each of {@link unitMeters}: a field, and how many of the column make one there. */
+/** The field that usage has for each of {@link unitMeters}, and how many of the column make one there. */
 export const unitFigures = unitMeters
   .filter((name) => name !== "call")
   .map((name) => {
