@@ -80,7 +80,7 @@ test("the commands on one document plan a change, make it, and find nothing more
   const [block = ""] = blocksOf("docs/management-api.md", "## One document");
   const apply = "modelgate apply change.json\n";
   expect(block).toEndWith(apply);
-  const said = await shell.follow(`${block}echo AGAIN\n${apply}`);
+  const said = await shell.follow(`export MODELGATE_URL=http://127.0.0.1:3000\n${block}echo AGAIN\n${apply}`);
   const [first = "", again] = said.split("AGAIN\n");
   for (const fact of ["Wrote gateway.json", "2 changes, none written", "website: sk-mg-"])
     expect(first).toContain(fact);
@@ -116,10 +116,10 @@ test("docs/management-api.md names each part of OpenAI's admin client, as an end
     .filter((name) => name !== "constructor")
     .map((name) => name.replace("API", "Api").replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
   expect(parts).toContain("service_accounts");
-  const served = tableRows(readSection("docs/management-api.md", "## Endpoints").split("### ")[0] as string).flatMap(
-    ([endpoint = ""]) => endpoint.split("/"),
+  const served = tableRows(readSection("docs/management-api.md", "## Endpoints")).flatMap(([endpoint = ""]) =>
+    endpoint.split("/"),
   );
-  const others = tableRows(readSection("docs/management-api.md", "### Not served")).flatMap(([names = ""]) =>
+  const others = tableRows(readSection("docs/management-api.md", "## Not served")).flatMap(([names = ""]) =>
     names.split(", "),
   );
   expect([...new Set(parts)].filter((part) => !served.includes(part) && !others.includes(part))).toEqual([]);
