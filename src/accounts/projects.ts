@@ -14,7 +14,7 @@ import { auditedActions, createAudited } from "./audit.ts";
 import type { AccountChanges } from "./change-account.ts";
 import { invite } from "./invitations.ts";
 import { recordAudit } from "./record-audit.ts";
-import { type Actor, lockManaged } from "./roles.ts";
+import { type Actor, lockManaged, lockOwners } from "./roles.ts";
 import { setAccountBudget } from "./teams/account-budget.ts";
 import { toAddress } from "./teams/create-team.ts";
 import { addPerson } from "./teams/people.ts";
@@ -41,7 +41,10 @@ export function changeProject(
   return inTransaction(store, async (scope) => {
     const actions = auditedActions(createAudited(scope, now), now);
     const { name, email, role, allowedModels, freeTokensPerDay, isDisabled, budget } = changes;
-    await scope.change((db) => lockManaged(db, by, accountId));
+    await scope.change(async (db) => {
+      if (role !== undefined || isDisabled !== undefined) await lockOwners(db);
+      await lockManaged(db, by, accountId);
+    });
     if ([name, email, role, allowedModels].some((value) => value !== undefined)) {
       await actions.changeAccount(by, accountId, { name, email, role, allowedModels });
     }

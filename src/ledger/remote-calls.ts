@@ -26,11 +26,13 @@ const waitMsDefault = 1000;
  * Concurrent readers share one query, on a connection that no call waits for, so that a database that hangs takes one
  * connection of the pool at most.
  *
- * @returns Fails when the database does not answer within `waitMs`.
+ * @returns All calls, or the one with the given id, however many run for longer. Fails when the database does not answer within
+ * `waitMs`.
  */
-export function remoteCalls(store: Store, waitMs = waitMsDefault): () => Promise<RemoteCalls> {
+export function remoteCalls(store: Store, waitMs = waitMsDefault): (callId?: string) => Promise<RemoteCalls> {
   let pending: Promise<RemoteCalls> | undefined;
-  return () => {
+  return (callId) => {
+    if (callId !== undefined) return withTimeout(readElsewhere(store, callId), waitMs);
     pending ??= readElsewhere(store).finally(() => {
       pending = undefined;
     });
@@ -38,8 +40,9 @@ export function remoteCalls(store: Store, waitMs = waitMsDefault): () => Promise
   };
 }
 
-async function readElsewhere(store: Store): Promise<RemoteCalls> {
-  const rows = await openElsewhere(store).execute();
+async function readElsewhere(store: Store, callId?: string): Promise<RemoteCalls> {
+  const all = openElsewhere(store);
+  const rows = await (callId === undefined ? all : all.where("id", "=", callId)).execute();
   return { count: rows[0] === undefined ? 0 : rows[0].count, calls: rows };
 }
 

@@ -94,4 +94,51 @@ describe.skipIf(!hasChromium)("limits of accounts", () => {
       await limits.locator("dd", { hasText: /^5\s*$/ }).waitFor();
       if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/role-limits-account.png` });
     }));
+
+  test("are set for each account on the page of accounts, and refuse a call of an account without its own", () =>
+    dashboard.visit(async (page) => {
+      const { gateway } = dashboard;
+      const operator = "olga@example.org";
+      await gateway.cli("account", "set", await createUser(dashboard, operator), "--role", "admin");
+      await signIn(page, operator);
+      const email = "hal@example.org";
+      await createUser(dashboard, email);
+      await gateway.cli("wallet", "credit", "--account", email, "--usd", "20", "--note", "test");
+      const { key } = await gateway.cli<{ key: string }>("key", "create", "--account", email, "--name", "app");
+      const ask = async () => {
+        const body = { model: "gpt-4.1", messages: [{ role: "user", content: "Hi" }] };
+        const response = await gateway.post("/chat/completions", body, { authorization: `Bearer ${key}` });
+        return [response.status, response.headers.get("x-modelgate-limit")?.split(";").slice(0, 2).join(";")];
+      };
+      await page.goto("/admin/accounts");
+      const section = page.getByRole("region", { name: "Limits of models" });
+      const row = section.locator("tr", { hasText: "gpt-4.1" });
+      const dialog = page.getByRole("dialog");
+      await section.getByText("No limits of single models").waitFor();
+
+      await section.getByRole("button", { name: "Limit a model" }).click();
+      await dialog.getByLabel("Model", { exact: true }).selectOption("gpt-4.1");
+      expect(await dialog.getByLabel("With").count()).toBe(0);
+      await dialog.getByLabel("Tokens per minute").fill("1");
+      if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/shared-limits-dialog.png` });
+      await dialog.getByRole("button", { name: "Set limits" }).click();
+      await row.waitFor();
+      expect(await ask()).toEqual([200, undefined]);
+      expect(await ask()).toEqual([429, "tokens_per_minute;owner=account"]);
+
+      expect(await findViolations(page)).toEqual([]);
+      if (screenshots !== undefined) {
+        for (const colorScheme of ["light", "dark"] as const) {
+          await page.emulateMedia({ colorScheme });
+          await section.scrollIntoViewIfNeeded();
+          await page.screenshot({ path: `${screenshots}/shared-limits-${colorScheme}.png` });
+        }
+        await page.setViewportSize({ width: 390, height: 844 });
+        await section.scrollIntoViewIfNeeded();
+        await page.screenshot({ path: `${screenshots}/shared-limits-phone.png` });
+      }
+      await row.getByRole("button", { name: "Delete" }).click();
+      await dialog.getByRole("button", { name: "Delete limits" }).click();
+      await section.getByText("No limits of single models").waitFor();
+    }));
 });

@@ -119,7 +119,7 @@ async function liveCalls(deps: HttpDeps): Promise<Static<typeof LiveCalls>> {
  * Ends a call, or has the process that runs it do so. Its caller gets an error that clients do not answer by sending it
  * again, and it is charged for what it used until then.
  *
- * @throws {GatewayError} `not_found`
+ * @throws {GatewayError} `not_found`, or `unavailable` when it may run in another process and the store does not answer.
  */
 async function endCall(deps: HttpDeps, { by, id }: { by: Actor; id: string }): Promise<void> {
   const { loadShedder, store } = deps;
@@ -148,17 +148,21 @@ function detailOf(call: Call | undefined): CallDetail | undefined {
 }
 
 async function readRemoteDetail(deps: HttpDeps, id: string): Promise<CallDetail | undefined> {
-  const remote = await readRemoteCalls(deps);
-  const call = remote?.calls.find((each) => each.id === id);
+  const remote = await readRemoteCalls(deps, id);
+  if (remote === undefined) {
+    const message = "The gateway's database does not answer, and calls of other processes are not known; try again";
+    throw new GatewayError("unavailable", message, { retryAfterMs: 1000 });
+  }
+  const call = remote.calls.find((each) => each.id === id);
   return call && { account: call.account_id, model: call.model };
 }
 
-/** The calls of other processes; `undefined` when the store did not answer in time. */
-async function readRemoteCalls(deps: HttpDeps): Promise<RemoteCalls | undefined> {
+/** The calls of other processes, or the one with this id; `undefined` when the store did not answer in time. */
+async function readRemoteCalls(deps: HttpDeps, id?: string): Promise<RemoteCalls | undefined> {
   const { remoteCalls } = deps;
   if (remoteCalls === undefined) return noCalls;
   try {
-    return await remoteCalls();
+    return await remoteCalls(id);
   } catch (error) {
     warnThrottled(deps, "calls_elsewhere_unknown", error);
     return undefined;

@@ -95,6 +95,27 @@ describe("live calls of several processes", () => {
     expect(data).toMatchObject([{ action: "call.end", subject: "there", detail: { model: "model-2" } }]);
   });
 
+  test("are ended however many of another process have run for longer", async () => {
+    const { openOf, admin, store } = await liveFixture(async (id) => ({
+      count: 1,
+      calls: [openOf(id ?? "longest", 9)],
+    }));
+    const ends: string[] = [];
+    store.endCall = async (id) => void ends.push(id);
+    expect((await admin.remove("/v1/organization/live_calls/newest")).status).toBe(200);
+    expect(ends).toEqual(["newest"]);
+  });
+
+  test("of other processes are not said to have ended where the store does not answer", async () => {
+    const { admin } = await liveFixture(async () => {
+      throw new Error("There was no answer within 1000 ms");
+    });
+    await expectError(await admin.remove("/v1/organization/live_calls/there"), {
+      status: 503,
+      says: "does not answer",
+    });
+  });
+
   test("are listed up to 200 and counted beyond", async () => {
     const others = remoteCallsMax - 1;
     const told = { count: others, calls: [] as RemoteCall[] };

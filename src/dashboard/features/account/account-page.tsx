@@ -17,7 +17,7 @@ import { useAction } from "../../kit/use-action.ts";
 import { AccountState } from "../accounts/accounts-page.tsx";
 import { EntriesSection } from "../billing/entries-section.tsx";
 import { BudgetsPart } from "../budgets/budgets-part.tsx";
-import { ModelLimitsSection } from "../limits/model-limits-section.tsx";
+import { AccountModelLimitsSection } from "../limits/model-limits-section.tsx";
 import { TeamSection } from "../team/team-section.tsx";
 import { ContentSection } from "./content-section.tsx";
 import { KeysSection } from "./keys-section.tsx";
@@ -97,7 +97,7 @@ function Account({ account }: { account: AccountDetail }) {
             </div>
             {mayChange && <CreditSection account={account} />}
             <ModelsSection account={account} mayManage={mayManage} />
-            <ModelLimitsSection account={account.id} mayManage={mayManage} />
+            <AccountModelLimitsSection account={account.id} mayManage={mayManage} />
             <TeamSection account={account.id} mayManage={mayManage} />
             <ContentSection account={account} mayChange={mayChange} />
           </>

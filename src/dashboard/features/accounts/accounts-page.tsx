@@ -8,7 +8,7 @@ import {
   toAccountsFile,
   useAccounts,
 } from "../../data/admin.ts";
-import { toRoleName, useMayChange } from "../../data/roles.ts";
+import { toRoleName, useMayAdminister, useMayChange } from "../../data/roles.ts";
 import { formatAge, formatCount, formatDay } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
@@ -17,6 +17,7 @@ import { Icon } from "../../kit/icon.tsx";
 import { PageHead, Usd } from "../../kit/page.tsx";
 import { Pager, Table } from "../../kit/table.tsx";
 import { setParams, usePageNumber, useParam } from "../../kit/url-state.ts";
+import { SharedModelLimitsSection } from "../limits/model-limits-section.tsx";
 import { RoleLimitsSection } from "../limits/role-limits-section.tsx";
 import { InvitePeopleDialog } from "./invite-people-dialog.tsx";
 import { NewAccountDialog } from "./new-account-dialog.tsx";
@@ -39,6 +40,7 @@ export default function AccountsPage() {
   const query = { search: useDeferredValue(search.trim().slice(0, 254)), order, kind };
   const accounts = useAccounts(query, page);
   const mayChange = useMayChange();
+  const mayAdminister = useMayAdminister();
   const [dialog, setDialog] = useState<"account" | "team" | "people">();
   const close = () => setDialog(undefined);
   return (
@@ -96,6 +98,7 @@ export default function AccountsPage() {
           </Loaded>
         </section>
         <RoleLimitsSection />
+        <SharedModelLimitsSection mayManage={mayAdminister} />
       </div>
       {dialog === "account" && <NewAccountDialog onClose={close} />}
       {dialog === "team" && <NewTeamDialog onClose={close} />}

@@ -4,13 +4,20 @@ import { organization, readPages, request } from "../../data/api.ts";
 
 const limitsOf = (account: string) => organization.projects({ project_id: account }).rate_limits;
 const getLimits = (account: string) => readPages((query) => request(limitsOf(account).get({ query })));
+const getSharedLimits = () => readPages((query) => request(organization.rate_limits.get({ query })));
 
 /** Limits of a model, of an account or one of its keys; or those of the account for all models. */
 export type RateLimit = Awaited<ReturnType<typeof getLimits>>[number];
 
-/** The limits of single models that an account and its keys have, for administrators. */
-export function useModelLimits(account: string) {
-  return useSWR(["model-limits", account], async () => (await getLimits(account)).filter(({ model }) => model !== "*"));
+/**
+ * The limits of single models, for administrators.
+ *
+ * @param account Whose and whose keys' they are; absent: those for each account.
+ */
+export function useModelLimits(account?: string) {
+  return useSWR(["model-limits", account], async () =>
+    account === undefined ? await getSharedLimits() : (await getLimits(account)).filter(({ model }) => model !== "*"),
+  );
 }
 
 export interface NewModelLimits {
@@ -22,14 +29,22 @@ export interface NewModelLimits {
   readonly max_concurrent_calls: number | null;
 }
 
-/** Sets the limits of a model in place of those that it has there. */
-export async function setModelLimits(account: string, limits: NewModelLimits): Promise<void> {
-  await request(limitsOf(account).post(limits));
+/**
+ * Sets the limits of a model in place of those that it has there.
+ *
+ * @param account Absent: for each account, and so for none of their keys.
+ */
+export async function setModelLimits(account: string | undefined, limits: NewModelLimits): Promise<void> {
+  const { api_key_id: _, ...shared } = limits;
+  await (account === undefined
+    ? request(organization.rate_limits.post(shared))
+    : request(limitsOf(account).post(limits)));
   await mutate(["model-limits", account]);
 }
 
-export async function deleteModelLimits(account: string, id: string): Promise<void> {
-  await request(limitsOf(account)({ rate_limit_id: id }).delete());
+export async function deleteModelLimits(account: string | undefined, id: string): Promise<void> {
+  const limits = account === undefined ? organization.rate_limits : limitsOf(account);
+  await request(limits({ rate_limit_id: id }).delete());
   await mutate(["model-limits", account]);
 }
 

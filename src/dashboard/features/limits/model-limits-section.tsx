@@ -14,18 +14,56 @@ import { useModelNames, useModels } from "../models/api.ts";
 import { deleteModelLimits, type RateLimit, setModelLimits, useModelLimits } from "./api.ts";
 
 /** The limits of single models that an account and its keys have, for administrators. */
-export function ModelLimitsSection({ account, mayManage }: { account: string; mayManage: boolean }) {
-  const limits = useModelLimits(account);
+export function AccountModelLimitsSection({ account, mayManage }: { account: string; mayManage: boolean }) {
   const { data: keys } = useAccountKeys(account);
+  return (
+    <ModelLimitsSection
+      scope={{ account, keys: keys?.data ?? [] }}
+      mayManage={mayManage}
+      emptyText="Calls count against the limits above, and against those of models for each account."
+    />
+  );
+}
+
+/** The limits of single models for each account, for administrators. */
+export function SharedModelLimitsSection({ mayManage }: { mayManage: boolean }) {
+  return (
+    <ModelLimitsSection
+      description="For each account by itself that has none of its own for the model."
+      mayManage={mayManage}
+      emptyText="Accounts may call each model as often as their other limits allow."
+    />
+  );
+}
+
+/** An account and its keys, which limits are for; absent: each account. */
+type Scope = { readonly account: string; readonly keys: readonly Key[] } | undefined;
+
+function ModelLimitsSection({
+  description,
+  scope,
+  mayManage,
+  emptyText,
+}: {
+  description?: string;
+  scope?: Scope;
+  mayManage: boolean;
+  emptyText: string;
+}) {
+  const limits = useModelLimits(scope?.account);
   const nameOfModel = useModelNames();
   const [edited, setEdited] = useState<RateLimit | "new">();
   const [deleted, setDeleted] = useState<RateLimit>();
-  const nameOfKey = (id: string) => keys?.data.find((key) => key.id === id)?.name ?? maskKey(id);
+  const nameOfKey = (id: string) => scope?.keys.find((key) => key.id === id)?.name ?? maskKey(id);
   const toTitle = ({ model, api_key_id: key }: RateLimit) =>
     `${nameOfModel(model)}${key === null ? "" : ` with the API key ${nameOfKey(key)}`}`;
   const remove = async ({ id }: RateLimit) => {
-    await deleteModelLimits(account, id);
+    await deleteModelLimits(scope?.account, id);
     toast("The limits are deleted");
+  };
+  const withColumn: Column<RateLimit> = {
+    name: "With",
+    cell: ({ api_key_id: key }) => (key === null ? "All API keys" : nameOfKey(key)),
   };
   const columns: Column<RateLimit>[] = [
     {
@@ -34,7 +72,7 @@ export function ModelLimitsSection({ account, mayManage }: { account: string; ma
       cell: ({ model }) => nameOfModel(model),
       sort: ({ model }) => nameOfModel(model),
     },
-    { name: "With", cell: ({ api_key_id: key }) => (key === null ? "All API keys" : nameOfKey(key)) },
+    ...(scope === undefined ? [] : [withColumn]),
     toFigure("Requests per minute", ({ max_requests_per_1_minute: limit }) => limit),
     toFigure("Tokens per minute", ({ max_tokens_per_1_minute: limit }) => limit),
     toFigure("Concurrent calls", ({ max_concurrent_calls: limit }) => limit),
@@ -65,6 +103,7 @@ export function ModelLimitsSection({ account, mayManage }: { account: string; ma
         )
       }
     >
+      {description !== undefined && <p className="soft card-body">{description}</p>}
       <Loaded state={limits} lines={2}>
         {(rows) => (
           <Table
@@ -74,19 +113,14 @@ export function ModelLimitsSection({ account, mayManage }: { account: string; ma
             sortName="limits"
             empty={
               <Empty icon="models" title="No limits of single models">
-                <p>Calls count against the limits above, and against those that the gateway has for each account.</p>
+                <p>{emptyText}</p>
               </Empty>
             }
           />
         )}
       </Loaded>
       {edited !== undefined && (
-        <LimitDialog
-          account={account}
-          limit={edited === "new" ? undefined : edited}
-          keys={(keys?.data ?? []).filter((key) => getKeyState(key) === "active")}
-          onClose={() => setEdited(undefined)}
-        />
+        <LimitDialog scope={scope} limit={edited === "new" ? undefined : edited} onClose={() => setEdited(undefined)} />
       )}
       {deleted !== undefined && (
         <Confirm
@@ -118,16 +152,13 @@ function toFigure(name: string, read: (limit: RateLimit) => number | null): Colu
 
 /** Sets the limits of a model, or changes those of one. */
 function LimitDialog({
-  account,
+  scope,
   limit,
-  keys,
   onClose,
 }: {
-  account: string;
+  scope: Scope;
   /** Absent: of a model that is chosen. */
   limit: RateLimit | undefined;
-  /** The usable keys of the account. */
-  keys: readonly Key[];
   onClose: () => void;
 }) {
   const toText = (figure: number | null | undefined) => String(figure ?? "");
@@ -140,7 +171,7 @@ function LimitDialog({
   };
   const form = useForm(initial, async ({ model, api_key_id, ...figures }) => {
     const read = (text: string) => (text.trim() === "" ? null : Number(text));
-    await setModelLimits(account, {
+    await setModelLimits(scope?.account, {
       model,
       api_key_id: api_key_id === "" ? null : api_key_id,
       max_requests_per_1_minute: read(figures.max_requests_per_1_minute),
@@ -155,6 +186,7 @@ function LimitDialog({
   const { model, api_key_id: _, ...figures } = form.values;
   const texts = Object.values(figures).map((text) => text.trim());
   const isValid = texts.every((text) => /^([1-9]\d{0,14})?$/.test(text)) && texts.some((text) => text !== "");
+  const usableKeys = (scope?.keys ?? []).filter((key) => getKeyState(key) === "active");
   const choices = (models?.data ?? []).map(({ id, name }) => [id, name] as const);
   const field = (name: keyof typeof figures, label: string) => (
     <TextField label={label} inputMode="numeric" autoComplete="off" placeholder="No limit" {...form.field(name)} />
@@ -172,11 +204,13 @@ function LimitDialog({
       {limit === undefined && (
         <>
           <SelectField label="Model" options={[["", "Choose…"], ...choices]} {...form.field("model")} />
-          <SelectField
-            label="With"
-            options={[["", "All API keys"], ...keys.map(({ id, name }) => [id, name] as const)]}
-            {...form.field("api_key_id")}
-          />
+          {scope !== undefined && (
+            <SelectField
+              label="With"
+              options={[["", "All API keys"], ...usableKeys.map(({ id, name }) => [id, name] as const)]}
+              {...form.field("api_key_id")}
+            />
+          )}
         </>
       )}
       {field("max_requests_per_1_minute", "Requests per minute")}

@@ -70,6 +70,18 @@ postgresTest("up to 200 are told, the longest running first, and all are counted
   expect([cut.count, cut.calls.map(({ id }) => id)]).toEqual([201, longestFirst]);
 });
 
+postgresTest("one that runs for less long than 200 others is told by its id, and one of this node is not", async () => {
+  const { here, there, look } = await twoNodes();
+  const claims = Array.from({ length: remoteCallsMax }, (_, index) =>
+    createAdmission({ openedAt: newYear - index - 1 }),
+  );
+  const [newest, ours] = [createAdmission({ model: "model-9" }), createAdmission()];
+  await Promise.all([...claims, newest].map((admission) => there.admit(admission)));
+  await here.admit(ours);
+  expect(await look(newest.callId)).toMatchObject({ count: 1, calls: [{ id: newest.callId, model: "model-9" }] });
+  expect(await look(ours.callId)).toEqual({ count: 0, calls: [] });
+});
+
 postgresTest(
   "calls of a node that has not been seen for ten seconds are left out, and of one that has ended",
   async () => {
