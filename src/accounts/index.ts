@@ -25,7 +25,6 @@ export {
   scopesOfRole,
 } from "./admin-keys.ts";
 export { takeAttempt } from "./attempt-limit.ts";
-export { RateLimiter } from "./attempts-per-minute.ts";
 export { type Audited, auditedActions, createAudited } from "./audit.ts";
 export { type AccountDefaults, getFreeQuota, RefusedKeyError } from "./authenticator.ts";
 export {
@@ -84,6 +83,7 @@ export {
   inviteUser,
   type ProjectChanges,
 } from "./projects.ts";
+export { RateLimiter } from "./rate-limiter.ts";
 export { type AuditCursor, type AuditFilter, type AuditRow, readAudit, readAuditEntry } from "./read-audit.ts";
 export { recordAudit } from "./record-audit.ts";
 export {

@@ -1,7 +1,6 @@
 import { GatewayError } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import { takeAttempt, takePasswordAttempt } from "./attempt-limit.ts";
-import { RateLimiter } from "./attempts-per-minute.ts";
 import {
   authPrefix,
   missing,
@@ -14,6 +13,7 @@ import {
 import type { AuthOptions } from "./better-auth.ts";
 import type { OidcOptions } from "./oidc/identity-provider.ts";
 import { createOidcSignIn } from "./oidc/oidc-sign-in.ts";
+import { RateLimiter } from "./rate-limiter.ts";
 import { recordAudit } from "./record-audit.ts";
 import { secondFactorPaths, withAccountLabel } from "./second-factor.ts";
 import { cacheSessions } from "./session-cache.ts";

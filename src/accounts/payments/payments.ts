@@ -1,6 +1,6 @@
 import { GatewayError } from "../../contract/index.ts";
-import { RateLimiter } from "../attempts-per-minute.ts";
 import { isAcceptedEmail } from "../auth-http.ts";
+import { RateLimiter } from "../rate-limiter.ts";
 
 /** A payment to begin. */
 export interface CheckoutOrder {

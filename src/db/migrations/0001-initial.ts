@@ -1,8 +1,8 @@
 import { meterColumns } from "../../contract/index.ts";
 import { type CallColumn, callColumns, callIdText, openColumns } from "../call-columns.ts";
 import { histogramColumns } from "../usage-sums.ts";
-import postgres from "./0001-initial.postgres.sql" with { type: "text" };
 import tables from "./0001-initial.sql" with { type: "text" };
+import postgres from "./0001-ledger-functions.postgres.sql" with { type: "text" };
 import type { Engine, Migration } from "./migration.ts";
 
 /** The columns that placeholders in the text of an engine stand for. */

@@ -12,7 +12,7 @@ import { ChangeFeed } from "./change-feed.ts";
 import { DeadNodes } from "./dead-nodes.ts";
 import { connectionOptions, OrderedConnection, type OrderedConnectionOptions, shownUrl } from "./ordered-connection.ts";
 import { ask, createKeyReader, readBalance, readBudgets, readSpent } from "./readers.ts";
-import { writeBatch } from "./write-batch.ts";
+import { writeLedger } from "./write-ledger.ts";
 
 /** Keeps the whole call overhead below a quarter of a second. */
 const timeoutMsDefault = 200;
@@ -128,7 +128,7 @@ function createStore(parts: Parts, now: () => number): Store {
     get revision() {
       return changes.revision;
     },
-    writeLedger: (batch) => writeBatch(target, batch),
+    writeLedger: (batch) => writeLedger(target, batch),
     addUsage: (rows, step) => addSharedUsage(db, rows, step),
     readBalance: (accountId, budgetQuery) => readBalance(writes, accountId, budgetQuery),
     readSpent: (accountId, sinceDay) => readSpent(writes, accountId, sinceDay),

@@ -14,7 +14,7 @@ import type { Database } from "../schema.ts";
 import { type AbandonedCall, type EmbeddedStore, readSetting, type Store, type Synchronous } from "../store.ts";
 import { prepareUsageWriter } from "../usage-sums.ts";
 import { KyselyConnection, PlannedOnceDialect } from "./kysely-connection.ts";
-import { prepareLedgerStatements, writeBatch } from "./write-batch.ts";
+import { prepareLedgerStatements, writeLedger } from "./write-ledger.ts";
 
 /** Writes what the platform has cached of an open file to its disk: by a thread of the platform, or before it returns. */
 interface Disk {
@@ -227,10 +227,10 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
       // Between the end of one transaction of Kysely's and this turn the next may have begun.
       while (database.isOpen && database.isTransaction) await connection.free();
       if (log === undefined) {
-        writeBatch(database, statements, batch);
+        writeLedger(database, statements, batch);
         return undefined;
       }
-      log.leaveUnsynced(() => writeBatch(database, statements, batch));
+      log.leaveUnsynced(() => writeLedger(database, statements, batch));
       if (batch.some(({ kind }) => kind === "end")) {
         onCommitted?.();
         await log.sync(batch.length === 1);

@@ -41,14 +41,14 @@ describe("POST /decisions of a provider that has the endpoint", () => {
     expect(seen.map(({ path }) => path)).toEqual(["/openai/decisions"]);
     expect(seen[0]?.body).toEqual({ ...body, input });
     const charged = gateway.ledger.callOf(response);
-    // $0.10 for a million tokens, whatever a cache had of them, and nothing for the answer.
+    // $0.10 for a million tokens, a tenth of it for those that a cache had, and nothing for the answer.
     expect(charged).toMatchObject({
       state: "settled",
       usage_source: "reported",
       input_tokens: 500,
       cache_read_tokens: 400,
       output_tokens: 7,
-      cost_nanodollars: 900 * 100,
+      cost_nanodollars: 500 * 100 + 400 * 10,
     });
     expect(heldNanodollars).toBeGreaterThanOrEqual(900 * 100);
   });

@@ -10,6 +10,13 @@ const padding = "x".repeat(5000);
 const read = async (text: string) =>
   (await readJson(new Request("http://gateway.example", { method: "POST", body: text }))) as Body;
 
+function toWellFormed(value: unknown): unknown {
+  if (typeof value === "string") return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(toWellFormed);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, of]) => [name.toWellFormed(), toWellFormed(of)]));
+}
+
 describe("a request's text", () => {
   test("goes out as it came in, around the fields that changed", async () => {
     const messages = `[ {"role": "user", "content": "caf\\u00e9 ${padding}", "size": 1.0} ]`;
@@ -37,11 +44,11 @@ describe("a request's text", () => {
     expect(toJsonText(await read(text))).toBe(JSON.stringify(JSON.parse(text)));
   });
 
-  test("means the same whatever it is", async () => {
+  test("means the same whatever it is, with U+FFFD for half a character", async () => {
     const bodies = fc.dictionary(fc.oneof(fc.string(), fc.constantFrom("__proto__", "messages")), anyJson("messages"));
     const property = fc.asyncProperty(bodies, fc.nat(3), async (body, indent) => {
       const text = JSON.stringify({ ...body, tools: [body, padding] }, null, indent);
-      expect(JSON.parse(toJsonText(await read(text)))).toEqual(JSON.parse(text));
+      expect(JSON.parse(toJsonText(await read(text)))).toEqual(toWellFormed(JSON.parse(text)));
     });
     await fc.assert(property, runs(200));
   });

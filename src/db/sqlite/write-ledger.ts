@@ -41,7 +41,7 @@ export function prepareLedgerStatements(database: DatabaseSync) {
 }
 
 /** Writes a batch in one transaction: all of it or nothing. */
-export function writeBatch(database: DatabaseSync, statements: LedgerStatements, batch: readonly LedgerWrite[]): void {
+export function writeLedger(database: DatabaseSync, statements: LedgerStatements, batch: readonly LedgerWrite[]): void {
   statements.begin.run();
   try {
     const totals = new BatchTotals();

@@ -30,8 +30,11 @@ export interface BatchTarget {
   readonly nodeId: string;
 }
 
-/** Writes a batch in one round trip and one transaction; returns the decisions about its holds. */
-export async function writeBatch(
+/**
+ * Writes a batch in one round trip and one transaction; returns the decisions about its holds. The statements are the
+ * functions of `migrations/0001-ledger-functions.postgres.sql`.
+ */
+export async function writeLedger(
   target: BatchTarget,
   batch: readonly LedgerWrite[],
 ): Promise<ReadonlyMap<OpenCall, HoldDecision> | undefined> {
