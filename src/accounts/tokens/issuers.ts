@@ -89,6 +89,9 @@ export function parseTokenIssuers(text: string): readonly TokenIssuer[] {
   return value;
 }
 
+/** Of a JSON Web Key that is private or shared (RFC 7518, 6.2.2, 6.3.2 and 6.4). They would be shown to whoever reads issuers. */
+const secretMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
+
 function checkIssuer(at: string, entry: unknown): asserts entry is TokenIssuer {
   if (!isObject(entry)) throw fault(at, "it is not an object");
   const unknown = Object.keys(entry).find((name) => !fields.has(name));
@@ -99,9 +102,7 @@ function checkIssuer(at: string, entry: unknown): asserts entry is TokenIssuer {
   if (jwksUri !== undefined && (typeof jwksUri !== "string" || !isKeysAddress(jwksUri))) {
     throw fault(`${at}.jwksUri`, "expected an https address; http only on this machine");
   }
-  if (jwks !== undefined && !(isObject(jwks) && Array.isArray(jwks.keys) && jwks.keys.every(isObject))) {
-    throw fault(`${at}.jwks`, 'expected a JSON Web Key Set such as {"keys": […]}');
-  }
+  checkKeys(`${at}.jwks`, jwks);
   if (jwks !== undefined && jwksUri !== undefined) throw fault(`${at}.jwks`, "send jwks or jwksUri, and not both");
   checkTexts(`${at}.audiences`, audiences);
   if (entry.algorithms !== undefined) {
@@ -120,6 +121,15 @@ function checkIssuer(at: string, entry: unknown): asserts entry is TokenIssuer {
   if (onUnknown !== undefined && onUnknown !== "reject" && onUnknown !== "create") {
     throw fault(`${at}.onUnknown`, "expected reject or create");
   }
+}
+
+function checkKeys(at: string, jwks: unknown): void {
+  if (jwks === undefined) return;
+  if (!(isObject(jwks) && Array.isArray(jwks.keys) && jwks.keys.every(isObject))) {
+    throw fault(at, 'expected a JSON Web Key Set such as {"keys": […]}');
+  }
+  const isSecret = jwks.keys.some((key: object) => secretMembers.some((name) => name in key));
+  if (isSecret) throw fault(at, "expected public keys alone: one of them is private or shared");
 }
 
 /** Key sets may have a query, as those of some identity providers do. */

@@ -479,6 +479,8 @@ test.each([
     "HS256",
   ],
   ['[{"issuer":"https://id.example.com","audiences":["a"],"claims":{"account":"email"},"typo":1}]', "unknown field"],
+  ['[{"issuer":"https://id.example.com","jwks":{"keys":[{"kty":"EC","d":"AQ"}]}}]', "private or shared"],
+  ['[{"issuer":"https://id.example.com","jwks":{"keys":[{"kty":"oct","k":"AQ"}]}}]', "private or shared"],
 ])("JWT_ISSUERS=%s is refused", async (text, reason) => {
   expect(() => parseTokenIssuers(text)).toThrow(reason);
 });
