@@ -99,7 +99,9 @@ function readRows(file: string): Model[] {
 
 async function readList(place: string): Promise<Record<string, Listed>> {
   if (!/^https?:/.test(place)) return JSON.parse(readFileSync(place, "utf8"));
-  const response = await fetch(place);
+  const response = await fetch(place).catch((error: Error) => {
+    throw new Error(`Cannot read ${place}: ${error.message}; pass a file or another URL`);
+  });
   if (!response.ok) throw new Error(`Cannot read ${place}: it answered ${response.status}; pass a file or another URL`);
   return (await response.json()) as Record<string, Listed>;
 }

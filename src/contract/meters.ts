@@ -132,6 +132,19 @@ export const promptColumns = columnsOf(promptMeters);
 /** The columns of the tokens of answers. */
 export const answerColumns = columnsOf(answerMeters);
 
+/** The columns of tokens that a provider read from its cache. */
+export const cacheReadColumns = columnsOf(
+  promptMeters.filter((name) => name === "cacheReadToken" || meterOf[name].fallback === "cacheReadToken"),
+);
+
+/** The field that usage has for each of {@link unitMeters}, and how many of the column make one there. */
+export const unitFigures = unitMeters
+  .filter((name) => name !== "call")
+  .map((name) => {
+    const [field, divisor] = meterTable[name].metric;
+    return { field, divisor, column: meterTable[name].column as UsageColumn };
+  });
+
 /** Adds up some columns of a row of sums. */
 export function sumColumns(row: Readonly<Record<UsageColumn, number>>, columns: readonly UsageColumn[]): number {
   return columns.reduce((sum, column) => sum + row[column], 0);

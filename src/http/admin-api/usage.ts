@@ -3,10 +3,12 @@ import { Elysia } from "elysia";
 import {
   answerColumns,
   type Capability,
+  cacheReadColumns,
   formatUsd,
   promptColumns,
   quoteValue,
   sumColumns,
+  unitFigures,
 } from "../../contract/index.ts";
 import { readUsageRows, type UsageFigures, type UsageOfBucket } from "../../reports/index.ts";
 import { responses } from "../api/openapi.ts";
@@ -96,7 +98,7 @@ const kinds: readonly Kind[] = [
     toJson: (figures) => ({
       input_tokens: toInputTokens(figures),
       output_tokens: toOutputTokens(figures),
-      input_cached_tokens: figures.cache_read_tokens,
+      input_cached_tokens: sumColumns(figures, cacheReadColumns),
       input_cache_write_tokens: figures.cache_write_tokens + figures.cache_write_1h_tokens,
       input_audio_tokens: figures.audio_input_tokens,
       output_audio_tokens: figures.audio_output_tokens,
@@ -145,9 +147,7 @@ const KeyUsage = Type.Object({
   input_tokens: Type.Integer({ description: "Cached ones included" }),
   output_tokens: count,
   input_cached_tokens: count,
-  images: count,
-  characters: count,
-  audio_seconds: count,
+  ...Object.fromEntries(unitFigures.map(({ field }) => [field, count])),
   model: nullable(Type.String()),
   ...money,
 });
@@ -255,10 +255,10 @@ export function keyUsageController(deps: HttpDeps) {
           num_model_requests: figures.requests,
           input_tokens: toInputTokens(figures),
           output_tokens: toOutputTokens(figures),
-          input_cached_tokens: figures.cache_read_tokens,
-          images: figures.images,
-          characters: figures.characters,
-          audio_seconds: Math.round(figures.audio_ms / 1000),
+          input_cached_tokens: sumColumns(figures, cacheReadColumns),
+          ...Object.fromEntries(
+            unitFigures.map(({ field, divisor, column }) => [field, Math.round(figures[column] / divisor)]),
+          ),
           model,
           ...toMoney(figures),
         }),

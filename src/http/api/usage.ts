@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import { getFreeQuota } from "../../accounts/index.ts";
 import {
   answerColumns,
+  cacheReadColumns,
   formatUsd,
   GatewayError,
   makeCallId,
@@ -10,6 +11,7 @@ import {
   type QuotaState,
   quoteValue,
   sumColumns,
+  unitFigures,
   type WalletState,
 } from "../../contract/index.ts";
 import {
@@ -40,9 +42,10 @@ const Figures = Type.Object({
   prompt_tokens: Type.Integer(),
   completion_tokens: Type.Integer(),
   total_tokens: Type.Integer(),
-  characters: Type.Integer(),
-  images: Type.Integer(),
-  audio_seconds: Type.Number(),
+  cached_tokens: Type.Integer({ description: "Tokens of the prompt that were read from a cache" }),
+  ...Object.fromEntries(
+    unitFigures.map(({ field, divisor }) => [field, divisor === 1 ? Type.Integer() : Type.Number()]),
+  ),
   quota_tokens: Type.Integer(),
   cost_usd: Type.String({ description: "Cost by list price" }),
   charged_usd: Type.String({ description: "What the wallet paid" }),
@@ -153,9 +156,8 @@ function toFiguresJson(figures: UsageFigures) {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
-    characters: figures.characters,
-    images: figures.images,
-    audio_seconds: figures.audio_ms / 1000,
+    cached_tokens: sumColumns(figures, cacheReadColumns),
+    ...Object.fromEntries(unitFigures.map(({ field, divisor, column }) => [field, figures[column] / divisor])),
     quota_tokens: figures.quota_tokens,
     cost_usd: formatUsd(figures.cost_nanodollars),
     charged_usd: formatUsd(figures.charged_nanodollars),

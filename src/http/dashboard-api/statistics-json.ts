@@ -1,4 +1,11 @@
-import { answerColumns, formatUsd, nanodollarsPerUsd, promptColumns, sumColumns } from "../../contract/index.ts";
+import {
+  answerColumns,
+  cacheReadColumns,
+  formatUsd,
+  nanodollarsPerUsd,
+  promptColumns,
+  sumColumns,
+} from "../../contract/index.ts";
 import type { StatisticsFigures } from "../../reports/index.ts";
 
 /** Metrics of a chart: shares are from 0 to 1, latencies are the 95th percentile in milliseconds. */
@@ -21,7 +28,7 @@ export function toFiguresJson(figures: StatisticsFigures) {
     errors: toErrors(figures),
     refused: figures.refused,
     prompt_tokens: toPromptTokens(figures),
-    cached_tokens: figures.cache_read_tokens,
+    cached_tokens: sumColumns(figures, cacheReadColumns),
     completion_tokens: toCompletionTokens(figures),
     total_tokens: toPromptTokens(figures) + toCompletionTokens(figures),
     cache_share: toCacheShare(figures),
@@ -72,5 +79,5 @@ function toCompletionTokens(figures: StatisticsFigures): number {
 /** Share of the prompt tokens that came from a provider's cache. */
 function toCacheShare(figures: StatisticsFigures): number | null {
   const prompt = toPromptTokens(figures);
-  return prompt === 0 ? null : figures.cache_read_tokens / prompt;
+  return prompt === 0 ? null : sumColumns(figures, cacheReadColumns) / prompt;
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import OpenAI from "openai";
 import { gatewayShell } from "./gateway-shell.ts";
 import { codeBlocks, readPage, readSection, root, tableRows } from "./pages.ts";
 
@@ -73,6 +74,56 @@ test("the commands of the management API do what they say, one after the other",
     expect(said).toContain(fact);
   }
   expect(said).not.toContain('"error"');
+});
+
+test("the commands on one document plan a change, make it, and find nothing more to change", async () => {
+  const [block = ""] = blocksOf("docs/management-api.md", "## One document");
+  const apply = "modelgate apply change.json\n";
+  expect(block).toEndWith(apply);
+  const said = await shell.follow(`export MODELGATE_URL=http://127.0.0.1:3000\n${block}echo AGAIN\n${apply}`);
+  const [first = "", again] = said.split("AGAIN\n");
+  for (const fact of ["Wrote gateway.json", "2 changes, none written", "website: sk-mg-"])
+    expect(first).toContain(fact);
+  expect(again).toBe("Nothing to change: the gateway is as the document says\n");
+});
+
+test("the command that rotates a key gives it another secret, and the old one still works", async () => {
+  const [block = ""] = blocksOf("docs/management-api.md", "## Rotation");
+  const run = async (command: string) => JSON.parse(await shell.follow(`${command} --json`));
+  const admin = await run("modelgate admin-key create --name rotation --scopes keys:write");
+  const { id: project } = await run("modelgate account create --email rotation@example.com");
+  const old = await run("modelgate key create --account rotation@example.com --name app");
+  const variables = {
+    MODELGATE_URL: shell.gateway.origin,
+    MODELGATE_ADMIN_KEY: admin.key,
+    PROJECT: project,
+    KEY: old.id,
+  };
+  const lines = Object.entries(variables).map(([name, value]) => `${name}='${value}'\n`);
+  const rotated = JSON.parse(await shell.follow(lines.join("") + block));
+  expect(rotated.value).not.toBe(old.key);
+  for (const key of [old.key, rotated.value]) {
+    const response = await shell.gateway.ask("/models", { headers: { authorization: `Bearer ${key}` } });
+    expect(response.status).toBe(200);
+  }
+});
+
+test("docs/management-api.md names each part of OpenAI's admin client, as an endpoint or as not served", () => {
+  const { organization } = new OpenAI({ apiKey: "none", adminAPIKey: "none" }).admin;
+  const partsOf = (resource: object) => Object.keys(resource).filter((name) => !name.startsWith("_"));
+  const usages = Object.getOwnPropertyNames(Object.getPrototypeOf(organization.usage));
+  const parts = [...partsOf(organization), ...partsOf(organization.projects), ...usages]
+    .filter((name) => name !== "constructor")
+    .map((name) => name.replace("API", "Api").replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+  expect(parts).toContain("service_accounts");
+  const served = tableRows(readSection("docs/management-api.md", "## Endpoints")).flatMap(([endpoint = ""]) =>
+    endpoint.split("/"),
+  );
+  const others = tableRows(readSection("docs/management-api.md", "## Not served")).flatMap(([names = ""]) =>
+    names.split(", "),
+  );
+  expect([...new Set(parts)].filter((part) => !served.includes(part) && !others.includes(part))).toEqual([]);
+  expect(others.filter((part) => served.includes(part) || !parts.includes(part))).toEqual([]);
 });
 
 test("the program of the management API lists the projects", async () => {

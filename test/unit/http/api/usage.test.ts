@@ -30,15 +30,17 @@ describe("GET /usage", () => {
       requests: 2,
       failures: 1,
       input_tokens: 10,
-      cache_read_tokens: 20,
-      cache_write_tokens: 10,
+      cache_read_tokens: 18,
+      audio_cache_read_tokens: 4,
+      cache_write_tokens: 8,
       cache_write_1h_tokens: 20,
       audio_input_tokens: 0,
       audio_output_tokens: 0,
       image_output_tokens: 0,
       output_tokens: 5,
     };
-    const rest = { images: 1, audio_ms: 1500, characters: 7, call_units: 0, quota_tokens: 3 };
+    const units = { images: 1, input_images: 4, audio_ms: 1500, characters: 7, search_units: 8, web_searches: 9 };
+    const rest = { ...units, call_units: 0, quota_tokens: 3 };
     const money = { cost_nanodollars: 1_500_000, charged_nanodollars: 1_000_000 };
     await insertUsage(store, [{ accountId: ada.account.id, hour, model: "chat-1", ...figures, ...rest, ...money }]);
     const asked = "/v1/usage?startDate=2026-11-20&endDate=2026-11-20&period=hourly";
@@ -48,9 +50,13 @@ describe("GET /usage", () => {
       prompt_tokens: 60,
       completion_tokens: 5,
       total_tokens: 65,
+      cached_tokens: 22,
       characters: 7,
       images: 1,
+      input_images: 4,
       audio_seconds: 1.5,
+      search_units: 8,
+      web_searches: 9,
       quota_tokens: 3,
       cost_usd: "0.0015",
       charged_usd: "0.001",
