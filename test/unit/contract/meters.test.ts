@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
-import { type ChatUsage, isAmount, type Meters, toMeters } from "../../../src/contract/index.ts";
+import { type ChatUsage, isAmount, type Meters, meterNames, toMeters } from "../../../src/contract/index.ts";
 
 /** A report as it came over the wire, which no type holds to anything. */
 const report = (usage: unknown) => usage as ChatUsage;
@@ -171,4 +173,12 @@ describe("isAmount", () => {
   ])("of %p is %p", (value, is) => {
     expect(isAmount(value)).toBe(is);
   });
+});
+
+test("docs/models.md has every meter in its table of prices, in the order of the code", () => {
+  const page = readFileSync(join(import.meta.dir, "../../../docs/models.md"), "utf8");
+  const [, table = ""] = page.split("| what it is the price of");
+  const [section = ""] = table.split("\n\n");
+  const fields = [...section.matchAll(/^\| `(\w+)`/gm)].map(([, field]) => field as string);
+  expect(fields).toEqual([...meterNames, "markupPercent", "tiers", "serviceTiers"]);
 });

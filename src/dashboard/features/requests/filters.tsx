@@ -8,6 +8,7 @@ import type { ChangeParams } from "../../kit/url-state.ts";
 import { useKeys } from "../keys/api.ts";
 import { useModels } from "../models/api.ts";
 import { useStatistics } from "../statistics/api.ts";
+import { protocols } from "./protocols.ts";
 
 const statuses = [
   ["", "Any status"],
@@ -18,12 +19,6 @@ const statuses = [
   ["4xx", "4xx"],
   ["5xx", "5xx"],
   ...["400", "401", "403", "429", "499"].map((status) => [status, status] as const),
-] as const;
-const protocols = [
-  ["", "Any protocol"],
-  ["chat", "Chat completions"],
-  ["responses", "Responses"],
-  ["messages", "Messages"],
 ] as const;
 /** The filters behind "More filters". */
 const more = [

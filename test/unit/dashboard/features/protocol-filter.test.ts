@@ -1,0 +1,26 @@
+import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { protocols } from "../../../../src/dashboard/features/requests/protocols.ts";
+
+const folder = join(import.meta.dir, "../../../../src/protocols");
+
+/** The names of all protocols that clients speak: of each folder's `Inbound`. */
+async function namesOfInbounds(): Promise<string[]> {
+  const names = new Set<string>();
+  for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+    if (!/\/(index|inbound)\.ts$/.test(file)) continue;
+    const exported: Record<string, unknown> = await import(join(folder, file));
+    for (const value of Object.values(exported)) {
+      const { protocol, endpoints } = (value ?? {}) as { protocol?: string; endpoints?: unknown };
+      if (protocol !== undefined && endpoints !== undefined) names.add(protocol);
+    }
+  }
+  return [...names];
+}
+
+test("the filter of the request log has every protocol that clients speak", async () => {
+  const names = await namesOfInbounds();
+  expect(names).toContain("chat");
+  expect(protocols.map(([name]) => name).sort()).toEqual(["", ...names].sort() as never);
+});
