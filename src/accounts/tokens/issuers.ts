@@ -89,7 +89,7 @@ export function parseTokenIssuers(text: string): readonly TokenIssuer[] {
   return value;
 }
 
-/** Of a JSON Web Key that is private or shared (RFC 7518, 6.2.2, 6.3.2 and 6.4). They would be shown to whoever reads issuers. */
+/** Members that only a private or shared JSON Web Key has (RFC 7518, 6.2.2, 6.3.2, 6.4): whoever reads issuers would see them. */
 const secretMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
 function checkIssuer(at: string, entry: unknown): asserts entry is TokenIssuer {

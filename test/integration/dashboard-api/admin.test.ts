@@ -124,8 +124,8 @@ describe("an administrator", () => {
     });
     const { enter, send, clock } = await dashboardHttp({}, [slow]);
     const admin = await enter("admin@example.org", "admin");
-    const live = async () => (await admin.get(`${api}/live`)).json();
-    expect(await live()).toEqual({ count: 0, complete: true, data: [] });
+    const live = async () => (await admin.get("/v1/organization/live_calls")).json();
+    expect(await live()).toMatchObject({ count: 0, complete: true, data: [] });
     const call = send("/v1/chat/completions", {
       method: "POST",
       headers: { authorization: `Bearer ${goodKey}`, "content-type": "application/json" },
@@ -136,10 +136,12 @@ describe("an administrator", () => {
     clock.pass(1500);
     expect(await live()).toMatchObject({
       count: 1,
-      data: [{ model: chatModel.id, capability: "chat", stream: false, running_ms: 1500, key_id: expect.any(String) }],
+      data: [
+        { model: chatModel.id, capability: "chat", stream: false, running_ms: 1500, api_key_id: expect.any(String) },
+      ],
     });
     answer.resolve();
     expect((await call).status).toBe(200);
-    expect(await live()).toEqual({ count: 0, complete: true, data: [] });
+    expect(await live()).toMatchObject({ count: 0, complete: true, data: [] });
   });
 });
