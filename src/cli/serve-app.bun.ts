@@ -26,7 +26,7 @@ import { formatStartupBanner } from "./startup-banner.ts";
 const requestBytesMax = 64 * 1024 * 1024;
 /** How long the last log lines may take to be written. */
 const flushMsMax = 1000;
-const exitMs = 100;
+const exitMs = 1000;
 
 type ServeOptions = Pick<AppOptions, "plugins" | "manifests" | "createSandbox"> & Pick<CliContext, "version">;
 
@@ -92,9 +92,10 @@ function openLog({ logLevel, logFormat, given: variables }: Config, storedSecret
   return createLog(logLevel, write, isPretty ? { format: prettyLine(isColored), redact } : { redact });
 }
 
-/** Lines that nobody reads would keep the process alive forever. */
+/** Lines that nobody reads, and an exporter that goes on asking its collector, would keep the process alive forever. */
 async function closeLog(log: OpenLog): Promise<void> {
-  if (!(await log.close(flushMsMax))) setTimeout(() => process.exit(), exitMs).unref();
+  await log.close(flushMsMax);
+  setTimeout(() => process.exit(), exitMs).unref();
 }
 
 /** Only one gateway may serve from an embedded store. */
