@@ -65,7 +65,7 @@ export interface AccountDefaults extends Limits {
 interface QuotaOwner {
   /** Its own, in tokens; absent: it has none. */
   readonly freeTokensPerDay: number | undefined;
-  /** That of its role; absent: the role has none. */
+  /** The quota of its role, in tokens; absent: the role has none. */
   readonly roleFreeTokensPerDay: number | undefined;
   /** Whether nobody has verified the e-mail of its holder. */
   readonly isEmailClaimed: boolean;

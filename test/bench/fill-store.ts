@@ -100,7 +100,7 @@ function fillCalls(database: DatabaseSync, { accounts, calls }: StoreSize, numbe
   const id = idBytes(at, "n");
   database.exec(insertNames("accounts"));
   database.exec(`begin; ${numbers} ${insertCalls({ id, account, at })} from c; commit`);
-  // What the ends of the calls have added to their accounts' quotas, so that the ledger is true.
+  // The end of a call adds to the quota of its account: without these rows the ledger would not be true.
   database.exec(`insert into daily_quota_usage (account_id, day, used_tokens)
     select account_id, quota_day, sum(quota_tokens) from calls group by account_id, quota_day`);
   for (const { sql } of made) database.exec(String(sql));

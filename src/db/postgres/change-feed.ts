@@ -44,12 +44,14 @@ export class ChangeFeed {
   /** After a lost connection anything may have changed, so everything is invalidated. */
   async listen(client: pg.Client): Promise<void> {
     client.on("notification", ({ payload }) => {
-      const [nodeId = "", counted = "", keyId] = (payload ?? "").split(" ");
-      if (nodeId === endNotice) {
-        for (const listener of this.#endListeners) listener(counted);
+      const words = (payload ?? "").split(" ");
+      if (words[0] === endNotice) {
+        const [, callId = ""] = words;
+        for (const listener of this.#endListeners) listener(callId);
         return;
       }
-      this.#count(Number(counted));
+      const [nodeId, revision, keyId] = words;
+      this.#count(Number(revision));
       if (nodeId === this.#nodeId) return;
       if (keyId === undefined) this.#noteChange();
       else this.#noteKeyChange(keyId);

@@ -228,7 +228,7 @@ export function organizationRows<Row>(
       body: toSecret,
     }),
     [`DELETE ${path}/providers/:provider_id/keys/:provider_key_id`]: managed(200, { id: aProviderKey }),
-    // What cannot be reached is an answer of the test, not of the route.
+    // A provider that cannot be reached is an answer of the test, not an error of the route.
     [`POST ${path}/provider_tests`]: managed(200, { body: () => ({ ...toProvider(), key: "provider-key" }) }),
     [`GET ${path}/sandbox`]: managed(200),
     // The environment sets SANDBOX.
