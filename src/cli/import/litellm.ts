@@ -264,7 +264,7 @@ function noteSettings(config: Record<string, unknown>, notes: string[]): void {
   }
 }
 
-/** How lists of accounts and keys name models, and where what is lost is told. */
+/** How lists of accounts and keys name models, and the list of what cannot be carried over. */
 interface Naming {
   readonly aliases: (name: string) => string;
   readonly targetsOf: (name: string) => string[];

@@ -57,7 +57,7 @@ function Upgrade({ version }: { version: string }) {
   const [previous] = useState(readVersion);
   const [isRead, setRead] = useState(false);
   const isNew = previous !== null && previous !== version;
-  // The first visit is no upgrade; an upgrade is told until it was read.
+  // The first visit is no upgrade; the notice of an upgrade stays until it was read.
   useEffect(() => {
     if (!isNew) writeVersion(version);
   }, [isNew, version]);
