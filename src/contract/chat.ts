@@ -192,6 +192,7 @@ export const ChatUsage = Type.Object(
           cached_tokens: optional(Type.Integer()),
           cache_write_tokens: optional(Type.Integer()),
           cache_write_1h_tokens: optional(Type.Integer()),
+          cache_write_12h_tokens: optional(Type.Integer()),
           audio_tokens: optional(Type.Integer()),
           image_tokens: optional(Type.Integer()),
           cached_tokens_details: optional(Type.Object({ audio_tokens: optional(Type.Integer()) }, open)),

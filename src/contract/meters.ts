@@ -22,7 +22,7 @@ interface Meter {
  * The quantities that are counted and priced: the one table that columns, sums, exports, metrics and prices are made of.
  * They are disjoint: a token read from a cache is a `cacheReadToken` and not also an `inputToken`, so that a bill is a dot
  * product of meters and prices. A token written to a cache is a `cacheWrite1hToken` where the provider keeps it for an hour,
- * which costs more, otherwise a `cacheWriteToken`. Tokens of audio and of images are counted apart where the provider does
+ * a `cacheWrite12hToken` where for twelve or more, which cost more each, otherwise a `cacheWriteToken`. Tokens of audio and of images are counted apart where the provider does
  * so, and cost what text does where they have no rate of their own. How to add one: `docs/architecture.md`.
  */
 export const meterTable = {
@@ -51,6 +51,12 @@ export const meterTable = {
   },
   cacheWriteToken: { column: "cache_write_tokens", kind: "prompt", quotaWeight: 1, metric: ["cache_write", 1] },
   cacheWrite1hToken: { column: "cache_write_1h_tokens", kind: "prompt", quotaWeight: 1, metric: ["cache_write_1h", 1] },
+  cacheWrite12hToken: {
+    column: "cache_write_12h_tokens",
+    kind: "prompt",
+    quotaWeight: 1,
+    metric: ["cache_write_12h", 1],
+  },
   outputToken: { column: "output_tokens", kind: "answer", quotaWeight: 1, metric: ["output", 1] },
   audioOutputToken: {
     column: "audio_output_tokens",
@@ -75,6 +81,10 @@ export const meterTable = {
   searchUnit: { column: "search_units", kind: "unit", quotaWeight: 1000, metric: ["search_units", 1] },
   /** A search of the web that the provider ran for a model. */
   webSearch: { column: "web_searches", kind: "unit", quotaWeight: 1000, metric: ["web_searches", 1] },
+  /** A page of a document that a model read. */
+  page: { column: "pages", kind: "unit", quotaWeight: 1000, metric: ["pages", 1] },
+  /** A second that a provider bills: of video, or of the time that its hardware took. */
+  second: { column: "seconds", kind: "unit", quotaWeight: 32, metric: ["seconds", 1] },
   /** A call of a model that is charged by the call. */
   call: { column: "call_units", kind: "unit", quotaWeight: 0, metric: ["calls", 1] },
 } as const satisfies Readonly<Record<string, Meter>>;
@@ -137,6 +147,10 @@ export const cacheReadColumns = columnsOf(
   promptMeters.filter((name) => name === "cacheReadToken" || meterOf[name].fallback === "cacheReadToken"),
 );
 
+/** Meters of tokens that a provider wrote to its cache, and their columns. */
+export const cacheWriteMeters = promptMeters.filter((name) => name.startsWith("cacheWrite"));
+export const cacheWriteColumns = columnsOf(cacheWriteMeters);
+
 /** The field that usage has for each of {@link unitMeters}, and how many of the column make one there. */
 export const unitFigures = unitMeters
   .filter((name) => name !== "call")
@@ -180,6 +194,7 @@ export function toMeters(usage: ChatUsage | null | undefined): Meters | undefine
     details?.cached_tokens ?? 0,
     details?.cache_write_tokens ?? 0,
     details?.cache_write_1h_tokens ?? 0,
+    details?.cache_write_12h_tokens ?? 0,
     details?.audio_tokens ?? 0,
     details?.image_tokens ?? 0,
     details?.cached_tokens_details?.audio_tokens ?? 0,
@@ -187,11 +202,11 @@ export function toMeters(usage: ChatUsage | null | undefined): Meters | undefine
     drawn ?? 0,
   ] as const;
   if (!parts.every(isAmount)) return undefined;
-  const [read, written, hourly, audioIn, seen, heardBefore, audio, images] = parts;
+  const [read, written, hourly, halfDaily, audioIn, seen, heardBefore, audio, images] = parts;
   const input = prompt - read - written;
   const output = (completion ?? 0) - audio - images;
   const isContradictory = audioIn > prompt || seen > prompt || heardBefore > Math.min(audioIn, read);
-  if (input < 0 || isContradictory || output < 0 || hourly > written) return undefined;
+  if (input < 0 || isContradictory || output < 0 || hourly + halfDaily > written) return undefined;
   // Audio and images that were read from a cache are counted as that; some providers say how much of the audio was.
   const audioInput = Math.min(audioIn - heardBefore, input);
   const imageInput = Math.min(seen, input - audioInput);
@@ -200,8 +215,9 @@ export function toMeters(usage: ChatUsage | null | undefined): Meters | undefine
   if (imageInput > 0) meters.imageInputToken = imageInput;
   if (read > heardBefore) meters.cacheReadToken = read - heardBefore;
   if (heardBefore > 0) meters.audioCacheReadToken = heardBefore;
-  if (written > hourly) meters.cacheWriteToken = written - hourly;
+  if (written > hourly + halfDaily) meters.cacheWriteToken = written - hourly - halfDaily;
   if (hourly > 0) meters.cacheWrite1hToken = hourly;
+  if (halfDaily > 0) meters.cacheWrite12hToken = halfDaily;
   if (completion !== undefined) meters.outputToken = output;
   if (audio > 0) meters.audioOutputToken = audio;
   if (images > 0) meters.imageOutputToken = images;

@@ -323,7 +323,7 @@ export class ModelRun<C extends Capability = Capability> {
   /** The most tokens of the prompt by a count of the provider's; absent where there is none. */
   countedTokensMax: number | undefined = undefined;
   /** Whether the request asks a provider to keep a part of the prompt for an hour. */
-  keepsHour = false;
+  keepsLonger = false;
   /** Only its provider's report tells what the prompt costs. */
   isOpenEnded = false;
   /** The most tokens of the prompt as it was sent; a provider that searches the web reads it again with what was found. */
@@ -563,10 +563,10 @@ function findAsked({ modelEntry, passthrough, request }: ModelRun, isAnswered: b
 /** The most that usage can cost by any tier that may serve the call; `undefined` as {@link costMaxNanodollars}. */
 export function costMaxOfRun(run: ModelRun, meters: Meters): number | undefined {
   const { compiledPrice } = run.modelEntry;
-  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, run.keepsHour);
+  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, run.keepsLonger);
   const requested = findAsked(run, false);
   if (cost === undefined || requested === undefined) return cost;
-  const other = costMaxNanodollars(requested.price, meters, run.keepsHour);
+  const other = costMaxNanodollars(requested.price, meters, run.keepsLonger);
   return other === undefined ? undefined : Math.max(cost, other);
 }
 

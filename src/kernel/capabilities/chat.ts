@@ -145,7 +145,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const counted = promptCopiesMax(request, modelEntry) * countedTokensMax;
     const bounds = boundPrompts(run);
     run.isOpenEnded = bounds.some(({ isOpenEnded }) => isOpenEnded);
-    run.keepsHour = bounds.some(({ keepsHour }) => keepsHour);
+    run.keepsLonger = bounds.some(({ keepsLonger }) => keepsLonger);
     let [textTokens, audioInputToken] = [0, 0];
     for (const { meters } of bounds) {
       textTokens = Math.max(textTokens, meters.inputToken ?? 0);
