@@ -24,7 +24,7 @@ export function findMissingRates(price: Price | undefined, capability: Capabilit
 export function findUnboundedRate({
   price = {},
   ...row
-}: Pick<Model, "pagesMax" | "secondsMax"> & { price: Price | undefined }): string | undefined {
+}: Pick<Model, "audioMsMax" | "pagesMax" | "secondsMax"> & { price: Price | undefined }): string | undefined {
   const tariffs: [string, Partial<Price>][] = [["price", price]];
   for (const [index, tier] of (price.tiers ?? []).entries()) tariffs.push([`price.tiers[${index}]`, tier]);
   for (const [tier, tariff] of Object.entries(price.serviceTiers ?? {})) {
