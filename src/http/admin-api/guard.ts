@@ -115,7 +115,7 @@ export function adminRoutes(
     });
 }
 
-/** Of a route, for the OpenAPI document. */
+/** Optional parts of a route's description in the OpenAPI document. */
 interface RouteDetails {
   readonly description?: string;
   readonly query?: Parameters<typeof parameters>[0];
