@@ -78,9 +78,9 @@ export function prepareUsageWriter(database: DatabaseSync): (rows: readonly Usag
 const numeric = new Set<string>(["hours", "hour", "status", ...figureColumns]);
 /** Adds to some of the figures, which follow the key in each list of the JSON. */
 function addJson(added: readonly string[]): string {
-  const given = [...usageKey, ...added];
+  const list: readonly string[] = [...usageKey, ...added];
   const values = columns.map((name) => {
-    const place = given.indexOf(name);
+    const place = list.indexOf(name);
     if (place < 0) return "0";
     return numeric.has(name) ? `(r->>${place})::bigint` : `r->>${place}`;
   });
@@ -97,8 +97,8 @@ export function addSharedUsage(db: Kysely<Database>, rows: readonly UsageRow[], 
   const places = [...figureColumns.keys()].filter((place) => rows.some(({ figures }) => figures[place] !== 0));
   // As text at once: lists of all figures would take most of the time.
   const values = sorted.map(({ key, figures }) => {
-    const given = places.map((place) => figures[place]);
-    return `${JSON.stringify(key).slice(0, -1)}${["", ...given].join()}]`;
+    const added = places.map((place) => figures[place]);
+    return `${JSON.stringify(key).slice(0, -1)}${["", ...added].join()}]`;
   });
   return db.transaction().execute(async (transaction) => {
     if (step !== undefined) {
