@@ -153,11 +153,9 @@ function toHidden(
  */
 function toHold(run: ModelRun, bound: Meters): HoldAmount {
   const { model } = run.modelEntry;
-  // Choices that are asked for one by one are so many requests.
-  const { n } = run.request as { n?: number | null };
-  const requests = run.requestsMax * (n ?? 1);
-  const units = boundUnits(model, requests);
-  const meters = { ...bound, ...units, ...(model.price?.call !== undefined && { call: requests }) };
+  const { requestsHeld } = run;
+  const units = boundUnits(model, requestsHeld);
+  const meters = { ...bound, ...units, ...(model.price?.call !== undefined && { call: requestsHeld }) };
   if (!model.premium) return { nanodollars: 0, tokens: toQuotaTokens(meters, model) };
   return { nanodollars: costMaxOfRun(run, meters) ?? Number.MAX_SAFE_INTEGER, tokens: 0 };
 }

@@ -327,8 +327,8 @@ export class ModelRun<C extends Capability = Capability> {
   keepsLonger = false;
   /** Only its provider's report tells what the prompt costs. */
   isOpenEnded = false;
-  /** The requests that one choice takes: a long text is spoken by several. */
-  requestsMax = 1;
+  /** A long text is spoken in so many parts, each by a request. */
+  parts = 1;
   /** The most tokens of the prompt as it was sent; a provider that searches the web reads it again with what was found. */
   sentTokensMax = Number.POSITIVE_INFINITY;
   /** Present once it was admitted. */
@@ -415,6 +415,11 @@ export class ModelRun<C extends Capability = Capability> {
   /** The plugin whose provider began to answer; absent until then. */
   get answeredBy(): string | undefined {
     return this.attempt?.isAnswered === true ? this.plugin : undefined;
+  }
+
+  /** The requests that it is held for: one for each part, or for each choice, which some providers are asked for one by one. */
+  get requestsHeld(): number {
+    return this.parts * ((this.request as { n?: number | null }).n ?? 1);
   }
 
   /** Fields of the client's request that the last attempt left out or could not keep to. */

@@ -121,8 +121,9 @@ function boundReport(run: ModelRun, meters: Meters, requests: number): Meters | 
   const over: MeterName[] = [];
   if (sumPromptTokens(meters) > Math.max(context, sumPromptTokens(upper))) over.push(...promptMeters);
   if ((sumOutputTokens(meters) ?? 0) > (isLimited ? outputMax : Math.max(outputMax, limit))) over.push(...answerMeters);
+  const unitRequests = Math.max(requests, run.requestsHeld);
   for (const name of unitMeters) {
-    if (meters[name] !== undefined && meters[name] > requests * getUnitMax(run, name)) over.push(name);
+    if (meters[name] !== undefined && meters[name] > unitRequests * getUnitMax(run, name)) over.push(name);
   }
   if (over.length === 0) return undefined;
   const bounded: Meters = { ...meters };

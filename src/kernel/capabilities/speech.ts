@@ -80,8 +80,8 @@ export const speechHandler: CapabilityHandler<"speech"> = {
   upperBound(run) {
     const { request, modelEntry } = run;
     const { model } = modelEntry;
-    run.requestsMax = splitText(request.input, model.inputCharactersMax ?? Number.POSITIVE_INFINITY).length;
-    return isByToken(model) ? toMost(request, model, run.requestsMax) : toMeters(request);
+    run.parts = splitText(request.input, model.inputCharactersMax ?? Number.POSITIVE_INFINITY).length;
+    return isByToken(model) ? toMost(request, model, run.parts) : toMeters(request);
   },
   promptTokens: ({ request }) => boundText(request, SpeechRequest),
   toReport: ({ modelEntry: { model } }, usage) => (isByToken(model) ? toReported(usage) : undefined),
