@@ -20,7 +20,7 @@ export const limitFields = {
   tokens_per_minute: optional(Limit),
   concurrent_calls: optional(Limit),
 };
-/** What bounds a key, in the body of a change. */
+/** Limits of a key in the body of a change. */
 export const keyFields = {
   allowed_models: optional(Models),
   allowed_networks: optional(Networks),
@@ -56,11 +56,11 @@ export function readKeyFields(body: Static<typeof KeyFields>) {
 /** The same of a new key, of which `null` is the same as absent. */
 export function readNewKeyFields(body: Static<typeof KeyFields>) {
   const { allowedModels, allowedNetworks, bounds } = readKeyFields(body);
-  const given = Object.entries(bounds).filter(([, value]) => value != null);
+  const entries = Object.entries(bounds).filter(([, value]) => value != null);
   return {
     allowedModels: allowedModels ?? undefined,
     allowedNetworks: allowedNetworks ?? undefined,
-    bounds: Object.fromEntries(given),
+    bounds: Object.fromEntries(entries),
   };
 }
 

@@ -36,7 +36,7 @@ export function toLimitsJson({ requestsPerMinute, tokensPerMinute, concurrentCal
   };
 }
 
-/** What bounds a key. */
+/** The limits of a key. */
 export function toKeyFieldsJson({ allowedModels, allowedNetworks, bounds }: ApiKey) {
   const { budgetNanodollars: budget, budgetPeriod } = bounds;
   return {
