@@ -58,7 +58,7 @@ export function createUsageMeter<C extends Capability>(
   });
 }
 
-/** What a count is charged as: within its bounds, with what its report leaves out, and with the price of each request. */
+/** Makes a charge of a count: within its bounds, with what its report leaves out, and with the price of each request. */
 function toCharge(run: ModelRun, count: Count, isReported: boolean): Count {
   let { meters, source } = count;
   if (source === "none") return count;

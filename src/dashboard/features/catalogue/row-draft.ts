@@ -39,8 +39,8 @@ export const featuresOf: Partial<Record<Capability, readonly string[]>> = {
 
 /** The features of the form; an image model of which the row says nothing is sent edits too. */
 function toFeatures({ capability, features }: RowDraft, under: Partial<ModelRow>): readonly string[] | undefined {
-  const known: readonly string[] = featuresOf[capability] ?? [];
-  const own = features.filter((name) => known.includes(name));
+  const names: readonly string[] = featuresOf[capability] ?? [];
+  const own = features.filter((name) => names.includes(name));
   if (capability === "images") return own.length > 0 && under.features === undefined ? undefined : own;
   return orNone(own) ?? (under.features?.length === 0 ? [] : undefined);
 }
