@@ -74,13 +74,13 @@ import {
   toMetricRuleJson,
   toRuleJson,
 } from "../dashboard-api/alerts.ts";
-import { changeCatalogue, readCatalogueBody } from "../dashboard-api/catalogue.ts";
 import { Models } from "../dashboard-api/keys.ts";
 import { readBudget } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { budgetAmounts, budgetTarget, readBudgetChanges, toTarget } from "./budgets.ts";
+import { changeCatalogue, readCatalogueBody } from "./catalogue.ts";
 import { type AdminApi, adminRoutes, lacksScope, writeOnce } from "./guard.ts";
 import { invalid, optional, parameters, readFlag } from "./lists.ts";
 import { readKeyChanges, readKeyLimits } from "./project-keys.ts";
