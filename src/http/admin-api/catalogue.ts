@@ -13,6 +13,7 @@ import { checkJsonBounds, declaredBytes, readChunks, toWellFormedJson } from "..
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
 import {
+  invalid,
   listOf,
   listParameters,
   nullable,
@@ -202,7 +203,9 @@ function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, body, params: { catalogue_model_id: id } }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           const place = readPlace(deps, id);
-          const files = setRow(readCatalogue(deps).files, place, { ...body.row, id: place.id });
+          const { id: named = place.id, ...fields } = body.row;
+          if (named !== place.id) throw invalid("row.id", `row.id is another model than ${quoteValue(place.id)}`);
+          const files = setRow(readCatalogue(deps).files, place, { id: place.id, ...fields });
           const written = await writeFiles(deps, { request, admin, files, revision: body.revision, param: "row" });
           const model = listModels(deps).find((model) => model.id === id);
           // What a dry run would add is not there.

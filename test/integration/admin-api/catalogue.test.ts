@@ -184,6 +184,8 @@ describe("a model of the catalogue", () => {
     const wrong = await ask("POST", path, { row: { premum: true } });
     expect(wrong.refusal).toEqual([400, "invalid_request", "row"]);
     expect(wrong.text).toContain("Cannot use catalogue/openai.json: models[0]");
+    const other = await ask("POST", path, { row: { id: "famA-5", premium: true } });
+    expect(other.refusal).toEqual([400, "invalid_request", "row.id"]);
     // In place of what was said before: the alias is gone.
     await ask("POST", path, { row: { disabled: true } });
     expect((await ask("GET", path)).json).toMatchObject({
