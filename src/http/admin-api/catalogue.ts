@@ -6,25 +6,22 @@ import { inTransaction } from "../../db/index.ts";
 import { describeRoutes } from "../../kernel/index.ts";
 import { getTerms, parseJson, setRow, setTerms } from "../../providers/index.ts";
 import { PluginError } from "../../sdk/errors.ts";
-import { responses } from "../api/openapi.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { checkJsonBounds, declaredBytes, readChunks, toWellFormedJson } from "../lifecycle/read-body.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
 import {
   invalid,
   listOf,
   listParameters,
   nullable,
-  parameters,
   pickPage,
   readFlag,
   readPage,
   toList,
   toListParameters,
 } from "./lists.ts";
-import { readErrors, security, tags, writeErrors } from "./projects.ts";
 
 /** The largest catalogue that is taken, in bytes: several thousand rows. */
 const catalogueBytesMax = 4 * 1024 * 1024;
@@ -117,9 +114,9 @@ const toDeleted = (object: string) =>
     deleted: Type.Boolean(),
     ...change,
   });
-const dryRun = parameters({
+const dryRun = {
   dry_run: { description: "Only say what would change", schema: { type: "boolean", default: false } },
-});
+};
 
 /** Models, prices and virtual models: what is in force and where it comes from, and the operator's own files, which change it. */
 export function organizationCatalogueController(deps: HttpDeps, api: AdminApi) {
@@ -135,12 +132,7 @@ function catalogueDocumentController(deps: HttpDeps, api: AdminApi) {
   return new Elysia({ prefix: "/organization/catalogue" })
     .use(adminRoutes(deps, api, "catalogue", readCatalogueBody))
     .get("", () => readCatalogue(deps), {
-      detail: {
-        summary: "Retrieve the operator's files of models and prices as one document",
-        tags,
-        security,
-        responses: responses({ "application/json": CatalogueObject }, [400, 401, 403, 429, 500, 503]),
-      },
+      detail: describeRead("Retrieve the operator's files of models and prices as one document", CatalogueObject),
     })
     .put(
       "",
@@ -148,23 +140,18 @@ function catalogueDocumentController(deps: HttpDeps, api: AdminApi) {
         writeOnce(deps, { request, admin, body }, () => writeFiles(deps, { request, admin, ...body, param: "files" })),
       {
         body: CatalogueChange,
-        detail: {
-          summary: "Replace the operator's files of models and prices",
-          tags,
-          security,
+        detail: describeWrite("Replace the operator's files of models and prices", Type.Object(change), {
           description:
             "All of them: a file that is not there is removed. It is checked as a whole, and nothing is written when a row " +
             "cannot be sold: the error names the file and the place.",
-          parameters: dryRun,
-          responses: responses({ "application/json": Type.Object(change) }, writeErrors),
-        },
+          query: dryRun,
+        }),
       },
     );
 }
 
 /** Models one by one, with the layers of each. */
 function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
-  const one = { "application/json": ModelObject };
   return new Elysia({ prefix: "/organization/catalogue/models" })
     .use(adminRoutes(deps, api, "catalogue", readCatalogueBody))
     .get(
@@ -180,23 +167,14 @@ function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
         };
       },
       {
-        detail: {
-          summary: "List the models of all providers, with where each field comes from",
-          tags,
-          security,
+        detail: describeRead("List the models of all providers, with where each field comes from", ModelList, {
           description: "Also those that are disabled, and those of providers that have no key yet.",
-          parameters: parameters(toListParameters(modelsMax)),
-          responses: responses({ "application/json": ModelList }, [400, 401, 403, 429, 500, 503]),
-        },
+          query: toListParameters(modelsMax),
+        }),
       },
     )
     .get("/:catalogue_model_id", ({ params: { catalogue_model_id: id } }) => expectModel(deps, id), {
-      detail: {
-        summary: "Retrieve a model with where each field comes from",
-        tags,
-        security,
-        responses: responses(one, readErrors),
-      },
+      detail: describeRead("Retrieve a model with where each field comes from", ModelObject),
     })
     .post(
       "/:catalogue_model_id",
@@ -213,24 +191,19 @@ function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: ModelChange,
-        detail: {
-          summary: "Set what you say of a model, or add one",
-          tags,
-          security,
-          description: "It stands in your file of its provider, and is in force when it is answered.",
-          parameters: dryRun,
-          responses: responses(
-            {
-              "application/json": Type.Object({
-                ...Type.Partial(ModelObject).properties,
-                id: model.id,
-                object: model.object,
-                ...change,
-              }),
-            },
-            writeErrors,
-          ),
-        },
+        detail: describeWrite(
+          "Set what you say of a model, or add one",
+          Type.Object({
+            ...Type.Partial(ModelObject).properties,
+            id: model.id,
+            object: model.object,
+            ...change,
+          }),
+          {
+            description: "It stands in your file of its provider, and is in force when it is answered.",
+            query: dryRun,
+          },
+        ),
       },
     )
     .delete(
@@ -245,14 +218,10 @@ function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
           return { ...deleted, ...written };
         }),
       {
-        detail: {
-          summary: "Take back what you say of a model",
-          tags,
-          security,
+        detail: describeWrite("Take back what you say of a model", toDeleted("organization.catalogue.model"), {
           description: "It is as its plugin and signed files have it; one that you added is gone.",
-          parameters: dryRun,
-          responses: responses({ "application/json": toDeleted("organization.catalogue.model") }, writeErrors),
-        },
+          query: dryRun,
+        }),
       },
     );
 }
@@ -276,13 +245,11 @@ function unlistedModelsController(deps: HttpDeps, api: AdminApi) {
         return toList(page, readPage(query).limit, (name) => ({ ...find(name), own: getTerms(files, name) != null }));
       },
       {
-        detail: {
-          summary: "List the providers, with the prices at which their models without a row are sold",
-          tags,
-          security,
-          parameters: parameters(listParameters),
-          responses: responses({ "application/json": listOf(Type.Object(unlisted)) }, [400, 401, 403, 429, 500, 503]),
-        },
+        detail: describeRead(
+          "List the providers, with the prices at which their models without a row are sold",
+          listOf(Type.Object(unlisted)),
+          { query: listParameters },
+        ),
       },
     )
     .post(
@@ -296,14 +263,11 @@ function unlistedModelsController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: UnlistedChange,
-        detail: {
-          summary: "Sell a provider's models without a row at these prices, or none of them",
-          tags,
-          security,
-          description: "The provider is asked for its models at once, and then every hour.",
-          parameters: dryRun,
-          responses: responses({ "application/json": Type.Object({ ...unlisted, ...change }) }, writeErrors),
-        },
+        detail: describeWrite(
+          "Sell a provider's models without a row at these prices, or none of them",
+          Type.Object({ ...unlisted, ...change }),
+          { description: "The provider is asked for its models at once, and then every hour.", query: dryRun },
+        ),
       },
     )
     .delete(
@@ -321,14 +285,11 @@ function unlistedModelsController(deps: HttpDeps, api: AdminApi) {
           return { ...deleted, ...written };
         }),
       {
-        detail: {
-          summary: "Take back your terms for a provider's models without a row",
-          tags,
-          security,
-          description: "Those of its plugin apply again, if it has some.",
-          parameters: dryRun,
-          responses: responses({ "application/json": toDeleted("organization.catalogue.unlisted") }, writeErrors),
-        },
+        detail: describeWrite(
+          "Take back your terms for a provider's models without a row",
+          toDeleted("organization.catalogue.unlisted"),
+          { description: "Those of its plugin apply again, if it has some.", query: dryRun },
+        ),
       },
     );
 }
@@ -344,12 +305,7 @@ function catalogueFilesController(deps: HttpDeps, api: AdminApi) {
         return toFile(id, expectFile(files, id), revision);
       },
       {
-        detail: {
-          summary: "Retrieve a file of models and prices",
-          tags,
-          security,
-          responses: responses({ "application/json": FileObject }, readErrors),
-        },
+        detail: describeRead("Retrieve a file of models and prices", FileObject),
       },
     )
     .post(
@@ -362,17 +318,11 @@ function catalogueFilesController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: FileChange,
-        detail: {
-          summary: "Create or replace a file of models and prices",
-          tags,
-          security,
-          description: "It is in force when it is answered, at the gateway that answers.",
-          parameters: dryRun,
-          responses: responses(
-            { "application/json": Type.Object({ ...FileObject.properties, ...change }) },
-            writeErrors,
-          ),
-        },
+        detail: describeWrite(
+          "Create or replace a file of models and prices",
+          Type.Object({ ...FileObject.properties, ...change }),
+          { description: "It is in force when it is answered, at the gateway that answers.", query: dryRun },
+        ),
       },
     )
     .delete(
@@ -387,13 +337,9 @@ function catalogueFilesController(deps: HttpDeps, api: AdminApi) {
           return { ...deleted, ...written };
         }),
       {
-        detail: {
-          summary: "Delete a file of models and prices",
-          tags,
-          security,
-          parameters: dryRun,
-          responses: responses({ "application/json": toDeleted("organization.catalogue.file") }, writeErrors),
-        },
+        detail: describeWrite("Delete a file of models and prices", toDeleted("organization.catalogue.file"), {
+          query: dryRun,
+        }),
       },
     );
 }

@@ -65,7 +65,6 @@ import {
 } from "../../alerts/index.ts";
 import { formatUsd, GatewayError, quoteValue } from "../../contract/index.ts";
 import { checkManifest } from "../../providers/index.ts";
-import { responses } from "../api/openapi.ts";
 import {
   type MetricRuleBody,
   metricRuleFields,
@@ -81,10 +80,10 @@ import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { budgetAmounts, budgetTarget, readBudgetChanges, toTarget } from "./budgets.ts";
 import { changeCatalogue, readCatalogueBody } from "./catalogue.ts";
-import { type AdminApi, adminRoutes, lacksScope, writeOnce } from "./guard.ts";
-import { invalid, optional, parameters, readFlag } from "./lists.ts";
+import { type AdminApi, adminRoutes, describeRead, describeWrite, lacksScope, writeOnce } from "./guard.ts";
+import { invalid, optional, readFlag } from "./lists.ts";
 import { readKeyChanges, readKeyLimits } from "./project-keys.ts";
-import { readProjectChanges, security, tags } from "./projects.ts";
+import { readProjectChanges } from "./projects.ts";
 import { idOfLimitedModel } from "./rate-limits.ts";
 
 const Text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
@@ -328,19 +327,15 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
         return await readDocument(deps, chooseSections(admin, sections));
       },
       {
-        detail: {
-          summary: "Retrieve all that an operator decides as one document",
-          tags,
-          security,
+        detail: describeRead("Retrieve all that an operator decides as one document", Document, {
           description: "Without secrets. Of a key that may not read all of it, the sections that it may read.",
-          parameters: parameters({
+          query: {
             sections: {
               description: "Some of them, divided by commas: `providers,catalogue`",
               schema: { type: "string" },
             },
-          }),
-          responses: responses({ "application/json": Document }, [400, 401, 403, 429, 500, 503]),
-        },
+          },
+        }),
       },
     )
     .put(
@@ -355,19 +350,15 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: Document,
-        detail: {
-          summary: "Make the gateway what a document says",
-          tags,
-          security,
+        detail: describeWrite("Make the gateway what a document says", Plan, {
           description:
             "Sections and entries that are absent stay as they are. With `dry_run=true` nothing changes, and the answer is the " +
             "plan. Entries are written one after the other: when one is refused, those before it are in force, and the same " +
             "document can be sent again; keys that were created until then are revoked, as their values were never delivered.",
-          parameters: parameters({
+          query: {
             dry_run: { description: "Only say what would change", schema: { type: "boolean", default: false } },
-          }),
-          responses: responses({ "application/json": Plan }, [400, 401, 403, 409, 413, 429, 500, 503]),
-        },
+          },
+        }),
       },
     );
 }

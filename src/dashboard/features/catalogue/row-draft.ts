@@ -139,7 +139,7 @@ export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow
 }
 
 /** The price of the form, with what it does not show: the rates of long prompts and of service tiers. */
-export function toPrice(
+function toPrice(
   { rates, markupPercent }: Pick<RowDraft, "rates" | "markupPercent">,
   { tiers, serviceTiers }: Price = {},
 ): Price | undefined {
@@ -204,7 +204,7 @@ function orNone<T>(list: readonly T[]): readonly T[] | undefined {
 }
 
 /** A text that is no number is sent as it was typed: the gateway says what it expected. */
-export function toNumber(text: string): number | string | undefined {
+function toNumber(text: string): number | string | undefined {
   if (text.trim() === "") return undefined;
   const value = Number(text);
   return Number.isNaN(value) ? text : value;
