@@ -16,7 +16,7 @@ import type { Store } from "../../db/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
 import {
   invalid,
   listOf,
@@ -62,11 +62,6 @@ const AdminKeyWithValue = Type.Intersect([
   AdminKeyObject,
   Type.Object({ value: Type.String({ description: "The key, which is shown only here" }) }),
 ]);
-const Deleted = Type.Object({
-  id: Type.String(),
-  object: Type.Literal("organization.admin_api_key.deleted"),
-  deleted: Type.Boolean(),
-});
 
 /** Admin keys: each makes only what it could do itself. */
 export function adminKeysController(deps: HttpDeps, api: AdminApi) {
@@ -123,7 +118,7 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
           await revokeAdminKey(store, admin, id, now());
           return { id, object: "organization.admin_api_key.deleted", deleted: true };
         }),
-      { detail: describeWrite("Revoke an admin key", Deleted) },
+      { detail: describeDelete("Revoke an admin key", "organization.admin_api_key.deleted") },
     );
 }
 

@@ -17,7 +17,7 @@ import { toSubjectBudgetJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
 import { invalid, listOf, listParameters, nullable, optional, readPage, toList } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
@@ -65,11 +65,6 @@ const BudgetUsage = Type.Object({
     Type.Object({ name: nullable(Type.String({ description: "`null`: requests that name none" })), used_usd: Usd }),
   ),
   has_more: Type.Boolean(),
-});
-const Deleted = Type.Object({
-  id: Type.String(),
-  object: Type.Literal("organization.project.budget.deleted"),
-  deleted: Type.Boolean(),
 });
 
 /** The budgets of a project by subject: end users, tags, sessions, models, keys, or the project itself. */
@@ -146,7 +141,7 @@ export function budgetController(deps: HttpDeps, api: AdminApi) {
           await deleteBudget(store, { by: admin, accountId, id }, now());
           return { id, object: "organization.project.budget.deleted" as const, deleted: true };
         }),
-      { detail: describeWrite("Delete a budget with what it has counted", Deleted) },
+      { detail: describeDelete("Delete a budget with what it has counted", "organization.project.budget.deleted") },
     )
     .get(
       "/:budget_id/usage",

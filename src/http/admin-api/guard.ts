@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import type { TSchema } from "@sinclair/typebox";
+import { type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
   AdminAuthenticator,
@@ -129,6 +129,12 @@ export function describeRead(summary: string, answer: TSchema, details: RouteDet
 /** Describes a route that writes. */
 export function describeWrite(summary: string, answer: TSchema, details: RouteDetails = {}) {
   return describeRoute({ summary, answer, failures: [400, 401, 403, 404, 409, 413, 429, 500, 503] }, details);
+}
+
+/** Describes a route that deletes; its answer has the id, an `object` of this name, and `deleted`. */
+export function describeDelete(summary: string, object: string, details: RouteDetails = {}) {
+  const answer = Type.Object({ id: Type.String(), object: Type.Literal(object), deleted: Type.Boolean() });
+  return describeWrite(summary, answer, details);
 }
 
 interface Route {

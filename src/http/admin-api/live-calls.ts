@@ -6,7 +6,7 @@ import type { Call, LoadShedder } from "../../kernel/index.ts";
 import { type RemoteCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { warnThrottled } from "../lifecycle/store-timeout.ts";
-import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, writeOnce } from "./guard.ts";
 import { nullable, toSeconds } from "./lists.ts";
 
 const LiveCallObject = Type.Object({
@@ -35,11 +35,6 @@ const LiveCalls = Type.Object({
     description: "`false`: the database did not answer in time, so those of other processes are not there",
   }),
 });
-const EndedCall = Type.Object({
-  id: Type.String(),
-  object: Type.Literal("organization.live_call.deleted"),
-  deleted: Type.Boolean(),
-});
 
 const shownMax = remoteCallsMax;
 const noCalls: RemoteCalls = { count: 0, calls: [] };
@@ -61,7 +56,7 @@ export function liveCallsController(deps: HttpDeps, api: AdminApi) {
           return { id, object: "organization.live_call.deleted" as const, deleted: true };
         }),
       {
-        detail: describeWrite("End a call that runs", EndedCall, {
+        detail: describeDelete("End a call that runs", "organization.live_call.deleted", {
           description: "Its client gets an error, and what it used until then is charged.",
         }),
       },

@@ -21,7 +21,7 @@ import { GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
 import { invalid, listOf, listParameters, nullable, pickPage, readAll, readPage, toList, toSeconds } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
@@ -76,8 +76,6 @@ const InviteWithLink = Type.Intersect([
   InviteObject,
   Type.Object({ url: Type.String({ description: "The link for the person, which is shown only here" }) }),
 ]);
-const deleted = (object: string) =>
-  Type.Object({ id: Type.String(), object: Type.Literal(object), deleted: Type.Boolean() });
 
 const EndedSessions = Type.Object({
   id: Type.String(),
@@ -131,11 +129,9 @@ export function usersController(deps: HttpDeps, api: AdminApi) {
           return { id, object: "organization.user.deleted", deleted: true };
         }),
       {
-        detail: describeWrite(
-          "Disable a user with their own account and its keys",
-          deleted("organization.user.deleted"),
-          { description: "What they called stays in the ledger, so the account stays too, as an archived project." },
-        ),
+        detail: describeDelete("Disable a user with their own account and its keys", "organization.user.deleted", {
+          description: "What they called stays in the ledger, so the account stays too, as an archived project.",
+        }),
       },
     )
     .delete(
@@ -193,7 +189,7 @@ export function invitesController(deps: HttpDeps, api: AdminApi) {
           await deleteInvitation(store, { by: admin, accountId }, now);
           return { id, object: "organization.invite.deleted", deleted: true };
         }),
-      { detail: describeWrite("Delete an invitation, whose link ends", deleted("organization.invite.deleted")) },
+      { detail: describeDelete("Delete an invitation, whose link ends", "organization.invite.deleted") },
     );
 }
 
@@ -258,10 +254,7 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
           return { id: personId, object: "organization.project.user.deleted", deleted: true };
         }),
       {
-        detail: describeWrite(
-          "Remove a person from a project; their keys stay",
-          deleted("organization.project.user.deleted"),
-        ),
+        detail: describeDelete("Remove a person from a project; their keys stay", "organization.project.user.deleted"),
       },
     );
 }

@@ -21,7 +21,7 @@ import { readBudget } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
 import {
   listOf,
   listParameters,
@@ -97,8 +97,6 @@ const KeyWithValue = Type.Intersect([
   KeyObject,
   Type.Object({ value: Type.String({ description: "The key, which is shown only here" }) }),
 ]);
-const deleted = (object: string) =>
-  Type.Object({ id: Type.String(), object: Type.Literal(object), deleted: Type.Boolean() });
 const ServiceAccountObject = Type.Object({
   id: Type.String(),
   object: Type.Literal("organization.project.service_account"),
@@ -189,7 +187,7 @@ export function keyChangesController(deps: HttpDeps, api: AdminApi) {
           await accounts.revokeKey(id, admin.accountId);
           return { id, object: "organization.project.api_key.deleted", deleted: true };
         }),
-      { detail: describeWrite("Revoke an API key", deleted("organization.project.api_key.deleted")) },
+      { detail: describeDelete("Revoke an API key", "organization.project.api_key.deleted") },
     )
     .post(
       "/:key_id/rotate",
@@ -282,9 +280,9 @@ export function serviceAccountController(deps: HttpDeps, api: AdminApi) {
           return { id, object: "organization.project.service_account.deleted", deleted: true };
         }),
       {
-        detail: describeWrite(
+        detail: describeDelete(
           "Delete a service account and revoke its keys",
-          deleted("organization.project.service_account.deleted"),
+          "organization.project.service_account.deleted",
         ),
       },
     )

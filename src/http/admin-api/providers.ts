@@ -6,7 +6,7 @@ import { describeProviders, healthStates } from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
 import { listOf, listParameters, nullable, optional, pickPage, readPage, toList, toSeconds } from "./lists.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 60 });
@@ -187,8 +187,6 @@ const PluginsObject = Type.Object({
   }),
   degraded: Type.Array(Type.String(), { description: "What the gateway does without now" }),
 });
-const toDeleted = (object: string) =>
-  Type.Object({ id: Type.String(), object: Type.Literal(`${object}.deleted`), deleted: Type.Boolean() });
 
 /** Providers and their keys, with the same actions as the dashboard. No answer has a provider's key. */
 export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
@@ -247,10 +245,7 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
           return { id, object: "organization.provider.deleted", deleted: true };
         }),
       {
-        detail: describeWrite(
-          "Delete a provider that was added here, with its keys",
-          toDeleted("organization.provider"),
-        ),
+        detail: describeDelete("Delete a provider that was added here, with its keys", "organization.provider.deleted"),
       },
     )
     .post(
@@ -373,7 +368,7 @@ export function providerKeysController(deps: HttpDeps, api: AdminApi) {
           await actions.removeKey(admin.accountId, name, id);
           return { id, object: "organization.provider.key.deleted", deleted: true };
         }),
-      { detail: describeWrite("Delete a key of a provider", toDeleted("organization.provider.key")) },
+      { detail: describeDelete("Delete a key of a provider", "organization.provider.key.deleted") },
     );
 }
 

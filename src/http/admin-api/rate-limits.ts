@@ -19,7 +19,7 @@ import { displayNameOf, idOfModel } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
 import { invalid, listOf, listParameters, nullable, optional, readPage, toList } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
@@ -45,11 +45,6 @@ const RateLimitObject = Type.Object({
   max_concurrent_calls: nullable(Type.Integer({ description: "Calls that may run at once" })),
 });
 type RateLimitObject = Static<typeof RateLimitObject>;
-const Deleted = Type.Object({
-  id: Type.String(),
-  object: Type.Literal("project.rate_limit.deleted"),
-  deleted: Type.Boolean(),
-});
 
 const RoleLimitChange = formBody({
   ...bounds,
@@ -138,7 +133,7 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
           await deleteModelLimits(store, { by: admin, accountId, id }, now());
           return toDeleted(id);
         }),
-      { detail: describeWrite("Delete the limits of a model for a project or a key", Deleted) },
+      { detail: describeDelete("Delete the limits of a model for a project or a key", "project.rate_limit.deleted") },
     );
 }
 
@@ -192,7 +187,7 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
           await deleteModelLimits(store, { by: admin, accountId: undefined, id }, now());
           return toDeleted(id);
         }),
-      { detail: describeWrite("Delete the limits of a model for each project", Deleted) },
+      { detail: describeDelete("Delete the limits of a model for each project", "project.rate_limit.deleted") },
     );
 }
 
