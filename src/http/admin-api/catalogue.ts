@@ -186,7 +186,7 @@ function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
           const files = setRow(readCatalogue(deps).files, place, { id: place.id, ...fields });
           const written = await writeFiles(deps, { request, admin, files, revision: body.revision, param: "row" });
           const model = listModels(deps).find((model) => model.id === id);
-          // What a dry run would add is not there.
+          // A model that a dry run would add is not there.
           return { ...(model ?? { id, object: "organization.catalogue.model" as const }), ...written };
         }),
       {
@@ -406,7 +406,7 @@ async function writeFiles(
     request: Request;
     admin: Manager;
     files: Readonly<Record<string, unknown>>;
-    /** Of the files that were edited; absent: those that are there. */
+    /** The revision of the files that were edited; absent: of those that are there. */
     revision?: string | undefined;
     param: string;
   },

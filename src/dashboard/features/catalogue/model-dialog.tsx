@@ -23,7 +23,7 @@ export function ModelDialog({
   onClose,
 }: {
   model: CatalogueModel | undefined;
-  /** Of the catalogue that the form shows. */
+  /** The revision of the catalogue that the form shows. */
   revision: string;
   plugins: readonly string[];
   onClose: () => void;

@@ -21,7 +21,7 @@ export function UnlistedDialog({
   terms: Terms | undefined;
   /** Those to choose from. */
   plugins: readonly string[];
-  /** Of the catalogue that the form shows. */
+  /** The revision of the catalogue that the form shows. */
   revision: string;
   onClose: () => void;
 }) {

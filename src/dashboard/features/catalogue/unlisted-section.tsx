@@ -18,7 +18,7 @@ export function UnlistedSection({
   unlisted,
   models,
 }: {
-  /** Of the catalogue that is shown. */
+  /** The revision of the catalogue that is shown. */
   revision: string;
   /** All providers. */
   unlisted: readonly UnlistedTerms[];
