@@ -63,7 +63,7 @@ export interface WebSocketOptions {
  * A WebSocket to the provider, open. Its messages are the `events` of an {@link AnswerStream}, or are iterated one by one. They end when the
  * provider closes the connection normally: whether the answer was whole then is for the stream's `end` to say.
  *
- * Iterating throws {@link UpstreamError} when the connection breaks off, or is closed with an error code, which is its `code`.
+ * Iterating throws {@link UpstreamError} when the connection breaks off, or is closed with an error code (1011: its `code` is `websocket_1011`).
  */
 export interface UpstreamWebSocket extends AsyncIterable<WebSocketMessage> {
   /** The subprotocol that the provider chose; empty when none was offered. */

@@ -113,8 +113,9 @@ function createLookup(host: string, { findAddresses }: WebSocketRequest) {
     if (hostname !== host) return lookUp(hostname, options, callback);
     findAddresses().then(
       (addresses) => {
-        const [first] = addresses ?? [];
-        if (addresses === undefined || first === undefined) return lookUp(hostname, options, callback);
+        if (addresses === undefined) return lookUp(hostname, options, callback);
+        const [first] = addresses;
+        if (first === undefined) return callback(Object.assign(new Error("no address"), { code: "ENOTFOUND" }), "", 4);
         const records = addresses.map((address) => ({ address, family: isIP(address) }));
         return options.all === true ? callback(null, records) : callback(null, first, isIP(first));
       },
@@ -182,10 +183,10 @@ function openConnection(
   const abort = () => socket.destroy();
   signal.addEventListener("abort", abort);
   if (signal.aborted) abort();
-  let waiting: (() => void) | undefined;
+  let waiting: (() => void)[] = [];
   const wake = () => {
-    waiting?.();
-    waiting = undefined;
+    for (const resolve of waiting) resolve();
+    waiting = [];
   };
   socket.on("drain", wake);
   const frames = new ReadableStream<Bytes>(
@@ -225,7 +226,7 @@ function openConnection(
     whenWritable: () =>
       new Promise((resolve) => {
         if (socket.destroyed || !socket.writableNeedDrain) resolve();
-        else waiting = resolve;
+        else waiting.push(resolve);
       }),
     end: (frame) => {
       if (!socket.destroyed) socket.end(frame, () => socket.destroy());
