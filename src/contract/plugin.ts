@@ -116,8 +116,8 @@ export interface Upstream {
   /** Sends JSON and reads an answer of SSE or of an AWS event stream; resolves with the first byte's headers, so that a refusal keeps its status. */
   events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>>;
   /**
-   * Opens a WebSocket, which is closed with the attempt at the latest. `authorize` sees its handshake, a `GET` of a `wss:` URL. A refusal of
-   * the handshake is that of a request.
+   * Opens a WebSocket, which is closed with the attempt at the latest. `authorize` sees its handshake, a `GET`, whose refusal
+   * is that of a request. A whole URL begins with `wss:` or `https:`.
    */
   webSocket(path: string, options?: WebSocketOptions): Promise<UpstreamWebSocket>;
   /**

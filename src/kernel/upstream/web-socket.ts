@@ -189,11 +189,11 @@ function openConnection(
     waiting = [];
   };
   socket.on("drain", wake);
+  let hasEnded = false;
   const frames = new ReadableStream<Bytes>(
     {
       start(controller) {
-        let hasEnded = false;
-        const end = (error?: unknown) => {
+        const end = (error: unknown = signal.aborted ? signal.reason : undefined) => {
           if (hasEnded) return;
           hasEnded = true;
           if (error === undefined) controller.close();
@@ -211,11 +211,14 @@ function openConnection(
         socket.on("close", () => {
           signal.removeEventListener("abort", abort);
           wake();
-          end(signal.aborted ? signal.reason : undefined);
+          end();
         });
       },
       pull: () => void socket.resume(),
-      cancel: () => void socket.destroy(),
+      cancel() {
+        hasEnded = true;
+        socket.destroy();
+      },
     },
     new ByteLengthQueuingStrategy({ highWaterMark: readAheadBytes }),
   );

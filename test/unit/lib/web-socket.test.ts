@@ -57,12 +57,12 @@ describe("messages of a WebSocket", () => {
               return ping ? [writeFrame(opcodes.ping, bytesOf("p"), false), frame] : [frame];
             });
           });
-          const { parser, reserved } = open();
-          const read = cutAtRandom(join(...frames), cuts, seed).flatMap((piece) => parser.push(piece));
+          const state = open();
+          const read = cutAtRandom(join(...frames), cuts, seed).flatMap((piece) => state.parser.push(piece));
           expect(read.map((one) => (typeof one === "string" ? one : [...one]))).toEqual(
             all.map(({ message }) => (typeof message === "string" ? message : [...message])),
           );
-          expect(reserved).toBe(0);
+          expect(state.reserved).toBe(0);
         },
       ),
       { numRuns: 200 },
