@@ -47,7 +47,7 @@ async function startServer(...frames: Uint8Array[]) {
     let connection: Opened | undefined;
     socket.on("error", () => socket.destroy());
     socket.on("data", (bytes) => {
-      if (connection !== undefined) return void connection.received.push(bytes);
+      if (connection !== undefined) return void connection.received.push(bytes as Buffer);
       text += bytes.toString("latin1");
       if (!text.includes("\r\n\r\n")) return;
       connection = { head: text, socket, received: [] };
