@@ -44,13 +44,13 @@ export class WebSocketParser {
   readonly #reserve: (bytes: number) => void;
   readonly #onPing: (payload: Uint8Array) => void;
   readonly #decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  /** What has come of the head of a frame. */
+  /** The part of a frame's head that has come. */
   readonly #head = new Uint8Array(10);
   #headLength = 0;
   #frame: Frame | undefined;
   readonly #control = new Uint8Array(controlBytesMax);
   #controlLength = 0;
-  /** What has come of a message of several pieces; the buffer doubles as it grows. */
+  /** The part that has come of a message of several pieces; the buffer doubles as it grows. */
   #message = new Uint8Array(0);
   #messageLength = 0;
   /** Kind of a message that further frames continue. */

@@ -634,7 +634,7 @@ function findMessage(value: unknown): string | undefined {
 
 const normalClose = 1000;
 
-/** What a close code means (RFC 6455 and its registry). One that is not here says nothing of who can cure it. */
+/** The meaning of close codes (RFC 6455 and its registry). One that is not here does not say who can cure it. */
 const closeKinds: Readonly<Record<number, UpstreamErrorKind>> = {
   1001: "overloaded",
   1003: "bad_request",

@@ -92,7 +92,7 @@ export function createOpenWebSocket({ proxyEnv, ca }: OpenWebSocketOptions = {})
       const answer = await sendHandshake((isPlain ? plainRequest : tlsRequest)(options));
       if (answer instanceof Response) return answer;
       const { response, socket, head } = answer;
-      const fault = findHandshakeFault(response, key, protocols);
+      const fault = findHandshakeError(response, key, protocols);
       if (fault !== undefined) {
         socket.destroy();
         throw new UpstreamError("bad_response", `The provider's handshake of a WebSocket ${fault}`);
@@ -131,7 +131,7 @@ function createLookup(host: string, { findAddresses }: WebSocketRequest) {
 interface Upgrade {
   readonly response: IncomingMessage;
   readonly socket: Duplex;
-  /** What came behind the head of the response. */
+  /** Bytes that came behind the head of the response. */
   readonly head: Buffer;
 }
 
@@ -160,7 +160,7 @@ function toResponse(message: IncomingMessage): Response {
   return new Response(hasBody ? (Readable.toWeb(message) as unknown as ReadableStream) : null, { status, headers });
 }
 
-function findHandshakeFault(
+function findHandshakeError(
   { headers }: IncomingMessage,
   key: string,
   protocols: readonly string[],
