@@ -22,7 +22,7 @@ export default {
       ownedBy: "mistral",
       created: 1_730_937_600,
       price: { inputToken: { usd: "0.10", per: 1_000_000 } },
-      // Mistral's own page has it no longer, and LiteLLM's list never did.
+      // It stands on a page of others: that of Mistral could not be read, and LiteLLM's list has none.
       source: "https://hardais.com/models/mistral/moderation",
       checkedOn: "2026-11-27",
     },
