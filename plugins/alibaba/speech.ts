@@ -18,7 +18,7 @@ const [speedMin, speedMax] = [0.5, 2];
 
 /** Codes of tasks that fail, by how they begin: https://www.alibabacloud.com/help/en/model-studio/error-code */
 const failures = [
-  [/^Throttling\.AllocationQuota|^Arrearage/, "insufficient_quota"],
+  [/^Arrearage/, "insufficient_quota"],
   [/^Throttling/, "rate_limited"],
   [/^(InvalidApiKey|AccessDenied|Unauthorized)/, "auth"],
   [/^Model\.?NotFound|^Model\.AccessDenied/, "model_not_found"],
