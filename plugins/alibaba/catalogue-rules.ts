@@ -1,5 +1,5 @@
-import type { Model } from "../../src/contract/index.ts";
 import { listedFacts, moving, type ProviderRules } from "../../scripts/refresh-catalogue/provider-rules.ts";
+import type { Model } from "../../src/contract/index.ts";
 
 /** Facts that both models of CosyVoice share. Its price is that of the mainland, the higher one. */
 const cosyvoice = {
