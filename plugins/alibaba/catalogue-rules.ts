@@ -1,5 +1,4 @@
 import { listedFacts, moving, type ProviderRules } from "../../scripts/refresh-catalogue/provider-rules.ts";
-import type { Model } from "../../src/contract/index.ts";
 
 /** Facts that both models of CosyVoice share. Its price is that of the mainland, the higher one. */
 const cosyvoice = {
@@ -13,7 +12,7 @@ const cosyvoice = {
   created: 1_795_651_200,
   source: "https://www.alibabacloud.com/help/en/model-studio/text-to-speech",
   checkedOn: "2026-11-27",
-} satisfies Partial<Model>;
+} satisfies Partial<NonNullable<ProviderRules["extra"]>[number]>;
 
 export default {
   provider: "dashscope",

@@ -1,20 +1,19 @@
 import {
-  type Call,
   fromIterable,
   type Handler,
   isRecord,
   parseJson,
-  type RequestOf,
   streamWav,
   UpstreamError,
   type UpstreamWebSocket,
   warnOfOthers,
 } from "modelgate/plugin";
+import { boundSpeed, nearestSampleRate } from "../../src/protocols/speech-settings.ts";
 
 const translated = ["model", "input", "voice", "response_format", "stream_format", "speed", "speech_sample_rate"];
 const sampleRates = [8000, 16_000, 22_050, 24_000, 44_100, 48_000] as const;
 const sampleRateDefault = 24_000;
-const [speedMin, speedMax] = [0.5, 2];
+const speeds = [0.5, 2] as const;
 
 /** Codes of tasks that fail, by how they begin: https://www.alibabacloud.com/help/en/model-studio/error-code */
 const failures = [
@@ -33,9 +32,9 @@ const failures = [
 const speak: Handler<"speech"> = async ({ request, model, upstream, warn }) => {
   warnOfOthers(request, translated, warn);
   const { input, voice, response_format: format } = request;
-  const sampleRate = toSampleRate(request.speech_sample_rate ?? sampleRateDefault);
+  const sampleRate = nearestSampleRate(sampleRates, request.speech_sample_rate ?? sampleRateDefault);
   const isSamples = format !== "mp3" && format !== "opus";
-  const rate = toSpeed(request.speed, warn);
+  const rate = boundSpeed({ request, warn }, speeds);
   const parameters = {
     text_type: "PlainText",
     voice: voice ?? model.voiceDefault,
@@ -88,16 +87,4 @@ function toError({ error_code: code, error_message: message }: Record<string, un
   const kind = failures.find(([pattern]) => pattern.test(name))?.[1] ?? "bad_response";
   const isShown = kind === "bad_request" && typeof message === "string" && message !== "";
   return new UpstreamError(kind, isShown ? message : `The provider could not speak the text (${name})`, { code: name });
-}
-
-/** The nearest rate that it makes. */
-function toSampleRate(target: number): number {
-  return sampleRates.reduce((best, rate) => (Math.abs(rate - target) < Math.abs(best - target) ? rate : best));
-}
-
-function toSpeed(speed: RequestOf<"speech">["speed"], warn: Call<RequestOf<"speech">>["warn"]): number | undefined {
-  if (speed === undefined || speed === null || speed === 1) return undefined;
-  const moved = Math.min(Math.max(speed, speedMin), speedMax);
-  if (moved !== speed) warn(`Took speed ${moved} for ${speed}: the models take ${speedMin} to ${speedMax}`, "speed");
-  return moved;
 }
