@@ -1,10 +1,4 @@
-import {
-  fromIterable,
-  type Handler,
-  streamWav,
-  UpstreamError,
-  warnOfOthers,
-} from "modelgate/plugin";
+import { fromIterable, type Handler, streamWav, UpstreamError, warnOfOthers } from "modelgate/plugin";
 import { getOwn } from "../../src/contract/index.ts";
 import { boundSpeed, nearestSampleRate } from "../../src/protocols/speech-settings.ts";
 import { voices } from "./voices.ts";
