@@ -61,6 +61,8 @@ export interface WatchedTab {
 }
 
 const viewport = { width: 1280, height: 900 };
+/** How long a click or a wait may take: only a hang ends there, also on a slow machine. */
+const waitMsMax = 120_000;
 
 /** Opens a tab in its own context, restricted to this origin and without animations. */
 export async function openTab(
@@ -69,6 +71,7 @@ export async function openTab(
   options: BrowserContextOptions = {},
 ): Promise<WatchedTab> {
   const context = await browser.newContext({ baseURL: origin, viewport, reducedMotion: "reduce", ...options });
+  context.setDefaultTimeout(waitMsMax);
   const page = await context.newPage();
   const problems: string[] = [];
   page.on("console", (message) => {

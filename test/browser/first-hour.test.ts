@@ -43,8 +43,7 @@ describe.skipIf(!hasChromium)("the first hour", () => {
       const { key } = await dashboard.gateway.cli<{ key: string }>("key", "create", "--account", id, "--name", "docs");
       await signIn(page, "owner@localhost");
       await page.getByRole("link", { name: "API reference" }).click();
-      // It reads the whole description first, which takes it eight seconds of a core.
-      await page.getByRole("heading", { name: "modelgate" }).waitFor({ timeout: 180_000 });
+      await page.getByRole("heading", { name: "modelgate" }).waitFor();
       await page.getByRole("button", { name: "Authorize" }).first().click();
       await page.locator(".auth-container input").first().fill(key);
       await page.locator(".auth-btn-wrapper .authorize").first().click();
