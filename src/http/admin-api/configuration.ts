@@ -73,13 +73,13 @@ import {
   toMetricRuleJson,
   toRuleJson,
 } from "../dashboard-api/alerts.ts";
-import { changeCatalogue, readCatalogueBody } from "../dashboard-api/catalogue.ts";
 import { Email, keyFields, limitFields, Models, Period, readBudget, Usd } from "../dashboard-api/read-fields.ts";
 import { toKeyFieldsJson, toLimitsJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { budgetAmounts, budgetTarget, readBudgetChanges, toTarget } from "./budgets.ts";
+import { changeCatalogue, readCatalogueBody } from "./catalogue.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, lacksScope, writeOnce } from "./guard.ts";
 import { invalid, optional, readFlag } from "./lists.ts";
 import { readKeyChanges, readKeyLimits } from "./project-keys.ts";
