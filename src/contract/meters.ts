@@ -140,7 +140,12 @@ export type MeterName = keyof typeof meterTable;
 export const meterNames = Object.keys(meterTable) as MeterName[];
 
 /** Widens the table: an optional field may be asked of each meter. */
-export const meterOf: Readonly<Record<MeterName, Meter>> = meterTable;
+const meterOf: Readonly<Record<MeterName, Meter>> = meterTable;
+
+/** The row of the table, of which an optional field may be asked. */
+export function getMeter(name: MeterName): Meter {
+  return meterOf[name];
+}
 
 function namesOf(isOf: (meter: Meter) => boolean): readonly MeterName[] {
   return meterNames.filter((name) => isOf(meterOf[name]));

@@ -8,9 +8,9 @@ import {
   type Capability,
   costNanodollars,
   GatewayError,
+  getMeter,
   type MeterName,
   type Meters,
-  meterOf,
   promptMeters,
   reportedUnits,
   sumOutputTokens,
@@ -137,7 +137,7 @@ function boundReport(run: ModelRun, meters: Meters, requests: number): Meters | 
 
 /** The most of a unit that one request uses: what is held for it, or what the row of the model says where that is more. */
 function getUnitMax({ upper = {}, modelEntry: { model } }: ModelRun, name: MeterName): number {
-  const { rowMax, requestMax = 0 } = meterOf[name];
+  const { rowMax, requestMax = 0 } = getMeter(name);
   if (rowMax !== undefined) return Math.max(upper[name] ?? 0, model[rowMax] ?? requestMax);
   // A unit that has no price is not held.
   return upper[name] ?? (model.price?.[name] === undefined ? requestMax : 0);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { fromIterable, type Meters, type Model, meterNames, meterOf } from "../../../src/contract/index.ts";
+import { fromIterable, type Meters, type Model, meterNames, getMeter } from "../../../src/contract/index.ts";
 import { ModelRun } from "../../../src/kernel/index.ts";
 import { createUsageMeter } from "../../../src/kernel/settlement.ts";
 import { completionOf, finishChunk, Sink, textChunk, usageChunk } from "./streams.ts";
@@ -127,9 +127,9 @@ function chargeOf(name: (typeof meterNames)[number], amount: number) {
   const usageMeterOf = (run: ModelRun) => createUsageMeter({} as never, run, {} as never);
   const run = new ModelRun(newCall(), { modelEntry }, { usageMeterOf });
   run.upper = { [name]: 3 };
-  run.usageMeter.report({ [name]: amount, ...(meterOf[name].reportedAs === undefined ? { page: 0, second: 0 } : {}) });
+  run.usageMeter.report({ [name]: amount, ...(getMeter(name).reportedAs === undefined ? { page: 0, second: 0 } : {}) });
   // The units of a model that is priced by them are read of a report.
-  const field = meterOf[name].reportedAs;
+  const field = getMeter(name).reportedAs;
   if (field !== undefined) run.usageMeter.report({}, { [field]: amount });
   run.usageMeter.complete = true;
   return { count: run.usageMeter.count(), usageMeter: run.usageMeter };
@@ -154,7 +154,7 @@ describe("a report", () => {
 
   test("has a bound of each unit that one request uses, in the table of meters", () => {
     for (const name of reported) {
-      const { kind, requestMax } = meterOf[name];
+      const { kind, requestMax } = getMeter(name);
       expect([name, requestMax === undefined]).toEqual([name, kind !== "unit"]);
     }
   });
