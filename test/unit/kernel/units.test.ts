@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { fromIterable, type Meters, type Model, meterNames, getMeter } from "../../../src/contract/index.ts";
+import { fromIterable, getMeter, type Meters, type Model, meterNames } from "../../../src/contract/index.ts";
 import { ModelRun } from "../../../src/kernel/index.ts";
 import { createUsageMeter } from "../../../src/kernel/settlement.ts";
 import { completionOf, finishChunk, Sink, textChunk, usageChunk } from "./streams.ts";
