@@ -80,14 +80,15 @@ export function Submit({
   );
 }
 
+/** A dialog with a form, which saves something unless the button has another label. */
 export function FormDialog({
   form,
-  label,
-  busyLabel,
-  isComplete,
+  label = "Save",
+  busyLabel = "Saving…",
+  isComplete = true,
   children,
   ...dialog
-}: ComponentProps<typeof Dialog> & Omit<Required<SubmitProps>, "look">) {
+}: ComponentProps<typeof Dialog> & Partial<Omit<SubmitProps, "form" | "look">> & Pick<SubmitProps, "form">) {
   return (
     <Dialog {...dialog}>
       <form onSubmit={form.submit} noValidate>

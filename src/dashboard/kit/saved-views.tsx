@@ -4,6 +4,7 @@ import { Button } from "./button.tsx";
 import { createStore } from "./create-store.ts";
 import { Select, TextField } from "./field.tsx";
 import { FormDialog, useForm } from "./form.tsx";
+import { readList } from "./storage.ts";
 import { replaceParams, useUrlParams } from "./url-state.ts";
 
 /** The choices on a page, under a name. */
@@ -81,8 +82,6 @@ function SaveDialog({ onSave, onClose }: { onSave: (name: string) => void; onClo
       title="Save view"
       description="The filters, the time and the order that are chosen now. A view of the same name is replaced."
       form={form}
-      label="Save"
-      busyLabel="Saving…"
       isComplete={form.values.name.trim() !== ""}
       onClose={onClose}
     >
@@ -91,14 +90,8 @@ function SaveDialog({ onSave, onClose }: { onSave: (name: string) => void; onClo
   );
 }
 
-/** A value that is no list of views counts as none. */
 function readViews(storageKey: string): readonly View[] {
-  try {
-    const views: unknown = JSON.parse(localStorage.getItem(storageKey) ?? "[]");
-    return Array.isArray(views) ? views.filter(isView) : [];
-  } catch {
-    return [];
-  }
+  return (readList(storageKey) as (Partial<View> | null)[]).filter(isView);
 }
 
 function isView(value: Partial<View> | null): value is View {

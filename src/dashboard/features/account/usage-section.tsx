@@ -2,7 +2,7 @@ import { type AccountUsage, useAccountUsage } from "../../data/admin.ts";
 import { formatCount, formatShort } from "../../format.ts";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Section, Usd } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { type Column, figureColumn, Table } from "../../kit/table.tsx";
 
 /** Usage of an account in the last 30 days, by model, the most expensive first. */
 export function UsageSection({ accountId }: { accountId: string }) {
@@ -31,13 +31,8 @@ const columns: readonly Column<AccountUsage>[] = [
     sort: ({ model }) => model,
     cell: ({ model }) => <strong className="cut">{model}</strong>,
   },
-  {
-    name: "Requests",
-    className: "end",
-    sort: ({ requests }) => requests,
-    cell: ({ requests }) => formatCount(requests),
-  },
-  { name: "Failed", className: "end", sort: ({ failures }) => failures, cell: ({ failures }) => formatCount(failures) },
+  figureColumn("Requests", ({ requests }) => requests),
+  figureColumn("Failed", ({ failures }) => failures),
   {
     name: "Tokens",
     className: "end",

@@ -6,7 +6,7 @@ import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
-import { type Column, type FileColumn, Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, type FileColumn, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { getKeyState } from "../keys/api.ts";
 import { type AdminKey, revokeAdminKey, useAdminKeys } from "./api.ts";
@@ -129,15 +129,12 @@ const fileColumns: readonly FileColumn<AdminKey>[] = [
 ];
 
 function toActions(onRevoke: (key: AdminKey) => void): Column<AdminKey> {
-  return {
-    name: "Actions",
-    className: "actions tight end",
-    isUnnamed: true,
-    cell: (key) =>
+  return actionsColumn(
+    (key) =>
       getKeyState(key) !== "revoked" && (
         <Button look="plain small bad" aria-label={`Revoke ${key.name}`} onClick={() => onRevoke(key)}>
           Revoke
         </Button>
       ),
-  };
+  );
 }

@@ -6,11 +6,11 @@ import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Select } from "../../kit/field.tsx";
-import { PageHead, Section } from "../../kit/page.tsx";
+import { Fact, PageHead, Section } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { Table } from "../../kit/table.tsx";
 import { toastError } from "../../kit/toast.tsx";
-import { useParam } from "../../kit/url-state.ts";
+import { useChoice } from "../../kit/url-state.ts";
 import {
   type AdminAlerts,
   type Alert,
@@ -43,11 +43,7 @@ export default function AlertsPage() {
 
 function Alerts({ data }: { data: AdminAlerts }) {
   const { active, history, rules, metric_rules: metricRules, channels, smtp } = data;
-  const [tab, setTab] = useParam<Tab>(
-    "tab",
-    "active",
-    tabs.map(([key]) => key),
-  );
+  const [tab, setTab] = useChoice("tab", tabs);
   return (
     <div className="stack">
       <Segmented label="Part" value={tab} options={tabs} onChoose={setTab} />
@@ -79,8 +75,6 @@ const tabs = [
   ["rules", "Rules"],
   ["channels", "Channels"],
 ] as const;
-type Tab = (typeof tabs)[number][0];
-
 const titleOf = (rule: string) => (rule === "metric" ? "Own rule" : (ruleTitles[rule]?.title ?? rule));
 
 function ActiveAlerts({ alerts, hasChannel }: { alerts: readonly Alert[]; hasChannel: boolean }) {
@@ -228,20 +222,14 @@ function MailSection({ smtp }: { smtp: SmtpServer | null }) {
         </p>
       ) : (
         <dl className="facts card-body">
-          <dt>Server</dt>
-          <dd>
+          <Fact name="Server">
             {smtp.host}:{smtp.port}
-          </dd>
-          <dt>Encryption</dt>
-          <dd>{smtp.tls ? "TLS" : "STARTTLS"}</dd>
-          <dt>User</dt>
-          <dd>{smtp.user ?? "–"}</dd>
-          <dt>Password</dt>
-          <dd>{smtp.has_password ? "set" : "not set"}</dd>
-          <dt>Sender</dt>
-          <dd>{smtp.from}</dd>
-          <dt>Source</dt>
-          <dd>{smtp.from_environment ? "SMTP_URL and SMTP_FROM" : "this page"}</dd>
+          </Fact>
+          <Fact name="Encryption">{smtp.tls ? "TLS" : "STARTTLS"}</Fact>
+          <Fact name="User">{smtp.user ?? "–"}</Fact>
+          <Fact name="Password">{smtp.has_password ? "set" : "not set"}</Fact>
+          <Fact name="Sender">{smtp.from}</Fact>
+          <Fact name="Source">{smtp.from_environment ? "SMTP_URL and SMTP_FROM" : "this page"}</Fact>
         </dl>
       )}
       {open === "edit" && <SmtpDialog smtp={smtp} onClose={close} />}

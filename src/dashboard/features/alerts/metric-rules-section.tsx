@@ -7,7 +7,7 @@ import { Empty } from "../../kit/feedback.tsx";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
-import { Table } from "../../kit/table.tsx";
+import { actionsColumn, Table } from "../../kit/table.tsx";
 import { toastError } from "../../kit/toast.tsx";
 import { deleteMetricRule, type MetricRule, saveMetricRule } from "./api.ts";
 
@@ -94,11 +94,8 @@ export function MetricRulesSection({ rules }: { rules: readonly MetricRule[] }) 
               <span className={enabled ? "badge is-good" : "badge"}>{enabled ? "on" : "off"}</span>
             ),
           },
-          {
-            name: "Actions",
-            className: "actions tight end",
-            isUnnamed: true,
-            cell: (rule) =>
+          actionsColumn<MetricRule>(
+            (rule) =>
               mayChange && (
                 <>
                   <Button look="plain small" aria-label={`Edit ${rule.name}`} onClick={() => setOpen({ rule })}>
@@ -118,7 +115,7 @@ export function MetricRulesSection({ rules }: { rules: readonly MetricRule[] }) 
                   </Button>
                 </>
               ),
-          },
+          ),
         ]}
       />
       {open !== undefined && <RuleDialog rule={open.rule} onClose={() => setOpen(undefined)} />}

@@ -4,7 +4,7 @@ import { Button } from "../../kit/button.tsx";
 import { TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
-import { Table } from "../../kit/table.tsx";
+import { actionsColumn, Table } from "../../kit/table.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
 import { type AlertRule, type AlertScope, setRule } from "./api.ts";
 import { ruleTitles } from "./rule-titles.ts";
@@ -39,27 +39,22 @@ export function RulesSection({ scope, rules }: { scope: AlertScope; rules: reado
               <span className={enabled ? "badge is-good" : "badge"}>{enabled ? "on" : "off"}</span>
             ),
           },
-          {
-            name: "Actions",
-            className: "actions tight end",
-            isUnnamed: true,
-            cell: (rule) => (
-              <>
-                {rule.unit !== null && (
-                  <Button look="plain small" aria-label={`Edit ${titleOf(rule.rule)}`} onClick={() => setEditing(rule)}>
-                    Edit
-                  </Button>
-                )}
-                <Button
-                  look="plain small"
-                  aria-label={`Turn ${rule.enabled ? "off" : "on"} ${titleOf(rule.rule)}`}
-                  onClick={() => toggle(rule)}
-                >
-                  {rule.enabled ? "Turn off" : "Turn on"}
+          actionsColumn<AlertRule>((rule) => (
+            <>
+              {rule.unit !== null && (
+                <Button look="plain small" aria-label={`Edit ${titleOf(rule.rule)}`} onClick={() => setEditing(rule)}>
+                  Edit
                 </Button>
-              </>
-            ),
-          },
+              )}
+              <Button
+                look="plain small"
+                aria-label={`Turn ${rule.enabled ? "off" : "on"} ${titleOf(rule.rule)}`}
+                onClick={() => toggle(rule)}
+              >
+                {rule.enabled ? "Turn off" : "Turn on"}
+              </Button>
+            </>
+          )),
         ]}
       />
       {editing !== undefined && <ThresholdDialog scope={scope} rule={editing} onClose={() => setEditing(undefined)} />}

@@ -4,7 +4,7 @@ import { api, request } from "../../data/api.ts";
 import { mayAdminister, useMayChange } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { formatMoment, formatUsd } from "../../format.ts";
-import { Icon } from "../../kit/icon.tsx";
+import { DownloadLink } from "../../kit/button.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
 import { Table } from "../../kit/table.tsx";
 import { PayForm, RedeemForm } from "./credit-forms.tsx";
@@ -22,10 +22,7 @@ export default function BillingPage() {
         <Link className="btn" href="/statement">
           Monthly statement
         </Link>
-        <a className="btn" href="/dashboard/api/entries.csv" download>
-          <Icon name="download" size={15} />
-          Download CSV
-        </a>
+        <DownloadLink href="/dashboard/api/entries.csv" label="Download CSV" />
       </PageHead>
       <div className="stack">
         <div className="billing-top">

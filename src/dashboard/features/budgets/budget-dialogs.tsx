@@ -152,8 +152,6 @@ export function EditBudgetDialog({
       title="Edit budget"
       description={`Of ${title}. What is spent of it stays.`}
       form={form}
-      label="Save"
-      busyLabel="Saving…"
       isComplete={values.budget_usd.trim() !== "" && (values.raise_usd.trim() === "") === (values.raise_until === "")}
       onClose={onClose}
     >

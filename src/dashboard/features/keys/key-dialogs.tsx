@@ -105,8 +105,6 @@ export function EditKeyDialog({
       title="Edit API key"
       description="The key itself doesn't change; apps using it keep working."
       form={form}
-      label="Save"
-      busyLabel="Saving…"
       isComplete={isComplete(form.values)}
       onClose={onClose}
     >

@@ -3,7 +3,7 @@ import { useMe } from "../../data/session.ts";
 import { formatAge, formatCount, formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useModelNames } from "../models/api.ts";
 import { getKeyState, type Key, maskKey, revokeKey } from "./api.ts";
@@ -192,11 +192,8 @@ function toActions(
   { onEdit, onRotate, onRevoke }: Record<"onEdit" | "onRotate" | "onRevoke", (key: Key) => void>,
   mayChange: (key: Key) => boolean,
 ): Column<Key> {
-  return {
-    name: "Actions",
-    className: "actions tight end",
-    isUnnamed: true,
-    cell: (key) =>
+  return actionsColumn(
+    (key) =>
       mayChange(key) &&
       getKeyState(key) !== "revoked" && (
         <>
@@ -213,7 +210,7 @@ function toActions(
           </Button>
         </>
       ),
-  };
+  );
 }
 
 function listLimits({ requests_per_minute, tokens_per_minute, concurrent_calls }: Key): string[] {

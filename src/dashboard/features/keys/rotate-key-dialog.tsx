@@ -36,7 +36,6 @@ export function RotateKeyDialog({
       form={form}
       label="Rotate key"
       busyLabel="Rotating…"
-      isComplete
       onClose={onClose}
     >
       <SelectField label="The old secret still works for" options={graces} {...form.field("grace_seconds")} />

@@ -1,4 +1,4 @@
-import { type ReactNode, useState } from "react";
+import { useState } from "react";
 import { Link } from "wouter";
 import { maySeeAll } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
@@ -8,6 +8,7 @@ import { CopyButton } from "../../kit/copy.tsx";
 import { Dialog } from "../../kit/dialog.tsx";
 import { Callout } from "../../kit/feedback.tsx";
 import { TextField } from "../../kit/field.tsx";
+import { Fact } from "../../kit/page.tsx";
 import { useStatistics } from "../statistics/api.ts";
 import { capabilityNames, featureNames, listFeatures, listOtherNames, type Model } from "./api.ts";
 import { Tier } from "./models-table.tsx";
@@ -37,21 +38,21 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
           <CopyButton text={model.name} label="Copy model name" shown="Copy model name" />
         </div>
         <dl className="facts">
-          <Detail name="Also called">{listOtherNames(model).join(", ") || undefined}</Detail>
-          <Detail name="Models">{model.members?.join(", ")}</Detail>
-          <Detail name="Price">
+          <Fact name="Also called">{listOtherNames(model).join(", ") || undefined}</Fact>
+          <Fact name="Models">{model.members?.join(", ")}</Fact>
+          <Fact name="Price">
             <Price price={model.price} />
-          </Detail>
-          <Detail name="Features">{featureText}</Detail>
-          <Detail name="Context window">{count(contextTokens, "tokens")}</Detail>
-          <Detail name="Max output tokens">{outputTokensMax && formatCount(outputTokensMax)}</Detail>
-          <Detail name="Max input">
+          </Fact>
+          <Fact name="Features">{featureText}</Fact>
+          <Fact name="Context window">{count(contextTokens, "tokens")}</Fact>
+          <Fact name="Max output tokens">{outputTokensMax && formatCount(outputTokensMax)}</Fact>
+          <Fact name="Max input">
             {count(inputTokensMax, "tokens") ?? count(inputCharactersMax, "characters") ?? formatSeconds(audioMsMax)}
-          </Detail>
-          <Detail name="Dimensions">{dimensions && formatDimensions(dimensions)}</Detail>
-          <Detail name="Voices">{model.voices?.join(", ")}</Detail>
-          <Detail name="Default voice">{model.voiceDefault}</Detail>
-          <Detail name="Languages">{model.languages?.join(", ")}</Detail>
+          </Fact>
+          <Fact name="Dimensions">{dimensions && formatDimensions(dimensions)}</Fact>
+          <Fact name="Voices">{model.voices?.join(", ")}</Fact>
+          <Fact name="Default voice">{model.voiceDefault}</Fact>
+          <Fact name="Languages">{model.languages?.join(", ")}</Fact>
           <Measured model={model} />
         </dl>
         <Calculator price={model.price} />
@@ -78,10 +79,10 @@ function Measured({ model: { id } }: { model: Model }) {
   if (data === undefined || data.totals.requests === 0) return null;
   const { requests, errors, first_byte_ms: first, duration_ms: duration } = data.totals;
   return (
-    <Detail name="Measured here">
+    <Fact name="Measured here">
       {formatCount(requests)} requests in 30 days, {formatShare(errors / requests)} failed; first byte{" "}
       {formatMs(first.p50)}, in all {formatMs(duration.p50)} (p95 {formatMs(duration.p95)})
-    </Detail>
+    </Fact>
   );
 }
 
@@ -124,16 +125,6 @@ function describe({ capability, ownedBy, members }: Model): string {
   return members === null
     ? `${kind} by ${ownedBy}`
     : `${kind}: each call goes to the first of its models that can answer it`;
-}
-
-function Detail({ name, children }: { name: string; children: ReactNode }) {
-  if (children === undefined || children === null) return null;
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
-  );
 }
 
 function Price({ price }: { price: Model["price"] }) {

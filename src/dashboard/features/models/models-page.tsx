@@ -1,10 +1,10 @@
 import { maySeeAll } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { Loaded } from "../../kit/feedback.tsx";
-import { SearchField, Select } from "../../kit/field.tsx";
+import { Check, SearchField, Select } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
-import { useParam } from "../../kit/url-state.ts";
+import { useChoice, useParam } from "../../kit/url-state.ts";
 import { byName, type Capability, capabilityNames, featureNames, listFeatures, type Model, useModels } from "./api.ts";
 import { ModelDialog } from "./model-dialog.tsx";
 import { ModelsTable } from "./models-table.tsx";
@@ -15,29 +15,26 @@ const views = [
   ["catalogue", "Catalogue"],
   ["performance", "Performance"],
 ] as const;
-type View = (typeof views)[number][0];
 type Kind = "all" | Capability;
 type Tier = "all" | "free" | "premium";
 
 const kinds = [["all", "All"], ...Object.entries(capabilityNames)] as readonly (readonly [Kind, string])[];
-const kindNames = kinds.map(([kind]) => kind);
 const tiers = [
   ["all", "All billing"],
   ["free", "Free quota"],
   ["premium", "Wallet"],
 ] as const satisfies readonly (readonly [Tier, string])[];
 const abilities = [["any", "All features"], ...Object.entries(featureNames)] as readonly (readonly [string, string])[];
-const tierNames = tiers.map(([tier]) => tier);
 
 export default function ModelsPage() {
   const models = useModels();
-  const [search, setSearch] = useParam("search", "");
-  const [kind, setKind] = useParam<Kind>("capability", "all", kindNames);
-  const [tier, setTier] = useParam<Tier>("billing", "all", tierNames);
-  const [feature, setFeature] = useParam("feature", "any", Object.keys(featureNames));
-  const [retired, setRetired] = useParam("retired", "hide", ["hide", "show"]);
-  const [shownId, setShownId] = useParam("model", "");
-  const [view, setView] = useParam<View>("view", "catalogue", ["catalogue", "performance"]);
+  const [search, setSearch] = useParam("search");
+  const [kind, setKind] = useChoice("capability", kinds);
+  const [tier, setTier] = useChoice("billing", tiers);
+  const [feature, setFeature] = useChoice("feature", abilities);
+  const [retired, setRetired] = useParam("retired", "hide");
+  const [shownId, setShownId] = useParam("model");
+  const [view, setView] = useChoice("view", views);
   const { data: me } = useMe();
   const isStaff = me !== undefined && maySeeAll(me.role);
   const shownModel = models.data?.data.find(({ id, name }) => id === shownId || name === shownId);
@@ -82,14 +79,12 @@ export default function ModelsPage() {
                       {shown.length === data.length ? data.length : `${shown.length} of ${data.length}`} models
                     </span>
                     {matching.length > current.length && (
-                      <label className="check">
-                        <input
-                          type="checkbox"
-                          checked={retired === "show"}
-                          onChange={(event) => setRetired(event.target.checked ? "show" : "hide")}
-                        />
+                      <Check
+                        checked={retired === "show"}
+                        onCheck={(isChecked) => setRetired(isChecked ? "show" : "hide")}
+                      >
                         Show retired models ({matching.length - current.length})
-                      </label>
+                      </Check>
                     )}
                   </div>
                 </>

@@ -14,7 +14,7 @@ const [first, second] = conversations;
 export function ChatPanel(props: PanelProps) {
   const [settings, setSettings] = useState(noSettings);
   const [draft, setDraft] = useState("");
-  const [compared, setCompared] = useParam("compare", "");
+  const [compared, setCompared] = useParam("compare");
   const isComparing = props.models.some(({ id }) => id === compared);
   const main = first.use();
   const other = second.use();

@@ -139,7 +139,7 @@ function toOption(model: Model): readonly [string, string, string] {
  * panel with these models alone while it is.
  */
 export function useSecondTask(props: PanelProps, task: string, canDo: (model: Model) => boolean) {
-  const [chosen, choose] = useParam("task", "");
+  const [chosen, choose] = useParam("task");
   const able = props.models.filter(canDo);
   const model = able.find(({ id }) => id === props.model.id) ?? able[0];
   const panel = chosen === task && model !== undefined ? { ...props, model, models: able } : undefined;

@@ -7,7 +7,7 @@ import { Callout } from "../../kit/feedback.tsx";
 import { PasswordField, TextAreaField, TextField } from "../../kit/field.tsx";
 import { Form, Submit } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useAction } from "../../kit/use-action.ts";
 import { useModelNames } from "../models/api.ts";
@@ -38,11 +38,8 @@ export function KeysPart({
         <span title={attempts?.last_error?.reason}>{attempts === null ? "–" : describeErrors(attempts)}</span>
       ),
     },
-    {
-      name: "Actions",
-      className: "tight actions",
-      isUnnamed: true,
-      cell: (key) =>
+    actionsColumn(
+      (key) =>
         key.id !== null &&
         mayChange && (
           <KeyActions
@@ -53,7 +50,7 @@ export function KeysPart({
             onRemove={() => onRemove(key)}
           />
         ),
-    },
+    ),
   ];
   return (
     <Section title="API keys">

@@ -91,7 +91,7 @@ export function StatisticsView({ title, description, account }: Props) {
 
 /** The target of a metric that does not add up, in the address. */
 function TargetField({ metric }: { metric: MetricName }) {
-  const [target, setTarget] = useParam("target", "");
+  const [target, setTarget] = useParam("target");
   const unit = targetUnits[metric];
   if (unit === undefined) return null;
   return (

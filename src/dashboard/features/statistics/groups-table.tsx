@@ -1,7 +1,7 @@
 import { Link } from "wouter";
 import { formatCount, formatMs, formatShare, formatShort } from "../../format.ts";
+import { DownloadLink } from "../../kit/button.tsx";
 import { Swatch } from "../../kit/chart/stacked-bars.tsx";
-import { Icon } from "../../kit/icon.tsx";
 import { Section, Usd } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { setParams } from "../../kit/url-state.ts";
@@ -46,14 +46,7 @@ export function GroupsTable({
               {count !== null && ` of ${formatCount(count)}`}, the largest by {rankName(query.metric)}
             </span>
           )}
-          <a
-            className="btn btn-small"
-            href={`/dashboard/api/statistics.csv?${new URLSearchParams({ ...query })}`}
-            download
-          >
-            <Icon name="download" size={14} />
-            CSV
-          </a>
+          <DownloadLink look="small" href={`/dashboard/api/statistics.csv?${new URLSearchParams({ ...query })}`} />
         </span>
       }
     >

@@ -77,14 +77,7 @@ export function RenameTeamDialog({ name, onClose }: { name: string; onClose: () 
     onClose();
   });
   return (
-    <FormDialog
-      title="Rename team"
-      form={form}
-      label="Save"
-      busyLabel="Saving…"
-      isComplete={form.values.name.trim() !== ""}
-      onClose={onClose}
-    >
+    <FormDialog title="Rename team" form={form} isComplete={form.values.name.trim() !== ""} onClose={onClose}>
       <TextField label="Name" autoComplete="off" maxLength={60} {...form.field("name")} />
     </FormDialog>
   );

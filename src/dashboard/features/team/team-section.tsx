@@ -7,7 +7,7 @@ import { Confirm } from "../../kit/confirm.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Select } from "../../kit/field.tsx";
 import { Section } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
 import { RenameTeamDialog } from "./accounts-section.tsx";
 import {
@@ -154,11 +154,8 @@ function toColumns({ account, mayManage, own, onRemove }: ColumnOptions): readon
       sort: ({ joined_at }) => joined_at,
       cell: ({ joined_at }) => (joined_at === null ? "" : formatDay(joined_at)),
     },
-    {
-      name: "Actions",
-      className: "actions tight end",
-      isUnnamed: true,
-      cell: (person) =>
+    actionsColumn(
+      (person) =>
         mayManage &&
         !person.is_holder &&
         (account !== undefined || person.id !== own) && (
@@ -166,7 +163,7 @@ function toColumns({ account, mayManage, own, onRemove }: ColumnOptions): readon
             Remove
           </Button>
         ),
-    },
+    ),
   ];
 }
 
