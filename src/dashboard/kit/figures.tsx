@@ -23,3 +23,8 @@ export function isFigure(text: string, least: 0 | 1 = 1): boolean {
 export function FigureField(field: Parameters<typeof TextField>[0]) {
   return <TextField inputMode="numeric" autoComplete="off" {...field} />;
 }
+
+/** A field for US dollars. */
+export function UsdField(field: Parameters<typeof TextField>[0]) {
+  return <TextField inputMode="decimal" autoComplete="off" {...field} />;
+}

@@ -2,8 +2,8 @@ import { useState } from "react";
 import { useMe } from "../data/session.ts";
 import { Button } from "./button.tsx";
 import { createStore } from "./create-store.ts";
-import { Select, TextField } from "./field.tsx";
-import { FormDialog, useForm } from "./form.tsx";
+import { Select } from "./field.tsx";
+import { NameDialog } from "./form.tsx";
 import { readList } from "./storage.ts";
 import { replaceParams, useUrlParams } from "./url-state.ts";
 
@@ -63,30 +63,18 @@ export function SavedViews({ page, left = [] }: { page: string; left?: readonly 
         search !== "" && <Button onClick={() => setSaving(true)}>Save view</Button>
       )}
       {isSaving && (
-        <SaveDialog
-          onSave={(name) => writeViews(storageKey, [...views.filter((view) => view.name !== name), { name, search }])}
+        <NameDialog
+          title="Save view"
+          description="The filters, the time and the order that are chosen now. A view of the same name is replaced."
+          lengthMax={nameLengthMax}
+          act={async (name) => {
+            writeViews(storageKey, [...views.filter((view) => view.name !== name), { name, search }]);
+            setSaving(false);
+          }}
           onClose={() => setSaving(false)}
         />
       )}
     </>
-  );
-}
-
-function SaveDialog({ onSave, onClose }: { onSave: (name: string) => void; onClose: () => void }) {
-  const form = useForm({ name: "" }, async ({ name }) => {
-    onSave(name.trim());
-    onClose();
-  });
-  return (
-    <FormDialog
-      title="Save view"
-      description="The filters, the time and the order that are chosen now. A view of the same name is replaced."
-      form={form}
-      isComplete={form.values.name.trim() !== ""}
-      onClose={onClose}
-    >
-      <TextField label="Name" autoComplete="off" maxLength={nameLengthMax} {...form.field("name")} />
-    </FormDialog>
   );
 }
 

@@ -2,7 +2,7 @@ import { type AccountDetail, refreshAccounts } from "../../data/admin.ts";
 import { organization, request } from "../../data/api.ts";
 import { formatCount, formatUsd } from "../../format.ts";
 import { TextField } from "../../kit/field.tsx";
-import { FigureField, isFigure, readFigures, toFigureTexts } from "../../kit/figures.tsx";
+import { FigureField, isFigure, readFigures, toFigureTexts, UsdField } from "../../kit/figures.tsx";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { Fact, Section } from "../../kit/page.tsx";
 import { toast } from "../../kit/toast.tsx";
@@ -20,10 +20,8 @@ export function CreditSection({ account: { id, email } }: { account: AccountDeta
     <Section title="Add credit">
       <Form form={form} className="stack card-body">
         <div className="split">
-          <TextField
+          <UsdField
             label="Credit (USD)"
-            inputMode="decimal"
-            autoComplete="off"
             placeholder="25.00"
             {...form.field("usd")}
             hint="To deduct, use the command: modelgate wallet debit"

@@ -1,4 +1,4 @@
-import { api, request } from "../../data/api.ts";
+import { api, request, slowRefresh } from "../../data/api.ts";
 import { useLog } from "../../kit/log.tsx";
 
 /** The filters of the API, as they stand in the address of the page. */
@@ -12,7 +12,7 @@ const getAudit = (query: AuditQuery & { before?: string; before_id?: string }) =
 export type AuditPage = Awaited<ReturnType<typeof getAudit>>;
 export type AuditEntry = AuditPage["data"][number];
 
-export const useAudit = (query: AuditQuery) => useLog("admin-audit", query, getAudit, { refreshInterval: 15_000 });
+export const useAudit = (query: AuditQuery) => useLog("admin-audit", query, getAudit, slowRefresh);
 
 /** The address of a file with the entries that fit. */
 export function toDownload(query: AuditQuery, format: "csv" | "jsonl"): string {

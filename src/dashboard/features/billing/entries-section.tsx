@@ -1,5 +1,5 @@
 import useSWR from "swr";
-import { api, request } from "../../data/api.ts";
+import { api, request, slowRefresh } from "../../data/api.ts";
 import { formatMoment, formatUtcDay } from "../../format.ts";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Section, Usd } from "../../kit/page.tsx";
@@ -23,10 +23,7 @@ const kinds: Record<Entry["kind"], string> = { charges: "Usage", credit: "Credit
  */
 export function EntriesSection({ account }: { account?: string }) {
   const [page, toPage] = usePageNumber();
-  const entries = useSWR(["entries", page, account], () => getEntries(page, account), {
-    keepPreviousData: true,
-    refreshInterval: 15_000,
-  });
+  const entries = useSWR(["entries", page, account], () => getEntries(page, account), slowRefresh);
   return (
     <Section title="Transactions" actions={<span className="faint">Usage is summed up by UTC day</span>}>
       <Loaded state={entries}>

@@ -1,5 +1,5 @@
 import useSWR, { mutate } from "swr";
-import { api, fetchJson, request } from "../../data/api.ts";
+import { api, fetchJson, request, slowRefresh } from "../../data/api.ts";
 import type { ModelRow } from "../models/api.ts";
 
 const getCatalogue = async () => {
@@ -30,8 +30,6 @@ export interface CatalogueModel {
     readonly state: "closed" | "half_open" | "open";
   }[];
 }
-
-const slowRefresh = { refreshInterval: 15_000, keepPreviousData: true };
 
 export const useCatalogue = () => useSWR("admin-catalogue", getCatalogue, slowRefresh);
 export const useCatalogueDocument = () => useSWR("admin-catalogue-files", getDocument, slowRefresh);

@@ -46,34 +46,15 @@ export default function HomePage() {
   );
 }
 
-const usd = (value: number) => formatUsd(String(value));
+const yesterday = "yesterday by this time";
+const lastMonth = "last month by this time";
 
 function Figures({ home: { today, month } }: { home: Home }) {
-  const yesterday = "yesterday by this time";
-  const lastMonth = "last month by this time";
   const toShare = ({ errors, requests }: Home["today"]["now"]) => (requests === 0 ? null : errors / requests);
   return (
     <div className="stats is-four">
-      <Stat name="Spend today" value={formatUsd(today.now.cost_usd)} exact={`$${today.now.cost_usd}`}>
-        <Change
-          now={Number(today.now.cost_usd)}
-          before={Number(today.before.cost_usd)}
-          format={usd}
-          period={yesterday}
-          when={yesterday}
-        />
-        {formatUsd(today.now.charged_usd)} charged to wallets
-      </Stat>
-      <Stat name="Spend this month" value={formatUsd(month.now.cost_usd)} exact={`$${month.now.cost_usd}`}>
-        <Change
-          now={Number(month.now.cost_usd)}
-          before={Number(month.before.cost_usd)}
-          format={usd}
-          period={lastMonth}
-          when={lastMonth}
-        />
-        {formatUsd(month.now.charged_usd)} charged to wallets
-      </Stat>
+      <Spend name="Spend today" span={today} when={yesterday} />
+      <Spend name="Spend this month" span={month} when={lastMonth} />
       <Stat name="Requests today" value={formatShort(today.now.requests)} exact={formatCount(today.now.requests)}>
         <Change
           now={today.now.requests}
@@ -94,6 +75,21 @@ function Figures({ home: { today, month } }: { home: Home }) {
         , {formatCount(today.now.refused)} of them refused
       </Stat>
     </div>
+  );
+}
+
+function Spend({ name, span: { now, before }, when }: { name: string; span: Home["month"]; when: string }) {
+  return (
+    <Stat name={name} value={formatUsd(now.cost_usd)} exact={`$${now.cost_usd}`}>
+      <Change
+        now={Number(now.cost_usd)}
+        before={Number(before.cost_usd)}
+        format={formatUsd}
+        period={when}
+        when={when}
+      />
+      {formatUsd(now.charged_usd)} charged to wallets
+    </Stat>
   );
 }
 

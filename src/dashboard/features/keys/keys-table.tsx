@@ -7,8 +7,7 @@ import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useModelNames } from "../models/api.ts";
 import { getKeyState, type Key, maskKey, revokeKey } from "./api.ts";
-import { EditKeyDialog } from "./key-dialogs.tsx";
-import { RotateKeyDialog } from "./rotate-key-dialog.tsx";
+import { EditKeyDialog, RotateKeyDialog } from "./key-dialogs.tsx";
 
 const keyBadges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
 const never = <span className="faint">never</span>;

@@ -112,9 +112,7 @@ function Calculator({ price }: { price: Model["price"] }) {
           <TextField label="Output tokens" inputMode="numeric" value={output} onText={setOutput} />
           <TextField label="Calls" inputMode="numeric" value={calls} onText={setCalls} />
         </div>
-        <p role="status">
-          {cost === undefined ? "Enter whole numbers" : `${formatUsd(cost.toFixed(9))} by list price`}
-        </p>
+        <p role="status">{cost === undefined ? "Enter whole numbers" : `${formatUsd(cost)} by list price`}</p>
       </div>
     </details>
   );
@@ -139,22 +137,22 @@ function Price({ price }: { price: Model["price"] }) {
       ))}
       {price?.tiers?.map(({ aboveInputTokens, ...rates }) => (
         <li key={aboveInputTokens} className="soft">
-          above {formatCount(aboveInputTokens)} input tokens:{" "}
-          {priceLines({ markupPercent: price.markupPercent, ...rates } as Model["price"])
-            .map(({ usd, unit }) => `${usd} ${unit}`)
-            .join(", ")}
+          above {formatCount(aboveInputTokens)} input tokens: {describeRates(price, rates)}
         </li>
       ))}
       {Object.entries(price?.serviceTiers ?? {}).map(([tier, rates]) => (
         <li key={tier} className="soft">
-          service tier {tier}:{" "}
-          {priceLines({ markupPercent: price?.markupPercent, ...rates } as Model["price"])
-            .map(({ usd, unit }) => `${usd} ${unit}`)
-            .join(", ")}
+          service tier {tier}: {describeRates(price, rates)}
         </li>
       ))}
     </ul>
   );
+}
+
+/** Other rates of a price, such as those of long prompts. */
+function describeRates(price: Model["price"], rates: object): string {
+  const lines = priceLines({ markupPercent: price?.markupPercent, ...rates } as Model["price"]);
+  return lines.map(({ usd, unit }) => `${usd} ${unit}`).join(", ");
 }
 
 function formatDimensions({ min, max, default: defaultValue }: NonNullable<Model["dimensions"]>): string {

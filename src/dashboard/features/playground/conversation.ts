@@ -92,7 +92,7 @@ async function streamAnswer(
   const seconds = (until: number) => `${((until - startedAt) / 1000).toFixed(1)} s`;
   const parts = [
     used && `${used.prompt_tokens} tokens in, ${used.completion_tokens} out`,
-    used?.cost !== undefined && formatUsd(String(used.cost)),
+    used?.cost !== undefined && formatUsd(used.cost),
     firstAt !== undefined && `first token ${seconds(firstAt)}`,
     `total ${seconds(performance.now())}`,
     response.headers.get("x-modelgate-route"),
