@@ -1,15 +1,13 @@
 import { useEffect, useState } from "react";
 import { toMessage } from "../../data/api.ts";
-import { type Me, reloadSession, signUp } from "../../data/session.ts";
+import { type Me, reloadSession } from "../../data/session.ts";
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Callout } from "../../kit/feedback.tsx";
-import { NewPasswordField, TextField } from "../../kit/field.tsx";
-import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { useAction } from "../../kit/use-action.ts";
 import { joinTeam, readTeamInvitation } from "../team/api.ts";
 import { AuthCard } from "./auth-card.tsx";
 import { SignIn } from "./sign-in.tsx";
-import { signInAfterSignUp } from "./sign-up.tsx";
+import { SignUpForm } from "./sign-up.tsx";
 
 type Invitation = Awaited<ReturnType<typeof readTeamInvitation>>;
 
@@ -69,38 +67,21 @@ function JoinAsNew({
   onDismiss,
   onSignIn,
 }: Omit<JoinProps, "me"> & { invitation: Invitation; onSignIn: () => void }) {
-  const form = useForm({ name: "", email: email ?? "", password: "" }, async (fields) => {
-    await signUp({ ...fields, invitation: token });
-    if ((await signInAfterSignUp(fields)) === "code") return onSignIn();
+  const join = async () => {
     // Whoever had an account already is signed in now, and has not joined yet.
     await joinTeam(token);
     onDismiss();
-    return reloadSession();
-  });
+    await reloadSession();
+  };
   return (
-    <AuthCard
+    <SignUpForm
       title={`Join ${team}`}
       description="You've been invited to a team. Create your sign-in to join it."
-      foot={
-        <>
-          Already have an account? <LinkButton onClick={onSignIn}>Sign in</LinkButton>
-        </>
-      }
-    >
-      <Form form={form} isNative>
-        <TextField label="Name" name="name" autoComplete="name" required autoFocus {...form.field("name")} />
-        <TextField
-          label="Email"
-          name="email"
-          type="email"
-          autoComplete="username"
-          required
-          readOnly={email !== null}
-          {...form.field("email")}
-        />
-        <NewPasswordField label="Password" name="password" {...form.field("password")} />
-        <Submit form={form} label="Create and join" busyLabel="Joining…" look="primary wide" />
-      </Form>
-    </AuthCard>
+      email={email}
+      invitation={token}
+      labels={["Create and join", "Joining…"]}
+      onSignIn={onSignIn}
+      onSignedIn={join}
+    />
   );
 }
