@@ -1,4 +1,5 @@
 import { type ReactNode, useState } from "react";
+import { useBaseUrl } from "../../data/api.ts";
 import { useCalls } from "../../data/calls.ts";
 import { formatCount, formatMs, formatUsd } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
@@ -31,9 +32,10 @@ export function Panel({
 }: {
   settings: ReactNode;
   /** The request as a curl command. */
-  curl: string;
+  curl: (baseUrl: string) => string;
   children: ReactNode;
 }) {
+  const baseUrl = useBaseUrl();
   const [showsCurl, setShowsCurl] = useState(false);
   /** On a phone the settings are folded, so that the chat is in sight. */
   const [isOpen, setOpen] = useState(false);
@@ -52,7 +54,7 @@ export function Panel({
             {showsCurl ? "Hide curl" : "Show as curl"}
           </Button>
         </div>
-        {showsCurl && <Code text={curl} label="curl command" />}
+        {showsCurl && <Code text={curl(baseUrl)} label="curl command" />}
       </div>
     </div>
   );
