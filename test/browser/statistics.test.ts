@@ -101,7 +101,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
       expect(await rows.count()).toBe(0);
       const answer = await dashboard.gateway.post("/chat/completions", { model: "claude-sonnet-4-6", messages });
       expect([answer.status, await answer.text()]).toEqual([200, expect.any(String)]);
-      await page.getByRole("link", { name: "← Billing" }).click();
+      await page.locator("main").getByRole("link", { name: "Billing", exact: true }).click();
       await page.getByRole("link", { name: "Monthly statement" }).click();
       await rows.waitFor();
     }));

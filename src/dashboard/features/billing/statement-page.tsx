@@ -28,8 +28,8 @@ export default function StatementPage() {
   const shown = statement.data?.month ?? month;
   return (
     <>
-      <Link href="/billing" className="back">
-        ← Billing
+      <Link className="link back" href="/billing">
+        Billing
       </Link>
       <PageHead title="Statement" description="Charges are those of calls that began in the month (UTC).">
         <Select

@@ -19,10 +19,10 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
   const { contextTokens, outputTokensMax, inputTokensMax, inputCharactersMax, audioMsMax, dimensions } = model;
   const count = (value: number | undefined, unit: string) =>
     value === undefined ? undefined : `${formatCount(value)} ${unit}`;
-  const featureText =
-    listFeatures(model)
-      .map((name) => featureNames[name])
-      .join(", ") || undefined;
+  const featureText = listFeatures(model)
+    .map((name) => featureNames[name])
+    .join(", ");
+  const featuresUnknown = model.capability === "chat" && model.features === undefined;
   return (
     <Dialog title={model.name} description={describe(model)} onClose={onClose}>
       <div className="dialog-body">
@@ -43,7 +43,9 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
           <Fact name="Price">
             <Price price={model.price} />
           </Fact>
-          <Fact name="Features">{featureText}</Fact>
+          <Fact name="Features">
+            {featuresUnknown ? [featureText, "others are not known"].filter(Boolean).join("; ") : featureText}
+          </Fact>
           <Fact name="Context window">{count(contextTokens, "tokens")}</Fact>
           <Fact name="Max output tokens">{outputTokensMax && formatCount(outputTokensMax)}</Fact>
           <Fact name="Max input">

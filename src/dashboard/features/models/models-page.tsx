@@ -1,11 +1,21 @@
 import { maySeeAll } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
-import { Loaded } from "../../kit/feedback.tsx";
+import { LinkButton } from "../../kit/button.tsx";
+import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { Check, SearchField, Select } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { useChoice, useParam } from "../../kit/url-state.ts";
-import { byName, type Capability, capabilityNames, featureNames, listFeatures, type Model, useModels } from "./api.ts";
+import {
+  byName,
+  type Capability,
+  capabilityNames,
+  featureNames,
+  listFeatures,
+  listOtherNames,
+  type Model,
+  useModels,
+} from "./api.ts";
 import { ModelDialog } from "./model-dialog.tsx";
 import { ModelsTable } from "./models-table.tsx";
 import { Performance } from "./performance.tsx";
@@ -37,7 +47,7 @@ export default function ModelsPage() {
   const [view, setView] = useChoice("view", views);
   const { data: me } = useMe();
   const isStaff = me !== undefined && maySeeAll(me.role);
-  const shownModel = models.data?.data.find(({ id, name }) => id === shownId || name === shownId);
+  const shownModel = models.data?.data.find((model) => [model.name, ...listOtherNames(model)].includes(shownId));
   const showsPerformance = isStaff && view === "performance";
   return (
     <>
@@ -47,52 +57,60 @@ export default function ModelsPage() {
       >
         {isStaff && <Segmented label="View" value={view} options={views} onChoose={setView} />}
       </PageHead>
-      <section className="card" aria-label="Models">
-        <div className="card-head is-ruled">
-          <SearchField
-            label="Search models"
-            placeholder="Name, alias, provider, voice"
-            value={search}
-            onText={setSearch}
-          />
-          {!showsPerformance && (
-            <>
-              <Select isSmall aria-label="Feature" options={abilities} value={feature} onText={setFeature} />
-              <Select isSmall aria-label="Billing" options={tiers} value={tier} onText={setTier} />
-              <Segmented label="Capability" value={kind} options={kinds} onChoose={setKind} />
-            </>
-          )}
-        </div>
-        {showsPerformance ? (
-          <Performance search={search} onShow={setShownId} />
-        ) : (
-          <Loaded state={models} lines={8}>
-            {({ data }) => {
-              const matching = data.filter((model) => matches(model, { search, kind, tier, feature })).sort(byName);
-              const current = matching.filter((model) => !isRetired(model));
-              const shown = retired === "show" ? matching : current;
-              return (
-                <>
-                  <ModelsTable models={shown} onShow={({ name }) => setShownId(name)} />
-                  <div className="table-foot">
-                    <span>
-                      {shown.length === data.length ? data.length : `${shown.length} of ${data.length}`} models
-                    </span>
-                    {matching.length > current.length && (
-                      <Check
-                        checked={retired === "show"}
-                        onCheck={(isChecked) => setRetired(isChecked ? "show" : "hide")}
-                      >
-                        Show retired models ({matching.length - current.length})
-                      </Check>
-                    )}
-                  </div>
-                </>
-              );
-            }}
-          </Loaded>
+      <div className="stack">
+        {shownId !== "" && models.data !== undefined && shownModel === undefined && (
+          <Callout tone="warn">
+            This gateway has no model <span className="mono break">{shownId}</span> now.{" "}
+            <LinkButton onClick={() => setShownId("")}>Dismiss</LinkButton>
+          </Callout>
         )}
-      </section>
+        <section className="card" aria-label="Models">
+          <div className="card-head is-ruled">
+            <SearchField
+              label="Search models"
+              placeholder="Name, alias, provider, voice"
+              value={search}
+              onText={setSearch}
+            />
+            {!showsPerformance && (
+              <>
+                <Select isSmall aria-label="Feature" options={abilities} value={feature} onText={setFeature} />
+                <Select isSmall aria-label="Billing" options={tiers} value={tier} onText={setTier} />
+                <Segmented label="Capability" value={kind} options={kinds} onChoose={setKind} />
+              </>
+            )}
+          </div>
+          {showsPerformance ? (
+            <Performance search={search} onShow={setShownId} />
+          ) : (
+            <Loaded state={models} lines={8}>
+              {({ data }) => {
+                const matching = data.filter((model) => matches(model, { search, kind, tier, feature })).sort(byName);
+                const current = matching.filter((model) => !isRetired(model));
+                const shown = retired === "show" ? matching : current;
+                return (
+                  <>
+                    <ModelsTable models={shown} onShow={({ name }) => setShownId(name)} />
+                    <div className="table-foot">
+                      <span>
+                        {shown.length === data.length ? data.length : `${shown.length} of ${data.length}`} models
+                      </span>
+                      {matching.length > current.length && (
+                        <Check
+                          checked={retired === "show"}
+                          onCheck={(isChecked) => setRetired(isChecked ? "show" : "hide")}
+                        >
+                          Show retired models ({matching.length - current.length})
+                        </Check>
+                      )}
+                    </div>
+                  </>
+                );
+              }}
+            </Loaded>
+          )}
+        </section>
+      </div>
       {shownModel !== undefined && <ModelDialog model={shownModel} onClose={() => setShownId("")} />}
     </>
   );

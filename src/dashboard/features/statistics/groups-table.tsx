@@ -172,10 +172,11 @@ function GroupCell({ row, query, isOfAll, isNarrowing }: CellProps) {
   );
 }
 
-/** To the requests themselves. */
+/** To the requests themselves, where the log can be narrowed to them. */
 function RequestsLink({ row, query, isOfAll }: CellProps) {
   const { group_by: group, from, to, interval: _interval, metric: _metric, ...filters } = query;
-  if (row.value === "" || row.value === "*") return formatCount(row.requests);
+  const isUnknown = row.value === "" || row.value === "*" || (group === "status" && row.value === "0");
+  if (isUnknown) return formatCount(row.requests);
   const until = to.length > 10 ? to : new Date(Date.parse(to) + dayMs).toISOString();
   const params = new URLSearchParams({
     ...filters,
