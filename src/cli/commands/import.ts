@@ -9,7 +9,16 @@ import { indexModels, type KnownModels } from "../import/known-models.ts";
 import { planLiteLlm } from "../import/litellm.ts";
 import { planNewApi } from "../import/new-api.ts";
 import { readOpenRouterKeys } from "../import/openrouter.ts";
-import { applyPlan, formatPlan, type ImportPlan, toNanodollars, toPlanJson } from "../import/plan.ts";
+import {
+  addBudgets,
+  applyPlan,
+  formatBudget,
+  formatPlan,
+  type ImportPlan,
+  splitBudget,
+  toNanodollars,
+  toPlanJson,
+} from "../import/plan.ts";
 import { columns } from "../lib/format.ts";
 import { withProviders } from "../lib/with-providers.ts";
 import { findAccount, withStore } from "../lib/with-store.ts";
@@ -124,7 +133,7 @@ export const importOpenRouter = defineCommand({
     const shown = (rows: string[][]) => (rows.length === 0 ? "OpenRouter has no keys in use" : columns(rows));
     const describe = ({ name, budget }: (typeof keys)[number]) => [
       name,
-      budget === undefined ? "no budget" : `${formatUsd(budget.limitNanodollars)} USD a ${budget.period}`,
+      budget === undefined ? "no budget" : formatBudget(budget),
     ];
     const tail = notes.map((note) => `\n- ${note}`).join("");
     if (flags["dry-run"] !== undefined) {
@@ -152,13 +161,12 @@ export const importOpenRouter = defineCommand({
         }
         const made = [];
         for (const { name, budget, expiresAt } of keys) {
-          const bounds = budget && { budgetNanodollars: budget.limitNanodollars, budgetPeriod: budget.period };
-          const usable = expiresAt === undefined || expiresAt > now;
-          if (usable)
-            made.push({
-              name,
-              ...(await accounts.createKey({ accountId, name, bounds, expiresAt, by: commandLine.accountId })),
-            });
+          if (expiresAt !== undefined && expiresAt <= now) continue;
+          const { own, budgets } = splitBudget(budget);
+          const bounds = own && { budgetNanodollars: own.limitNanodollars, budgetPeriod: own.period };
+          const key = await accounts.createKey({ accountId, name, bounds, expiresAt, by: commandLine.accountId });
+          await addBudgets(store, { accountId, keyId: key.id, budgets }, now);
+          made.push({ name, ...key });
         }
         return { account: accountId, keys: made };
       },

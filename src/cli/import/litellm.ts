@@ -8,13 +8,17 @@ import { type KnownModels, planModel } from "./known-models.ts";
 import {
   type ImportPlan,
   type PlannedAccount,
+  type PlannedBudget,
   type PlannedKey,
   type PlannedModel,
   type PlannedModelLimits,
   type PlannedProvider,
   type Rates,
+  splitBudget,
   toBudget,
   toNanodollars,
+  toPricedRow,
+  toRates,
 } from "./plan.ts";
 
 /** LiteLLM's names of providers, and the plugin here, or the ready manifest, that is the same provider. */
@@ -136,11 +140,16 @@ function planModels(
       const made = providerOf(name);
       const id = `${name}/${upstream}`;
       made.manifest ??= { name, baseUrl: baseUrl as string, dialect, credential: key === undefined ? "none" : "key" };
-      made.rows.set(id, { id, upstreamId: upstream, ...toPrice(theirs) });
-      if (theirs === undefined)
-        notes.push(`${group} has no price in the file: it draws on the free quota until you set one`);
+      // LiteLLM takes the price of its own list by the name of the model, also where the address is another.
+      const same = plugin === undefined ? undefined : knownModels.find(upstream, plugin);
+      made.rows.set(id, { id, upstreamId: upstream, ...toPricedRow(theirs, same) });
+      if (theirs === undefined) {
+        const price =
+          same?.price === undefined ? "it draws on the free quota until you set one" : `it has that of ${same.id}`;
+        notes.push(`${group} has no price in the file: ${price}`);
+      }
       if (key !== undefined) made.keys.add(key);
-      added.set(id, theirs);
+      added.set(id, theirs ?? (same && toRates(same)));
       entry.targets.push({ model: id, weight });
       continue;
     }
@@ -228,12 +237,6 @@ function toTheirs(params: Record<string, unknown>, info: unknown): Rates | undef
   return { input: (input ?? 0) * 1_000_000, output: (output ?? 0) * 1_000_000 };
 }
 
-function toPrice(rates: Rates | undefined) {
-  if (rates === undefined) return { premium: false };
-  const rate = (usd: number) => ({ usd: String(Number(usd.toFixed(9))), per: 1_000_000 });
-  return { premium: true, price: { inputToken: rate(rates.input), outputToken: rate(rates.output) } };
-}
-
 /** `os.environ/NAME` is read from this environment. */
 function readKey(value: unknown, env: Reading["env"], onMissing: (variable: string) => void): string | undefined {
   const text = readText(value);
@@ -292,12 +295,12 @@ async function planPeople(
   for (const row of teams ?? []) {
     const id = String(row.team_id);
     const name = readText(row.team_alias) ?? id;
-    const changes = toChanges(row, `Team ${name}`, { aliases, notes });
+    const fields = readFields(row, `Team ${name}`, { aliases, targetsOf, notes });
     const modelLimits = readModelLimits(row, targetsOf, (message) => notes.push(`Team ${name} ${message}`));
     accounts.set(`team:${id}`, {
       ref: `team:${id}`,
       name: name.slice(0, 200),
-      changes,
+      ...fields,
       modelLimits,
       creditNanodollars: 0,
     });
@@ -308,9 +311,9 @@ async function planPeople(
     const email = readEmail(row.user_email);
     if (email === undefined && !withKeys.has(id)) continue;
     const name = readText(row.user_alias) ?? email ?? id;
-    const changes = toChanges(row, `User ${name}`, { aliases, notes });
+    const fields = readFields(row, `User ${name}`, { aliases, targetsOf, notes });
     const ref = `user:${id}`;
-    accounts.set(ref, { ref, name: name.slice(0, 200), email, changes, creditNanodollars: 0 });
+    accounts.set(ref, { ref, name: name.slice(0, 200), email, ...fields, creditNanodollars: 0 });
   }
   const keys = (tokens ?? []).map((row): PlannedKey => {
     const [team, user] = [`team:${row.team_id}`, `user:${row.user_id}`];
@@ -335,7 +338,7 @@ function toKey(
   const name = (readText(row.key_alias) ?? readText(row.key_name) ?? stored.slice(0, 8)).slice(0, 200);
   const note = (message: string) => notes.push(`Key ${name} ${message}`);
   const own = budget === undefined ? row : { ...budget, ...withoutNulls(row) };
-  const limit = readBudget(own, note);
+  const { own: limit, budgets } = splitBudget(readBudget(own, note));
   const bounds: KeyLimits = {
     requestsPerMinute: readLimit(own.rpm_limit),
     tokensPerMinute: readLimit(own.tpm_limit),
@@ -344,7 +347,6 @@ function toKey(
     budgetPeriod: limit?.period,
   };
   for (const [field, what] of [
-    ["model_max_budget", "has budgets of single models"],
     ["permissions", "has permissions"],
     ["guardrails", "has guardrails"],
     ["tpd_limit", "has a limit of tokens a day"],
@@ -362,6 +364,7 @@ function toKey(
     isRevoked: readFlag(row.blocked),
     bounds,
     modelLimits: readModelLimits(row, targetsOf, note),
+    budgets: [...budgets, ...readModelBudgets(row, targetsOf, note)],
   };
 }
 
@@ -398,6 +401,40 @@ function readModelLimits(
   return [...limits].map(([model, of]) => ({ model, limits: of }));
 }
 
+/**
+ * Budgets of single models. What they have spent is kept in LiteLLM's cache alone. One of a name that several models serve is shared
+ * out among them, as limits are.
+ */
+function readModelBudgets(
+  { model_max_budget: column }: ForeignRow,
+  targetsOf: (name: string) => string[],
+  note: (message: string) => void,
+): PlannedBudget[] {
+  const ofModels = typeof column === "string" ? parseJson(column) : column;
+  const budgets = new Map<string, PlannedBudget>();
+  for (const [name, value] of isRecord(ofModels) ? Object.entries(ofModels) : []) {
+    const {
+      budget_limit: limit,
+      max_budget: max = limit,
+      time_period: period,
+      budget_duration: duration = period,
+    } = isRecord(value) ? value : { max_budget: value };
+    const nanodollars = toNanodollars(max);
+    if (nanodollars === undefined) continue;
+    const targets = targetsOf(name);
+    if (targets.length === 0) note(`has a budget of ${name}, which nothing here serves`);
+    if (targets.length > 1) note(`has a budget of ${name}, which ${targets.length} models share here`);
+    const budget = toBudget({ limit: nanodollars, spent: 0, days: toDays(readText(duration)) }, note);
+    for (const model of targets) {
+      const share = Math.floor(budget.limitNanodollars / targets.length);
+      const key = `${budget.period} ${model}`;
+      const limitNanodollars = Math.min(budgets.get(key)?.limitNanodollars ?? share, share);
+      budgets.set(key, { model, limitNanodollars, period: budget.period });
+    }
+  }
+  return [...budgets.values()];
+}
+
 /** Prisma's times have no zone and are UTC. */
 function toUtc(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
@@ -405,20 +442,20 @@ function toUtc(text: string | undefined): number | undefined {
   return Number.isNaN(at) ? undefined : at;
 }
 
-function toChanges(
+function readFields(
   row: ForeignRow,
   who: string,
-  { aliases, notes }: { aliases: (name: string) => string; notes: string[] },
-): ProjectChanges {
+  { aliases, targetsOf, notes }: Naming,
+): { changes: ProjectChanges; budgets: PlannedBudget[] } {
   const note = (message: string) => notes.push(`${who} ${message}`);
-  const budget = readBudget(row, note);
+  const { own: budget, budgets } = splitBudget(readBudget(row, note));
   const allowedModels = toModelList(row.models, aliases, note);
   const [requestsPerMinute, tokensPerMinute, concurrentCalls] = [
     row.rpm_limit,
     row.tpm_limit,
     row.max_parallel_requests,
   ].map(readLimit);
-  return {
+  const changes = {
     ...(budget !== undefined && { budget }),
     ...(allowedModels !== undefined && { allowedModels }),
     ...(requestsPerMinute !== undefined && { requestsPerMinute }),
@@ -426,6 +463,7 @@ function toChanges(
     ...(concurrentCalls !== undefined && { concurrentCalls }),
     ...(readFlag(row.blocked) && { isDisabled: true }),
   };
+  return { changes, budgets: [...budgets, ...readModelBudgets(row, targetsOf, note)] };
 }
 
 function readBudget(row: ForeignRow, note: (message: string) => void) {

@@ -10,8 +10,11 @@ import {
   type PlannedKey,
   type PlannedProvider,
   type Rates,
+  splitBudget,
   toBudget,
   toNanodollars,
+  toPricedRow,
+  toRates,
 } from "./plan.ts";
 
 /** new-api's numbers of channels, and the plugin or ready manifest here. */
@@ -125,11 +128,19 @@ function planChannels(
     if (baseUrl !== undefined && (type === openAiType || type === customType)) {
       const id = `newapi-${row.id}`;
       const rows = own.map((model) => {
-        const rates = prices(model);
+        const theirs = prices(model);
+        const upstreamId = String(mapping[model] ?? model);
+        // Without a ratio of its own it has the one that new-api knows by the name of the model.
+        const same = knownModels.find(upstreamId, "openai") ?? knownModels.find(upstreamId);
         const target = `${id}/${model}`;
-        added.set(target, rates);
+        added.set(target, theirs ?? (same && toRates(same)));
         groups.set(model, [...(groups.get(model) ?? []), { model: target }]);
-        return { id: target, upstreamId: String(mapping[model] ?? model), ...toPrice(rates) };
+        if (theirs === undefined) {
+          const price =
+            same?.price === undefined ? "it draws on the free quota until you set one" : `it has that of ${same.id}`;
+          notes.push(`${model} of the channel ${name} has no ratio: ${price}`);
+        }
+        return { id: target, upstreamId, ...toPricedRow(theirs, same) };
       });
       const address = /\/v\d+\/?$/.test(baseUrl) ? baseUrl : `${trimSlashes(baseUrl)}/v1`;
       const manifest = { name: id, baseUrl: address, dialect: "openai", credential: "key", models: rows };
@@ -163,12 +174,6 @@ function planChannels(
   const served = new Map(models.map(({ name, targets, kind }) => [name, kind === "served" ? targets[0]?.model : name]));
   const aliases = (name: string) => served.get(name) ?? knownModels.find(name)?.id ?? name;
   return { models, providers: [...providers.values()], aliases };
-}
-
-function toPrice(rates: Rates | undefined) {
-  if (rates === undefined) return { premium: false };
-  const rate = (usd: number) => ({ usd: String(Number(usd.toFixed(9))), per: 1_000_000 });
-  return { premium: true, price: { inputToken: rate(rates.input), outputToken: rate(rates.output) } };
 }
 
 /** One key, one in each line, or a JSON list of them. */
@@ -247,6 +252,6 @@ function toKey(
     expiresAt: expires < 0 ? undefined : expires * 1000,
     allowedModels: models.length === 0 ? undefined : models.slice(0, 500).map(aliases),
     allowedNetworks: networks.length === 0 || wrong.length > 0 ? undefined : networks,
-    bounds: budget && { budgetNanodollars: budget.limitNanodollars, budgetPeriod: budget.period },
+    budgets: splitBudget(budget).budgets,
   };
 }

@@ -1,4 +1,4 @@
-import type { BudgetPeriod } from "../../contract/index.ts";
+import type { SubjectBudget } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { UsageError } from "../command.ts";
 import { toBudget, toNanodollars } from "./plan.ts";
@@ -6,7 +6,7 @@ import { toBudget, toNanodollars } from "./plan.ts";
 /** A key of OpenRouter, which does not give its text away: a new one is made in its place. */
 export interface OpenRouterKey {
   readonly name: string;
-  readonly budget: { readonly limitNanodollars: number; readonly period: BudgetPeriod } | undefined;
+  readonly budget: Pick<SubjectBudget, "limitNanodollars" | "period"> | undefined;
   readonly expiresAt: number | undefined;
 }
 

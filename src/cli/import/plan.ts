@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "
 import { join } from "node:path";
 import {
   commandLine,
+  createBudget,
   createProject,
   type ForeignKey,
   importForeignKeys,
@@ -18,6 +19,7 @@ import {
   type Model,
   parseUsd,
   type RateLimits,
+  type SubjectBudget,
 } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
@@ -72,6 +74,12 @@ export interface PlannedModelLimits {
   readonly limits: RateLimits;
 }
 
+/** A budget beside the one that an account or key has by itself: of one model, or one that never begins anew. */
+export interface PlannedBudget extends Pick<SubjectBudget, "limitNanodollars" | "period"> {
+  /** The id of a model here; absent: the budget counts all calls of the account or key. */
+  readonly model?: string | undefined;
+}
+
 export interface PlannedAccount {
   /** The id of the other gateway, unique in it. */
   readonly ref: string;
@@ -81,6 +89,7 @@ export interface PlannedAccount {
   readonly changes: ProjectChanges;
   /** Limits of single models for all of its keys together. */
   readonly modelLimits?: readonly PlannedModelLimits[];
+  readonly budgets?: readonly PlannedBudget[];
   /** Prepaid money. */
   readonly creditNanodollars: number;
 }
@@ -90,6 +99,7 @@ export interface PlannedKey extends Omit<ForeignKey, "accountId"> {
   readonly account: string;
   /** Limits of single models for this key. */
   readonly modelLimits?: readonly PlannedModelLimits[];
+  readonly budgets?: readonly PlannedBudget[];
 }
 
 /** Turns a sum in floating point into nanodollars; `undefined` for one that is none. */
@@ -101,17 +111,14 @@ export function toNanodollars(usd: unknown): number | undefined {
 
 /**
  * A budget for a time in days as one of ours: for the next longer period, or of a longer one the share of a month, so that it is
- * never looser. Without a time it never resets, and the rest of it is taken for each month.
+ * never looser. Without a time it lasts for ever, and what is left of it is the limit.
  */
 export function toBudget(
   { limit, spent, days }: { limit: number; spent: number; days: number | undefined },
   note: (message: string) => void,
-): { limitNanodollars: number; period: BudgetPeriod } {
-  if (days === undefined) {
-    const rest = Math.max(0, limit - spent);
-    note(`has a budget of ${formatUsd(limit)} USD that never begins anew; here it is what is left, each month`);
-    return { limitNanodollars: rest, period: "month" };
-  }
+): Pick<SubjectBudget, "limitNanodollars" | "period"> {
+  if (days === undefined) return { limitNanodollars: Math.max(0, limit - spent), period: "lifetime" };
+  if (spent > 0) note("has a budget that begins anew here: what it has spent in this period is not counted");
   const period = days <= 1 ? "day" : days <= 7 ? "week" : "month";
   if (days <= 31) {
     if (days !== 1 && days !== 7 && days < 28) note(`has a budget for ${days} days; here it is for a ${period}`);
@@ -121,12 +128,34 @@ export function toBudget(
   return { limitNanodollars: Math.floor((limit * 28) / days), period };
 }
 
+/** The part of a budget that an account or key has by itself, and the budgets beside it. */
+export function splitBudget(budget: Pick<SubjectBudget, "limitNanodollars" | "period"> | undefined): {
+  readonly own?: { readonly limitNanodollars: number; readonly period: BudgetPeriod };
+  readonly budgets: readonly PlannedBudget[];
+} {
+  if (budget === undefined) return { budgets: [] };
+  const { limitNanodollars, period } = budget;
+  return period === "lifetime" ? { budgets: [budget] } : { own: { limitNanodollars, period }, budgets: [] };
+}
+
 /** Rates of a model here, as far as they are by the token. */
 export function toRates({ price }: Model): Rates | undefined {
   const rateOf = (rate: { usd: string; per: number } | undefined) =>
     rate === undefined ? undefined : (Number(rate.usd) * 1_000_000) / rate.per;
   const [input, output] = [rateOf(price?.inputToken), rateOf(price?.outputToken)];
   return input === undefined ? undefined : { input, output: output ?? 0 };
+}
+
+/**
+ * The price in the row of a model at an address of its own: theirs, else that of the model which has the same name here. Without
+ * both it is not known, and its calls draw on the free quota until the operator sets one.
+ */
+export function toPricedRow(theirs: Rates | undefined, same: Model | undefined): Record<string, unknown> {
+  const rate = (usd: number) => ({ usd: String(Number(usd.toFixed(9))), per: 1_000_000 });
+  if (theirs !== undefined) {
+    return { premium: true, price: { inputToken: rate(theirs.input), outputToken: rate(theirs.output) } };
+  }
+  return same?.price === undefined ? { premium: false } : { premium: same.premium, price: same.price };
 }
 
 export function formatPlan(plan: ImportPlan): string {
@@ -157,10 +186,10 @@ export function formatPlan(plan: ImportPlan): string {
   section(
     "Accounts",
     ["name", "e-mail", "budget", "credit"],
-    accounts.map(({ name, email = "", changes: { budget }, creditNanodollars: credit }) => [
+    accounts.map(({ name, email = "", changes: { budget }, budgets = [], creditNanodollars: credit }) => [
       name,
       email,
-      budget ? `${formatUsd(budget.limitNanodollars)} a ${budget.period}` : "",
+      formatBudget(budget ?? budgets.find(({ model }) => model === undefined)),
       credit === 0 ? "" : formatUsd(credit),
     ]),
   );
@@ -168,13 +197,24 @@ export function formatPlan(plan: ImportPlan): string {
   section(
     "Keys, which keep working",
     ["name", "account", "budget", "models", "ends"],
-    keys.map(({ name, account, bounds = {}, allowedModels, expiresAt, isRevoked }) => [
+    keys.map(({ name, account, bounds = {}, budgets = [], allowedModels, expiresAt, isRevoked }) => [
       name,
       nameOf.get(account) ?? account,
-      bounds.budgetNanodollars === undefined ? "" : `${formatUsd(bounds.budgetNanodollars)} a ${bounds.budgetPeriod}`,
+      formatBudget(
+        bounds.budgetNanodollars === undefined
+          ? budgets.find(({ model }) => model === undefined)
+          : { limitNanodollars: bounds.budgetNanodollars, period: bounds.budgetPeriod ?? "month" },
+      ),
       allowedModels === undefined ? "all" : allowedModels.join(", "),
       isRevoked ? "revoked" : expiresAt === undefined ? "never" : new Date(expiresAt).toISOString().slice(0, 10),
     ]),
+  );
+  section(
+    "Budgets of models",
+    ["model", "of", "budget"],
+    [...accounts, ...keys].flatMap(({ name, budgets = [] }) =>
+      budgets.flatMap(({ model, ...budget }) => (model === undefined ? [] : [[model, name, formatBudget(budget)]])),
+    ),
   );
   section(
     "Limits of models",
@@ -190,6 +230,13 @@ export function formatPlan(plan: ImportPlan): string {
   );
   if (notes.length > 0) parts.push(["Not carried over as it was", ...notes.map((text) => `- ${text}`)].join("\n"));
   return parts.length === 0 ? "There is nothing to import" : parts.join("\n\n");
+}
+
+/** A budget for people: `5 USD a day`, `12 USD in all`; empty for none. */
+export function formatBudget(budget: Pick<SubjectBudget, "limitNanodollars" | "period"> | undefined): string {
+  if (budget === undefined) return "";
+  const usd = formatUsd(budget.limitNanodollars);
+  return budget.period === "lifetime" ? `${usd} USD in all` : `${usd} USD a ${budget.period}`;
 }
 
 function formatRates(rates: Rates | undefined): string {
@@ -252,12 +299,18 @@ export async function applyPlan(
       notes.push(`${name} was credited at an earlier import with another sum, which stays`);
     }
   }
-  const keys = plan.keys.map(({ account, modelLimits: _, ...key }) => ({
+  const keys = plan.keys.map(({ account, modelLimits: _, budgets: _budgets, ...key }) => ({
     ...key,
     accountId: ids.get(account) as string,
   }));
   const { added, ids: keyIds } = await importForeignKeys(store, keys, { now, by: commandLine.accountId });
   await setLimits(plan, store, { ids, keyIds, now });
+  for (const { ref, budgets = [] } of plan.accounts) {
+    await addBudgets(store, { accountId: ids.get(ref) as string, budgets }, now);
+  }
+  for (const { account, sha256, budgets = [] } of plan.keys) {
+    await addBudgets(store, { accountId: ids.get(account) as string, keyId: keyIds.get(sha256), budgets }, now);
+  }
   const addedProviders = await addProviders(plan.providers, providers, notes);
   const virtualModels = addVirtualModels(plan.models, config);
   return {
@@ -287,6 +340,27 @@ async function setLimits(
     for (const { model, limits } of modelLimits) {
       const isThere = present.some((one) => one.keyId === keyId && one.model === model);
       if (!isThere) await setModelLimits(store, { by: commandLine, accountId, keyId, model, limits }, now);
+    }
+  }
+}
+
+/** Adds the budgets beside the own one of an account or of a key. Those that are there stay, with what they have counted. */
+export async function addBudgets(
+  store: OpenedStore["store"],
+  { accountId, keyId, budgets }: { accountId: string; keyId?: string | undefined; budgets: readonly PlannedBudget[] },
+  now: number,
+): Promise<void> {
+  for (const { model, limitNanodollars, period } of budgets) {
+    const target =
+      model !== undefined
+        ? ({ subject: "model", name: model, keyId } as const)
+        : keyId !== undefined
+          ? ({ subject: "key", name: keyId } as const)
+          : ({ subject: "account" } as const);
+    try {
+      await createBudget(store, { by: commandLine, accountId, ...target, limitNanodollars, period }, now);
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.code !== "conflict") throw error;
     }
   }
 }

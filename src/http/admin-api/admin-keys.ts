@@ -13,17 +13,15 @@ import {
 } from "../../accounts/index.ts";
 import { quoteValue } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
-import { responses } from "../api/openapi.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
 import {
   invalid,
   listOf,
   listParameters,
   nullable,
-  parameters,
   pickPage,
   readExpiry,
   readPage,
@@ -31,7 +29,6 @@ import {
   toSeconds,
   toSecondsOrNull,
 } from "./lists.ts";
-import { readErrors, security, tags, writeErrors } from "./projects.ts";
 
 /** Unknown scopes are refused when the rights of the key's creator are checked. */
 const Scope = Type.String({ maxLength: 50, enum: [...adminScopes] });
@@ -65,11 +62,6 @@ const AdminKeyWithValue = Type.Intersect([
   AdminKeyObject,
   Type.Object({ value: Type.String({ description: "The key, which is shown only here" }) }),
 ]);
-const Deleted = Type.Object({
-  id: Type.String(),
-  object: Type.Literal("organization.admin_api_key.deleted"),
-  deleted: Type.Boolean(),
-});
 
 /** Admin keys: each makes only what it could do itself. */
 export function adminKeysController(deps: HttpDeps, api: AdminApi) {
@@ -91,16 +83,12 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
         return toList(page, limit, await withMakers(store, page));
       },
       {
-        detail: {
-          summary: "List the admin keys, also those that have ended",
-          tags,
-          security,
-          parameters: parameters({
+        detail: describeRead("List the admin keys, also those that have ended", listOf(AdminKeyObject), {
+          query: {
             ...listParameters,
             order: { description: "By the time of creation", schema: { type: "string", enum: ["asc", "desc"] } },
-          }),
-          responses: responses({ "application/json": listOf(AdminKeyObject) }, [400, 401, 403, 429, 500, 503]),
-        },
+          },
+        }),
       },
     )
     .post(
@@ -114,23 +102,14 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: NewAdminKey,
-        detail: {
-          summary: "Create an admin key; `value` is shown only here",
-          tags,
-          security,
+        detail: describeWrite("Create an admin key; `value` is shown only here", AdminKeyWithValue, {
           description:
             "Without `scopes` it has those of the calling key, and never more, nor a later end or more networks.",
-          responses: responses({ "application/json": AdminKeyWithValue }, writeErrors),
-        },
+        }),
       },
     )
     .get("/:key_id", ({ params }) => answer(params.key_id), {
-      detail: {
-        summary: "Retrieve an admin key",
-        tags,
-        security,
-        responses: responses({ "application/json": AdminKeyObject }, readErrors),
-      },
+      detail: describeRead("Retrieve an admin key", AdminKeyObject),
     })
     .delete(
       "/:key_id",
@@ -139,14 +118,7 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
           await revokeAdminKey(store, admin, id, now());
           return { id, object: "organization.admin_api_key.deleted", deleted: true };
         }),
-      {
-        detail: {
-          summary: "Revoke an admin key",
-          tags,
-          security,
-          responses: responses({ "application/json": Deleted }, writeErrors),
-        },
-      },
+      { detail: describeDelete("Revoke an admin key", "organization.admin_api_key.deleted") },
     );
 }
 

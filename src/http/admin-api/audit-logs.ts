@@ -10,22 +10,10 @@ import {
   readAuditEntry,
 } from "../../accounts/index.ts";
 import type { Store } from "../../db/index.ts";
-import { responses } from "../api/openapi.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
-import { type AdminApi, adminRoutes } from "./guard.ts";
-import {
-  listOf,
-  listParameters,
-  nullable,
-  parameters,
-  readAll,
-  readPage,
-  readWhole,
-  toList,
-  toSeconds,
-} from "./lists.ts";
-import { security, tags } from "./projects.ts";
+import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
+import { listOf, listParameters, nullable, readAll, readPage, readWhole, toList, toSeconds } from "./lists.ts";
 
 const User = Type.Object({ id: Type.String(), email: nullable(Type.String()) });
 const AuditLogObject = Type.Object({
@@ -71,11 +59,8 @@ export function auditLogsController(deps: HttpDeps, api: AdminApi) {
       return toList(entries, limit, await withNames(store, entries));
     },
     {
-      detail: {
-        summary: "List what was done and who did it, newest first",
-        tags,
-        security,
-        parameters: parameters({
+      detail: describeRead("List what was done and who did it, newest first", listOf(AuditLogObject), {
+        query: {
           ...listParameters,
           event_types: list("`key.create`, or `key` for all that is done with keys"),
           project_ids: list("What was done to these"),
@@ -83,9 +68,8 @@ export function auditLogsController(deps: HttpDeps, api: AdminApi) {
           actor_emails: list("Who did it, by e-mail"),
           "effective_at[gte]": moment("At or after, in seconds since 1970"),
           "effective_at[lt]": moment("Before, in seconds since 1970"),
-        }),
-        responses: responses({ "application/json": listOf(AuditLogObject) }, [400, 401, 403, 429, 500, 503]),
-      },
+        },
+      }),
     },
   );
 }

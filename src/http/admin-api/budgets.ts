@@ -12,15 +12,14 @@ import {
   type StoredBudget,
 } from "../../accounts/index.ts";
 import { type BudgetSubject, budgetPeriods, budgetSubjects, formatUsd } from "../../contract/index.ts";
-import { responses } from "../api/openapi.ts";
 import { idOfModel, readBudget } from "../dashboard-api/read-fields.ts";
 import { toSubjectBudgetJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
-import { invalid, listOf, listParameters, nullable, optional, parameters, readPage, toList } from "./lists.ts";
-import { readErrors, readProject, security, tags, writeErrors } from "./projects.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { invalid, listOf, listParameters, nullable, optional, readPage, toList } from "./lists.ts";
+import { readProject } from "./projects.ts";
 
 const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
 const Subject = Type.Unsafe<BudgetSubject>(
@@ -67,16 +66,10 @@ const BudgetUsage = Type.Object({
   ),
   has_more: Type.Boolean(),
 });
-const Deleted = Type.Object({
-  id: Type.String(),
-  object: Type.Literal("organization.project.budget.deleted"),
-  deleted: Type.Boolean(),
-});
 
 /** The budgets of a project by subject: end users, tags, sessions, models, keys, or the project itself. */
 export function budgetsController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
-  const one = { "application/json": BudgetObject };
   const answer = async (budget: StoredBudget) => (await toBudgets(deps, [budget]))(budget);
   return new Elysia({ prefix: "/organization/projects/:project_id/budgets" })
     .use(adminRoutes(deps, api, "accounts"))
@@ -90,13 +83,9 @@ export function budgetsController(deps: HttpDeps, api: AdminApi) {
         return toList(budgets, limit, await toBudgets(deps, budgets));
       },
       {
-        detail: {
-          summary: "List the budgets of a project by subject",
-          tags,
-          security,
-          parameters: parameters(listParameters),
-          responses: responses({ "application/json": listOf(BudgetObject) }, readErrors),
-        },
+        detail: describeRead("List the budgets of a project by subject", listOf(BudgetObject), {
+          query: listParameters,
+        }),
       },
     )
     .post(
@@ -112,15 +101,11 @@ export function budgetsController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: NewBudget,
-        detail: {
-          summary: "Create a budget by subject",
-          tags,
-          security,
+        detail: describeWrite("Create a budget by subject", BudgetObject, {
           description:
             "With a `name` it counts the calls of one end user, tag, session, model or key, without one those of each by " +
             "itself, and calls that name none as one more. Who has a budget of its own is not one of each.",
-          responses: responses(one, writeErrors),
-        },
+        }),
       },
     );
 }
@@ -128,17 +113,11 @@ export function budgetsController(deps: HttpDeps, api: AdminApi) {
 /** One budget of a project. */
 export function budgetController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
-  const one = { "application/json": BudgetObject };
   const answer = async (budget: StoredBudget) => (await toBudgets(deps, [budget]))(budget);
   return new Elysia({ prefix: "/organization/projects/:project_id/budgets" })
     .use(adminRoutes(deps, api, "accounts"))
     .get("/:budget_id", async ({ params }) => answer(await readBudgetOf(store, params.project_id, params.budget_id)), {
-      detail: {
-        summary: "Retrieve a budget and what is spent of it",
-        tags,
-        security,
-        responses: responses(one, readErrors),
-      },
+      detail: describeRead("Retrieve a budget and what is spent of it", BudgetObject),
     })
     .post(
       "/:budget_id",
@@ -150,13 +129,9 @@ export function budgetController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: BudgetChange,
-        detail: {
-          summary: "Change the amount of a budget, or raise it for a time",
-          tags,
-          security,
+        detail: describeWrite("Change the amount of a budget, or raise it for a time", BudgetObject, {
           description: "`raise_usd` is added to it until `raise_until`; `null` ends the raise. What is spent stays.",
-          responses: responses(one, writeErrors),
-        },
+        }),
       },
     )
     .delete(
@@ -166,14 +141,7 @@ export function budgetController(deps: HttpDeps, api: AdminApi) {
           await deleteBudget(store, { by: admin, accountId, id }, now());
           return { id, object: "organization.project.budget.deleted" as const, deleted: true };
         }),
-      {
-        detail: {
-          summary: "Delete a budget with what it has counted",
-          tags,
-          security,
-          responses: responses({ "application/json": Deleted }, writeErrors),
-        },
-      },
+      { detail: describeDelete("Delete a budget with what it has counted", "organization.project.budget.deleted") },
     )
     .get(
       "/:budget_id/usage",
@@ -187,13 +155,9 @@ export function budgetController(deps: HttpDeps, api: AdminApi) {
         return { object: "list" as const, data, has_more: subjects.length > limit };
       },
       {
-        detail: {
-          summary: "Who has spent the most of a budget in its running period",
-          tags,
-          security,
-          parameters: parameters({ limit: listParameters.limit }),
-          responses: responses({ "application/json": BudgetUsage }, readErrors),
-        },
+        detail: describeRead("Who has spent the most of a budget in its running period", BudgetUsage, {
+          query: { limit: listParameters.limit },
+        }),
       },
     );
 }

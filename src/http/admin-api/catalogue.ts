@@ -1,14 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
-import { responses } from "../api/openapi.ts";
 import { changeCatalogue, readCatalogue, readCatalogueBody } from "../dashboard-api/catalogue.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
-import { listOf, listParameters, parameters, pickPage, readFlag, readPage, toList } from "./lists.ts";
-import { readErrors, security, tags, writeErrors } from "./projects.ts";
+import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { listOf, listParameters, pickPage, readFlag, readPage, toList } from "./lists.ts";
 
 const FileChange = formBody({
   content: Type.Unknown({ description: 'The whole file, such as `{"models": [{"id": …}]}`' }),
@@ -31,9 +29,9 @@ const DeletedFile = Type.Object({
   dry_run: Type.Boolean(),
   changes,
 });
-const dryRun = parameters({
+const dryRun = {
   dry_run: { description: "Only say what would change", schema: { type: "boolean", default: false } },
-});
+};
 
 /** The operator's own files of models, prices and virtual models, one by one. The document has them as a whole. */
 export function organizationCatalogueController(deps: HttpDeps, api: AdminApi) {
@@ -48,13 +46,9 @@ export function organizationCatalogueController(deps: HttpDeps, api: AdminApi) {
         return toList(page, readPage(query).limit, (id) => toFile(id, files[id], revision));
       },
       {
-        detail: {
-          summary: "List the operator's files of models and prices",
-          tags,
-          security,
-          parameters: parameters(listParameters),
-          responses: responses({ "application/json": listOf(FileObject) }, [400, 401, 403, 429, 500, 503]),
-        },
+        detail: describeRead("List the operator's files of models and prices", listOf(FileObject), {
+          query: listParameters,
+        }),
       },
     )
     .get(
@@ -63,14 +57,7 @@ export function organizationCatalogueController(deps: HttpDeps, api: AdminApi) {
         const { files, revision } = readCatalogue(deps);
         return toFile(id, expectFile(files, id), revision);
       },
-      {
-        detail: {
-          summary: "Retrieve a file of models and prices",
-          tags,
-          security,
-          responses: responses({ "application/json": FileObject }, readErrors),
-        },
-      },
+      { detail: describeRead("Retrieve a file of models and prices", FileObject) },
     )
     .post(
       "/:file_id",
@@ -85,14 +72,10 @@ export function organizationCatalogueController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: FileChange,
-        detail: {
-          summary: "Create or replace a file of models and prices",
-          tags,
-          security,
+        detail: describeWrite("Create or replace a file of models and prices", ChangedFile, {
           description: "It is in force when it is answered, at the gateway that answers.",
-          parameters: dryRun,
-          responses: responses({ "application/json": ChangedFile }, writeErrors),
-        },
+          query: dryRun,
+        }),
       },
     )
     .delete(
@@ -108,15 +91,7 @@ export function organizationCatalogueController(deps: HttpDeps, api: AdminApi) {
           const deleted = { id, object: "organization.catalogue.file.deleted" as const, deleted: !isDryRun };
           return { ...deleted, dry_run: isDryRun, changes: [...change.models] };
         }),
-      {
-        detail: {
-          summary: "Delete a file of models and prices",
-          tags,
-          security,
-          parameters: dryRun,
-          responses: responses({ "application/json": DeletedFile }, writeErrors),
-        },
-      },
+      { detail: describeWrite("Delete a file of models and prices", DeletedFile, { query: dryRun }) },
     );
 }
 

@@ -65,7 +65,6 @@ import {
 } from "../../alerts/index.ts";
 import { formatUsd, GatewayError, quoteValue } from "../../contract/index.ts";
 import { checkManifest } from "../../providers/index.ts";
-import { responses } from "../api/openapi.ts";
 import {
   type MetricRuleBody,
   metricRuleFields,
@@ -81,10 +80,10 @@ import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { budgetAmounts, budgetTarget, readBudgetChanges, toTarget } from "./budgets.ts";
-import { type AdminApi, adminRoutes, lacksScope, writeOnce } from "./guard.ts";
-import { invalid, optional, parameters, readFlag } from "./lists.ts";
+import { type AdminApi, adminRoutes, describeRead, describeWrite, lacksScope, writeOnce } from "./guard.ts";
+import { invalid, optional, readFlag } from "./lists.ts";
 import { readKeyChanges, readKeyLimits } from "./project-keys.ts";
-import { readProjectChanges, security, tags } from "./projects.ts";
+import { readProjectChanges } from "./projects.ts";
 import { idOfLimitedModel } from "./rate-limits.ts";
 
 const Text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
@@ -305,7 +304,7 @@ interface CreatedKey {
   readonly value: string;
 }
 
-type Step = Change & { run(): Promise<CreatedKey | undefined> };
+type Step = Change & { run(): Promise<unknown> };
 
 interface Planning {
   readonly deps: HttpDeps;
@@ -315,6 +314,8 @@ interface Planning {
   readonly accounts: ReadonlyMap<string, Account>;
   /** The ids that keys of the document have here, by the ids that it has for them. Those that are created come later. */
   readonly keyIds: Map<string, string>;
+  /** The keys that were created, as far as the steps have run. */
+  readonly createdKeys: CreatedKey[];
 }
 
 /** The document of the gateway below /organization/config. */
@@ -328,19 +329,15 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
         return await readDocument(deps, chooseSections(admin, sections));
       },
       {
-        detail: {
-          summary: "Retrieve all that an operator decides as one document",
-          tags,
-          security,
+        detail: describeRead("Retrieve all that an operator decides as one document", Document, {
           description: "Without secrets. Of a key that may not read all of it, the sections that it may read.",
-          parameters: parameters({
+          query: {
             sections: {
               description: "Some of them, divided by commas: `providers,catalogue`",
               schema: { type: "string" },
             },
-          }),
-          responses: responses({ "application/json": Document }, [400, 401, 403, 429, 500, 503]),
-        },
+          },
+        }),
       },
     )
     .put(
@@ -348,44 +345,42 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           const isDryRun = readFlag(parseUrl(request).searchParams, "dry_run");
-          const steps = await planDocument(deps, admin, body);
-          const keys = isDryRun ? [] : await runSteps(deps, admin, steps);
+          const accounts = await findAccounts(deps.store, listAccountNames(body));
+          const planning: Planning = { deps, admin, document: body, accounts, keyIds: new Map(), createdKeys: [] };
+          const steps = await planDocument(planning);
+          if (!isDryRun) await runSteps(planning, steps);
           const changes = steps.map(({ run: _, ...change }) => change);
-          return { object: "organization.config.plan" as const, dry_run: isDryRun, changes, keys };
+          return {
+            object: "organization.config.plan" as const,
+            dry_run: isDryRun,
+            changes,
+            keys: planning.createdKeys,
+          };
         }),
       {
         body: Document,
-        detail: {
-          summary: "Make the gateway what a document says",
-          tags,
-          security,
+        detail: describeWrite("Make the gateway what a document says", Plan, {
           description:
             "Sections and entries that are absent stay as they are. With `dry_run=true` nothing changes, and the answer is the " +
             "plan. Entries are written one after the other: when one is refused, those before it are in force, and the same " +
             "document can be sent again; keys that were created until then are revoked, as their values were never delivered.",
-          parameters: parameters({
+          query: {
             dry_run: { description: "Only say what would change", schema: { type: "boolean", default: false } },
-          }),
-          responses: responses({ "application/json": Plan }, [400, 401, 403, 409, 413, 429, 500, 503]),
-        },
+          },
+        }),
       },
     );
 }
 
-/** Runs the steps of a plan one after the other, and returns the keys that were created. */
-async function runSteps(deps: HttpDeps, admin: Manager, steps: readonly Step[]): Promise<CreatedKey[]> {
-  const keys: CreatedKey[] = [];
+/** Runs the steps of a plan one after the other. */
+async function runSteps({ deps, admin, createdKeys }: Planning, steps: readonly Step[]): Promise<void> {
   try {
-    for (const step of steps) {
-      const created = await step.run();
-      if (created !== undefined) keys.push(created);
-    }
+    for (const step of steps) await step.run();
   } catch (error) {
     // Nobody would ever see their values.
-    for (const { id } of keys) await deps.accounts.revokeKey(id, admin.accountId);
+    for (const { id } of createdKeys) await deps.accounts.revokeKey(id, admin.accountId);
     throw error;
   }
-  return keys;
 }
 
 /** The sections that a request asks for and its key may read. @throws {GatewayError} `invalid_request`, `forbidden` */
@@ -561,21 +556,21 @@ function toRows(file: unknown): unknown[] {
   return Array.isArray(rows) ? rows : [];
 }
 
+/** The accounts and teams that entries name. */
+function listAccountNames({ accounts = [], keys = [], budgets = [], rate_limits: limits = [] }: Document): string[] {
+  const names = [...keys, ...budgets, ...limits].flatMap(({ account = [] }) => account);
+  return [...accounts.map(({ email }) => email), ...names];
+}
+
 /** Plans the changes, in an order in which each entry finds what it names. @throws {GatewayError} */
-async function planDocument(deps: HttpDeps, admin: Manager, document: Document): Promise<Step[]> {
+async function planDocument(planning: Planning): Promise<Step[]> {
+  const { admin, document } = planning;
   const present = sections.filter((section) => document[section] !== undefined);
   for (const section of present) {
     if (!hasScope(admin.scopes, areas[section], "write")) {
       throw lacksScope(admin, `${areas[section]}:write, which ${section} needs`);
     }
   }
-  const names = [
-    ...(document.accounts ?? []).map(({ email }) => email),
-    ...[...(document.keys ?? []), ...(document.budgets ?? [])].map(({ account }) => account),
-    ...(document.rate_limits ?? []).flatMap(({ account = [] }) => account),
-  ];
-  const accounts = await findAccounts(deps.store, names);
-  const planning: Planning = { deps, admin, document, accounts, keyIds: new Map() };
   return [
     ...(await planProviders(planning)),
     ...planCatalogue(planning),
@@ -674,20 +669,14 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
         ...common,
         action: "create",
         fields,
-        async run() {
-          await createProject(store, { by: admin, name: target.name ?? email, ...place, changes }, now);
-          return undefined;
-        },
+        run: () => createProject(store, { by: admin, name: target.name ?? email, ...place, changes }, now),
       });
     } else if (Object.keys(fields).length > 0) {
       steps.push({
         ...common,
         action: "change",
         fields,
-        async run() {
-          await changeProject(store, { by: admin, accountId: account.id, changes }, now);
-          return undefined;
-        },
+        run: () => changeProject(store, { by: admin, accountId: account.id, changes }, now),
       });
     }
     for (const { email: personEmail, role } of people) {
@@ -732,12 +721,18 @@ function planPerson(
       const change = { accountId, personId: person.id, role };
       if (member === undefined) await addToTeam(store, { by: admin, ...change }, now);
       else await teamActions(store, now).setRole({ ...admin, isOperator: true }, change);
-      return undefined;
     },
   };
 }
 
-async function planKeys({ deps, admin, document, accounts: accountList, keyIds }: Planning): Promise<Step[]> {
+async function planKeys({
+  deps,
+  admin,
+  document,
+  accounts: accountList,
+  keyIds,
+  createdKeys,
+}: Planning): Promise<Step[]> {
   const { accounts, store, now } = deps;
   const entries = document.keys ?? [];
   const created = new Set((document.accounts ?? []).map(({ email }) => toLower(email)));
@@ -765,15 +760,7 @@ async function planKeys({ deps, admin, document, accounts: accountList, keyIds }
     const common = { section: "keys" as const, id: `${email}: ${name}` };
     if (status === "revoked") {
       if (key === undefined) continue;
-      steps.push({
-        ...common,
-        action: "remove",
-        fields: {},
-        async run() {
-          await accounts.revokeKey(key.id, admin.accountId);
-          return undefined;
-        },
-      });
+      steps.push({ ...common, action: "remove", fields: {}, run: () => accounts.revokeKey(key.id, admin.accountId) });
       continue;
     }
     const current: Partial<ReturnType<typeof toKeyEntry>> = key === undefined ? {} : toKeyEntry(key, email, services);
@@ -802,7 +789,7 @@ async function planKeys({ deps, admin, document, accounts: accountList, keyIds }
             service == null ? undefined : await openServiceAccount(deps, admin, { accountId, name: service });
           const made = await accounts.createKey({ accountId, by: admin.accountId, name, serviceAccountId, ...limits });
           if (id !== undefined) keyIds.set(id, made.id);
-          return { account: email, name, id: made.id, value: made.key };
+          createdKeys.push({ account: email, name, id: made.id, value: made.key });
         },
       });
       continue;
@@ -820,10 +807,7 @@ async function planKeys({ deps, admin, document, accounts: accountList, keyIds }
       ...common,
       action: "change",
       fields,
-      async run() {
-        await accounts.changeKey(key.id, changes, admin.accountId);
-        return undefined;
-      },
+      run: () => accounts.changeKey(key.id, changes, admin.accountId),
     });
   }
   return steps;
@@ -880,10 +864,7 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
         ...common,
         action: "remove",
         fields: {},
-        async run() {
-          await deleteBudget(store, { by: admin, accountId: account.id, id: budget.id }, now());
-          return undefined;
-        },
+        run: () => deleteBudget(store, { by: admin, accountId: account.id, id: budget.id }, now()),
       });
       continue;
     }
@@ -902,10 +883,7 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
         ...common,
         action: "change",
         fields,
-        async run() {
-          await changeBudget(store, { by: admin, accountId: account.id, id: budget.id, changes }, now());
-          return undefined;
-        },
+        run: () => changeBudget(store, { by: admin, accountId: account.id, id: budget.id, changes }, now()),
       });
       continue;
     }
@@ -920,7 +898,6 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
         const { id: accountId } = (await deps.accounts.find(entry.account)) as Account;
         const made = { ...targetOf(entry), limitNanodollars, raise: changes.raise ?? undefined };
         await createBudget(store, { by: admin, accountId, ...made }, now());
-        return undefined;
       },
     });
   }
@@ -969,10 +946,7 @@ async function planRateLimits({ deps, admin, document, accounts, keyIds }: Plann
         ...common,
         action: "remove",
         fields: {},
-        async run() {
-          await deleteModelLimits(store, { by: admin, accountId: there.accountId, id: there.id }, now());
-          return undefined;
-        },
+        run: () => deleteModelLimits(store, { by: admin, accountId: there.accountId, id: there.id }, now()),
       });
       continue;
     }
@@ -996,7 +970,6 @@ async function planRateLimits({ deps, admin, document, accounts, keyIds }: Plann
       async run() {
         const accountId = email === undefined ? undefined : ((await deps.accounts.find(email)) as Account).id;
         await setModelLimits(store, { by: admin, accountId, keyId: keyIdOf(), model, limits }, now());
-        return undefined;
       },
     });
   }
@@ -1039,10 +1012,7 @@ async function planRoleLimits({ deps: { store, now }, admin, document }: Plannin
         id: role,
         action: "change",
         fields,
-        async run() {
-          await changeRoleLimits(store, { by: admin, role, changes }, now());
-          return undefined;
-        },
+        run: () => changeRoleLimits(store, { by: admin, role, changes }, now()),
       },
     ];
   });
@@ -1078,10 +1048,7 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
         id: name,
         action: "remove",
         fields: {},
-        async run() {
-          await actions.remove(admin.accountId, name);
-          return undefined;
-        },
+        run: () => actions.remove(admin.accountId, name),
       });
       continue;
     }
@@ -1106,7 +1073,6 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
         if (isNew) await actions.add(admin, name, manifest);
         if (isReplaced) await actions.replaceManifest(admin, name, manifest);
         if (Object.keys(orderFields).length > 0) await actions.set(admin.accountId, name, order);
-        return undefined;
       },
     });
   }
@@ -1120,10 +1086,7 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
       id: "sandbox",
       action: "change",
       fields,
-      async run() {
-        await actions.setSandbox(admin.accountId, sandbox);
-        return undefined;
-      },
+      run: () => actions.setSandbox(admin.accountId, sandbox),
     });
   }
   return steps;
@@ -1151,10 +1114,7 @@ function planCatalogue({ deps, admin, document }: Planning): Step[] {
       id: "catalogue",
       action: "change",
       fields,
-      async run() {
-        await change.write(admin.accountId, revision);
-        return undefined;
-      },
+      run: () => change.write(admin.accountId, revision),
     },
   ];
 }
@@ -1206,7 +1166,6 @@ function planRule(
       await writeRule(store, gatewayOwner, target);
       const detail = { enabled: target.isEnabled, threshold: threshold ?? "" };
       await recordAudit(store, { accountId: admin.accountId, action: "alert.rule", subject: rule, detail }, now());
-      return undefined;
     },
   };
 }
@@ -1237,7 +1196,6 @@ async function planMetricRule(
       async run() {
         await deleteMetricRule(store, present.id);
         await record("alert.metric_rule_delete", present.id, {});
-        return undefined;
       },
     };
   }
@@ -1271,7 +1229,6 @@ async function planMetricRule(
         await changeMetricRule(store, { ...rule, id: ownId });
         await record("alert.metric_rule", ownId, { name: rule.name, enabled: rule.isEnabled });
       }
-      return undefined;
     },
   };
 }
@@ -1317,10 +1274,7 @@ async function planIssuers({ deps, admin, document: { jwt_issuers: issuers } }: 
       id: "jwt_issuers",
       action: "change",
       fields: { issuers: { before, after } },
-      async run() {
-        await tokenIssuers.write(admin, JSON.stringify(issuers), now());
-        return undefined;
-      },
+      run: () => tokenIssuers.write(admin, JSON.stringify(issuers), now()),
     },
   ];
 }

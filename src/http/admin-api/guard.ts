@@ -1,4 +1,5 @@
 import { createHmac } from "node:crypto";
+import { type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
   AdminAuthenticator,
@@ -10,6 +11,7 @@ import {
 } from "../../accounts/index.ts";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
 import type { KeyedRequest } from "../../db/index.ts";
+import { responses } from "../api/openapi.ts";
 import type { Clients, HttpDeps } from "../deps.ts";
 import { readApiKey } from "../lifecycle/authenticate.ts";
 import { dataHeaders, jsonForPage } from "../lifecycle/headers.ts";
@@ -18,6 +20,7 @@ import { idempotencyKeyOf, pack, unpack } from "../lifecycle/idempotency.ts";
 import { checkOrigin, parseUrl } from "../lifecycle/origin.ts";
 import { readOperator, readSmallJson, rejectNullCharacters } from "../lifecycle/session.ts";
 import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
+import { parameters } from "./lists.ts";
 
 /** Rate limit of an admin key or a person, unless accounts may send more: enough for any program, too little to keep the database busy. */
 const requestsPerMinuteMin = 1200;
@@ -110,6 +113,45 @@ export function adminRoutes(
         typeof responseValue === "object" && responseValue !== null && !(responseValue instanceof Response);
       return isJson ? jsonForPage(request, responseValue, set.headers as Record<string, string>) : undefined;
     });
+}
+
+/** Optional parts of a route's description in the OpenAPI document. */
+interface RouteDetails {
+  readonly description?: string;
+  readonly query?: Parameters<typeof parameters>[0];
+}
+
+/** Describes a route that reads; its answer is JSON of this schema. */
+export function describeRead(summary: string, answer: TSchema, details: RouteDetails = {}) {
+  return describeRoute({ summary, answer, failures: [400, 401, 403, 404, 429, 500, 503] }, details);
+}
+
+/** Describes a route that writes. */
+export function describeWrite(summary: string, answer: TSchema, details: RouteDetails = {}) {
+  return describeRoute({ summary, answer, failures: [400, 401, 403, 404, 409, 413, 429, 500, 503] }, details);
+}
+
+/** Describes a route that deletes; its answer has the id, an `object` of this name, and `deleted`. */
+export function describeDelete(summary: string, object: string, details: RouteDetails = {}) {
+  const answer = Type.Object({ id: Type.String(), object: Type.Literal(object), deleted: Type.Boolean() });
+  return describeWrite(summary, answer, details);
+}
+
+interface Route {
+  readonly summary: string;
+  readonly answer: TSchema;
+  readonly failures: Parameters<typeof responses>[1];
+}
+
+function describeRoute({ summary, answer, failures }: Route, { description, query }: RouteDetails) {
+  return {
+    summary,
+    ...(description !== undefined && { description }),
+    tags: ["Management"],
+    security: [{ admin: [] }],
+    ...(query !== undefined && { parameters: parameters(query) }),
+    responses: responses({ "application/json": answer }, failures),
+  };
 }
 
 /** Viewers lack scopes to write, and are refused before. */

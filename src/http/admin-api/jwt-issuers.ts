@@ -2,11 +2,9 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { TokenIssuer } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
-import { responses } from "../api/openapi.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
-import { security, tags, writeErrors } from "./projects.ts";
+import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
 
 const Text = Type.String({ minLength: 1, maxLength: 500 });
 const Texts = Type.Array(Text, { minItems: 1, maxItems: 200 });
@@ -32,7 +30,6 @@ const IssuersObject = Type.Object({
   from_environment: Type.Boolean({ description: "Whether JWT_ISSUERS sets them, so that they cannot be changed here" }),
 });
 type IssuersObject = Omit<Static<typeof IssuersObject>, "issuers"> & { issuers: TokenIssuer[] };
-const one = { "application/json": IssuersObject };
 
 /** The issuers whose tokens (JWT) are accepted in place of API keys. Owners change them, since it opens every account. */
 export function jwtIssuersController(deps: HttpDeps, api: AdminApi) {
@@ -44,14 +41,7 @@ export function jwtIssuersController(deps: HttpDeps, api: AdminApi) {
   });
   return new Elysia({ prefix: "/organization/jwt_issuers" })
     .use(adminRoutes(deps, api, "accounts"))
-    .get("", answer, {
-      detail: {
-        summary: "List the issuers whose tokens (JWT) are accepted",
-        tags,
-        security,
-        responses: responses(one, [400, 401, 403, 429, 500, 503]),
-      },
-    })
+    .get("", answer, { detail: describeRead("List the issuers whose tokens (JWT) are accepted", IssuersObject) })
     .put(
       "",
       ({ request, admin, body }) =>
@@ -64,13 +54,9 @@ export function jwtIssuersController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: NewIssuers,
-        detail: {
-          summary: "Set the issuers whose tokens (JWT) are accepted",
-          tags,
-          security,
+        detail: describeWrite("Set the issuers whose tokens (JWT) are accepted", IssuersObject, {
           description: "In place of all that there are, for owners. Where JWT_ISSUERS sets them it is a `conflict`.",
-          responses: responses(one, writeErrors),
-        },
+        }),
       },
     );
 }

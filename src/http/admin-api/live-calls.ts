@@ -4,12 +4,10 @@ import { type Actor, emailsOf, recordAudit } from "../../accounts/index.ts";
 import { capabilities, formatUsd, GatewayError } from "../../contract/index.ts";
 import type { Call, LoadShedder } from "../../kernel/index.ts";
 import { type RemoteCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
-import { responses } from "../api/openapi.ts";
 import type { HttpDeps } from "../deps.ts";
 import { warnThrottled } from "../lifecycle/store-timeout.ts";
-import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, writeOnce } from "./guard.ts";
 import { nullable, toSeconds } from "./lists.ts";
-import { security, tags, writeErrors } from "./projects.ts";
 
 const LiveCallObject = Type.Object({
   id: Type.String({ description: "The `x-request-id` of its answer" }),
@@ -37,11 +35,6 @@ const LiveCalls = Type.Object({
     description: "`false`: the database did not answer in time, so those of other processes are not there",
   }),
 });
-const EndedCall = Type.Object({
-  id: Type.String(),
-  object: Type.Literal("organization.live_call.deleted"),
-  deleted: Type.Boolean(),
-});
 
 const shownMax = remoteCallsMax;
 const noCalls: RemoteCalls = { count: 0, calls: [] };
@@ -51,13 +44,9 @@ export function liveCallsController(deps: HttpDeps, api: AdminApi) {
   return new Elysia({ prefix: "/organization/live_calls" })
     .use(adminRoutes(deps, api, "usage"))
     .get("", () => liveCalls(deps), {
-      detail: {
-        summary: "List the calls that run now, the longest running first",
-        tags,
-        security,
+      detail: describeRead("List the calls that run now, the longest running first", LiveCalls, {
         description: "Of those of other processes, fields that only they know are `null`.",
-        responses: responses({ "application/json": LiveCalls }, [400, 401, 403, 429, 500, 503]),
-      },
+      }),
     })
     .delete(
       "/:call_id",
@@ -67,13 +56,9 @@ export function liveCallsController(deps: HttpDeps, api: AdminApi) {
           return { id, object: "organization.live_call.deleted" as const, deleted: true };
         }),
       {
-        detail: {
-          summary: "End a call that runs",
-          tags,
-          security,
+        detail: describeDelete("End a call that runs", "organization.live_call.deleted", {
           description: "Its client gets an error, and what it used until then is charged.",
-          responses: responses({ "application/json": EndedCall }, writeErrors),
-        },
+        }),
       },
     );
 }

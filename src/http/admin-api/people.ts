@@ -18,24 +18,12 @@ import {
 } from "../../accounts/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
 import { GatewayError } from "../../contract/index.ts";
-import { responses } from "../api/openapi.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
-import {
-  invalid,
-  listOf,
-  listParameters,
-  nullable,
-  parameters,
-  pickPage,
-  readAll,
-  readPage,
-  toList,
-  toSeconds,
-} from "./lists.ts";
-import { readErrors, readProject, security, tags, writeErrors } from "./projects.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { invalid, listOf, listParameters, nullable, pickPage, readAll, readPage, toList, toSeconds } from "./lists.ts";
+import { readProject } from "./projects.ts";
 
 /** Roles of the gateway, and OpenAI's name of the least. */
 const Role = Type.Union(["owner", "admin", "viewer", "member", "reader"].map((role) => Type.Literal(role)));
@@ -88,9 +76,6 @@ const InviteWithLink = Type.Intersect([
   InviteObject,
   Type.Object({ url: Type.String({ description: "The link for the person, which is shown only here" }) }),
 ]);
-const deleted = (object: string) => ({
-  "application/json": Type.Object({ id: Type.String(), object: Type.Literal(object), deleted: Type.Boolean() }),
-});
 
 const EndedSessions = Type.Object({
   id: Type.String(),
@@ -103,7 +88,6 @@ const EndedSessions = Type.Object({
 export function usersController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
   const actions = auditedActions(createAudited(store, now), now);
-  const one = { "application/json": UserObject };
   return new Elysia({ prefix: "/organization/users" })
     .use(adminRoutes(deps, api, "accounts"))
     .get(
@@ -115,20 +99,16 @@ export function usersController(deps: HttpDeps, api: AdminApi) {
         return toList(await listUsersPage(store, { limit: limit + 1, after, emails }), limit, toUser);
       },
       {
-        detail: {
-          summary: "List the people who sign in",
-          tags,
-          security,
-          parameters: parameters({
+        detail: describeRead("List the people who sign in", listOf(UserObject), {
+          query: {
             ...listParameters,
             emails: { description: "Those with these e-mails", schema: { type: "array", items: { type: "string" } } },
-          }),
-          responses: responses({ "application/json": listOf(UserObject) }, [400, 401, 403, 429, 500, 503]),
-        },
+          },
+        }),
       },
     )
     .get("/:user_id", async ({ params: { user_id: id } }) => toUser(await readUserOf(store, id)), {
-      detail: { summary: "Retrieve a user", tags, security, responses: responses(one, readErrors) },
+      detail: describeRead("Retrieve a user", UserObject),
     })
     .post(
       "/:user_id",
@@ -138,15 +118,7 @@ export function usersController(deps: HttpDeps, api: AdminApi) {
           await actions.changeAccount(admin, id, { role: toRole(body.role) });
           return toUser(await readUserOf(store, id));
         }),
-      {
-        body: UserChange,
-        detail: {
-          summary: "Give a user another role in the gateway",
-          tags,
-          security,
-          responses: responses(one, writeErrors),
-        },
-      },
+      { body: UserChange, detail: describeWrite("Give a user another role in the gateway", UserObject) },
     )
     .delete(
       "/:user_id",
@@ -157,13 +129,9 @@ export function usersController(deps: HttpDeps, api: AdminApi) {
           return { id, object: "organization.user.deleted", deleted: true };
         }),
       {
-        detail: {
-          summary: "Disable a user with their own account and its keys",
-          tags,
-          security,
+        detail: describeDelete("Disable a user with their own account and its keys", "organization.user.deleted", {
           description: "What they called stays in the ledger, so the account stays too, as an archived project.",
-          responses: responses(deleted("organization.user.deleted"), writeErrors),
-        },
+        }),
       },
     )
     .delete(
@@ -174,21 +142,13 @@ export function usersController(deps: HttpDeps, api: AdminApi) {
           const ended = await actions.endSessions(admin, id);
           return { id, object: "organization.user.sessions.deleted", deleted: true, sessions: ended };
         }),
-      {
-        detail: {
-          summary: "Sign a user out everywhere; API keys stay",
-          tags,
-          security,
-          responses: responses({ "application/json": EndedSessions }, writeErrors),
-        },
-      },
+      { detail: describeWrite("Sign a user out everywhere; API keys stay", EndedSessions) },
     );
 }
 
 /** Invitations of people who have not set a password yet. */
 export function invitesController(deps: HttpDeps, api: AdminApi) {
   const { store, now, config } = deps;
-  const one = { "application/json": InviteObject };
   const answer = async (id: string) => toInvite(await readInvitation(store, id), now());
   return new Elysia({ prefix: "/organization/invites" })
     .use(adminRoutes(deps, api, "accounts"))
@@ -199,15 +159,7 @@ export function invitesController(deps: HttpDeps, api: AdminApi) {
         const invitations = await listInvitationsPage(store, { limit: limit + 1, after: after && toAccountId(after) });
         return toList(invitations, limit, (invitation) => toInvite(invitation, now()));
       },
-      {
-        detail: {
-          summary: "List pending invitations",
-          tags,
-          security,
-          parameters: parameters(listParameters),
-          responses: responses({ "application/json": listOf(InviteObject) }, [400, 401, 403, 429, 500, 503]),
-        },
-      },
+      { detail: describeRead("List pending invitations", listOf(InviteObject), { query: listParameters }) },
     )
     .post(
       "",
@@ -223,16 +175,11 @@ export function invitesController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: NewInvite,
-        detail: {
-          summary: "Invite a person; `url` is the link to give them, and shown only here",
-          tags,
-          security,
-          responses: responses({ "application/json": InviteWithLink }, writeErrors),
-        },
+        detail: describeWrite("Invite a person; `url` is the link to give them, and shown only here", InviteWithLink),
       },
     )
     .get("/:invite_id", ({ params }) => answer(toAccountId(params.invite_id)), {
-      detail: { summary: "Retrieve an invitation", tags, security, responses: responses(one, readErrors) },
+      detail: describeRead("Retrieve an invitation", InviteObject),
     })
     .delete(
       "/:invite_id",
@@ -242,14 +189,7 @@ export function invitesController(deps: HttpDeps, api: AdminApi) {
           await deleteInvitation(store, { by: admin, accountId }, now);
           return { id, object: "organization.invite.deleted", deleted: true };
         }),
-      {
-        detail: {
-          summary: "Delete an invitation, whose link ends",
-          tags,
-          security,
-          responses: responses(deleted("organization.invite.deleted"), writeErrors),
-        },
-      },
+      { detail: describeDelete("Delete an invitation, whose link ends", "organization.invite.deleted") },
     );
 }
 
@@ -263,7 +203,6 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
     if (person === undefined) throw new GatewayError("not_found", "No member of the project has this id");
     return toProjectUser(person, createdAt);
   };
-  const one = { "application/json": ProjectUserObject };
   return new Elysia({ prefix: "/organization/projects/:project_id/users" })
     .use(adminRoutes(deps, api, "accounts"))
     .get(
@@ -274,15 +213,7 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
         const page = pickPage(await listPeople(store, id), query, (person) => person.id);
         return toList(page, readPage(query).limit, (person) => toProjectUser(person, createdAt));
       },
-      {
-        detail: {
-          summary: "List the people of a project",
-          tags,
-          security,
-          parameters: parameters(listParameters),
-          responses: responses({ "application/json": listOf(ProjectUserObject) }, readErrors),
-        },
-      },
+      { detail: describeRead("List the people of a project", listOf(ProjectUserObject), { query: listParameters }) },
     )
     .post(
       "",
@@ -295,23 +226,10 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
           await addToTeam(store, { by: admin, accountId, personId, role: toTeamRole(body.role) }, now);
           return await readPerson(accountId, personId);
         }),
-      {
-        body: NewProjectUser,
-        detail: {
-          summary: "Add a user to a project",
-          tags,
-          security,
-          responses: responses(one, writeErrors),
-        },
-      },
+      { body: NewProjectUser, detail: describeWrite("Add a user to a project", ProjectUserObject) },
     )
     .get("/:user_id", ({ params }) => readPerson(params.project_id, params.user_id), {
-      detail: {
-        summary: "Retrieve a person of a project",
-        tags,
-        security,
-        responses: responses(one, readErrors),
-      },
+      detail: describeRead("Retrieve a person of a project", ProjectUserObject),
     })
     .post(
       "/:user_id",
@@ -324,12 +242,7 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: ProjectUserChange,
-        detail: {
-          summary: "Give a person of a project another role in it",
-          tags,
-          security,
-          responses: responses(one, writeErrors),
-        },
+        detail: describeWrite("Give a person of a project another role in it", ProjectUserObject),
       },
     )
     .delete(
@@ -341,12 +254,7 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
           return { id: personId, object: "organization.project.user.deleted", deleted: true };
         }),
       {
-        detail: {
-          summary: "Remove a person from a project; their keys stay",
-          tags,
-          security,
-          responses: responses(deleted("organization.project.user.deleted"), writeErrors),
-        },
+        detail: describeDelete("Remove a person from a project; their keys stay", "organization.project.user.deleted"),
       },
     );
 }

@@ -16,19 +16,17 @@ import {
   type ServiceAccount,
 } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import { responses } from "../api/openapi.ts";
 import { Models } from "../dashboard-api/keys.ts";
 import { readBudget } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
 import {
   listOf,
   listParameters,
   nullable,
   optional,
-  parameters,
   readExpiry,
   readFlag,
   readPage,
@@ -36,7 +34,7 @@ import {
   toSeconds,
   toSecondsOrNull,
 } from "./lists.ts";
-import { readErrors, readProject, security, tags, writeErrors } from "./projects.ts";
+import { readProject } from "./projects.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 200 });
 const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
@@ -99,8 +97,6 @@ const KeyWithValue = Type.Intersect([
   KeyObject,
   Type.Object({ value: Type.String({ description: "The key, which is shown only here" }) }),
 ]);
-const deleted = (object: string) =>
-  Type.Object({ id: Type.String(), object: Type.Literal(object), deleted: Type.Boolean() });
 const ServiceAccountObject = Type.Object({
   id: Type.String(),
   object: Type.Literal("organization.project.service_account"),
@@ -124,7 +120,6 @@ const ServiceAccountWithKey = Type.Intersect([
 /** The API keys of a project. */
 export function projectKeysController(deps: HttpDeps, api: AdminApi) {
   const { accounts } = deps;
-  const one = { "application/json": KeyObject };
   return new Elysia({ prefix: "/organization/projects/:project_id/api_keys" })
     .use(adminRoutes(deps, api, "keys"))
     .get(
@@ -139,16 +134,12 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
         return toList(keys, limit, await withOwners(deps, project, keys));
       },
       {
-        detail: {
-          summary: "List the API keys of a project",
-          tags,
-          security,
-          parameters: parameters({
+        detail: describeRead("List the API keys of a project", listOf(KeyObject), {
+          query: {
             ...listParameters,
             include_ended: { description: "Also those that were revoked or expired", schema: { type: "boolean" } },
-          }),
-          responses: responses({ "application/json": listOf(KeyObject) }, readErrors),
-        },
+          },
+        }),
       },
     )
     .post(
@@ -164,18 +155,10 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
           });
           return { ...(await answerKey(deps, project, id)), value: key };
         }),
-      {
-        body: NewKey,
-        detail: {
-          summary: "Create an API key; `value` is shown only here",
-          tags,
-          security,
-          responses: responses({ "application/json": KeyWithValue }, writeErrors),
-        },
-      },
+      { body: NewKey, detail: describeWrite("Create an API key; `value` is shown only here", KeyWithValue) },
     )
     .get("/:key_id", async ({ params }) => answerKey(deps, await readProject(deps, params.project_id), params.key_id), {
-      detail: { summary: "Retrieve an API key", tags, security, responses: responses(one, readErrors) },
+      detail: describeRead("Retrieve an API key", KeyObject),
     });
 }
 
@@ -193,15 +176,7 @@ export function keyChangesController(deps: HttpDeps, api: AdminApi) {
           await accounts.changeKey(id, readKeyChanges(body, deps.now()), admin.accountId);
           return await answerKey(deps, project, id);
         }),
-      {
-        body: KeyChange,
-        detail: {
-          summary: "Modify an API key; `null` removes a limit",
-          tags,
-          security,
-          responses: responses({ "application/json": KeyObject }, writeErrors),
-        },
-      },
+      { body: KeyChange, detail: describeWrite("Modify an API key; `null` removes a limit", KeyObject) },
     )
     .delete(
       "/:key_id",
@@ -212,14 +187,7 @@ export function keyChangesController(deps: HttpDeps, api: AdminApi) {
           await accounts.revokeKey(id, admin.accountId);
           return { id, object: "organization.project.api_key.deleted", deleted: true };
         }),
-      {
-        detail: {
-          summary: "Revoke an API key",
-          tags,
-          security,
-          responses: responses({ "application/json": deleted("organization.project.api_key.deleted") }, writeErrors),
-        },
-      },
+      { detail: describeDelete("Revoke an API key", "organization.project.api_key.deleted") },
     )
     .post(
       "/:key_id/rotate",
@@ -233,15 +201,11 @@ export function keyChangesController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: Rotation,
-        detail: {
-          summary: "Give an API key another secret",
-          tags,
-          security,
+        detail: describeWrite("Give an API key another secret", KeyWithValue, {
           description:
             "The answer has the key with its new `value`, which is shown only here. The old secret works for " +
             "`grace_seconds` more (default 3600) and no longer; that of an earlier rotation ends at once.",
-          responses: responses({ "application/json": KeyWithValue }, writeErrors),
-        },
+        }),
       },
     );
 }
@@ -261,13 +225,9 @@ export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
         return toList(serviceAccounts, limit, toServiceAccount);
       },
       {
-        detail: {
-          summary: "List the service accounts of a project",
-          tags,
-          security,
-          parameters: parameters(listParameters),
-          responses: responses({ "application/json": listOf(ServiceAccountObject) }, readErrors),
-        },
+        detail: describeRead("List the service accounts of a project", listOf(ServiceAccountObject), {
+          query: listParameters,
+        }),
       },
     )
     .post(
@@ -293,12 +253,10 @@ export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: NewServiceAccount,
-        detail: {
-          summary: "Create a service account with a key, whose `api_key.value` is shown only here",
-          tags,
-          security,
-          responses: responses({ "application/json": ServiceAccountWithKey }, writeErrors),
-        },
+        detail: describeWrite(
+          "Create a service account with a key, whose `api_key.value` is shown only here",
+          ServiceAccountWithKey,
+        ),
       },
     );
 }
@@ -312,14 +270,7 @@ export function serviceAccountController(deps: HttpDeps, api: AdminApi) {
       "",
       async ({ params: { project_id: accountId, service_account_id: id } }) =>
         toServiceAccount(await readServiceAccount(store, { accountId, id })),
-      {
-        detail: {
-          summary: "Retrieve a service account",
-          tags,
-          security,
-          responses: responses({ "application/json": ServiceAccountObject }, readErrors),
-        },
-      },
+      { detail: describeRead("Retrieve a service account", ServiceAccountObject) },
     )
     .delete(
       "",
@@ -329,15 +280,10 @@ export function serviceAccountController(deps: HttpDeps, api: AdminApi) {
           return { id, object: "organization.project.service_account.deleted", deleted: true };
         }),
       {
-        detail: {
-          summary: "Delete a service account and revoke its keys",
-          tags,
-          security,
-          responses: responses(
-            { "application/json": deleted("organization.project.service_account.deleted") },
-            writeErrors,
-          ),
-        },
+        detail: describeDelete(
+          "Delete a service account and revoke its keys",
+          "organization.project.service_account.deleted",
+        ),
       },
     )
     .post(
@@ -351,12 +297,7 @@ export function serviceAccountController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: NewKey,
-        detail: {
-          summary: "Create another key of a service account; `value` is shown only here",
-          tags,
-          security,
-          responses: responses({ "application/json": ServiceAccountKey }, writeErrors),
-        },
+        detail: describeWrite("Create another key of a service account; `value` is shown only here", ServiceAccountKey),
       },
     );
 }

@@ -11,21 +11,19 @@ import {
 } from "../../accounts/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
-import { responses } from "../api/openapi.ts";
 import { Models } from "../dashboard-api/keys.ts";
 import { readBudget, readCredit } from "../dashboard-api/read-fields.ts";
 import { toIso, toWalletJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
 import {
   invalid,
   listOf,
   listParameters,
   nullable,
   optional,
-  parameters,
   readFlag,
   readPage,
   toList,
@@ -99,11 +97,6 @@ const CreditObject = Type.Object({
   repeated: Type.Boolean({ description: "Whether this reference was credited before, so that nothing was added" }),
 });
 
-export const tags = ["Management"];
-export const security = [{ admin: [] }];
-export const readErrors = [400, 401, 403, 404, 429, 500, 503] as const;
-export const writeErrors = [400, 401, 403, 404, 409, 413, 429, 500, 503] as const;
-
 /** The account that is a project. @throws {GatewayError} `not_found` */
 export async function readProject({ accounts }: HttpDeps, id: string): Promise<Account> {
   const account = await accounts.find(id);
@@ -116,7 +109,6 @@ export async function readProject({ accounts }: HttpDeps, id: string): Promise<A
 export function projectsController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
   const answer = async (id: string) => toProjectWithMoney(deps, await readProject(deps, id));
-  const one = { "application/json": ProjectWithMoney };
   return new Elysia({ prefix: "/organization/projects" })
     .use(adminRoutes(deps, api, "accounts"))
     .get(
@@ -128,16 +120,12 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
         return toList(await listAccountsPage(store, { limit: limit + 1, after, includesDisabled }), limit, toProject);
       },
       {
-        detail: {
-          summary: "List projects: accounts and teams",
-          tags,
-          security,
-          parameters: parameters({
+        detail: describeRead("List projects: accounts and teams", listOf(ProjectObject), {
+          query: {
             ...listParameters,
             include_archived: { description: "Also those that are archived", schema: { type: "boolean" } },
-          }),
-          responses: responses({ "application/json": listOf(ProjectObject) }, [400, 401, 403, 429, 500, 503]),
-        },
+          },
+        }),
       },
     )
     .post(
@@ -151,23 +139,14 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: NewProject,
-        detail: {
-          summary: "Create a project",
-          tags,
-          security,
+        detail: describeWrite("Create a project", ProjectWithMoney, {
           description:
             "With an e-mail it is the account of a person; without, a team without members, which needs a name.",
-          responses: responses(one, [400, 401, 403, 409, 413, 429, 500, 503]),
-        },
+        }),
       },
     )
     .get("/:project_id", ({ params }) => answer(params.project_id), {
-      detail: {
-        summary: "Retrieve a project with its wallet and budget",
-        tags,
-        security,
-        responses: responses(one, readErrors),
-      },
+      detail: describeRead("Retrieve a project with its wallet and budget", ProjectWithMoney),
     })
     .post(
       "/:project_id",
@@ -180,15 +159,7 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
           await changeProject(store, { by: admin, accountId: id, changes }, now);
           return await answer(id);
         }),
-      {
-        body: ProjectChange,
-        detail: {
-          summary: "Modify a project; `null` removes what is set",
-          tags,
-          security,
-          responses: responses(one, writeErrors),
-        },
-      },
+      { body: ProjectChange, detail: describeWrite("Modify a project; `null` removes what is set", ProjectWithMoney) },
     )
     .post(
       "/:project_id/archive",
@@ -198,14 +169,7 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
           await changeProject(store, { by: admin, accountId: id, changes: { isDisabled: true } }, now);
           return await answer(id);
         }),
-      {
-        detail: {
-          summary: "Archive a project: its keys and people are refused",
-          tags,
-          security,
-          responses: responses(one, writeErrors),
-        },
-      },
+      { detail: describeWrite("Archive a project: its keys and people are refused", ProjectWithMoney) },
     );
 }
 
@@ -234,13 +198,9 @@ export function projectCreditsController(deps: HttpDeps, api: AdminApi) {
       }),
     {
       body: Credit,
-      detail: {
-        summary: "Add money to the wallet of a project",
-        tags,
-        security,
+      detail: describeWrite("Add money to the wallet of a project", CreditObject, {
         description: "A `reference` is credited once, however often it is sent.",
-        responses: responses({ "application/json": CreditObject }, writeErrors),
-      },
+      }),
     },
   );
 }

@@ -3,23 +3,11 @@ import { Elysia } from "elysia";
 import { emailsOf } from "../../accounts/index.ts";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { describeProviders, healthStates } from "../../providers/index.ts";
-import { responses } from "../api/openapi.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
-import {
-  listOf,
-  listParameters,
-  nullable,
-  optional,
-  parameters,
-  pickPage,
-  readPage,
-  toList,
-  toSeconds,
-} from "./lists.ts";
-import { readErrors, security, tags, writeErrors } from "./projects.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { listOf, listParameters, nullable, optional, pickPage, readPage, toList, toSeconds } from "./lists.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 60 });
 const Order = optional(Type.Integer({ minimum: 0, maximum: 1000, description: "`null`: that of its models" }));
@@ -199,14 +187,11 @@ const PluginsObject = Type.Object({
   }),
   degraded: Type.Array(Type.String(), { description: "What the gateway does without now" }),
 });
-const toDeleted = (object: string) =>
-  Type.Object({ id: Type.String(), object: Type.Literal(`${object}.deleted`), deleted: Type.Boolean() });
 
 /** Providers and their keys, with the same actions as the dashboard. No answer has a provider's key. */
 export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
   const { providers, kernel } = deps;
   const { actions } = providers;
-  const one = { "application/json": ProviderObject };
   const answer = async (name: string) => {
     const provider = readProvider(deps, name);
     return (await withEmails(deps, [provider]))(provider);
@@ -220,15 +205,7 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
         const page = pickPage(listProviders(deps), query, ({ name }) => name);
         return toList(page, readPage(query).limit, await withEmails(deps, page));
       },
-      {
-        detail: {
-          summary: "List the providers",
-          tags,
-          security,
-          parameters: parameters(listParameters),
-          responses: responses({ "application/json": listOf(ProviderObject) }, [400, 401, 403, 429, 500, 503]),
-        },
-      },
+      { detail: describeRead("List the providers", listOf(ProviderObject), { query: listParameters }) },
     )
     .post(
       "",
@@ -239,23 +216,10 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
           if (Object.keys(change).length > 0) await actions.set(admin.accountId, name, change);
           return await answer(name);
         }),
-      {
-        body: NewProvider,
-        detail: {
-          summary: "Add a provider by a manifest, with its first key",
-          tags,
-          security,
-          responses: responses(one, writeErrors),
-        },
-      },
+      { body: NewProvider, detail: describeWrite("Add a provider by a manifest, with its first key", ProviderObject) },
     )
     .get("/:provider_id", ({ params }) => answer(params.provider_id), {
-      detail: {
-        summary: "Retrieve a provider, with its health and its keys without their secrets",
-        tags,
-        security,
-        responses: responses(one, readErrors),
-      },
+      detail: describeRead("Retrieve a provider, with its health and its keys without their secrets", ProviderObject),
     })
     .post(
       "/:provider_id",
@@ -269,12 +233,7 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: ProviderChange,
-        detail: {
-          summary: "Enable, disable or order a provider, or replace its manifest",
-          tags,
-          security,
-          responses: responses(one, writeErrors),
-        },
+        detail: describeWrite("Enable, disable or order a provider, or replace its manifest", ProviderObject),
       },
     )
     .delete(
@@ -286,12 +245,7 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
           return { id, object: "organization.provider.deleted", deleted: true };
         }),
       {
-        detail: {
-          summary: "Delete a provider that was added here, with its keys",
-          tags,
-          security,
-          responses: responses({ "application/json": toDeleted("organization.provider") }, writeErrors),
-        },
+        detail: describeDelete("Delete a provider that was added here, with its keys", "organization.provider.deleted"),
       },
     )
     .post(
@@ -302,14 +256,10 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
       }),
       {
         body: Test,
-        detail: {
-          summary: "Send a provider one small request",
-          tags,
-          security,
+        detail: describeWrite("Send a provider one small request", TestObject, {
           description:
             "It is a real request, which the provider may charge. One that fails is an answer with `ok` false.",
-          responses: responses({ "application/json": TestObject }, writeErrors),
-        },
+        }),
       },
     );
 }
@@ -326,13 +276,9 @@ export function providerTestsController(deps: HttpDeps, api: AdminApi) {
     },
     {
       body: NewTest,
-      detail: {
-        summary: "Send one small request with a provider or a key that is not saved",
-        tags,
-        security,
+      detail: describeWrite("Send one small request with a provider or a key that is not saved", TestObject, {
         description: "As it would be sent after saving. It is a real request, which the provider may charge.",
-        responses: responses({ "application/json": TestObject }, writeErrors),
-      },
+      }),
     },
   );
 }
@@ -341,7 +287,6 @@ export function providerTestsController(deps: HttpDeps, api: AdminApi) {
 export function sandboxController(deps: HttpDeps, api: AdminApi) {
   const { providers, kernel } = deps;
   const { settings, actions } = providers;
-  const one = { "application/json": SandboxObject };
   const answer = () => {
     const { sandbox: active, registry } = providers.snapshot;
     const simulates = registry.size > 0 && isSimulating(kernel);
@@ -349,14 +294,7 @@ export function sandboxController(deps: HttpDeps, api: AdminApi) {
   };
   return new Elysia({ prefix: "/organization/sandbox" })
     .use(adminRoutes(deps, api, "providers"))
-    .get("", answer, {
-      detail: {
-        summary: "Whether models without a real provider are simulated",
-        tags,
-        security,
-        responses: responses(one, [400, 401, 403, 429, 500, 503]),
-      },
-    })
+    .get("", answer, { detail: describeRead("Whether models without a real provider are simulated", SandboxObject) })
     .post(
       "",
       ({ request, admin, body }) =>
@@ -364,15 +302,7 @@ export function sandboxController(deps: HttpDeps, api: AdminApi) {
           await actions.setSandbox(admin.accountId, body.setting);
           return answer();
         }),
-      {
-        body: SandboxChange,
-        detail: {
-          summary: "Turn the sandbox on or off",
-          tags,
-          security,
-          responses: responses(one, writeErrors),
-        },
-      },
+      { body: SandboxChange, detail: describeWrite("Turn the sandbox on or off", SandboxObject) },
     );
 }
 
@@ -393,12 +323,7 @@ export function pluginsController(deps: HttpDeps, api: AdminApi) {
       };
     },
     {
-      detail: {
-        summary: "Providers that can be added with a key alone, and what could not be loaded",
-        tags,
-        security,
-        responses: responses({ "application/json": PluginsObject }, [400, 401, 403, 429, 500, 503]),
-      },
+      detail: describeRead("Providers that can be added with a key alone, and what could not be loaded", PluginsObject),
     },
   );
 }
@@ -407,7 +332,6 @@ export function pluginsController(deps: HttpDeps, api: AdminApi) {
 export function providerKeysController(deps: HttpDeps, api: AdminApi) {
   const { providers } = deps;
   const { actions } = providers;
-  const one = { "application/json": KeyObject };
   const readKey = (name: string, id: string) => {
     const key = readProvider(deps, name).keys.find((key) => key.id === id);
     if (key !== undefined) return key;
@@ -425,10 +349,7 @@ export function providerKeysController(deps: HttpDeps, api: AdminApi) {
       "",
       ({ request, admin, body, params: { provider_id: name } }) =>
         writeOnce(deps, { request, admin, body }, () => set(admin, name, body)),
-      {
-        body: NewKey,
-        detail: { summary: "Add a key of a provider", tags, security, responses: responses(one, writeErrors) },
-      },
+      { body: NewKey, detail: describeWrite("Add a key of a provider", KeyObject) },
     )
     .post(
       "/:provider_key_id",
@@ -437,15 +358,7 @@ export function providerKeysController(deps: HttpDeps, api: AdminApi) {
           readKey(name, id);
           return await set(admin, name, body, id);
         }),
-      {
-        body: NewKey,
-        detail: {
-          summary: "Replace a key of a provider",
-          tags,
-          security,
-          responses: responses(one, writeErrors),
-        },
-      },
+      { body: NewKey, detail: describeWrite("Replace a key of a provider", KeyObject) },
     )
     .delete(
       "/:provider_key_id",
@@ -455,14 +368,7 @@ export function providerKeysController(deps: HttpDeps, api: AdminApi) {
           await actions.removeKey(admin.accountId, name, id);
           return { id, object: "organization.provider.key.deleted", deleted: true };
         }),
-      {
-        detail: {
-          summary: "Delete a key of a provider",
-          tags,
-          security,
-          responses: responses({ "application/json": toDeleted("organization.provider.key") }, writeErrors),
-        },
-      },
+      { detail: describeDelete("Delete a key of a provider", "organization.provider.key.deleted") },
     );
 }
 

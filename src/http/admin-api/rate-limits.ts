@@ -15,14 +15,13 @@ import {
   setModelLimits,
 } from "../../accounts/index.ts";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
-import { responses } from "../api/openapi.ts";
 import { displayNameOf, idOfModel } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
-import { invalid, listOf, listParameters, nullable, optional, parameters, readPage, toList } from "./lists.ts";
-import { readErrors, readProject, security, tags, writeErrors } from "./projects.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { invalid, listOf, listParameters, nullable, optional, readPage, toList } from "./lists.ts";
+import { readProject } from "./projects.ts";
 
 const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const ModelName = Type.String({ minLength: 1, maxLength: 200, description: "Any name of the model" });
@@ -46,11 +45,6 @@ const RateLimitObject = Type.Object({
   max_concurrent_calls: nullable(Type.Integer({ description: "Calls that may run at once" })),
 });
 type RateLimitObject = Static<typeof RateLimitObject>;
-const Deleted = Type.Object({
-  id: Type.String(),
-  object: Type.Literal("project.rate_limit.deleted"),
-  deleted: Type.Boolean(),
-});
 
 const RoleLimitChange = formBody({
   ...bounds,
@@ -72,7 +66,6 @@ const RoleLimitObject = Type.Object({
 
 /** The limits of a project for all of its models together. */
 const limitOfAll = "all";
-const one = { "application/json": RateLimitObject };
 const each = "Each project by itself that has no limits of its own for the model; those of its keys apply as well.";
 
 /** The limits of projects per minute and at once: for all models together, and for single ones. */
@@ -91,14 +84,10 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
         ]);
       },
       {
-        detail: {
-          summary: "List the rate limits of a project",
-          tags,
-          security,
+        detail: describeRead("List the rate limits of a project", listOf(RateLimitObject), {
           description: "The first one, `all`, is for all models together.",
-          parameters: parameters(listParameters),
-          responses: responses({ "application/json": listOf(RateLimitObject) }, readErrors),
-        },
+          query: listParameters,
+        }),
       },
     )
     .post(
@@ -111,13 +100,9 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: NewProjectLimit,
-        detail: {
-          summary: "Set the limits of a model for a project or one of its keys",
-          tags,
-          security,
+        detail: describeWrite("Set the limits of a model for a project or one of its keys", RateLimitObject, {
           description: "In place of those that the model has there. A call keeps to all limits that are for it.",
-          responses: responses(one, writeErrors),
-        },
+        }),
       },
     )
     .post(
@@ -135,14 +120,10 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: LimitChange,
-        detail: {
-          summary: "Modify a rate limit of a project",
-          tags,
-          security,
+        detail: describeWrite("Modify a rate limit of a project", RateLimitObject, {
           description:
             "`null` removes a limit of a model, and gives back that of the role or the configured one for all models.",
-          responses: responses(one, writeErrors),
-        },
+        }),
       },
     )
     .delete(
@@ -152,14 +133,7 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
           await deleteModelLimits(store, { by: admin, accountId, id }, now());
           return toDeleted(id);
         }),
-      {
-        detail: {
-          summary: "Delete the limits of a model for a project or a key",
-          tags,
-          security,
-          responses: responses({ "application/json": Deleted }, writeErrors),
-        },
-      },
+      { detail: describeDelete("Delete the limits of a model for a project or a key", "project.rate_limit.deleted") },
     );
 }
 
@@ -176,14 +150,10 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
           (await listModelLimits(store, null)).map((limits) => toRateLimit(deps, limits)),
         ),
       {
-        detail: {
-          summary: "List the limits of models for each project",
-          tags,
-          security,
+        detail: describeRead("List the limits of models for each project", listOf(RateLimitObject), {
           description: each,
-          parameters: parameters(listParameters),
-          responses: responses({ "application/json": listOf(RateLimitObject) }, readErrors),
-        },
+          query: listParameters,
+        }),
       },
     )
     .post(
@@ -191,13 +161,9 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, body }) => writeOnce(deps, { request, admin, body }, () => set(deps, { by: admin }, body)),
       {
         body: NewLimit,
-        detail: {
-          summary: "Set the limits of a model for each project",
-          tags,
-          security,
+        detail: describeWrite("Set the limits of a model for each project", RateLimitObject, {
           description: `In place of those that the model has there. ${each}`,
-          responses: responses(one, writeErrors),
-        },
+        }),
       },
     )
     .post(
@@ -209,13 +175,9 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: LimitChange,
-        detail: {
-          summary: "Modify the limits of a model for each project",
-          tags,
-          security,
+        detail: describeWrite("Modify the limits of a model for each project", RateLimitObject, {
           description: "`null` removes a limit.",
-          responses: responses(one, writeErrors),
-        },
+        }),
       },
     )
     .delete(
@@ -225,14 +187,7 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
           await deleteModelLimits(store, { by: admin, accountId: undefined, id }, now());
           return toDeleted(id);
         }),
-      {
-        detail: {
-          summary: "Delete the limits of a model for each project",
-          tags,
-          security,
-          responses: responses({ "application/json": Deleted }, writeErrors),
-        },
-      },
+      { detail: describeDelete("Delete the limits of a model for each project", "project.rate_limit.deleted") },
     );
 }
 
@@ -242,14 +197,10 @@ export function roleLimitsController(deps: HttpDeps, api: AdminApi) {
   return new Elysia({ prefix: "/organization/role_limits" })
     .use(adminRoutes(deps, api, "accounts"))
     .get("", async ({ request }) => toPage(request, (await listRoleLimits(store)).map(toRoleLimit)), {
-      detail: {
-        summary: "List the limits of projects by role",
-        tags,
-        security,
+      detail: describeRead("List the limits of projects by role", listOf(RoleLimitObject), {
         description: "Of each role, in force for projects that have none of their own. `null`: the configured one.",
-        parameters: parameters(listParameters),
-        responses: responses({ "application/json": listOf(RoleLimitObject) }, readErrors),
-      },
+        query: listParameters,
+      }),
     })
     .post(
       "/:role",
@@ -267,13 +218,9 @@ export function roleLimitsController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: RoleLimitChange,
-        detail: {
-          summary: "Modify the limits of projects of a role",
-          tags,
-          security,
+        detail: describeWrite("Modify the limits of projects of a role", RoleLimitObject, {
           description: "`null` gives back the configured one. Only owners change those of owners.",
-          responses: responses({ "application/json": RoleLimitObject }, writeErrors),
-        },
+        }),
       },
     );
 }

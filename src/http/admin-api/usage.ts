@@ -16,9 +16,8 @@ import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
-import { type AdminApi, adminRoutes } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
 import { invalid, nullable, parameters, readAll, readWhole } from "./lists.ts";
-import { security, tags } from "./projects.ts";
 
 const hourSeconds = 3600;
 /** Buckets on a page, by their width: the most, and without `limit`. */
@@ -54,8 +53,8 @@ const resultOf = <Name extends string>(name: Name, fields: Record<string, TSchem
     model: nullable(Type.String()),
     ...money,
   });
-const pageOf = (result: TSchema) => ({
-  "application/json": Type.Object({
+const pageOf = (result: TSchema) =>
+  Type.Object({
     object: Type.Literal("page"),
     data: Type.Array(
       Type.Object({
@@ -67,8 +66,7 @@ const pageOf = (result: TSchema) => ({
     ),
     has_more: Type.Boolean(),
     next_page: nullable(Type.String()),
-  }),
-});
+  });
 
 /** One kind of usage: the calls that count there, and what is told of them. */
 interface Kind {
@@ -176,8 +174,6 @@ const spanParameters = (widths: readonly string[], groupNames: readonly string[]
 });
 const { project_ids: _, api_key_ids: __, ...ofKey } = spanParameters(Object.keys(bucketsOf), ["model"]);
 const keyParameters = { ...ofKey, models: list("Of these models alone") };
-const errors = [400, 401, 403, 429, 500, 503] as const;
-
 /** Usage and costs of all projects. */
 export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
   const routes = new Elysia({ prefix: "/organization" }).use(adminRoutes(deps, api, "usage"));
@@ -200,16 +196,9 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
       });
     };
     routes.get(`/usage/${path}`, answer, {
-      detail: {
-        summary,
-        tags,
-        security,
-        parameters: parameters({
-          ...spanParameters(Object.keys(bucketsOf), groups),
-          models: list("Of these models alone"),
-        }),
-        responses: responses(pageOf(resultOf(path, fields)), errors),
-      },
+      detail: describeRead(summary, pageOf(resultOf(path, fields)), {
+        query: { ...spanParameters(Object.keys(bucketsOf), groups), models: list("Of these models alone") },
+      }),
     });
   }
   return routes.get(
@@ -230,13 +219,9 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
       });
     },
     {
-      detail: {
-        summary: "Costs of all projects: what wallets paid",
-        tags,
-        security,
-        parameters: parameters(spanParameters(["1d"], costGroups)),
-        responses: responses(pageOf(CostResult), errors),
-      },
+      detail: describeRead("Costs of all projects: what wallets paid", pageOf(CostResult), {
+        query: spanParameters(["1d"], costGroups),
+      }),
     },
   );
 }
@@ -271,7 +256,7 @@ export function keyUsageController(deps: HttpDeps) {
         summary: "Usage of the calling key, by time and model",
         tags: ["Account"],
         parameters: parameters(keyParameters),
-        responses: responses(pageOf(KeyUsage), [400, 401, 500, 503]),
+        responses: responses({ "application/json": pageOf(KeyUsage) }, [400, 401, 500, 503]),
       },
     },
   );

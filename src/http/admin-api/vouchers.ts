@@ -11,25 +11,22 @@ import {
   voucherStatuses,
 } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import { responses } from "../api/openapi.ts";
 import { readUsd } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
 import {
   listOf,
   listParameters,
   nullable,
   optional,
-  parameters,
   readExpiry,
   readPage,
   toList,
   toSeconds,
   toSecondsOrNull,
 } from "./lists.ts";
-import { readErrors, security, tags, writeErrors } from "./projects.ts";
 
 const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
 const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
@@ -76,13 +73,9 @@ export function vouchersController(deps: HttpDeps, api: AdminApi) {
         return toList(vouchers, limit, await withEmails(vouchers));
       },
       {
-        detail: {
-          summary: "List the vouchers, newest first, without their codes",
-          tags,
-          security,
-          parameters: parameters(listParameters),
-          responses: responses({ "application/json": listOf(VoucherObject) }, [400, 401, 403, 429, 500, 503]),
-        },
+        detail: describeRead("List the vouchers, newest first, without their codes", listOf(VoucherObject), {
+          query: listParameters,
+        }),
       },
     )
     .post(
@@ -95,22 +88,13 @@ export function vouchersController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: NewVoucher,
-        detail: {
-          summary: "Create a voucher; `code` is shown only here",
-          tags,
-          security,
+        detail: describeWrite("Create a voucher; `code` is shown only here", VoucherWithCode, {
           description: "It adds money to the wallet of the first project that redeems it, once.",
-          responses: responses({ "application/json": VoucherWithCode }, [400, 401, 403, 409, 413, 429, 500, 503]),
-        },
+        }),
       },
     )
     .get("/:voucher_id", ({ params }) => answer(params.voucher_id), {
-      detail: {
-        summary: "Retrieve a voucher",
-        tags,
-        security,
-        responses: responses({ "application/json": VoucherObject }, readErrors),
-      },
+      detail: describeRead("Retrieve a voucher", VoucherObject),
     })
     .post(
       "/:voucher_id/void",
@@ -122,13 +106,9 @@ export function vouchersController(deps: HttpDeps, api: AdminApi) {
           return await answer(id);
         }),
       {
-        detail: {
-          summary: "Void a voucher, whose code can no longer be redeemed",
-          tags,
-          security,
+        detail: describeWrite("Void a voucher, whose code can no longer be redeemed", VoucherObject, {
           description: "One that was redeemed is a `conflict`.",
-          responses: responses({ "application/json": VoucherObject }, writeErrors),
-        },
+        }),
       },
     );
 }

@@ -22,8 +22,7 @@ import { apiKeyRoutes, jsonCall, readFormCall } from "../lifecycle/call-hooks.ts
 import { executeCall } from "../lifecycle/execute.ts";
 import type { HttpCall, RouteContext } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
-import { jsonReply } from "../lifecycle/respond.ts";
-import { sseReply, sseReplyOf } from "../lifecycle/sse-reply.ts";
+import { jsonReply, sseReply, sseReplyOf } from "../lifecycle/respond.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { SseStream } from "../sse/sse-stream.bun.ts";
 import { checkFileRoom, storeFile } from "./files.ts";

@@ -9,12 +9,10 @@ import { checkResponsesRequest, toChatRequest } from "../../protocols/responses/
 import { ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, jsonCall } from "../lifecycle/call-hooks.ts";
-import { toGatewayError } from "../lifecycle/errors.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import type { ClientFormat, HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
-import { jsonReply } from "../lifecycle/respond.ts";
-import { sseReply } from "../lifecycle/sse-reply.ts";
+import { jsonReply, sseReply, toGatewayError } from "../lifecycle/respond.ts";
 import { checkBody, requestBody } from "../lifecycle/validate.ts";
 import { formatEvent, SseStream } from "../sse/sse-stream.bun.ts";
 import { ChatEvent, responses } from "./openapi.ts";

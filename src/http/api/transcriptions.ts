@@ -17,8 +17,7 @@ import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, readFormCall } from "../lifecycle/call-hooks.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
-import { callHeaders, jsonReply } from "../lifecycle/respond.ts";
-import { sseReplyOf } from "../lifecycle/sse-reply.ts";
+import { callHeaders, jsonReply, sseReplyOf } from "../lifecycle/respond.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { responses } from "./openapi.ts";
 

@@ -1,23 +1,14 @@
 import type { ValidationError } from "elysia";
 import { GatewayError, isOfOperator, type LimitState, makeCallId, type ReachedLimit } from "../../contract/index.ts";
-import type { Log } from "../../kernel/index.ts";
 import { toOpenaiError } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
 import { recordRefusal } from "./execute.ts";
 import { dataHeaders, exposeResponse, type ResponseHeaders } from "./headers.ts";
 import { type ClientFormat, type HttpCall, readClientRequestId } from "./http-call.ts";
 import { invalidHost } from "./origin.ts";
-import { limitHeaders, toHeaderText } from "./respond.ts";
+import { limitHeaders, toGatewayError, toHeaderText } from "./respond.ts";
 import { notFoundPage } from "./static-assets.ts";
 import { toQueryError } from "./validate.ts";
-
-/** The error that the caller sees. An unexpected one is logged in full and not shown. */
-export function toGatewayError(error: unknown, log: Log): GatewayError {
-  if (error instanceof GatewayError) return error;
-  log.error("unexpected", { error });
-  const message = "Internal error. Operators: see the log entry for this x-request-id";
-  return new GatewayError("internal_error", message);
-}
 
 /** Facts of the request that failed. */
 interface FailedRequest {

@@ -108,6 +108,10 @@ model_list:
     litellm_params: { model: groq/llama-3.1-8b-instant, weight: 1 }
   - model_name: own
     litellm_params: { model: openai/qwen3, api_base: "http://127.0.0.1:${provider.port}/v1", api_key: sk-of-their-own-server, input_cost_per_token: 0.000001, output_cost_per_token: 0.000002 }
+  - model_name: copy
+    litellm_params: { model: openai/gpt-4.1-mini, api_base: "http://127.0.0.1:${provider.port}/v1" }
+  - model_name: plain
+    litellm_params: { model: hosted_vllm/some-model, api_base: "http://127.0.0.1:${provider.port}/v1" }
   - model_name: dream
     litellm_params: { model: replicate/dream-9 }
   - model_name: "anthropic/*"
@@ -150,8 +154,8 @@ guardrails: []
         return `insert into "LiteLLM_VerificationToken" (${Object.keys(all).join(", ")}) values (${Object.values(all).join(", ")})`;
       };
       await execute(url, [
-        `insert into "LiteLLM_TeamTable" (team_id, team_alias, max_budget, budget_duration, models, rpm_limit, max_parallel_requests, metadata, admins, members)
-         values ('t1', 'Search', 250.5, '30d', '{gpt-4o-mini,smart,own}', 600, 40, '{"model_rpm_limit": {"smart": 90}}', '{}', '{}')`,
+        `insert into "LiteLLM_TeamTable" (team_id, team_alias, max_budget, budget_duration, models, rpm_limit, max_parallel_requests, spend, metadata, admins, members)
+         values ('t1', 'Search', 250.5, '30d', '{gpt-4o-mini,smart,own}', 600, 40, 12.5, '{"model_rpm_limit": {"smart": 90}}', '{}', '{}')`,
         `insert into "LiteLLM_UserTable" (user_id, user_email, user_alias, models) values ('u1', 'Ada@Example.com', 'Ada', '{}')`,
         `insert into "LiteLLM_EndUserTable" (user_id, blocked) values ('customer', false)`,
         token(ada, {
@@ -163,6 +167,7 @@ guardrails: []
           budget_duration: "'24h'",
           rpm_limit: "100",
           metadata: `'{"model_rpm_limit": {"gpt-4o-mini": 30}, "model_tpm_limit": {"cheap": 500000, "dream": 5}}'`,
+          model_max_budget: `'{"gpt-4o-mini": {"budget_limit": "2", "time_period": "30d"}, "dream": {"max_budget": 1}}'`,
           expires: "now() + interval '30 days'",
         }),
         token(old, { key_alias: "'old'", user_id: "'u1'", models: "'{}'", max_budget: "12", spend: "2" }),
@@ -176,10 +181,10 @@ guardrails: []
         "famA-4o-mini",
         "0.15 / 0.6",
         "Search",
-        "250.5 a month",
+        "250.5 USD a month",
         "ada@example.com",
-        "5 a day",
-        "10 a month",
+        "5 USD a day",
+        "10 USD in all",
         "revoked",
         "replicate/dream-9 is not served here",
         "anthropic/* sells every model",
@@ -187,7 +192,10 @@ guardrails: []
         "callbacks has no counterpart",
         "1 end users",
         "master key is no key",
-        "Key old has a budget of 12 USD that never begins anew",
+        "Team Search has a budget that begins anew here",
+        "famA-4o-mini  ada  2 USD a month",
+        "copy has no price in the file: it has that of famA-4.1-mini",
+        "plain has no price in the file: it draws on the free quota",
         "Limits of models",
         "Team Search has limits of smart, which 2 models share here",
         "Key ada has limits of dream, which nothing here serves",
@@ -199,7 +207,7 @@ guardrails: []
       expect((await chat(ada, "gpt-4o-mini"))[0]).toBe(401);
 
       const done = await gateway.run("import", "litellm", config, "--database", url, "--credit", "20.00");
-      expect(done.stdout).toContain("3 accounts, 3 keys, 60 USD of credit, 1 providers, 3 virtual models");
+      expect(done.stdout).toContain("3 accounts, 3 keys, 60 USD of credit, 1 providers, 5 virtual models");
       expect(await chatUntil(ada, "gpt-4o-mini", 200)).toEqual([200, expect.any(String)]);
       // Until the gateway has read its new provider, the fallback of the file serves it.
       expect(await chatUntil(ada, "own", 200, "qwen3")).toEqual([200, "qwen3 for Bearer sk-of-their-own-server"]);
@@ -218,9 +226,15 @@ guardrails: []
       const again = await gateway.run("import", "litellm", config, "--database", url, "--credit", "20.00");
       expect(again.stdout).toContain("0 accounts, 0 keys, 0 USD of credit, 0 providers, 0 virtual models");
 
+      const budgets = readRows("select subject, budget_nanodollars as limit_of, budget_period as period from budgets");
+      expect(budgets.toSorted((one, other) => String(one.subject).localeCompare(String(other.subject)))).toEqual([
+        { subject: "key", limit_of: 10e9, period: "lifetime" },
+        { subject: "model", limit_of: 2e9, period: "month" },
+      ]);
+
       const [key] = await gateway.cli<{ id: string }[]>("key", "list", "--account", "ada@example.com");
-      const hash = readHash(key?.id as string);
-      expect(hash).toStartWith("hmac:");
+      const [stored] = readRows("select foreign_hash from keys where id = ?", key?.id as string);
+      expect(stored?.foreign_hash).toStartWith("hmac:");
       expect(await gateway.cli("ledger", "verify")).toMatchObject({});
       const rotated = await gateway.cli<{ key: string }>("key", "rotate", key?.id as string, "--grace-seconds", "0");
       expect((await chatUntil(rotated.key, "gpt-4o-mini", 200))[0]).toBe(200);
@@ -245,12 +259,12 @@ guardrails: []
   });
 });
 
-function readHash(id: string): string {
+function readRows(query: string, ...values: string[]): Record<string, unknown>[] {
   const { Database } = require("bun:sqlite") as typeof import("bun:sqlite");
   const database = new Database(join(gateway.home, "modelgate.db"), { readonly: true });
-  const row = database.query("select foreign_hash from keys where id = ?").get(id) as { foreign_hash: string };
+  const rows = database.query(query).all(...values) as Record<string, unknown>[];
   database.close();
-  return row.foreign_hash;
+  return rows;
 }
 
 describe("import new-api", () => {
@@ -336,7 +350,7 @@ describe("import new-api", () => {
       "Ben",
       `${prefix}ben@example.com`,
       "2.5",
-      "1 a month",
+      "1 USD in all",
       "is of a kind (17)",
       "vip pays 0.8 times",
       "The channel off is disabled",
@@ -405,7 +419,10 @@ describe("import openrouter", () => {
     // By OpenRouter's reference of GET /keys.
     const pages: Record<string, unknown>[][] = [
       Array.from({ length: 100 }, (_, index) => ({ name: `key ${index}`, limit: null, disabled: index > 0, usage: 0 })),
-      [{ name: "prod", limit: 100, limit_reset: "monthly", usage: 25.5, disabled: false, expires_at: null }],
+      [
+        { name: "prod", limit: 100, limit_reset: "monthly", usage: 25.5, disabled: false, expires_at: null },
+        { name: "once", limit: 40, limit_reset: null, usage: 15, disabled: false, expires_at: null },
+      ],
     ];
     const router = Bun.serve({
       port: 0,
@@ -421,10 +438,10 @@ describe("import openrouter", () => {
       const dry = await run.run(...command, "--dry-run");
       expect([dry.code, dry.stdout]).toEqual([
         0,
-        expect.stringMatching(/prod +100 USD a month[\s\S]*Nothing was changed/),
+        expect.stringMatching(/prod +100 USD a month\s+once +25 USD in all[\s\S]*Nothing was changed/),
       ]);
       const made = await run.json<{ account: string; keys: { name: string; key: string }[] }>(...command);
-      expect(made.keys.map(({ name }) => name)).toEqual(["key 0", "prod"]);
+      expect(made.keys.map(({ name }) => name)).toEqual(["key 0", "prod", "once"]);
       expect(made.keys.every(({ key }) => key.startsWith("sk-mg-"))).toBe(true);
       expect(await run.json("wallet", "show", "--account", made.account)).toMatchObject({ balance_usd: "3" });
       run.remove();
