@@ -2,6 +2,7 @@ import { type ReactNode, useState } from "react";
 import { formatCount } from "../format.ts";
 import { Button } from "./button.tsx";
 import { Icon } from "./icon.tsx";
+import { Usd } from "./page.tsx";
 import { setParams, useUrlParams } from "./url-state.ts";
 
 export interface Column<Row> {
@@ -35,6 +36,12 @@ export function figureColumn<Row>(
     return figure === null ? none : format(figure);
   };
   return { name, className: "end", sort: read, cell };
+}
+
+/** A column of dollars to sort by. */
+export function usdColumn<Row>(name: string, read: (row: Row) => string, isAligned = false): Column<Row> {
+  const cell = (row: Row) => <Usd value={read(row)} isAligned={isAligned} />;
+  return { name, className: "end", sort: (row) => Number(read(row)), cell };
 }
 
 /** A column of a CSV file. */

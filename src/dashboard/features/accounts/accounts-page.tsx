@@ -6,8 +6,8 @@ import { formatAge, formatCount, formatDay } from "../../format.ts";
 import { Button, DownloadLink } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { SearchField, Select } from "../../kit/field.tsx";
-import { PageHead, Usd } from "../../kit/page.tsx";
-import { Pager, Table } from "../../kit/table.tsx";
+import { PageHead } from "../../kit/page.tsx";
+import { Pager, Table, usdColumn } from "../../kit/table.tsx";
 import { useChoice, usePageNumber, useParam } from "../../kit/url-state.ts";
 import { SharedModelLimitsSection } from "../limits/model-limits-section.tsx";
 import { RoleLimitsSection } from "../limits/role-limits-section.tsx";
@@ -96,23 +96,13 @@ function AccountsTable({ accounts }: { accounts: readonly AdminAccount[] }) {
           ),
         },
         { name: "Status", cell: (account) => <AccountState account={account} /> },
-        {
-          name: "Balance",
-          className: "end",
-          sort: ({ balance_usd }) => Number(balance_usd),
-          cell: ({ balance_usd }) => <Usd value={balance_usd} />,
-        },
+        usdColumn<AdminAccount>("Balance", ({ balance_usd }) => balance_usd),
         {
           name: "Free tokens per day",
           className: "end",
           cell: ({ free_tokens_per_day: tokens }) => (tokens === null ? "default" : formatCount(tokens)),
         },
-        {
-          name: "Charged, 30 days",
-          className: "end",
-          sort: ({ spend_30_days_usd }) => Number(spend_30_days_usd),
-          cell: ({ spend_30_days_usd }) => <Usd value={spend_30_days_usd} />,
-        },
+        usdColumn<AdminAccount>("Charged, 30 days", ({ spend_30_days_usd }) => spend_30_days_usd),
         {
           name: "Last used",
           sort: ({ last_used_at }) => last_used_at,

@@ -9,7 +9,7 @@ import { useModelNames } from "../models/api.ts";
 import { getKeyState, type Key, maskKey, revokeKey } from "./api.ts";
 import { EditKeyDialog, RotateKeyDialog } from "./key-dialogs.tsx";
 
-const keyBadges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
+export const keyBadges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
 const never = <span className="faint">never</span>;
 
 interface KeysTableProps<Row extends Key> {
@@ -128,6 +128,33 @@ function toColumns(keeps: KeysTableProps<Key>["keeps"]): readonly Column<Key>[] 
   return columns.map((column) => (column.name === "Status" ? { ...column, cell: status } : column));
 }
 
+/** When a key was used last, when it ends, and when and by whom it was created. */
+export const keyTimes: readonly Column<
+  Pick<Key, "last_used_at" | "expires_at" | "created_at"> & { created_by: string | null }
+>[] = [
+  {
+    name: "Last used",
+    sort: ({ last_used_at }) => last_used_at,
+    cell: ({ last_used_at: at }) => (at === null ? never : formatAge(at)),
+  },
+  {
+    name: "Expires",
+    sort: ({ expires_at }) => expires_at,
+    cell: ({ expires_at: at }) => (at === null ? never : <span title={formatMoment(at)}>{formatAge(at)}</span>),
+  },
+  {
+    name: "Created",
+    className: "tight roomy-only",
+    sort: ({ created_at }) => created_at,
+    cell: ({ created_at, created_by }) => (
+      <>
+        {formatDay(created_at)}
+        {created_by !== null && <span className="sub cut">by {created_by}</span>}
+      </>
+    ),
+  },
+];
+
 const columns: readonly Column<Key>[] = [
   {
     name: "Name",
@@ -164,27 +191,7 @@ const columns: readonly Column<Key>[] = [
       </>
     ),
   },
-  {
-    name: "Last used",
-    sort: ({ last_used_at }) => last_used_at,
-    cell: ({ last_used_at: at }) => (at === null ? never : formatAge(at)),
-  },
-  {
-    name: "Expires",
-    sort: ({ expires_at }) => expires_at,
-    cell: ({ expires_at: at }) => (at === null ? never : <span title={formatMoment(at)}>{formatAge(at)}</span>),
-  },
-  {
-    name: "Created",
-    className: "tight roomy-only",
-    sort: ({ created_at }) => created_at,
-    cell: ({ created_at, created_by }) => (
-      <>
-        {formatDay(created_at)}
-        {created_by !== null && <span className="sub cut">by {created_by}</span>}
-      </>
-    ),
-  },
+  ...keyTimes,
 ];
 
 function toActions(

@@ -2,8 +2,8 @@ import { Link } from "wouter";
 import { formatCount, formatMs, formatShare, formatShort } from "../../format.ts";
 import { DownloadLink } from "../../kit/button.tsx";
 import { Swatch } from "../../kit/chart/stacked-bars.tsx";
-import { Section, Usd } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { Section } from "../../kit/page.tsx";
+import { type Column, Table, usdColumn } from "../../kit/table.tsx";
 import { setParams } from "../../kit/url-state.ts";
 import {
   filterNames,
@@ -124,12 +124,7 @@ function toColumns(shown: Omit<CellProps, "row">): readonly Column<StatisticsGro
     },
     latency("First byte", ({ first_byte_ms }) => first_byte_ms),
     latency("Duration", ({ duration_ms }) => duration_ms),
-    {
-      name: "Spend",
-      className: "end",
-      sort: ({ cost_usd }) => Number(cost_usd),
-      cell: ({ cost_usd }) => <Usd value={cost_usd} isAligned />,
-    },
+    usdColumn("Spend", ({ cost_usd }) => cost_usd, true),
   ];
 }
 
