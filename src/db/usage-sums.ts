@@ -9,12 +9,11 @@ const usageKey = [
   ...(["hours", "kind", "hour", "account_id", "key_id", "model", "plugin", "status", "name"] as const),
 ] as const satisfies readonly (keyof UsageKey)[];
 
+/** Summed up under the same name as in `calls`. */
+export const callSums = [...meterColumns, "cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const;
+
 /** Sums that stand in {@link UsageRow.figures} first; the histograms of first byte and duration follow. */
-export const usageSums = [
-  ...(["requests", "failures", "refused", "failed"] as const),
-  ...meterColumns,
-  ...(["cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const),
-] as const;
+export const usageSums = [...(["requests", "failures", "refused", "failed"] as const), ...callSums] as const;
 export type UsageSum = (typeof usageSums)[number];
 
 /** Buckets of a latency histogram. */
@@ -41,8 +40,11 @@ export interface UsageStep {
 }
 
 const columns = [...usageKey, ...figureColumns];
-const upsert = (source: string) => `insert into usage as s (${columns}) ${source}
-  on conflict (${usageKey}) do update set ${figureColumns.map((name) => `${name} = s.${name} + excluded.${name}`)}`;
+const upsert = (
+  source: string,
+  added: readonly string[] = figureColumns,
+) => `insert into usage as s (${columns}) ${source}
+  on conflict (${usageKey}) do update set ${added.map((name) => `${name} = s.${name} + excluded.${name}`)}`;
 const moveProgress = (place: (number: number) => string) => `update usage_progress
   set seq = ${place(1)}, until_seq = ${place(2)}, upto = ${place(3)}
   where seq = ${place(4)} and until_seq is not distinct from ${place(5)} and upto is not distinct from ${place(6)}`;
@@ -73,23 +75,38 @@ export function prepareUsageWriter(database: DatabaseSync): (rows: readonly Usag
 }
 
 const numeric = new Set<string>(["hours", "hour", "status", ...figureColumns]);
-const addJson = upsert(
-  `select ${columns.map((name, place) => `${numeric.has(name) ? `(r->>${place})::bigint` : `r->>${place}`}`)}
-  from jsonb_array_elements($1::jsonb) as r`,
-);
+/** Adds to some of the figures, which follow the key in each list of the JSON. */
+function addJson(added: readonly string[]): string {
+  const list: readonly string[] = [...usageKey, ...added];
+  const values = columns.map((name) => {
+    const place = list.indexOf(name);
+    if (place < 0) return "0";
+    return numeric.has(name) ? `(r->>${place})::bigint` : `r->>${place}`;
+  });
+  return upsert(`select ${values} from jsonb_array_elements($1::jsonb) as r`, added);
+}
 const moveShared = moveProgress((number) => `$${number}${number === 3 || number === 6 ? "::text" : "::bigint"}`);
 
-/** `Store.addUsage` of PostgreSQL. Two nodes that add to the same rows do so in the order of their keys, and never wait for one another. */
+/**
+ * `Store.addUsage` of PostgreSQL. Two nodes that add to the same rows do so in the order of their keys, and never wait for one another. Figures that
+ * are zero in all rows, most of them, are neither sent nor added.
+ */
 export function addSharedUsage(db: Kysely<Database>, rows: readonly UsageRow[], step?: UsageStep): Promise<boolean> {
   const sorted = rows.toSorted((one, other) => byKey(one.key, other.key));
+  const places = [...figureColumns.keys()].filter((place) => rows.some(({ figures }) => figures[place] !== 0));
   // As text at once: lists of all figures would take most of the time.
-  const values = sorted.map(({ key, figures }) => `${JSON.stringify(key).slice(0, -1)},${figures.join()}]`);
+  const values = sorted.map(({ key, figures }) => {
+    const added = places.map((place) => figures[place]);
+    return `${JSON.stringify(key).slice(0, -1)}${["", ...added].join()}]`;
+  });
   return db.transaction().execute(async (transaction) => {
     if (step !== undefined) {
       const moved = await transaction.executeQuery(CompiledQuery.raw(moveShared, toValues(step)));
       if (moved.numAffectedRows === 0n) return false;
     }
-    if (values.length > 0) await transaction.executeQuery(CompiledQuery.raw(addJson, [`[${values.join()}]`]));
+    if (places.length === 0) return true;
+    const statement = addJson(places.map((place) => figureColumns[place] as string));
+    await transaction.executeQuery(CompiledQuery.raw(statement, [`[${values.join()}]`]));
     return true;
   });
 }

@@ -1,6 +1,6 @@
 import type { Selectable } from "kysely";
-import { meterColumns } from "../contract/index.ts";
 import {
+  callSums,
   type Database,
   figureColumns,
   isOutcomeUnknown,
@@ -134,7 +134,10 @@ export class UsageRollup {
     }
   }
 
-  /** Counts the next calls. Returns whether there may be more. */
+  /**
+   * Counts the next calls. Returns whether more had ended before it began: those that end meanwhile wait for the next time, or it
+   * would go on under load with ever smaller steps, each of which writes a row for nearly every call.
+   */
   async #step(): Promise<boolean> {
     const { store } = this.#options;
     const progress = await readProgress(store);
@@ -144,10 +147,11 @@ export class UsageRollup {
     const until = Math.min(last, progress.seq + callsAtOnce);
     const cells = new Cells(this.#names);
     for await (const call of readUncounted(store, progress.seq, until)) cells.addCall(call);
-    return this.#write(cells.toSlices(cellsAtOnce), progress, until);
+    const isWritten = await this.#write(cells.toSlices(cellsAtOnce), progress, until);
+    return !isWritten || until < last || progress.until_seq !== null;
   }
 
-  /** Returns whether there may be more to count: all is written, or another process has written it. */
+  /** Returns whether all is written; if not, another process has gone on, and what is left is read anew. */
   async #write(slices: readonly Slice[], before: UsageProgress, until: number): Promise<boolean> {
     const { store } = this.#options;
     const all = { seq: until, until_seq: null, upto: null };
@@ -157,8 +161,7 @@ export class UsageRollup {
       if (place > 0) await pause();
       const isLast = place === slices.length - 1;
       const next = isLast ? all : { seq: before.seq, until_seq: until, upto: slice.upto };
-      // Another process has gone on: what is left is read anew.
-      if (!(await store.addUsage(slice.toRows(), { before: last, next }))) return true;
+      if (!(await store.addUsage(slice.toRows(), { before: last, next }))) return false;
       last = next;
     }
     return true;
@@ -214,14 +217,11 @@ const placeOf = Object.fromEntries(usageSums.map((name, place) => [name, place])
 const firstBytes = usageSums.length;
 const durations = firstBytes + latencyBuckets;
 
-/** Summed under the same name as in `calls`. */
-const summed = [...meterColumns, "cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const;
-
 /** Columns counted of a call that has ended. */
 const countedColumns = [
   ...(["state", "account_id", "key_id", "model", "plugin", "status", "session", "tag", "opened_at"] as const),
   ...(["first_byte_ms", "duration_ms"] as const),
-  ...summed,
+  ...callSums,
 ] as const;
 type CallRow = Pick<Selectable<Database["calls"]>, (typeof countedColumns)[number]>;
 
@@ -343,7 +343,7 @@ function toKeys({ kind, accountId, keyId, model, plugin, status, name }: Cell) {
 function addCallTo(figures: Float64Array, call: CallRow): void {
   add(figures, call.state === "settled" ? placeOf.requests : placeOf.failures, 1);
   if (call.status !== null && call.status >= 400) add(figures, placeOf.failed, 1);
-  for (const name of summed) {
+  for (const name of callSums) {
     const amount = call[name];
     if (amount !== null) add(figures, placeOf[name], amount);
   }

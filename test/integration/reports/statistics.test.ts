@@ -93,11 +93,11 @@ describe("statistics", () => {
     const { rollup, end } = startProcess(store);
     await end(
       endedCall(start, { session: "s1" }, { tag: "nightly", firstByteMs: 100, durationMs: 1000 }),
-      endedCall(start + hourMs, { keyId: "key2", model: "model-2" }, { plugin: "groq", firstByteMs: null }),
+      endedCall(start + hourMs, { keyId: "key2", model: "model-2" }, { plugin: "groq", firstByteMs: undefined }),
       endedCall(
         start + dayMs,
         { accountId: "acc_2", keyId: "key3" },
-        { state: "released", status: 502, tag: "nightly" },
+        { outcome: "released", status: 502, tag: "nightly" },
       ),
     );
     rollup.addRefusal({ ...refusal, opened_at: start + 5 });
@@ -326,6 +326,28 @@ describe("statistics", () => {
     expect((await totalOf(store)).requests).toBe(900);
     expect((await verifyLedger(store)).differences).toEqual([]);
     expect([...one.warnings, ...other.warnings]).toEqual([]);
+  });
+
+  test("leave calls that end while others are counted to the next time, so that steps stay large under load", async () => {
+    const store = await temporaryStore();
+    let steps = 0;
+    const busy = failing(store, undefined, () => {
+      steps += 1;
+    });
+    const underLoad: Store = {
+      ...busy,
+      async addUsage(...given) {
+        await write(store, [endedCall(start)]);
+        return busy.addUsage(...given);
+      },
+    };
+    const { rollup, end } = startProcess(underLoad);
+    await end(endedCall(start));
+    await rollup.flush();
+    expect([steps, (await totalOf(store)).requests]).toEqual([1, 1]);
+    await rollup.flush();
+    expect([steps, (await totalOf(store)).requests]).toEqual([2, 2]);
+    expect((await verifyLedger(store)).differences).toEqual([]);
   });
 
   test("have each call once that ends while calls are counted all the time", async () => {
