@@ -8,7 +8,7 @@ import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Select } from "../../kit/field.tsx";
 import { Fact, PageHead, Section } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
-import { Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toastError } from "../../kit/toast.tsx";
 import { useChoice } from "../../kit/url-state.ts";
 import {
@@ -22,7 +22,7 @@ import {
 } from "./api.ts";
 import { ChannelsSection } from "./channels-section.tsx";
 import { MetricRulesSection } from "./metric-rules-section.tsx";
-import { ruleTitles } from "./rule-titles.ts";
+import { titleOfRule } from "./rule-titles.ts";
 import { RulesSection } from "./rules-section.tsx";
 import { SmtpDialog } from "./smtp-dialog.tsx";
 
@@ -75,8 +75,6 @@ const tabs = [
   ["rules", "Rules"],
   ["channels", "Channels"],
 ] as const;
-const titleOf = (rule: string) => (rule === "metric" ? "Own rule" : (ruleTitles[rule]?.title ?? rule));
-
 function ActiveAlerts({ alerts, hasChannel }: { alerts: readonly Alert[]; hasChannel: boolean }) {
   const mayChange = useMayAdminister();
   return (
@@ -94,15 +92,7 @@ function ActiveAlerts({ alerts, hasChannel }: { alerts: readonly Alert[]; hasCha
           </Empty>
         }
         columns={[
-          {
-            name: "Alert",
-            className: "lead",
-            sort: ({ rule }) => titleOf(rule),
-            cell: ({ rule, level }) => (
-              <span className={level > 1 ? "badge is-bad" : "badge is-warn"}>{titleOf(rule)}</span>
-            ),
-          },
-          { name: "Details", className: "break", sort: ({ text }) => text, cell: ({ text }) => text },
+          ...alertColumns,
           { name: "Since", className: "nowrap", sort: ({ since }) => since, cell: ({ since }) => formatAge(since) },
           {
             name: "Last sent",
@@ -117,17 +107,25 @@ function ActiveAlerts({ alerts, hasChannel }: { alerts: readonly Alert[]; hasCha
                 formatAge(notified_at)
               ),
           },
-          {
-            name: "Actions",
-            className: "actions tight end",
-            isUnnamed: true,
-            cell: (alert) => mayChange && <MuteControl alert={alert} />,
-          },
+          actionsColumn<Alert>((alert) => mayChange && <MuteControl alert={alert} />),
         ]}
       />
     </>
   );
 }
+
+/** What an alert is about. */
+const alertColumns: readonly Column<Pick<Alert, "rule" | "level" | "text">>[] = [
+  {
+    name: "Alert",
+    className: "lead",
+    sort: ({ rule }) => titleOfRule(rule),
+    cell: ({ rule, level }) => (
+      <span className={level > 1 ? "badge is-bad" : "badge is-warn"}>{titleOfRule(rule)}</span>
+    ),
+  },
+  { name: "Details", className: "break", sort: ({ text }) => text, cell: ({ text }) => text },
+];
 
 const muteHours: Readonly<Record<string, number | null>> = { "1": 1, "24": 24, "168": 168, always: null };
 const muteOptions = [
@@ -143,7 +141,7 @@ function MuteControl({ alert: { id, rule, muted } }: { alert: Alert }) {
   const act = (hours?: number | null) => void muteAlert(id, hours).catch(toastError);
   if (muted) {
     return (
-      <Button look="plain small" aria-label={`Unmute ${titleOf(rule)}`} onClick={() => act()}>
+      <Button look="plain small" aria-label={`Unmute ${titleOfRule(rule)}`} onClick={() => act()}>
         Unmute
       </Button>
     );
@@ -151,7 +149,7 @@ function MuteControl({ alert: { id, rule, muted } }: { alert: Alert }) {
   return (
     <Select
       isSmall
-      aria-label={`Mute ${titleOf(rule)}`}
+      aria-label={`Mute ${titleOfRule(rule)}`}
       options={muteOptions}
       value=""
       onText={(chosen: string) => chosen !== "" && act(muteHours[chosen])}
@@ -174,15 +172,7 @@ function HistorySection({ history }: { history: readonly PastAlert[] }) {
           </Empty>
         }
         columns={[
-          {
-            name: "Alert",
-            className: "lead",
-            sort: ({ rule }) => titleOf(rule),
-            cell: ({ rule, level }) => (
-              <span className={level > 1 ? "badge is-bad" : "badge is-warn"}>{titleOf(rule)}</span>
-            ),
-          },
-          { name: "Details", className: "break", sort: ({ text }) => text, cell: ({ text }) => text },
+          ...alertColumns,
           { name: "Began", className: "nowrap", sort: ({ since }) => since, cell: ({ since }) => formatMoment(since) },
           { name: "Ended", className: "nowrap", sort: ({ ended }) => ended, cell: ({ ended }) => formatMoment(ended) },
         ]}

@@ -10,6 +10,7 @@ import { Section } from "../../kit/page.tsx";
 import { actionsColumn, Table } from "../../kit/table.tsx";
 import { toastError } from "../../kit/toast.tsx";
 import { deleteMetricRule, type MetricRule, saveMetricRule } from "./api.ts";
+import { statusColumn, ToggleButton } from "./rules-section.tsx";
 
 const metrics = [
   ["error_rate", "Error rate (calls with 500 or above)"],
@@ -88,12 +89,7 @@ export function MetricRulesSection({ rules }: { rules: readonly MetricRule[] }) 
               </>
             ),
           },
-          {
-            name: "Status",
-            cell: ({ enabled }) => (
-              <span className={enabled ? "badge is-good" : "badge"}>{enabled ? "on" : "off"}</span>
-            ),
-          },
+          statusColumn,
           actionsColumn<MetricRule>(
             (rule) =>
               mayChange && (
@@ -101,15 +97,13 @@ export function MetricRulesSection({ rules }: { rules: readonly MetricRule[] }) 
                   <Button look="plain small" aria-label={`Edit ${rule.name}`} onClick={() => setOpen({ rule })}>
                     Edit
                   </Button>
-                  <Button
-                    look="plain small"
-                    aria-label={`Turn ${rule.enabled ? "off" : "on"} ${rule.name}`}
-                    onClick={() =>
+                  <ToggleButton
+                    name={rule.name}
+                    isOn={rule.enabled}
+                    onToggle={() =>
                       void saveMetricRule(toBody({ ...rule, enabled: !rule.enabled }), rule.id).catch(toastError)
                     }
-                  >
-                    {rule.enabled ? "Turn off" : "Turn on"}
-                  </Button>
+                  />
                   <Button look="plain small" aria-label={`Delete ${rule.name}`} onClick={() => setRemoved(rule)}>
                     Delete
                   </Button>
@@ -193,8 +187,6 @@ function RuleDialog({ rule, onClose }: { rule: MetricRule | undefined; onClose: 
       title={rule === undefined ? "New rule" : "Edit rule"}
       description="Checked every minute."
       form={form}
-      label="Save"
-      busyLabel="Saving…"
       isComplete={name.trim() !== "" && threshold.trim() !== "" && (scope === "gateway" || subject.trim() !== "")}
       onClose={onClose}
     >

@@ -9,7 +9,7 @@ import { useChoice, useParam } from "../../kit/url-state.ts";
 import {
   byName,
   type Capability,
-  capabilityNames,
+  capabilityChoices,
   featureNames,
   listFeatures,
   listOtherNames,
@@ -28,7 +28,7 @@ const views = [
 type Kind = "all" | Capability;
 type Tier = "all" | "free" | "premium";
 
-const kinds = [["all", "All"], ...Object.entries(capabilityNames)] as readonly (readonly [Kind, string])[];
+const kinds = [["all", "All"] as const, ...capabilityChoices];
 const tiers = [
   ["all", "All billing"],
   ["free", "Free quota"],
