@@ -6,7 +6,7 @@ import { Callout } from "../../kit/feedback.tsx";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { Submit, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { type Capability, capabilityChoices } from "../models/api.ts";
+import { capabilityChoices } from "../models/api.ts";
 import { type CatalogueModel, writeRow } from "./api.ts";
 import { LayersSection } from "./layers-section.tsx";
 import { PriceFields } from "./price-fields.tsx";

@@ -1,7 +1,7 @@
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { type Capability, capabilityChoices } from "../models/api.ts";
+import { capabilityChoices } from "../models/api.ts";
 import { type Terms, writeTerms } from "./api.ts";
 import { PriceFields } from "./price-fields.tsx";
 import { toDraft, toTerms } from "./row-draft.ts";
