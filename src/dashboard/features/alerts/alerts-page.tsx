@@ -114,7 +114,7 @@ function ActiveAlerts({ alerts, hasChannel }: { alerts: readonly Alert[]; hasCha
   );
 }
 
-/** What an alert is about. */
+/** The columns that say what an alert is about. */
 const alertColumns: readonly Column<Pick<Alert, "rule" | "level" | "text">>[] = [
   {
     name: "Alert",
