@@ -10,7 +10,17 @@ import { NameDialog } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
 import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
-import { deleteTeamInvitation, leaveTeam, type Person, renameTeam, setTeamRole, type TeamInvitation, type TeamRole, teamRoles, useTeam } from "./api.ts";
+import {
+  deleteTeamInvitation,
+  leaveTeam,
+  type Person,
+  renameTeam,
+  setTeamRole,
+  type TeamInvitation,
+  type TeamRole,
+  teamRoles,
+  useTeam,
+} from "./api.ts";
 import { BudgetSection, SubjectBudgets } from "./budget-form.tsx";
 import { InviteDialog, RemoveDialog } from "./team-dialogs.tsx";
 
