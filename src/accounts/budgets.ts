@@ -11,6 +11,7 @@ import {
   type SubjectBudget,
 } from "../contract/index.ts";
 import { type BudgetsTable, type Database, type Store, startOfPeriod, type TransactionScope } from "../db/index.ts";
+import { isBehind } from "./pages.ts";
 import { recordAudit } from "./record-audit.ts";
 import { type Actor, lockManaged } from "./roles.ts";
 
@@ -140,13 +141,7 @@ export async function listBudgets(
   let query = db.selectFrom("budgets").selectAll();
   if (accountIds !== undefined) query = query.where("account_id", "in", accountIds);
   if (after !== undefined) {
-    const { id, createdAt } = after;
-    query = query.where((where) =>
-      where.or([
-        where("created_at", ">", createdAt),
-        where.and([where("created_at", "=", createdAt), where("id", ">", id)]),
-      ]),
-    );
+    query = query.where(isBehind("created_at", "id", { ...after, created_at: after.createdAt }));
   }
   return (await query.orderBy("created_at").orderBy("id").limit(limit).execute()).map(toBudget);
 }

@@ -25,7 +25,7 @@ import {
   toNetworksColumn,
 } from "./key-fields.ts";
 import { unknownAccount } from "./lock-account.ts";
-import { type PageQuery, toPageStart } from "./pages.ts";
+import { isBehind, type PageQuery, toPageStart } from "./pages.ts";
 import { recordAudit } from "./record-audit.ts";
 import { isProgram } from "./roles.ts";
 import { readServiceAccount } from "./service-accounts.ts";
@@ -373,9 +373,7 @@ export async function listKeysPage(
   if (!includesEnded) query = query.where(isUsable(now));
   if (after !== undefined) {
     const last = toPageStart(await ofAccount().where("keys.id", "=", after).executeTakeFirst(), after);
-    query = query.where(({ eb, refTuple, tuple }) =>
-      eb(refTuple("keys.created_at", "keys.id"), ">", tuple(last.created_at, last.id)),
-    );
+    query = query.where(isBehind("keys.created_at", "keys.id", last));
   }
   return (await query.limit(limit).execute()).map(toApiKey);
 }

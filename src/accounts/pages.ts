@@ -1,3 +1,4 @@
+import { type RawBuilder, type SqlBool, sql } from "kysely";
 import { GatewayError } from "../contract/index.ts";
 import type { Role, Store } from "../db/index.ts";
 import type { Account } from "./account-admin.ts";
@@ -19,6 +20,11 @@ export function toPageStart<Row>(row: Row | undefined, after: string): Row {
   throw new GatewayError("invalid_request", message, { param: "after" });
 }
 
+/** Whether a row stands behind the last one of a page, by the columns of its time and its id. */
+export function isBehind(createdAt: string, id: string, last: { created_at: number; id: string }): RawBuilder<SqlBool> {
+  return sql`(${sql.ref(createdAt)}, ${sql.ref(id)}) > (${last.created_at}, ${last.id})`;
+}
+
 /** A page of all accounts, or of those that are enabled. */
 export async function listAccountsPage(
   { db }: Reader,
@@ -28,8 +34,7 @@ export async function listAccountsPage(
   if (!includesDisabled) query = query.where("disabled_at", "is", null);
   if (after !== undefined) {
     const last = db.selectFrom("accounts").select(["id", "created_at"]).where("id", "=", after);
-    const { id, created_at } = toPageStart(await last.executeTakeFirst(), after);
-    query = query.where(({ eb, refTuple, tuple }) => eb(refTuple("created_at", "id"), ">", tuple(created_at, id)));
+    query = query.where(isBehind("created_at", "id", toPageStart(await last.executeTakeFirst(), after)));
   }
   return (await query.orderBy("created_at").orderBy("id").limit(limit).execute()).map(toAccount);
 }
@@ -60,13 +65,8 @@ export async function listUsersPage(
     );
   }
   if (after !== undefined) {
-    const { id, created_at } = toPageStart(
-      await usersQuery(db).where("accounts.id", "=", after).executeTakeFirst(),
-      after,
-    );
-    query = query.where(({ eb, refTuple, tuple }) =>
-      eb(refTuple("accounts.created_at", "accounts.id"), ">", tuple(created_at, id)),
-    );
+    const last = await usersQuery(db).where("accounts.id", "=", after).executeTakeFirst();
+    query = query.where(isBehind("accounts.created_at", "accounts.id", toPageStart(last, after)));
   }
   const rows = await query.orderBy("accounts.created_at").orderBy("accounts.id").limit(limit).execute();
   return rows.map(toUser);
@@ -124,10 +124,7 @@ export async function listInvitationsPage({ db }: Reader, { limit, after }: Page
   let query = invitationsQuery(db);
   if (after !== undefined) {
     const last = await invitationsQuery(db).where("accounts.id", "=", after).executeTakeFirst();
-    const { id, created_at } = toPageStart(last, after);
-    query = query.where(({ eb, refTuple, tuple }) =>
-      eb(refTuple("invitations.created_at", "accounts.id"), ">", tuple(created_at, id)),
-    );
+    query = query.where(isBehind("invitations.created_at", "accounts.id", toPageStart(last, after)));
   }
   const rows = await query.orderBy("invitations.created_at").orderBy("accounts.id").limit(limit).execute();
   return rows.map(toOpenInvitation);

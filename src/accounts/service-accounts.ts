@@ -4,6 +4,7 @@ import { GatewayError } from "../contract/index.ts";
 import type { Database, ServiceAccountsTable, Store } from "../db/index.ts";
 import { checkKeyFields } from "./key-fields.ts";
 import { lockAccount } from "./lock-account.ts";
+import { isBehind } from "./pages.ts";
 import { recordAudit } from "./record-audit.ts";
 
 /** A program that has API keys in an account, as people have. */
@@ -56,13 +57,7 @@ export async function listServiceAccounts(
 ): Promise<ServiceAccount[]> {
   let query = db.selectFrom("service_accounts").selectAll().where("account_id", "=", accountId);
   if (after !== undefined) {
-    const { id, createdAt } = after;
-    query = query.where((where) =>
-      where.or([
-        where("created_at", ">", createdAt),
-        where.and([where("created_at", "=", createdAt), where("id", ">", id)]),
-      ]),
-    );
+    query = query.where(isBehind("created_at", "id", { ...after, created_at: after.createdAt }));
   }
   const rows = await query.orderBy("created_at").orderBy("id").limit(limit).execute();
   return rows.map(toServiceAccount);

@@ -67,7 +67,7 @@ export const openColumns: Columns<OpenCall> = {
   capability: { type: "name", isRequired: true, read: (open) => open.capability },
   premium: { type: "integer", isRequired: true, read: (open) => (open.premium ? 1 : 0) },
   opened_at: { type: "bigint", isRequired: true, read: (open) => open.openedAt },
-  price_version: { type: "name", read: (open) => open.priceVersion },
+  price_version: { type: "name", read: (open) => open.priceVersion ?? null },
   session: { type: "text", read: (open) => open.session ?? null },
   quota_day: { type: "integer", read: (open) => open.quotaDay },
   period_start: { type: "integer", read: (open) => open.periodStart },
@@ -87,7 +87,7 @@ export const callColumns: Columns<EndedCall> = {
       { ...column, read: ({ open }: EndedCall) => column.read(open) },
     ]),
   ),
-  state: { type: "name", isRequired: true, read: (end) => end.state },
+  state: { type: "name", isRequired: true, read: (end) => end.outcome },
   settled_at: { type: "bigint", isRequired: true, read: (end) => end.settledAt },
   ...Object.fromEntries(
     meterNames.map((name) => [
@@ -96,14 +96,17 @@ export const callColumns: Columns<EndedCall> = {
     ]),
   ),
   usage_source: { type: "name", read: (end) => end.usageSource },
-  cost_nanodollars: { type: "bigint", read: (end) => end.costNanodollars },
+  cost_nanodollars: { type: "bigint", read: (end) => end.costNanodollars ?? null },
   charged_nanodollars: { type: "bigint", read: (end) => end.chargedNanodollars },
   quota_tokens: { type: "bigint", read: (end) => end.quotaTokens },
-  plugin: { type: "name", read: (end) => end.plugin },
+  plugin: { type: "name", read: (end) => end.plugin ?? null },
   status: { type: "integer", read: (end) => end.status },
-  error_code: { type: "name", read: (end) => end.errorCode },
-  first_byte_ms: { type: "bigint", read: (end) => end.firstByteMs },
-  duration_ms: { type: "bigint", read: (end) => end.durationMs },
+  error_code: { type: "name", read: (end) => end.errorCode ?? null },
+  first_byte_ms: {
+    type: "bigint",
+    read: ({ firstByteMs }) => (firstByteMs === undefined ? null : Math.round(firstByteMs)),
+  },
+  duration_ms: { type: "bigint", read: (end) => Math.round(end.durationMs) },
   protocol: { type: "name", read: (end) => end.protocol ?? null },
   client_request_id: { type: "text", read: (end) => end.clientRequestId ?? null },
   detail: { type: "text", read: (end) => end.detail ?? null },
@@ -114,6 +117,16 @@ export const callColumns: Columns<EndedCall> = {
 export function drawsText(draws: readonly BudgetDraw[]): string {
   return `[${draws.map(({ text }) => text)}]`;
 }
+
+/** Joins what calls draw on to their rows, for {@link drawColumns}. */
+export function joinDraws(isPostgres: boolean): RawBuilder<unknown> {
+  return isPostgres
+    ? sql`cross join lateral json_array_elements(budgets::json) as draws (value)`
+    : sql`join json_each(budgets)`;
+}
+
+/** The budget, the subject and the period of a draw. */
+export const drawColumns = sql`value ->> 0 as budget_id, value ->> 1 as name, cast(value ->> 2 as bigint) as period_start`;
 
 /** Runs through the names of a record. */
 export function* namesIn<Of>(columns: Columns<Of>, record: Of): Generator<string> {

@@ -1,6 +1,6 @@
 export { type AccountBalance, type BudgetBalance, type BudgetQuery, moveWallet } from "./account-balance.ts";
 export type { Blobs, StoredBlob } from "./blobs.ts";
-export { callKeyOfTime, openColumns, toCallKey } from "./call-columns.ts";
+export { callKeyOfTime, drawColumns, joinDraws, openColumns, toCallKey } from "./call-columns.ts";
 export { type Contents, createContents, type NewContent } from "./contents.ts";
 export {
   dayOf,
@@ -25,6 +25,7 @@ export type {
   HoldDecision,
   LedgerWrite,
   OpenCall,
+  RefusedHold,
 } from "./ledger-records.ts";
 export { lockName, withMigrationLock } from "./locks.ts";
 export { addName, nameNumber } from "./names.ts";
@@ -57,6 +58,7 @@ export {
 } from "./store.ts";
 export { createStoredResponses, type StoredResponses } from "./stored-responses.ts";
 export {
+  callSums,
   figureColumns,
   isUncounted,
   latencyBuckets,

@@ -1,4 +1,4 @@
-import type { Capability, Meters, SubjectBudget, UsageSource } from "../contract/index.ts";
+import type { AdmissionRequest, Settlement, SubjectBudget } from "../contract/index.ts";
 
 /** A subject in a period of its budget, on which a call draws. */
 export interface BudgetDraw {
@@ -36,19 +36,14 @@ export interface GrantedHold extends HoldAmounts {
   readonly available: number;
 }
 
+/** The fields of an admission that stand in the row of its call. */
+type AdmittedFields = "callId" | "model" | "capability" | "premium" | "openedAt" | "priceVersion" | "session";
+
 /** A call that runs, with its hold: the row of an open call. */
-export interface OpenCall extends HoldAmounts {
+export interface OpenCall extends HoldAmounts, Readonly<Pick<AdmissionRequest, AdmittedFields>> {
   readonly kind: "open";
-  readonly callId: string;
   readonly accountId: string;
   readonly keyId: string;
-  readonly model: string;
-  readonly capability: Capability;
-  readonly premium: boolean;
-  readonly openedAt: number;
-  readonly priceVersion: string | null;
-  /** The client's own name of its session. */
-  readonly session?: string | undefined;
   /**
    * Lets a shared store decide about the hold by what all processes wrote. The amounts are then a request, and its
    * day and period are the earliest that may pay. `quotaLimit` is the account's tokens a day, `budgetLimit` that of the key
@@ -68,48 +63,34 @@ export interface OpenCall extends HoldAmounts {
 }
 
 /** The decision of a shared store about a hold: what it grants and has written, or what does not suffice. */
-export type HoldDecision =
-  | GrantedHold
-  | { readonly refused: "balance"; readonly balanceNanodollars: number; readonly heldNanodollars: number }
-  | {
-      readonly refused: "budget";
-      readonly spentNanodollars: number;
-      readonly heldNanodollars: number;
-      readonly periodStart: number;
-    }
-  | { readonly refused: "account_budget"; readonly spentNanodollars: number; readonly heldNanodollars: number }
-  | ({ readonly refused: "subject_budget"; readonly draw: BudgetDraw } & BudgetFigures)
-  | { readonly refused: "quota"; readonly usedTokens: number; readonly heldTokens: number; readonly day: number };
+export type HoldDecision = GrantedHold | RefusedHold;
+
+export interface RefusedHold {
+  readonly refused: "balance" | "budget" | "account_budget" | "subject_budget" | "quota";
+  /** The balance of the wallet, or what is spent of the budget or used of the quota. */
+  readonly there: number;
+  /** Held of it by running calls. */
+  readonly openHolds: number;
+  /** The day of the quota. */
+  readonly day: number | null;
+  /** The first day of the period of the key's budget. */
+  readonly periodStart: number | null;
+  /** The scarcest of the call's budgets of subjects; undefined without one. */
+  readonly draw: BudgetDraw | undefined;
+}
 
 /**
  * The end of a call: its row written, its charge entered, wallet, quota and roll-ups moved. A call that has already
  * ended is left as it is, so writing one twice is harmless.
  */
-export interface EndedCall {
+export interface EndedCall extends Readonly<Omit<Settlement, "callId">> {
   readonly kind: "end";
   /** With its hold as it was last extended. */
   readonly open: OpenCall;
   /** It was refused and is written only if its hold was, of which that is unknown. */
   readonly unmade?: true | undefined;
-  readonly state: "settled" | "released";
   readonly settledAt: number;
-  readonly meters: Meters;
-  readonly usageSource: UsageSource;
-  /** `null` when the price is not known. */
-  readonly costNanodollars: number | null;
   readonly chargedNanodollars: number;
-  readonly quotaTokens: number;
-  readonly plugin: string | null;
-  readonly status: number;
-  readonly errorCode: string | null;
-  readonly firstByteMs: number | null;
-  readonly durationMs: number;
-  readonly protocol?: string | undefined;
-  readonly clientRequestId?: string | undefined;
-  /** JSON of a `CallDetail` of the kernel. */
-  readonly detail?: string | undefined;
-  /** The client's own name of requests of this kind. */
-  readonly tag?: string | undefined;
 }
 
 /**

@@ -9,12 +9,11 @@ const usageKey = [
   ...(["hours", "kind", "hour", "account_id", "key_id", "model", "plugin", "status", "name"] as const),
 ] as const satisfies readonly (keyof UsageKey)[];
 
+/** Summed up under the same name as in `calls`. */
+export const callSums = [...meterColumns, "cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const;
+
 /** Sums that stand in {@link UsageRow.figures} first; the histograms of first byte and duration follow. */
-export const usageSums = [
-  ...(["requests", "failures", "refused", "failed"] as const),
-  ...meterColumns,
-  ...(["cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const),
-] as const;
+export const usageSums = [...(["requests", "failures", "refused", "failed"] as const), ...callSums] as const;
 export type UsageSum = (typeof usageSums)[number];
 
 /** Buckets of a latency histogram. */

@@ -84,24 +84,11 @@ export function validateAdmission(admission: AdmissionRequest): void {
 
 /** Creates the record of an admitted call, or with `guard` of one that the store decides about. */
 export function toOpenCall(admission: AdmissionRequest, amounts: HoldAmounts, guard?: OpenCall["guard"]): OpenCall {
-  return {
-    kind: "open",
-    callId: admission.callId,
-    accountId: admission.caller.accountId,
-    keyId: admission.caller.keyId,
-    model: admission.model,
-    capability: admission.capability,
-    premium: admission.premium,
-    openedAt: admission.openedAt,
-    quotaDay: amounts.quotaDay,
-    holdNanodollars: amounts.holdNanodollars,
-    holdTokens: amounts.holdTokens,
-    priceVersion: admission.priceVersion ?? null,
-    session: admission.session,
-    periodStart: amounts.periodStart,
-    draws: amounts.draws,
-    guard,
-  };
+  const { callId, caller, model, capability, premium, openedAt, priceVersion, session } = admission;
+  const { accountId, keyId } = caller;
+  const { quotaDay, periodStart, draws, holdNanodollars, holdTokens } = amounts;
+  const fields = { callId, accountId, keyId, model, capability, premium, openedAt, priceVersion, session };
+  return { kind: "open", ...fields, quotaDay, periodStart, draws, holdNanodollars, holdTokens, guard };
 }
 
 /**
@@ -111,29 +98,16 @@ export function toOpenCall(admission: AdmissionRequest, amounts: HoldAmounts, gu
  * @throws {RangeError} When a figure is not a whole number from 0 to 2^53 − 1: a negative one would mint money.
  */
 export function toEndedCall(open: OpenCall, settlement: Settlement, settledAt: number): EndedCall {
-  const { costNanodollars: cost, outcome } = settlement;
+  const { costNanodollars, outcome } = settlement;
   checkAmounts(settlement);
   const settled = outcome === "settled";
-  const charge = cost === undefined ? open.holdNanodollars : cost;
   return {
+    ...settlement,
     kind: "end",
     open,
-    state: outcome,
     settledAt,
-    meters: settlement.meters,
-    usageSource: settlement.usageSource,
-    costNanodollars: cost === undefined ? null : cost,
-    chargedNanodollars: settled && open.premium ? charge : 0,
+    chargedNanodollars: settled && open.premium ? (costNanodollars ?? open.holdNanodollars) : 0,
     quotaTokens: settled && !open.premium ? settlement.quotaTokens : 0,
-    plugin: settlement.plugin ?? null,
-    status: settlement.status,
-    errorCode: settlement.errorCode ?? null,
-    firstByteMs: settlement.firstByteMs === undefined ? null : Math.round(settlement.firstByteMs),
-    durationMs: Math.round(settlement.durationMs),
-    protocol: settlement.protocol,
-    clientRequestId: settlement.clientRequestId,
-    detail: settlement.detail,
-    tag: settlement.tag,
   };
 }
 
@@ -146,17 +120,16 @@ export function unsentEnd(open: OpenCall): EndedCall {
     kind: "end",
     open,
     unmade: true,
-    state: "released",
+    outcome: "released",
     settledAt: open.openedAt,
     meters: {},
     usageSource: "none",
-    costNanodollars: null,
+    costNanodollars: undefined,
     chargedNanodollars: 0,
     quotaTokens: 0,
-    plugin: null,
+    plugin: undefined,
     status: 503,
     errorCode: "unavailable",
-    firstByteMs: null,
     durationMs: 0,
   };
 }
@@ -165,8 +138,8 @@ export function unsentEnd(open: OpenCall): EndedCall {
  * Tokens of an ended call, by their weights, beyond those that were counted against the minute when it was admitted; negative
  * if it used fewer, and 0 if it was not metered in tokens.
  */
-export function additionalTokens({ limitTokens }: AdmissionRequest, { state, meters }: EndedCall): number {
-  if (state !== "settled") return -limitTokens;
+export function additionalTokens({ limitTokens }: AdmissionRequest, { outcome, meters }: EndedCall): number {
+  if (outcome !== "settled") return -limitTokens;
   const tokens = sumTokens(meters);
   return tokens === undefined ? 0 : tokens - limitTokens;
 }

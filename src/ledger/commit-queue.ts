@@ -119,11 +119,6 @@ export class CommitQueue {
   /** Tries again what could not be written, and waits for all that is queued by now. */
   async flush(): Promise<void> {
     for (const end of this.#unwritten) this.add(end);
-    await this.tried();
-  }
-
-  /** Waits until all that is queued by now was tried. */
-  async tried(): Promise<void> {
     await Promise.all([...this.#underWay, this.#holds?.done.promise, this.#ends?.done.promise]);
   }
 

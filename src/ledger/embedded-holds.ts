@@ -452,7 +452,7 @@ class AccountState {
     if (!isFree && (availableNanodollars <= 0 || holdNanodollars < admission.minNanodollars)) {
       const isScarce = (part: number) => part <= 0 || part < available;
       if (scarcest !== undefined && isScarce(ofSubject) && ofSubject <= availableNanodollars) {
-        throw subjectBudgetExceeded(admission, scarcest, now);
+        throw subjectBudgetExceeded(admission, scarcest.draw, scarcest, now);
       }
       if (key !== undefined && limit !== undefined && isScarce(inBudget) && (!ofAccount || inBudget <= inAccount)) {
         throw budgetExceeded(admission, key.budget(limit), now);

@@ -1,8 +1,7 @@
 export type { OnCommit } from "./commit-queue.ts";
-export { type LedgerOptions, openLedger, openRedisLimits, ProcessLedger, type Recovery } from "./ledger.ts";
+export { type LedgerOptions, openLedger, ProcessLedger, type Recovery } from "./ledger.ts";
 export { RedisRefused } from "./limit-errors.ts";
 export { createPruner, nextAccount, type PrunerOptions } from "./prune-calls.ts";
-export type { RedisLimits, RedisLimitsOptions } from "./redis/redis-limits.ts";
 export { type RemoteCall, type RemoteCalls, remoteCalls, remoteCallsMax } from "./remote-calls.ts";
 export { type Verification, verifyLedger } from "./verify.ts";
 export {

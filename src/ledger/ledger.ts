@@ -26,7 +26,6 @@ import { EmbeddedHolds } from "./embedded-holds.ts";
 import { ledgerUnavailable } from "./limit-errors.ts";
 import { type CallLimits, narrowerCalls, ProcessLimits } from "./limits.ts";
 import { PostgresHolds } from "./postgres-holds.ts";
-import type { RedisLimits, RedisLimitsOptions } from "./redis/redis-limits.ts";
 
 /** Options of {@link ProcessLedger}. */
 export interface LedgerOptions {
@@ -268,19 +267,10 @@ export async function openLedger(
   const options: LedgerOptions = { store, ...(now && { now }), onCommit, onEnded };
   if (redisUrl === undefined) return { ledger: new ProcessLedger(options), degraded: () => [] };
   const report = (event: string, fields: Record<string, unknown>) => log.warn(event, fields);
+  // The client, some 10 MB of memory, is loaded only where there is one.
+  const { openRedisLimits } = await import("./redis/redis-limits.ts");
   const limits = await openRedisLimits({ store, now, url: redisUrl, report });
   return { ledger: new ProcessLedger({ ...options, limits }), degraded: () => limits.problems() };
-}
-
-/**
- * Opens the limits that nodes share over Redis. The client, some 10 MB of memory, is loaded only where there is one. A
- * Redis that cannot be reached is tried again in the background; until then each node keeps limits alone.
- *
- * @throws {RedisRefused} When Redis holds something else, or refuses its user.
- */
-export async function openRedisLimits(options: RedisLimitsOptions): Promise<RedisLimits> {
-  const { connectRedisLimits } = await import("./redis/redis-limits.ts");
-  return connectRedisLimits(options);
 }
 
 /** The calls that were found open at the start, and how they were ended. */

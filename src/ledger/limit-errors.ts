@@ -6,9 +6,11 @@ import {
   type QuotaState,
   quoteValue,
   type ReachedLimit,
+  type SubjectBudgetState,
   type WalletState,
 } from "../contract/index.ts";
-import { type BudgetDraw, type BudgetFigures, endOfPeriod } from "../db/index.ts";
+import type { BudgetDraw, BudgetFigures } from "../db/index.ts";
+import { toSubjectState } from "./subject-budgets.ts";
 
 /** How long a caller should wait when the ledger cannot be written. */
 const unavailableRetryMs = 1000;
@@ -72,18 +74,15 @@ export function quotaExceeded({ minTokens }: Least, quota: QuotaState, now: numb
 const periodNames = { day: "Daily", week: "Weekly", month: "Monthly", lifetime: "Lifetime" };
 
 export function budgetExceeded(
-  { minNanodollars, caller }: Least & Pick<AdmissionRequest, "caller">,
-  { limitNanodollars, spentNanodollars, heldNanodollars, resetsAt }: BudgetState,
+  admission: Least & Pick<AdmissionRequest, "caller">,
+  budget: BudgetState,
   now: number,
   owner: LimitOwner["owner"] = "key",
 ): GatewayError {
-  const period = owner === "key" ? caller.keyLimits?.budgetPeriod : caller.accountBudget?.period;
-  const advice = owner === "key" ? "raise the budget, or use another key or" : "raise the budget, or use";
-  return new GatewayError(
-    "budget_exceeded",
-    `${periodNames[period ?? "month"]} budget of this ${owner} reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; it resets at ${new Date(resetsAt).toISOString()}; until then ${advice} a model that is not premium`,
-    { retryAfterMs: Math.max(0, resetsAt - now) },
-  );
+  const { keyLimits, accountBudget } = admission.caller;
+  const [period, others] = owner === "key" ? [keyLimits?.budgetPeriod, "another key or "] : [accountBudget?.period, ""];
+  const advice = `until then raise the budget, or use ${others}a model that is not premium`;
+  return toBudgetError(admission, budget, { period: period ?? "month", owner: `this ${owner}`, advice }, now);
 }
 
 const subjectNames = {
@@ -96,24 +95,31 @@ const subjectNames = {
 };
 
 export function subjectBudgetExceeded(
-  { model, modelName = model, minNanodollars }: Least,
-  { draw, spentNanodollars, heldNanodollars }: BudgetFigures & { readonly draw: BudgetDraw },
+  admission: Least,
+  draw: BudgetDraw,
+  figures: BudgetFigures,
   now: number,
 ): GatewayError {
-  const { budget, limitNanodollars, periodStart } = draw;
-  const name = budget.subject === "model" && draw.name === model ? modelName : draw.name;
-  const subject = subjectNames[budget.subject];
-  const isCaller = budget.subject === "account" || budget.subject === "key";
-  const owner = isCaller
-    ? `this ${subject}`
-    : name === ""
-      ? `requests without ${subject}`
-      : `${subject} ${quoteValue(name)}`;
-  const resetsAt = budget.period === "lifetime" ? undefined : endOfPeriod(periodStart, budget.period);
+  const { model, modelName = model } = admission;
+  const { subject, period } = draw.budget;
+  const name = subject === "model" && draw.name === model ? modelName : draw.name;
+  const named =
+    name === "" ? `requests without ${subjectNames[subject]}` : `${subjectNames[subject]} ${quoteValue(name)}`;
+  const owner = subject === "account" || subject === "key" ? `this ${subject}` : named;
+  const advice = "raise the budget, or use a model that is not premium";
+  return toBudgetError(admission, toSubjectState(draw, figures), { period, owner, advice }, now);
+}
+
+function toBudgetError(
+  { minNanodollars }: Least,
+  { limitNanodollars, spentNanodollars, heldNanodollars, resetsAt }: Omit<SubjectBudgetState, "budget">,
+  { period, owner, advice }: { period: keyof typeof periodNames; owner: string; advice: string },
+  now: number,
+): GatewayError {
   const reset = resetsAt === undefined ? "" : `; it resets at ${new Date(resetsAt).toISOString()}`;
   return new GatewayError(
     "budget_exceeded",
-    `${periodNames[budget.period]} budget of ${owner} reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD${reset}; raise the budget, or use a model that is not premium`,
+    `${periodNames[period]} budget of ${owner} reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD${reset}; ${advice}`,
     resetsAt === undefined ? {} : { retryAfterMs: Math.max(0, resetsAt - now) },
   );
 }

@@ -9,14 +9,15 @@ import type {
 } from "../contract/index.ts";
 import {
   type AccountBalance,
+  type BudgetDraw,
   type BudgetFigures,
   dayOf,
   type ExtendedHold,
   endOfPeriod,
   type GrantedHold,
   type HoldAmounts,
-  type HoldDecision,
   type OpenCall,
+  type RefusedHold,
   type Store,
   startOfDay,
   startOfPeriod,
@@ -211,37 +212,30 @@ function undecidedHold(admission: AdmissionRequest, now: number): OpenCall {
 }
 
 function toGatewayError(
-  decision: Extract<HoldDecision, { refused: string }>,
+  { refused, there, openHolds, day, periodStart, draw }: RefusedHold,
   admission: AdmissionRequest,
   now: number,
 ): GatewayError {
-  switch (decision.refused) {
+  const { keyLimits, accountBudget, freeTokensPerDay: limitTokens } = admission.caller;
+  const figures = { spentNanodollars: there, heldNanodollars: openHolds };
+  switch (refused) {
     case "balance":
-      return balanceExceeded(admission, decision);
+      return balanceExceeded(admission, { balanceNanodollars: there, heldNanodollars: openHolds });
     case "budget": {
-      const { spentNanodollars, heldNanodollars, periodStart } = decision;
+      const resetsAt = endOfPeriod(periodStart as number, keyLimits?.budgetPeriod);
       const limitNanodollars = getBudgetLimit(admission) as number;
-      const budget = {
-        limitNanodollars,
-        spentNanodollars,
-        heldNanodollars,
-        resetsAt: endOfPeriod(periodStart, admission.caller.keyLimits?.budgetPeriod),
-      };
-      return budgetExceeded(admission, budget, now);
+      return budgetExceeded(admission, { limitNanodollars, ...figures, resetsAt }, now);
     }
     case "account_budget": {
-      const { limitNanodollars, period } = admission.caller.accountBudget as AccountBudget;
-      const { spentNanodollars, heldNanodollars } = decision;
+      const { limitNanodollars, period } = accountBudget as AccountBudget;
       const resetsAt = endOfPeriod(startOfPeriod(now, period), period);
-      const budget = { limitNanodollars, spentNanodollars, heldNanodollars, resetsAt };
-      return budgetExceeded(admission, budget, now, "account");
+      return budgetExceeded(admission, { limitNanodollars, ...figures, resetsAt }, now, "account");
     }
     case "subject_budget":
-      return subjectBudgetExceeded(admission, decision, now);
+      return subjectBudgetExceeded(admission, draw as BudgetDraw, figures, now);
     case "quota": {
-      const { usedTokens, heldTokens, day } = decision;
-      const limitTokens = admission.caller.freeTokensPerDay;
-      return quotaExceeded(admission, { limitTokens, usedTokens, heldTokens, resetsAt: startOfDay(day + 1) }, now);
+      const resetsAt = startOfDay((day as number) + 1);
+      return quotaExceeded(admission, { limitTokens, usedTokens: there, heldTokens: openHolds, resetsAt }, now);
     }
   }
 }

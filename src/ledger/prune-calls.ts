@@ -1,17 +1,17 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
-import { meterColumns } from "../contract/index.ts";
-import { type Database, dayOf, nameNumber, type Store, startOfDay } from "../db/index.ts";
+import {
+  callSums,
+  type Database,
+  dayOf,
+  drawColumns,
+  joinDraws,
+  nameNumber,
+  type Store,
+  startOfDay,
+} from "../db/index.ts";
 
 /** Deletes are cut so that no one of them holds a lock for long. */
 const prunedAtOnceMax = 500;
-
-/** Summed under the same name in `opening_balances` as in `calls`. */
-export const openingSums: readonly string[] = [
-  ...meterColumns,
-  "cost_nanodollars",
-  "charged_nanodollars",
-  "quota_tokens",
-];
 
 /** Accounts looked at by one step when there is nothing to do. */
 const accountsAtOnceMax = 50;
@@ -102,13 +102,13 @@ interface PrunedCalls {
 }
 
 async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, list }: PrunedCalls): Promise<void> {
-  const columns = ["calls", "requests", "failures", "budget_nanodollars", ...openingSums];
+  const columns = ["calls", "requests", "failures", "budget_nanodollars", ...callSums];
   const sums = sql.join([
     sql`count(*)`,
     sql`coalesce(sum(case when state = 'settled' then 1 else 0 end), 0)`,
     sql`coalesce(sum(case when state = 'released' then 1 else 0 end), 0)`,
     sql`coalesce(sum(case when period_start is null then 0 else charged_nanodollars end), 0)`,
-    ...openingSums.map((column) => sql`coalesce(sum(${sql.ref(column)}), 0)`),
+    ...callSums.map((column) => sql`coalesce(sum(${sql.ref(column)}), 0)`),
   ]);
   const added = sql.join(
     columns.map(
@@ -125,14 +125,10 @@ async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, l
 
 /** Notes what pruned calls spent of budgets that never begin anew. */
 async function keepLifetimes(db: Transaction<Database>, isPostgres: boolean, list: RawBuilder<unknown>): Promise<void> {
-  const drawn = isPostgres
-    ? sql`select draw ->> 0 as budget_id, draw ->> 1 as name, (draw ->> 2)::bigint as period_start, charged_nanodollars
-        from call_rows cross join lateral json_array_elements(budgets::json) as draws (draw)
-        where seq in (${list}) and budgets is not null`
-    : sql`select value ->> 0 as budget_id, value ->> 1 as name, value ->> 2 as period_start, charged_nanodollars
-        from call_rows, json_each(budgets) where seq in (${list}) and budgets is not null`;
   await sql`update budget_usage set pruned_nanodollars = pruned_nanodollars + drawn.charged
-    from (select budget_id, name, sum(charged_nanodollars) as charged from (${drawn}) as triples
+    from (select budget_id, name, sum(charged_nanodollars) as charged
+      from (select ${drawColumns}, charged_nanodollars from call_rows ${joinDraws(isPostgres)}
+        where seq in (${list}) and budgets is not null) as triples
       where period_start = 0 group by budget_id, name) as drawn
     where budget_usage.budget_id = drawn.budget_id and budget_usage.name = drawn.name
       and budget_usage.period_start = 0 and drawn.charged is not null`.execute(db);

@@ -1,6 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import { isUncounted, type Store } from "../db/index.ts";
-import { openingSums } from "./prune-calls.ts";
+import { callSums, drawColumns, isUncounted, joinDraws, type Store } from "../db/index.ts";
 
 /** The result of {@link verifyLedger}. */
 export interface Verification {
@@ -169,12 +168,8 @@ function compareDays(sums: SumsOfDays): Comparison {
 
 /** Budgets of subjects that are still there. */
 function compareSubjects(isPostgres: boolean): Comparison {
-  const drawn = isPostgres
-    ? sql`select calls.id, calls.account_id, calls.charged_nanodollars, draw ->> 0 as budget_id, draw ->> 1 as name,
-        (draw ->> 2)::bigint as period_start from calls cross join lateral json_array_elements(calls.budgets::json) as draws (draw)
-        where calls.budgets is not null`
-    : sql`select calls.id, calls.account_id, calls.charged_nanodollars, value ->> 0 as budget_id, value ->> 1 as name,
-        value ->> 2 as period_start from calls, json_each(calls.budgets) where calls.budgets is not null`;
+  const drawn = sql`select calls.id, calls.account_id, calls.charged_nanodollars, ${drawColumns}
+    from calls ${joinDraws(isPostgres)} where calls.budgets is not null`;
   const keysOf = (table: string) => sql`budget_id, ${sql.ref(`${table}.name`)} as name, period_start`;
   const from = sql`from (${drawn}) as drawn join budgets on budgets.id = budget_id`;
   // Those of periods that end are deleted with the calls; of one that does not, the part of pruned calls is kept.
@@ -194,14 +189,14 @@ function compareSubjects(isPostgres: boolean): Comparison {
 }
 
 /** Summed under the same name in the roll-up and the openings as in `calls`. */
-const usageColumns = ["requests", "failures", ...openingSums];
+const usageColumns = ["requests", "failures", ...callSums];
 const figuresOf = (table: string) =>
   sql.join(usageColumns.map((column) => sql`${sql.ref(`${table}.${column}`)} as ${sql.ref(column)}`));
 /** The same of one call, in the order of the columns. */
 const ofCall = [
   sql`case when state = 'settled' then 1 else 0 end`,
   sql`case when state = 'released' then 1 else 0 end`,
-  ...openingSums.map((column) => sql`coalesce(calls.${sql.ref(column)}, 0)`),
+  ...callSums.map((column) => sql`coalesce(calls.${sql.ref(column)}, 0)`),
 ];
 const figuresOfCall = sql.join(
   ofCall.map((figure, place) => sql`${figure} as ${sql.ref(usageColumns[place] as string)}`),

@@ -1,6 +1,6 @@
 import type { Selectable } from "kysely";
-import { meterColumns } from "../contract/index.ts";
 import {
+  callSums,
   type Database,
   figureColumns,
   isOutcomeUnknown,
@@ -216,14 +216,11 @@ const placeOf = Object.fromEntries(usageSums.map((name, place) => [name, place])
 const firstBytes = usageSums.length;
 const durations = firstBytes + latencyBuckets;
 
-/** Summed under the same name as in `calls`. */
-const summed = [...meterColumns, "cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const;
-
 /** Columns counted of a call that has ended. */
 const countedColumns = [
   ...(["state", "account_id", "key_id", "model", "plugin", "status", "session", "tag", "opened_at"] as const),
   ...(["first_byte_ms", "duration_ms"] as const),
-  ...summed,
+  ...callSums,
 ] as const;
 type CallRow = Pick<Selectable<Database["calls"]>, (typeof countedColumns)[number]>;
 
@@ -345,7 +342,7 @@ function toKeys({ kind, accountId, keyId, model, plugin, status, name }: Cell) {
 function addCallTo(figures: Float64Array, call: CallRow): void {
   add(figures, call.state === "settled" ? placeOf.requests : placeOf.failures, 1);
   if (call.status !== null && call.status >= 400) add(figures, placeOf.failed, 1);
-  for (const name of summed) {
+  for (const name of callSums) {
     const amount = call[name];
     if (amount !== null) add(figures, placeOf[name], amount);
   }

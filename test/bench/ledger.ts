@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AdmissionRequest, Settlement } from "../../src/contract/index.ts";
 import { openStore } from "../../src/db/index.ts";
-import { creditWallet, openRedisLimits, ProcessLedger } from "../../src/ledger/index.ts";
+import { creditWallet, ProcessLedger } from "../../src/ledger/index.ts";
+import { openRedisLimits } from "../../src/ledger/redis/redis-limits.ts";
 
 /**
  * Prints what admit and settle cost together, CPU and wall µs a call, by concurrency, until all of it stands in the

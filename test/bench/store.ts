@@ -36,7 +36,7 @@ function createCall(accounts: number): { open: OpenCall; end: EndedCall } {
   const end: EndedCall = {
     kind: "end",
     open,
-    state: "settled",
+    outcome: "settled",
     settledAt: from + made + 500,
     meters: { inputToken: 300, outputToken: 40 },
     usageSource: "reported",
@@ -45,7 +45,7 @@ function createCall(accounts: number): { open: OpenCall; end: EndedCall } {
     quotaTokens: 0,
     plugin: "openai",
     status: 200,
-    errorCode: null,
+    errorCode: undefined,
     firstByteMs: 180,
     durationMs: 500,
   };

@@ -9,9 +9,10 @@ import type { BudgetDraw, BudgetFigures } from "../ledger-records.ts";
 import type { Database } from "../schema.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
+/** With what the budget of a key has paid from a period on; without a key nothing. */
 const balanceText = `select
   coalesce((select balance_nanodollars from wallets where account_id = $1), 0) as balance,
-  latest.day, latest.used_tokens, held.nanodollars, held.quota_day, held.tokens
+  latest.day, latest.used_tokens, held.nanodollars, held.quota_day, held.tokens, paid.period_start, paid.spent, running.reserved
   from (values (1)) as one
   left join (select day, used_tokens from daily_quota_usage where account_id = $1 order by day desc limit 1) as latest on true
   left join (
@@ -19,17 +20,12 @@ const balanceText = `select
       sum(hold_tokens) filter (where quota_day = (
         select max(quota_day) from open_calls where account_id = $1)) as tokens
     from open_calls where account_id = $1
-  ) as held on true`;
-
-/** The same, with what a key's budget has paid from a period on. */
-const budgetText = balanceText
-  .replace("held.tokens\n", "held.tokens, paid.period_start, paid.spent, running.reserved\n")
-  .concat(`
+  ) as held on true
   left join (select period_start, spent_nanodollars as spent from key_budget_usage
     where account_id = $1 and key_id = $2 and period_start >= $3 order by period_start desc limit 1) as paid on true
   left join lateral (select sum(hold_nanodollars) as reserved from open_calls
     where account_id = $1 and key_id = $2
-    and period_start = coalesce(paid.period_start, $3)) as running on true`);
+    and period_start = coalesce(paid.period_start, $3)) as running on true`;
 
 interface AccountBalanceRow {
   balance: number;
@@ -38,9 +34,9 @@ interface AccountBalanceRow {
   nanodollars: number | null;
   quota_day: number | null;
   tokens: number | null;
-  period_start?: number | null;
-  spent?: number | null;
-  reserved?: number | null;
+  period_start: number | null;
+  spent: number | null;
+  reserved: number | null;
 }
 
 /** On the connection of the writes, so that it sees all earlier writes and no later ones. */
@@ -49,11 +45,8 @@ export async function readBalance(
   accountId: string,
   budgetQuery?: BudgetQuery,
 ): Promise<AccountBalance> {
-  const { rows } = await connection.query<AccountBalanceRow>(
-    budgetQuery === undefined
-      ? { name: "balance", text: balanceText, values: [accountId] }
-      : { name: "balance_of_key", text: budgetText, values: [accountId, budgetQuery.keyId, budgetQuery.periodStart] },
-  );
+  const values = [accountId, budgetQuery?.keyId, budgetQuery?.periodStart];
+  const { rows } = await connection.query<AccountBalanceRow>({ name: "balance", text: balanceText, values });
   const row = rows[0] as AccountBalanceRow;
   return {
     balanceNanodollars: row.balance,

@@ -1,5 +1,5 @@
 import { type CallColumn, callColumns, namesIn, openColumns, toCallKey } from "../call-columns.ts";
-import type { BudgetDraw, EndedCall, ExtendedHold, HoldDecision, LedgerWrite, OpenCall } from "../ledger-records.ts";
+import type { EndedCall, ExtendedHold, HoldDecision, LedgerWrite, OpenCall, RefusedHold } from "../ledger-records.ts";
 import type { NameNumbers, PostgresNames } from "../names.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
@@ -7,16 +7,12 @@ import type { OrderedConnection } from "./ordered-connection.ts";
 const transient = /^40/;
 
 /** A decision about a hold. */
-interface DecisionRow {
+interface DecisionRow extends Pick<RefusedHold, "there" | "day"> {
   id: string;
-  refused: "balance" | "budget" | "account_budget" | "subject_budget" | "quota" | null;
-  /** The balance of the wallet, or what is spent of the budget or used of the quota. */
-  there: number;
-  /** Held of it by running calls. */
+  refused: RefusedHold["refused"] | null;
   held: number;
   /** The hold of the call if it is not refused. */
   hold: number;
-  day: number | null;
   period_start: number | null;
   /** The place of the scarcest of the call's budgets of subjects, from 1 on, and the rest of it; null without one. */
   place: number | null;
@@ -84,28 +80,17 @@ function jsonKey(callId: string): string {
 
 function toDecision({ callId, premium, guard, draws }: OpenCall, row: DecisionRow | undefined): HoldDecision {
   if (row === undefined) throw new Error(`PostgreSQL did not decide about the hold of call ${callId}`);
-  const { refused, there, held: openHolds, hold } = row;
-  const [day, periodStart] = [row.day as number, row.period_start as number];
-  const quotaLimit = (guard as NonNullable<typeof guard>).quotaLimit;
-  if (refused === "balance") return { refused, balanceNanodollars: there, heldNanodollars: openHolds };
-  if (refused === "budget") return { refused, spentNanodollars: there, heldNanodollars: openHolds, periodStart };
-  if (refused === "account_budget") return { refused, spentNanodollars: there, heldNanodollars: openHolds };
-  if (refused === "subject_budget") {
-    const draw = draws?.[(row.place as number) - 1] as BudgetDraw;
-    return { refused, draw, spentNanodollars: there, heldNanodollars: openHolds };
+  const { refused, there, held: openHolds, hold, day, period_start: periodStart, place } = row;
+  if (refused !== null) {
+    return { refused, there, openHolds, day, periodStart, draw: place === null ? undefined : draws?.[place - 1] };
   }
-  if (refused === "quota") return { refused, usedTokens: there, heldTokens: openHolds, day };
-  const subjectLeft = row.subject_left ?? Number.POSITIVE_INFINITY;
-  const available = Math.min(there - openHolds, subjectLeft);
-  return premium
-    ? { quotaDay: null, periodStart: row.period_start, holdNanodollars: hold, holdTokens: 0, available }
-    : {
-        quotaDay: day,
-        periodStart: null,
-        holdNanodollars: 0,
-        holdTokens: hold,
-        available: quotaLimit - there - openHolds,
-      };
+  if (premium) {
+    const available = Math.min(there - openHolds, row.subject_left ?? Number.POSITIVE_INFINITY);
+    return { quotaDay: null, periodStart, holdNanodollars: hold, holdTokens: 0, available };
+  }
+  const { quotaLimit } = guard as NonNullable<typeof guard>;
+  const available = quotaLimit - there - openHolds;
+  return { quotaDay: day, periodStart: null, holdNanodollars: 0, holdTokens: hold, available };
 }
 
 type HoldWrite = OpenCall | ExtendedHold;

@@ -306,8 +306,8 @@ interface Row {
   balance: number | null;
   day: number | null;
   used: number | null;
-  period_start?: number | null;
-  spent?: number | null;
+  period_start: number | null;
+  spent: number | null;
 }
 
 /**
@@ -318,20 +318,14 @@ function prepareBalanceReader(
   database: DatabaseSync,
 ): (accountId: string, budgetQuery?: BudgetQuery) => AccountBalance {
   const latest = `from daily_quota_usage where account_id = +?1 order by day desc limit 1`;
-  const ofAccount = `select
-    (select balance_nanodollars from wallets where account_id = +?1) as balance,
-    (select day ${latest}) as day, (select used_tokens ${latest}) as used`;
   const latestPeriod = `from key_budget_usage where account_id = +?1 and key_id = +?2 and period_start >= +?3
       order by period_start desc limit 1`;
-  const plain = database.prepare(ofAccount);
-  const withBudget = database.prepare(
-    `${ofAccount}, (select period_start ${latestPeriod}) as period_start, (select spent_nanodollars ${latestPeriod}) as spent`,
-  );
+  const statement = database.prepare(`select
+    (select balance_nanodollars from wallets where account_id = +?1) as balance,
+    (select day ${latest}) as day, (select used_tokens ${latest}) as used,
+    (select period_start ${latestPeriod}) as period_start, (select spent_nanodollars ${latestPeriod}) as spent`);
   return (accountId, budgetQuery) => {
-    const row =
-      budgetQuery === undefined
-        ? plain.get(accountId)
-        : withBudget.get(accountId, budgetQuery.keyId, budgetQuery.periodStart);
+    const row = statement.get(accountId, budgetQuery?.keyId ?? null, budgetQuery?.periodStart ?? null);
     const { balance, day, used, period_start: periodStart, spent } = row as unknown as Row;
     return {
       balanceNanodollars: balance === null ? 0 : balance,

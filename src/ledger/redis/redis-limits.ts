@@ -53,8 +53,13 @@ const callsPerRenewal = 200;
 /** Renewals under way at once, so that no answer has to wait for many others. */
 const renewalsAtOnce = 32;
 
-/** Connects, and begins to renew the calls that run here. */
-export async function connectRedisLimits(options: RedisLimitsOptions): Promise<RedisLimits> {
+/**
+ * Opens the limits that nodes share, and begins to renew the calls that run here. A Redis that cannot be reached is tried again
+ * in the background; until then each node keeps limits alone.
+ *
+ * @throws {RedisRefused} When Redis holds something else, or refuses its user.
+ */
+export async function openRedisLimits(options: RedisLimitsOptions): Promise<RedisLimits> {
   const identity = await options.store.setting("ledger_id", () => crypto.randomUUID().slice(0, 8));
   const limits = new RedisCallLimits(options, `modelgate:${identity}:limits:`);
   await limits.start();

@@ -25,7 +25,7 @@ export function endOf(open: OpenCall, fields: Partial<EndedCall> = {}): EndedCal
   return {
     kind: "end",
     open,
-    state: "settled",
+    outcome: "settled",
     settledAt: 99,
     meters: { inputToken: 3, outputToken: 4 },
     usageSource: "reported",
@@ -34,7 +34,6 @@ export function endOf(open: OpenCall, fields: Partial<EndedCall> = {}): EndedCal
     quotaTokens: 0,
     plugin: "openai",
     status: 200,
-    errorCode: null,
     firstByteMs: 11,
     durationMs: 22,
     ...fields,

@@ -29,7 +29,7 @@ function endOf(open: OpenCall, fields: Partial<EndedCall> = {}): EndedCall {
   return {
     kind: "end",
     open,
-    state: "settled",
+    outcome: "settled",
     settledAt: 5 * hourMs + 99,
     meters: { inputToken: 3, outputToken: 4 },
     usageSource: "reported",
@@ -38,7 +38,6 @@ function endOf(open: OpenCall, fields: Partial<EndedCall> = {}): EndedCall {
     quotaTokens: 0,
     plugin: "openai",
     status: 200,
-    errorCode: null,
     firstByteMs: 11,
     durationMs: 22,
     ...fields,
@@ -167,7 +166,7 @@ describe("writeLedger", () => {
   test("leaves an unknown meter and an unknown cost unknown", async () => {
     const store = await temporaryStore();
     const open = openOf("c1", { premium: false, quotaDay: 3 });
-    await store.writeLedger([open, endOf(open, { meters: {}, costNanodollars: null, chargedNanodollars: 0 })]);
+    await store.writeLedger([open, endOf(open, { meters: {}, costNanodollars: undefined, chargedNanodollars: 0 })]);
     const [call] = await rowsOf(store, "calls");
     expect(call).toMatchObject({ input_tokens: null, output_tokens: null, cost_nanodollars: null });
     expect(await rowsOf(store, "daily_charges")).toEqual([]);
@@ -198,7 +197,7 @@ describe("writeLedger", () => {
     await store.writeLedger([
       ...late,
       endOf(late[0] as OpenCall),
-      endOf(late[1] as OpenCall, { state: "released", chargedNanodollars: 0 }),
+      endOf(late[1] as OpenCall, { outcome: "released", chargedNanodollars: 0 }),
     ]);
     const days = (await rowsOf(store, "daily_charges")).map((row) => Object.values(row).join(" "));
     expect(days.sort()).toEqual(["acc_1 0 39", "acc_1 1 13", "acc_2 0 13"]);
@@ -225,7 +224,7 @@ describe("writeLedger", () => {
     const open = openOf("c1");
     await store.writeLedger([open]);
     await store.writeLedger([endOf(open), endOf(open)]);
-    await store.writeLedger([endOf(open, { state: "released", chargedNanodollars: 0 })]);
+    await store.writeLedger([endOf(open, { outcome: "released", chargedNanodollars: 0 })]);
     expect(await rowsOf(store, "wallets")).toEqual([{ account_id: "acc_1", balance_nanodollars: -13 }]);
     expect(await rowsOf(store, "daily_charges")).toEqual([{ account_id: "acc_1", day: 0, charged_nanodollars: 13 }]);
     expect((await rowsOf(store, "calls"))[0]).toMatchObject({ state: "settled" });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll } from "bun:test";
-import { type LedgerOptions, openRedisLimits, ProcessLedger } from "../../../src/ledger/index.ts";
+import { type LedgerOptions, ProcessLedger } from "../../../src/ledger/index.ts";
+import { openRedisLimits } from "../../../src/ledger/redis/redis-limits.ts";
 import { isLong, rounds } from "../../support/long.ts";
 import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
 import { engine } from "../db/temporary-store.ts";

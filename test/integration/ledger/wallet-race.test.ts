@@ -1,13 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";
-import {
-  creditWallet,
-  openRedisLimits,
-  ProcessLedger,
-  readWalletState,
-  verifyLedger,
-} from "../../../src/ledger/index.ts";
+import { creditWallet, ProcessLedger, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
+import { openRedisLimits } from "../../../src/ledger/redis/redis-limits.ts";
 import { rounds } from "../../support/long.ts";
 import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
 import { randomBelow } from "../../support/random.ts";

@@ -93,11 +93,11 @@ describe("statistics", () => {
     const { rollup, end } = startProcess(store);
     await end(
       endedCall(start, { session: "s1" }, { tag: "nightly", firstByteMs: 100, durationMs: 1000 }),
-      endedCall(start + hourMs, { keyId: "key2", model: "model-2" }, { plugin: "groq", firstByteMs: null }),
+      endedCall(start + hourMs, { keyId: "key2", model: "model-2" }, { plugin: "groq", firstByteMs: undefined }),
       endedCall(
         start + dayMs,
         { accountId: "acc_2", keyId: "key3" },
-        { state: "released", status: 502, tag: "nightly" },
+        { outcome: "released", status: 502, tag: "nightly" },
       ),
     );
     rollup.addRefusal({ ...refusal, opened_at: start + 5 });

@@ -1,6 +1,6 @@
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Empty } from "../../kit/feedback.tsx";
-import { type Column, type FileColumn, Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, type FileColumn, Table } from "../../kit/table.tsx";
 import { ShortPrice } from "../models/models-table.tsx";
 import { firstRate } from "../models/price-lines.ts";
 import { isRetired, retiresSoon } from "../models/retirement.ts";
@@ -22,13 +22,13 @@ export function CatalogueTable({
     {
       name: "Model",
       className: "name lead",
-      sort: ({ id }) => id,
-      cell: (model) => (
+      sort: ({ model }) => model,
+      cell: (entry) => (
         <>
-          <LinkButton look="link cut" disabled={isReadOnly} onClick={() => onEdit(model)}>
-            {model.id}
+          <LinkButton look="link cut" disabled={isReadOnly} onClick={() => onEdit(entry)}>
+            {entry.model}
           </LinkButton>
-          <span className="sub cut">{[model.plugin, ...(model.row.aliases ?? [])].join(" · ")}</span>
+          <span className="sub cut">{[entry.plugin, ...(entry.row.aliases ?? [])].join(" · ")}</span>
         </>
       ),
     },
@@ -74,27 +74,22 @@ export function CatalogueTable({
         </span>
       ),
     },
-    {
-      name: "Actions",
-      isUnnamed: true,
-      className: "end actions",
-      cell: (model) => (
-        <Button
-          look="plain small"
-          disabled={isReadOnly}
-          aria-label={`${model.row.disabled ? "Enable" : "Disable"} ${model.id} of ${model.plugin}`}
-          onClick={() => void onToggle(model)}
-        >
-          {model.row.disabled ? "Enable" : "Disable"}
-        </Button>
-      ),
-    },
+    actionsColumn<CatalogueModel>((entry) => (
+      <Button
+        look="plain small"
+        disabled={isReadOnly}
+        aria-label={`${entry.row.disabled ? "Enable" : "Disable"} ${entry.model} of ${entry.plugin}`}
+        onClick={() => void onToggle(entry)}
+      >
+        {entry.row.disabled ? "Enable" : "Disable"}
+      </Button>
+    )),
   ];
   return (
     <>
       <Table
         rows={models}
-        rowKey={({ plugin, id }) => `${plugin} ${id}`}
+        rowKey={({ id }) => id}
         columns={columns}
         shownMax={50}
         fileName="catalogue"

@@ -1,33 +1,30 @@
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { type Capability, capabilityNames } from "../models/api.ts";
-import { type CatalogueDocument, writeCatalogue } from "./api.ts";
+import { capabilityChoices } from "../models/api.ts";
+import { type Terms, writeTerms } from "./api.ts";
 import { PriceFields } from "./price-fields.tsx";
-import { toDraft } from "./row-draft.ts";
+import { toDraft, toTerms } from "./row-draft.ts";
 import { billings } from "./row-fields.tsx";
-import { setTerms, type Terms, toTerms } from "./unlisted-terms.ts";
-
-const capabilities = Object.entries(capabilityNames) as [Capability, string][];
 
 /** Changes the terms of a provider's unlisted models, or adds some when there are no `terms`. */
 export function UnlistedDialog({
   plugin,
   terms,
   plugins,
-  document,
+  revision,
   onClose,
 }: {
   plugin: string;
   terms: Terms | undefined;
   /** Those to choose from. */
   plugins: readonly string[];
-  document: CatalogueDocument;
+  /** The revision of the catalogue that the form shows. */
+  revision: string;
   onClose: () => void;
 }) {
   const form = useForm(toDraft(plugin, "", terms ?? {}, null), async (draft) => {
-    const files = setTerms(document.files, draft.plugin, toTerms(draft, terms?.price));
-    await writeCatalogue({ ...document, files });
+    await writeTerms(draft.plugin, toTerms(draft, terms?.price), revision);
     toast(`Unlisted models of ${draft.plugin} are charged at these prices`);
     onClose();
   });
@@ -37,7 +34,6 @@ export function UnlistedDialog({
       title={terms === undefined ? "Sell unlisted models" : `Unlisted models of ${plugin}`}
       description="The provider is asked for its models now and every hour. Models without an entry are charged at this price, so make it cover the most expensive one; 0 for models that cost nothing."
       form={form}
-      label="Save"
       busyLabel="Asking the provider…"
       isComplete={values.plugin !== ""}
       isWide
@@ -49,7 +45,7 @@ export function UnlistedDialog({
         )}
         <SelectField
           label="Capability"
-          options={capabilities}
+          options={capabilityChoices}
           value={values.capability}
           onText={(capability) => set({ capability })}
         />

@@ -18,7 +18,7 @@ function openOf(callId: string, fields: Partial<OpenCall> = {}): OpenCall {
     quotaDay: null,
     holdNanodollars: 0,
     holdTokens: 0,
-    priceVersion: null,
+    priceVersion: undefined,
     periodStart: null,
     guard,
     ...fields,
@@ -41,8 +41,8 @@ postgresTest(
     expect(wants.map((open) => said?.get(open))).toEqual([
       { ...left, holdNanodollars: 50, available: 95 },
       { ...left, holdNanodollars: 40, available: 45 },
-      { refused: "balance", balanceNanodollars: 100, heldNanodollars: 95 },
-      { refused: "balance", balanceNanodollars: 100, heldNanodollars: 95 },
+      expect.objectContaining({ refused: "balance", there: 100, openHolds: 95 }),
+      expect.objectContaining({ refused: "balance", there: 100, openHolds: 95 }),
     ]);
     expect(said?.has(judged)).toBe(false);
     const rows = await store.db
@@ -79,11 +79,11 @@ postgresTest("a budget, a quota and a wallet of one batch are each their own, ex
   expect(opens.map((open) => said?.get(open))).toEqual([
     { ...money, periodStart: 20, holdNanodollars: 4, available: max },
     { ...money, periodStart: 20, holdNanodollars: 6, available: max - 4 },
-    { refused: "budget", spentNanodollars: 0, heldNanodollars: 10, periodStart: 20 },
+    expect.objectContaining({ refused: "budget", there: 0, openHolds: 10, periodStart: 20 }),
     { ...money, periodStart: null, holdNanodollars: max - 20, available: max - 10 },
     { ...tokens, holdTokens: 80, available: 100 },
     { ...tokens, holdTokens: 20, available: 20 },
-    { refused: "quota", usedTokens: 0, heldTokens: 100, day: 7 },
+    expect.objectContaining({ refused: "quota", there: 0, openHolds: 100, day: 7 }),
   ]);
 });
 
@@ -122,12 +122,12 @@ postgresTest(
     ]);
     const decisions = [...extensions.map(({ open }) => open), ...behind].map((open) => said?.get(open));
     expect(decisions).toMatchObject([
-      { refused: "budget", spentNanodollars: 0, heldNanodollars: 30, periodStart: 20 },
+      expect.objectContaining({ refused: "budget", there: 0, openHolds: 30, periodStart: 20 }),
       { holdNanodollars: 30 },
-      { refused: "quota", usedTokens: 0, heldTokens: 50, day: 7 },
+      expect.objectContaining({ refused: "quota", there: 0, openHolds: 50, day: 7 }),
       { holdTokens: 50 },
       { holdNanodollars: 10 },
-      { refused: "quota", usedTokens: 0, heldTokens: 100, day: 7 },
+      expect.objectContaining({ refused: "quota", there: 0, openHolds: 100, day: 7 }),
     ]);
     const rows = await store.db
       .selectFrom("open_calls")

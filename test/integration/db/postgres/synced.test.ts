@@ -59,7 +59,7 @@ function holdOf() {
     periodStart: null,
     holdNanodollars: 10,
     holdTokens: 0,
-    priceVersion: null,
+    priceVersion: undefined,
     guard,
   };
   return { open, extended: { ...open, holdNanodollars: 30 } };

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Store } from "../../../../src/db/index.ts";
-import { openRedisLimits, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
+import { readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
+import { openRedisLimits } from "../../../../src/ledger/redis/redis-limits.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { startCluster, type TestCluster } from "../../../support/redis-cluster.ts";
 import { node } from "../../db/postgres/fixture.ts";

@@ -1,11 +1,11 @@
 import { afterAll } from "bun:test";
 import type { Store, StoreOptions } from "../../../../src/db/index.ts";
+import { ProcessLedger } from "../../../../src/ledger/index.ts";
 import {
   openRedisLimits,
-  ProcessLedger,
   type RedisLimits,
   type RedisLimitsOptions,
-} from "../../../../src/ledger/index.ts";
+} from "../../../../src/ledger/redis/redis-limits.ts";
 import { whyNoPostgres } from "../../../support/postgres.ts";
 import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../../support/redis.ts";
 import { node } from "../../db/postgres/fixture.ts";

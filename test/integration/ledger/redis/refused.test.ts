@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { openRedisLimits, RedisRefused } from "../../../../src/ledger/index.ts";
+import { RedisRefused } from "../../../../src/ledger/index.ts";
+import { openRedisLimits } from "../../../../src/ledger/redis/redis-limits.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { redisProgram, startRedis } from "../../../support/redis.ts";
 import { node as databaseNode } from "../../db/postgres/fixture.ts";

@@ -46,7 +46,7 @@ test.each<Period>(["hourly", "daily"])(
     };
     const ends = [
       endOf(openOf("a", { openedAt })),
-      endOf(openOf("b", { openedAt }), { state: "released", chargedNanodollars: 0, meters: {} }),
+      endOf(openOf("b", { openedAt }), { outcome: "released", chargedNanodollars: 0, meters: {} }),
     ];
     for (const end of ends) await store.writeLedger([end.open, end]);
     expect(await requests()).toEqual([1, 1, 3, 10]);
