@@ -46,6 +46,7 @@ export {
   type TeamRole,
   type UsageKind,
 } from "./schema.ts";
+export { readAccountBudgets, readKeyBudgets, readSubjectBudgets, type SpentBudget } from "./spent-budgets.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";
 export {
   type AbandonedCall,
