@@ -14,7 +14,7 @@ export {
 export { deleteInBatches } from "./delete-in-batches.ts";
 export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
 export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts";
-export type { KeyRecord } from "./key-query.ts";
+export { isRoleOf, type KeyRecord } from "./key-query.ts";
 export type {
   BudgetDraw,
   BudgetFigures,

@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import type { BudgetSubject, SubjectBudget } from "../contract/index.ts";
+import type { BudgetPeriod, BudgetSubject, SubjectBudget } from "../contract/index.ts";
 import { firstDayOfPeriod, isOfRunningPeriod, raisedBudget } from "./dates.ts";
 import type { Database } from "./schema.ts";
 
@@ -17,6 +17,9 @@ export interface SpentBudget {
   readonly spentNanodollars: number;
 }
 
+/** That of a key or an account, whose period always ends. */
+type OwnBudget = SpentBudget & { readonly period: BudgetPeriod };
+
 /** Which budgets are read: those of which the most is spent. */
 interface BudgetsWanted {
   /** Absent: of all accounts. */
@@ -31,7 +34,7 @@ export async function readKeyBudgets(
   { db }: { readonly db: Kysely<Database> },
   now: number,
   { accountIds, leastShare, limit }: BudgetsWanted,
-): Promise<SpentBudget[]> {
+): Promise<OwnBudget[]> {
   const rows = await db
     .selectFrom("key_budget_usage")
     .innerJoin("keys", "keys.id", "key_budget_usage.key_id")
@@ -60,7 +63,7 @@ export async function readAccountBudgets(
   { db }: { readonly db: Kysely<Database> },
   now: number,
   { accountIds, leastShare, limit }: BudgetsWanted,
-): Promise<SpentBudget[]> {
+): Promise<OwnBudget[]> {
   // A join would have the embedded store look at all accounts, in the order of the groups.
   const spent = sql<number>`(select coalesce(cast(sum(charged_nanodollars) as bigint), 0) from daily_charges
     where daily_charges.account_id = accounts.id and daily_charges.day >= ${firstDayOfPeriod("accounts", now)})`;

@@ -231,8 +231,10 @@ function toGatewayError(
       const resetsAt = endOfPeriod(startOfPeriod(now, period), period);
       return budgetExceeded(admission, { limitNanodollars, ...figures, resetsAt }, now, "account");
     }
-    case "subject_budget":
-      return subjectBudgetExceeded(admission, draw as BudgetDraw, figures, now);
+    case "subject_budget": {
+      const subject = draw as BudgetDraw;
+      return subjectBudgetExceeded(admission, subject.name, toSubjectState(subject, figures), now);
+    }
     case "quota": {
       const resetsAt = startOfDay((day as number) + 1);
       return quotaExceeded(admission, { limitTokens, usedTokens: there, heldTokens: openHolds, resetsAt }, now);
