@@ -8,7 +8,7 @@ export interface SpentBudget {
   readonly accountId: string;
   /** Absent for the budget of an account. */
   readonly keyId?: string;
-  /** Of the key or the subject, or the e-mail of the account. */
+  /** The name of the key or the subject, or the e-mail of the account. */
   readonly name: string;
   readonly period: SubjectBudget["period"];
   /** The budget of a subject that has the name: its id, what the subject is, and whose it is. */
@@ -20,8 +20,8 @@ export interface SpentBudget {
 /** That of a key or an account, whose period always ends. */
 type OwnBudget = SpentBudget & { readonly period: BudgetPeriod };
 
-/** Which budgets are read: those of which the most is spent. */
-interface BudgetsWanted {
+/** Filter of budgets; those come first of which the most is spent. */
+interface BudgetFilter {
   /** Absent: of all accounts. */
   readonly accountIds?: readonly string[] | undefined;
   /** The least share that is spent. */
@@ -33,7 +33,7 @@ interface BudgetsWanted {
 export async function readKeyBudgets(
   { db }: { readonly db: Kysely<Database> },
   now: number,
-  { accountIds, leastShare, limit }: BudgetsWanted,
+  { accountIds, leastShare, limit }: BudgetFilter,
 ): Promise<OwnBudget[]> {
   const rows = await db
     .selectFrom("key_budget_usage")
@@ -62,7 +62,7 @@ export async function readKeyBudgets(
 export async function readAccountBudgets(
   { db }: { readonly db: Kysely<Database> },
   now: number,
-  { accountIds, leastShare, limit }: BudgetsWanted,
+  { accountIds, leastShare, limit }: BudgetFilter,
 ): Promise<OwnBudget[]> {
   // A join would have the embedded store look at all accounts, in the order of the groups.
   const spent = sql<number>`(select coalesce(cast(sum(charged_nanodollars) as bigint), 0) from daily_charges
@@ -91,7 +91,7 @@ export async function readAccountBudgets(
 export async function readSubjectBudgets(
   { db }: { readonly db: Kysely<Database> },
   now: number,
-  { accountIds, leastShare, limit }: BudgetsWanted,
+  { accountIds, leastShare, limit }: BudgetFilter,
 ): Promise<SpentBudget[]> {
   const amount = raisedBudget(now);
   const rows = await db

@@ -13,7 +13,7 @@ interface DecisionRow extends Pick<RefusedHold, "there" | "day"> {
   held: number;
   /** The hold of the call if it is not refused. */
   hold: number;
-  /** What it could have been. */
+  /** The most that it could have been. */
   available: number;
   period_start: number | null;
   /** The place of the scarcest of the call's budgets of subjects, from 1 on; null without one. */

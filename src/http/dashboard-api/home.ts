@@ -161,8 +161,8 @@ async function readExpiringKeys(store: Store, now: number) {
 
 /** Budgets that are nearly spent, or will be before their period ends if it goes on like this; the worst first. */
 async function readBudgets(store: Store, now: number) {
-  const wanted = { leastShare: 0, limit: budgetsReadMax };
-  const rows = [...(await readKeyBudgets(store, now, wanted)), ...(await readAccountBudgets(store, now, wanted))];
+  const filter = { leastShare: 0, limit: budgetsReadMax };
+  const rows = [...(await readKeyBudgets(store, now, filter)), ...(await readAccountBudgets(store, now, filter))];
   const data = rows.flatMap(
     ({ accountId: account, keyId, budgetNanodollars: budget, spentNanodollars: spent, ...row }) => {
       const { period } = row;
