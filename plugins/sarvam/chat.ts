@@ -22,6 +22,7 @@ function withPathPrefix({ upstream, request }: Call<ChatRequest>): Call<ChatRequ
     events: (path, body, init) => upstream.events(`/v1${path}`, toSend(body), init),
     form: (path, form, init) => upstream.form(path, form, init),
     bytes: (path, body, init) => upstream.bytes(path, body, init),
+    webSocket: (path, options) => upstream.webSocket(path, options),
     download: (url) => upstream.download(url),
   };
 }

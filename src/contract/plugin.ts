@@ -47,6 +47,33 @@ export interface UpstreamRequestOptions {
   method?: HttpMethod;
 }
 
+/** A message of a WebSocket: a text, or bytes. */
+export type WebSocketMessage = string | Uint8Array<ArrayBuffer>;
+
+/** Options of a WebSocket to the provider. */
+export interface WebSocketOptions {
+  headers?: Record<string, string>;
+  /** Subprotocols to choose from; the provider must choose one of them. */
+  protocols?: readonly string[];
+  /** Whether a message is a part of the answer, so that the call is owed from then on. Absent: every one that is no error. */
+  isAnswer?(message: WebSocketMessage): boolean;
+}
+
+/**
+ * A WebSocket to the provider, open. Its messages are the `events` of an {@link AnswerStream}, or are iterated one by one. They end when the
+ * provider closes the connection normally: whether the answer was whole then is for the stream's `end` to say.
+ *
+ * Iterating throws {@link UpstreamError} when the connection breaks off, or is closed with an error code (1011: its `code` is `websocket_1011`).
+ */
+export interface UpstreamWebSocket extends AsyncIterable<WebSocketMessage> {
+  /** The subprotocol that the provider chose; empty when none was offered. */
+  readonly protocol: string;
+  /** Sends a message. Resolves when the connection takes more, so that who waits keeps little in memory. */
+  send(message: string | Uint8Array): Promise<void>;
+  /** Closes the connection. What has not been read is dropped. Also done when the stream is complete and when the call ends. */
+  close(): void;
+}
+
 /** A request that is about to be sent, as `authorize` is shown it. */
 export interface AuthorizedRequest {
   readonly method: HttpMethod;
@@ -88,6 +115,11 @@ export interface Upstream {
   bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes>;
   /** Sends JSON and reads an answer of SSE or of an AWS event stream; resolves with the first byte's headers, so that a refusal keeps its status. */
   events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>>;
+  /**
+   * Opens a WebSocket, which is closed with the attempt at the latest. `authorize` sees its handshake, a `GET`, whose refusal
+   * is that of a request. A whole URL begins with `wss:` or `https:`.
+   */
+  webSocket(path: string, options?: WebSocketOptions): Promise<UpstreamWebSocket>;
   /**
    * Fetches a public file that the caller or the provider's answer named (an image URL) for those who want the bytes.
    * https only, no private address, at most 20 MB and 10 s.

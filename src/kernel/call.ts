@@ -458,6 +458,7 @@ export class Attempt implements Sender {
   isAnswered = false;
   /** Fields of the client's request that it left out or could not keep to, for the caller. */
   readonly ignored: Set<string>;
+  hasSocket = false;
   readonly #controller = new AbortController();
 
   constructor(run: ModelRun, route: Route, key: PoolKey | undefined, startedMs: number) {

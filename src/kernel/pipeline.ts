@@ -101,7 +101,7 @@ async function runModel<C extends Capability>(
   } finally {
     call.clearDeadline(kernel.network.timeouts);
     run.growingHold?.stop();
-    if (run.status !== 200 || call.attempts > 1) run.attempt?.abort();
+    if (run.status !== 200 || call.attempts > 1 || run.attempt?.hasSocket) run.attempt?.abort();
     await settle(kernel, run);
   }
 }

@@ -58,6 +58,10 @@ function mapUpstream(upstream: Upstream, model: Model, map: RequestMap): Upstrea
       const mapped = to(path, body, init);
       return upstream.events(mapped.path, mapped.body, mapped.init);
     },
+    webSocket(path, options) {
+      const { headers, ...mapped } = map({ path, body: undefined, model, baseUrl: upstream.baseUrl });
+      return upstream.webSocket(mapped.path, { ...options, headers: { ...options?.headers, ...headers } });
+    },
     download: (url) => upstream.download(url),
   };
 }

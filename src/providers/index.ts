@@ -1,3 +1,4 @@
+export { getTerms, setRow, setTerms } from "./catalogue-files.ts";
 export { checkManifest, sendsKeyInClear } from "./check-manifest.ts";
 export { describeProviders, type ProviderHealth, readHealth, toErrorJson, toTestJson } from "./describe-providers.ts";
 export { type AttemptCount, healthStates } from "./health.ts";

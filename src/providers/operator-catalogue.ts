@@ -5,15 +5,12 @@ import { join } from "node:path";
 import type { Model, ProviderPlugin } from "../contract/index.ts";
 import { isRecord } from "../lib/json.ts";
 import { PluginError } from "../sdk/errors.ts";
+import { type CatalogueFiles, virtualName } from "./catalogue-files.ts";
 import { compareModels } from "./compare-models.ts";
 import type { ModelLayers } from "./model-layers.ts";
 import { listFolder, type PluginDirectory } from "./plugin-directory.ts";
 import type { PluginManager } from "./plugin-manager.ts";
 import { parseJson, readText } from "./read-files.ts";
-import { virtualFile } from "./virtual-models.ts";
-
-/** The operator's files by name without `.json`, each `{ "models": [ … ] }` or the bare array of rows. */
-export type CatalogueFiles = Readonly<Record<string, unknown>>;
 
 /** Content of the operator's files at one moment. */
 export interface OperatorCatalogue {
@@ -34,8 +31,6 @@ export interface CatalogueChange {
 
 /** Files of the folder, by name without `.json`. */
 type KnownFiles = ReadonlyMap<string, { text: string; value: unknown; isSigned: boolean }>;
-
-const virtualName = virtualFile.slice(0, -5);
 
 /** A name of a file, without `.json`, that can stand in every file system. */
 const nameForm = /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,99}$/u;

@@ -5,6 +5,13 @@ import { capabilities } from "../../contract/index.ts";
 import { shapeChecker } from "../../lib/check-shape.ts";
 import { PluginError } from "../../sdk/errors.ts";
 
+/** A message of a WebSocket, of one of these kinds. */
+const Message = Type.Union([
+  Type.Object({ json: Type.Unknown({ description: "A text that is JSON" }) }, { additionalProperties: false }),
+  Type.Object({ text: Type.String() }, { additionalProperties: false }),
+  Type.Object({ base64: Type.String({ description: "Bytes" }) }, { additionalProperties: false }),
+]);
+
 /** One answer of a provider. */
 const Reply = Type.Object(
   {
@@ -18,6 +25,9 @@ const Reply = Type.Object(
       }),
     ),
     base64: Type.Optional(Type.String({ description: "The body as bytes" })),
+    webSocket: Type.Optional(
+      Type.Array(Message, { description: "The messages of a WebSocket, which is then closed normally" }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -31,7 +41,7 @@ const Fixture = Type.Object(
     model: Type.Optional(Type.String({ description: "The plugin's first of the capability when left out" })),
     request: Type.Record(Type.String(), Type.Unknown(), { description: "The uniform request, without model" }),
     path: Type.Optional(Type.String({ description: "Where the provider is to be asked, below the base URL" })),
-    body: Type.Optional(Type.Unknown({ description: "What it is to be asked" })),
+    body: Type.Optional(Type.Unknown({ description: "What it is to be asked; of a WebSocket a list of what is sent" })),
     reply: Reply,
     expect: Type.Optional(
       Type.Object(

@@ -24,8 +24,10 @@ import {
   TimeoutScheduler,
 } from "../../kernel/index.ts";
 import { SsrfGuard } from "../../kernel/upstream/ssrf-guard.ts";
+import type { WebSocketConnection } from "../../kernel/upstream/web-socket.ts";
 import { writeEventStream } from "../../lib/aws-event-stream.ts";
 import { parseJson } from "../../lib/json.ts";
+import { opcodes, writeClose, writeMessage } from "../../lib/web-socket.ts";
 import type { Fixture, Reply } from "./fixture.ts";
 import { sampleCredential } from "./sample-credential.ts";
 
@@ -91,6 +93,11 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, answer:
   const network = openNetwork(new TimeoutScheduler(now), now, {
     bounds: { firstByteMsMax: 5000, beginMsMax: 5000, callMsMax: 10_000, idleMsMax: 5000 },
     fetch,
+    openWebSocket: async ({ url, headers }) => {
+      const body: unknown[] = [];
+      requests.push({ url: url.href, headers: new Headers(headers), body });
+      return answer.webSocket === undefined ? respond(answer) : converse(answer.webSocket, body);
+    },
     publicGet: (url, signal) => fetch(url.href, { signal, redirect: "manual" }),
     guard: new SsrfGuard(async () => ["93.184.216.34"], now),
   });
@@ -199,6 +206,38 @@ function respond(answer: Sent): Response {
     },
   });
   return new Response(stream, { status, headers: { "content-type": mediaType, ...headers } });
+}
+
+/** A WebSocket over which the provider sends these messages and closes it. What the plugin sends is kept in `sent`. */
+function converse(messages: NonNullable<Reply["webSocket"]>, sent: unknown[]): WebSocketConnection {
+  const frames = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    start(controller) {
+      for (const message of messages) {
+        const isText = !("base64" in message);
+        const text = "json" in message ? JSON.stringify(message.json) : "text" in message ? message.text : "";
+        controller.enqueue(writeMessage(isText ? text : toBytes(message), false));
+      }
+      controller.enqueue(writeClose(1000, false));
+      controller.close();
+    },
+  });
+  const write = (frame: Uint8Array) => {
+    const message = readSent(frame);
+    if (message !== undefined) sent.push(typeof message === "string" ? (parseJson(message) ?? message) : message);
+    return true;
+  };
+  return { protocol: "", frames, write, whenWritable: async () => undefined, end: write };
+}
+
+/** The message in a frame of a client: text, or bytes as base64. */
+function readSent(frame: Uint8Array): string | { base64: string } | undefined {
+  const short = (frame[1] as number) & 127;
+  const maskAt = short === 127 ? 10 : short === 126 ? 4 : 2;
+  const mask = frame.subarray(maskAt, maskAt + 4);
+  const payload = frame.slice(maskAt + 4).map((byte, at) => byte ^ (mask[at % 4] as number));
+  const opcode = (frame[0] as number) & 15;
+  if (opcode === opcodes.text) return new TextDecoder().decode(payload);
+  return opcode === opcodes.binary ? { base64: payload.toBase64() } : undefined;
 }
 
 function defaultMediaType({ text, base64, awsEvents }: Reply): string {

@@ -12,7 +12,7 @@ import {
   type StoredBudget,
 } from "../../accounts/index.ts";
 import { type BudgetSubject, budgetPeriods, budgetSubjects, formatUsd } from "../../contract/index.ts";
-import { idOfModel, readBudget } from "../dashboard-api/read-fields.ts";
+import { idOfModel, readBudget, Usd } from "../dashboard-api/read-fields.ts";
 import { toSubjectBudgetJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
@@ -21,7 +21,6 @@ import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite
 import { invalid, listOf, listParameters, nullable, optional, readPage, toList } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
-const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
 const Subject = Type.Unsafe<BudgetSubject>(
   Type.Union(
     budgetSubjects.map((subject) => Type.Literal(subject)),

@@ -1,98 +1,381 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { type Manager, recordAudit } from "../../accounts/index.ts";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
-import { changeCatalogue, readCatalogue, readCatalogueBody } from "../dashboard-api/catalogue.ts";
+import { inTransaction } from "../../db/index.ts";
+import { describeRoutes } from "../../kernel/index.ts";
+import { getTerms, parseJson, setRow, setTerms } from "../../providers/index.ts";
+import { PluginError } from "../../sdk/errors.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
+import { checkJsonBounds, declaredBytes, readChunks, toWellFormedJson } from "../lifecycle/read-body.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
-import { listOf, listParameters, pickPage, readFlag, readPage, toList } from "./lists.ts";
+import {
+  invalid,
+  listOf,
+  listParameters,
+  nullable,
+  pickPage,
+  readFlag,
+  readPage,
+  toList,
+  toListParameters,
+} from "./lists.ts";
 
+/** The largest catalogue that is taken, in bytes: several thousand rows. */
+const catalogueBytesMax = 4 * 1024 * 1024;
+/** How much of what changed the audit log keeps, in characters. */
+const changesMax = 4000;
+/** Models on a page of their list, of which a gateway may have several hundred. */
+const modelsMax = 1000;
+
+const revision = Type.Optional(
+  Type.String({ maxLength: 100, description: "Of the catalogue as it was read; another one now is a `conflict`" }),
+);
+const Files = Type.Record(Type.String(), Type.Unknown(), {
+  description: "Your files by name without `.json`: that of a plugin whose models it changes, or `virtual`",
+});
+const Fields = Type.Record(Type.String(), Type.Unknown());
+const CatalogueChange = formBody({
+  revision: Type.String({ maxLength: 100, description: "Of the catalogue that was edited; `*` overwrites any" }),
+  files: Files,
+});
 const FileChange = formBody({
   content: Type.Unknown({ description: 'The whole file, such as `{"models": [{"id": …}]}`' }),
-  revision: Type.Optional(
-    Type.String({ maxLength: 100, description: "Of the catalogue as it was read; another one now is a `conflict`" }),
-  ),
+  revision,
 });
+const ModelChange = formBody({
+  row: Type.Record(Type.String(), Type.Unknown(), {
+    description: "The fields that you set, in place of those that you have set before; `null` takes one away",
+  }),
+  revision,
+});
+const UnlistedChange = formBody({
+  terms: nullable(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: "`premium`, `price` and what else applies to each; `null`: unlisted models are not sold",
+    }),
+  ),
+  revision,
+});
+
+const CatalogueObject = Type.Object({ revision: Type.String(), files: Files });
+const change = {
+  revision: Type.String({ description: "Of the whole catalogue" }),
+  files: Type.Array(Type.String(), { description: "The files that it writes or removes" }),
+  changes: Type.Array(Type.String(), { description: "What becomes of which model, in messages" }),
+  dry_run: Type.Boolean(),
+};
 const FileObject = Type.Object({
   id: Type.String({ description: "The name of a plugin whose models it changes, or `virtual`" }),
   object: Type.Literal("organization.catalogue.file"),
   content: Type.Unknown(),
-  revision: Type.String({ description: "Of the whole catalogue" }),
+  revision: change.revision,
 });
-const changes = Type.Array(Type.String(), { description: "What becomes of which model, in messages" });
-const ChangedFile = Type.Intersect([FileObject, Type.Object({ dry_run: Type.Boolean(), changes })]);
-const DeletedFile = Type.Object({
-  id: Type.String(),
-  object: Type.Literal("organization.catalogue.file.deleted"),
-  deleted: Type.Boolean(),
-  dry_run: Type.Boolean(),
-  changes,
-});
+const model = {
+  id: Type.String({ description: "`<provider>:<model>`, such as `openai:gpt-4.1`" }),
+  object: Type.Literal("organization.catalogue.model"),
+  plugin: Type.String(),
+  model: Type.String(),
+  row: Type.Record(Type.String(), Type.Unknown(), { description: "All layers together: what is in force" }),
+  base: nullable(Type.Record(Type.String(), Type.Unknown(), { description: "The plugin's own row" })),
+  signed: nullable(Type.Record(Type.String(), Type.Unknown(), { description: "What a signed price file says" })),
+  own: nullable(Type.Record(Type.String(), Type.Unknown(), { description: "What you say" })),
+  own_files: Type.Array(Type.String(), { description: "The files in which you say it" }),
+  routes: Type.Array(
+    Type.Object({
+      plugin: Type.String(),
+      priority: Type.Integer(),
+      weight: Type.Integer(),
+      state: Type.Union([Type.Literal("closed"), Type.Literal("half_open"), Type.Literal("open")]),
+    }),
+    { description: "The providers that answer calls of it" },
+  ),
+};
+const ModelObject = Type.Object(model);
+const ModelList = Type.Intersect([
+  listOf(ModelObject),
+  Type.Object({
+    warnings: Type.Array(Type.String(), { description: "What could not be used, with file and place" }),
+    shared: Type.Boolean({ description: "Whether other gateways may use the database: each has files of its own" }),
+  }),
+]);
+const unlisted = {
+  id: Type.String({ description: "The provider" }),
+  object: Type.Literal("organization.catalogue.unlisted"),
+  terms: nullable(Fields),
+  own: Type.Boolean({ description: "Whether they are yours, not those of the plugin" }),
+};
+const toDeleted = (object: string) =>
+  Type.Object({
+    id: Type.String(),
+    object: Type.Literal(`${object}.deleted`),
+    deleted: Type.Boolean(),
+    ...change,
+  });
 const dryRun = {
   dry_run: { description: "Only say what would change", schema: { type: "boolean", default: false } },
 };
 
-/** The operator's own files of models, prices and virtual models, one by one. The document has them as a whole. */
+/** Models, prices and virtual models: what is in force and where it comes from, and the operator's own files, which change it. */
 export function organizationCatalogueController(deps: HttpDeps, api: AdminApi) {
+  return new Elysia()
+    .use(catalogueDocumentController(deps, api))
+    .use(catalogueModelsController(deps, api))
+    .use(unlistedModelsController(deps, api))
+    .use(catalogueFilesController(deps, api));
+}
+
+/** The operator's files as one document. */
+function catalogueDocumentController(deps: HttpDeps, api: AdminApi) {
   return new Elysia({ prefix: "/organization/catalogue" })
+    .use(adminRoutes(deps, api, "catalogue", readCatalogueBody))
+    .get("", () => readCatalogue(deps), {
+      detail: describeRead("Retrieve the operator's files of models and prices as one document", CatalogueObject),
+    })
+    .put(
+      "",
+      ({ request, admin, body }) =>
+        writeOnce(deps, { request, admin, body }, () => writeFiles(deps, { request, admin, ...body, param: "files" })),
+      {
+        body: CatalogueChange,
+        detail: describeWrite("Replace the operator's files of models and prices", Type.Object(change), {
+          description:
+            "All of them: a file that is not there is removed. It is checked as a whole, and nothing is written when a row " +
+            "cannot be sold: the error names the file and the place.",
+          query: dryRun,
+        }),
+      },
+    );
+}
+
+/** Models one by one, with the layers of each. */
+function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
+  return new Elysia({ prefix: "/organization/catalogue/models" })
     .use(adminRoutes(deps, api, "catalogue", readCatalogueBody))
     .get(
       "",
       ({ request }) => {
         const query = parseUrl(request).searchParams;
-        const { files, revision } = readCatalogue(deps);
-        const page = pickPage(Object.keys(files).sort(), query, (name) => name);
-        return toList(page, readPage(query).limit, (id) => toFile(id, files[id], revision));
+        const page = pickPage(listModels(deps), query, ({ id }) => id, modelsMax);
+        const { warnings } = deps.snapshot();
+        return {
+          ...toList(page, readPage(query, modelsMax).limit, (entry) => entry),
+          warnings,
+          shared: deps.store.shared,
+        };
       },
       {
-        detail: describeRead("List the operator's files of models and prices", listOf(FileObject), {
-          query: listParameters,
+        detail: describeRead("List the models of all providers, with where each field comes from", ModelList, {
+          description: "Also those that are disabled, and those of providers that have no key yet.",
+          query: toListParameters(modelsMax),
         }),
       },
     )
+    .get("/:catalogue_model_id", ({ params: { catalogue_model_id: id } }) => expectModel(deps, id), {
+      detail: describeRead("Retrieve a model with where each field comes from", ModelObject),
+    })
+    .post(
+      "/:catalogue_model_id",
+      ({ request, admin, body, params: { catalogue_model_id: id } }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const place = readPlace(deps, id);
+          const { id: named = place.id, ...fields } = body.row;
+          if (named !== place.id) throw invalid("row.id", `row.id is another model than ${quoteValue(place.id)}`);
+          const files = setRow(readCatalogue(deps).files, place, { id: place.id, ...fields });
+          const written = await writeFiles(deps, { request, admin, files, revision: body.revision, param: "row" });
+          const model = listModels(deps).find((model) => model.id === id);
+          // A model that a dry run would add is not there.
+          return { ...(model ?? { id, object: "organization.catalogue.model" as const }), ...written };
+        }),
+      {
+        body: ModelChange,
+        detail: describeWrite(
+          "Set what you say of a model, or add one",
+          Type.Object({
+            ...Type.Partial(ModelObject).properties,
+            id: model.id,
+            object: model.object,
+            ...change,
+          }),
+          {
+            description: "It stands in your file of its provider, and is in force when it is answered.",
+            query: dryRun,
+          },
+        ),
+      },
+    )
+    .delete(
+      "/:catalogue_model_id",
+      ({ request, admin, params: { catalogue_model_id: id } }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          if (expectModel(deps, id).own === null)
+            throw new GatewayError("not_found", `You say nothing of ${quoteValue(id)}`);
+          const files = setRow(readCatalogue(deps).files, readPlace(deps, id), undefined);
+          const written = await writeFiles(deps, { request, admin, files, param: "row" });
+          const deleted = { id, object: "organization.catalogue.model.deleted" as const, deleted: !written.dry_run };
+          return { ...deleted, ...written };
+        }),
+      {
+        detail: describeWrite("Take back what you say of a model", toDeleted("organization.catalogue.model"), {
+          description: "It is as its plugin and signed files have it; one that you added is gone.",
+          query: dryRun,
+        }),
+      },
+    );
+}
+
+/** Prices and limits of providers' models that have no row; the models are in the list of models once they are found. */
+function unlistedModelsController(deps: HttpDeps, api: AdminApi) {
+  const find = (id: string) => {
+    const plugin = deps.snapshot().plugins.find(({ name }) => name === id);
+    if (plugin === undefined) throw new GatewayError("not_found", `No provider is called ${quoteValue(id)}`);
+    return { id, object: "organization.catalogue.unlisted" as const, terms: plugin.unlisted ?? null };
+  };
+  return new Elysia({ prefix: "/organization/catalogue/unlisted" })
+    .use(adminRoutes(deps, api, "catalogue", readCatalogueBody))
+    .get(
+      "",
+      ({ request }) => {
+        const query = parseUrl(request).searchParams;
+        const names = deps.snapshot().plugins.map(({ name }) => name);
+        const page = pickPage(names.sort(), query, (name) => name);
+        const { files } = readCatalogue(deps);
+        return toList(page, readPage(query).limit, (name) => ({ ...find(name), own: getTerms(files, name) != null }));
+      },
+      {
+        detail: describeRead(
+          "List the providers, with the prices at which their models without a row are sold",
+          listOf(Type.Object(unlisted)),
+          { query: listParameters },
+        ),
+      },
+    )
+    .post(
+      "/:provider_id",
+      ({ request, admin, body, params: { provider_id: id } }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          find(id);
+          const files = setTerms(readCatalogue(deps).files, id, body.terms);
+          const written = await writeFiles(deps, { request, admin, files, revision: body.revision, param: "terms" });
+          return { ...find(id), own: getTerms(readCatalogue(deps).files, id) != null, ...written };
+        }),
+      {
+        body: UnlistedChange,
+        detail: describeWrite(
+          "Sell a provider's models without a row at these prices, or none of them",
+          Type.Object({ ...unlisted, ...change }),
+          { description: "The provider is asked for its models at once, and then every hour.", query: dryRun },
+        ),
+      },
+    )
+    .delete(
+      "/:provider_id",
+      ({ request, admin, params: { provider_id: id } }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          find(id);
+          const { files } = readCatalogue(deps);
+          if (getTerms(files, id) === undefined) {
+            throw new GatewayError("not_found", `You have no terms for the unlisted models of ${id}`);
+          }
+          const rest = setTerms(files, id, undefined);
+          const written = await writeFiles(deps, { request, admin, files: rest, param: "terms" });
+          const deleted = { id, object: "organization.catalogue.unlisted.deleted" as const, deleted: !written.dry_run };
+          return { ...deleted, ...written };
+        }),
+      {
+        detail: describeWrite(
+          "Take back your terms for a provider's models without a row",
+          toDeleted("organization.catalogue.unlisted"),
+          { description: "Those of its plugin apply again, if it has some.", query: dryRun },
+        ),
+      },
+    );
+}
+
+/** The operator's files one by one. */
+function catalogueFilesController(deps: HttpDeps, api: AdminApi) {
+  return new Elysia({ prefix: "/organization/catalogue/files" })
+    .use(adminRoutes(deps, api, "catalogue", readCatalogueBody))
     .get(
       "/:file_id",
       ({ params: { file_id: id } }) => {
         const { files, revision } = readCatalogue(deps);
         return toFile(id, expectFile(files, id), revision);
       },
-      { detail: describeRead("Retrieve a file of models and prices", FileObject) },
+      {
+        detail: describeRead("Retrieve a file of models and prices", FileObject),
+      },
     )
     .post(
       "/:file_id",
       ({ request, admin, body, params: { file_id: id } }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const isDryRun = readFlag(parseUrl(request).searchParams, "dry_run");
-          const { files, revision } = readCatalogue(deps);
-          const change = changeCatalogue(deps, { ...files, [id]: body.content });
-          const expected = body.revision ?? revision;
-          const written = isDryRun ? revision : await change.write(admin.accountId, expected);
-          return { ...toFile(id, body.content, written), dry_run: isDryRun, changes: [...change.models] };
+          const files = { ...readCatalogue(deps).files, [id]: body.content };
+          const written = await writeFiles(deps, { request, admin, files, revision: body.revision, param: "content" });
+          return { ...toFile(id, body.content, written.revision), ...written };
         }),
       {
         body: FileChange,
-        detail: describeWrite("Create or replace a file of models and prices", ChangedFile, {
-          description: "It is in force when it is answered, at the gateway that answers.",
-          query: dryRun,
-        }),
+        detail: describeWrite(
+          "Create or replace a file of models and prices",
+          Type.Object({ ...FileObject.properties, ...change }),
+          { description: "It is in force when it is answered, at the gateway that answers.", query: dryRun },
+        ),
       },
     )
     .delete(
       "/:file_id",
       ({ request, admin, params: { file_id: id } }) =>
         writeOnce(deps, { request, admin }, async () => {
-          const isDryRun = readFlag(parseUrl(request).searchParams, "dry_run");
-          const { files, revision } = readCatalogue(deps);
+          const { files } = readCatalogue(deps);
           expectFile(files, id);
           const { [id]: _, ...rest } = files;
-          const change = changeCatalogue(deps, rest);
-          if (!isDryRun) await change.write(admin.accountId, revision);
-          const deleted = { id, object: "organization.catalogue.file.deleted" as const, deleted: !isDryRun };
-          return { ...deleted, dry_run: isDryRun, changes: [...change.models] };
+          const written = await writeFiles(deps, { request, admin, files: rest, param: "content" });
+          const deleted = { id, object: "organization.catalogue.file.deleted" as const, deleted: !written.dry_run };
+          return { ...deleted, ...written };
         }),
-      { detail: describeWrite("Delete a file of models and prices", DeletedFile, { query: dryRun }) },
+      {
+        detail: describeWrite("Delete a file of models and prices", toDeleted("organization.catalogue.file"), {
+          query: dryRun,
+        }),
+      },
     );
+}
+
+/** All models with their layers, also those that are disabled. */
+function listModels({ catalogue, kernel }: HttpDeps) {
+  return catalogue.layers().map(({ id: model, base, signed, own, ownFiles, ...layers }) => {
+    const modelEntry = kernel.registry.byName(model);
+    return {
+      id: `${layers.plugin}:${model}`,
+      object: "organization.catalogue.model" as const,
+      ...layers,
+      model,
+      base: base ?? null,
+      signed: signed ?? null,
+      own: own ?? null,
+      own_files: ownFiles,
+      routes: modelEntry?.model.id === model ? describeRoutes(modelEntry, kernel.now()) : [],
+    };
+  });
+}
+
+/** @throws {GatewayError} `not_found` */
+function expectModel(deps: HttpDeps, id: string) {
+  const model = listModels(deps).find((model) => model.id === id);
+  if (model !== undefined) return model;
+  throw new GatewayError("not_found", `The catalogue has no model ${quoteValue(id)}; ids are <provider>:<model>`);
+}
+
+/** The provider and the model that an id names; the model need not be there. @throws {GatewayError} `not_found` */
+function readPlace({ snapshot }: HttpDeps, id: string): { plugin: string; id: string } {
+  const [, plugin, model] = /^([^:]*):(.+)$/.exec(id) ?? [];
+  if (model !== undefined && snapshot().plugins.some(({ name }) => name === plugin)) {
+    return { plugin: plugin as string, id: model };
+  }
+  throw new GatewayError("not_found", `No provider has the model ${quoteValue(id)}; ids are <provider>:<model>`);
 }
 
 function toFile(id: string, content: unknown, revision: string): Static<typeof FileObject> {
@@ -103,4 +386,88 @@ function toFile(id: string, content: unknown, revision: string): Static<typeof F
 function expectFile(files: Readonly<Record<string, unknown>>, id: string): unknown {
   if (Object.hasOwn(files, id)) return files[id];
   throw new GatewayError("not_found", `The catalogue has no file ${quoteValue(id)}`);
+}
+
+/** The operator's files with their revision. @throws {GatewayError} `invalid_request` when one cannot be read. */
+function readCatalogue(deps: HttpDeps) {
+  return refusing(() => deps.catalogue.read(), "files");
+}
+
+/** Writes the files, unless the request is a dry run. @throws {GatewayError} `invalid_request`, `conflict` */
+async function writeFiles(
+  deps: HttpDeps,
+  {
+    request,
+    admin,
+    files,
+    revision,
+    param,
+  }: {
+    request: Request;
+    admin: Manager;
+    files: Readonly<Record<string, unknown>>;
+    /** The revision of the files that were edited; absent: of those that are there. */
+    revision?: string | undefined;
+    param: string;
+  },
+) {
+  const isDryRun = readFlag(parseUrl(request).searchParams, "dry_run");
+  const now = readCatalogue(deps).revision;
+  const expected = revision ?? now;
+  if (isDryRun && expected !== "*" && expected !== now) throw overtaken();
+  const change = changeCatalogue(deps, files, param);
+  const written = isDryRun ? now : await change.write(admin.accountId, expected);
+  return { files: [...change.files], revision: written, dry_run: isDryRun, changes: [...change.models] };
+}
+
+/**
+ * Checks a whole document of files, and writes it once it is told to: with an audit entry, and in force when it returns the new revision.
+ *
+ * @param param The field that has them, for errors.
+ * @throws {GatewayError} `invalid_request` for the files; `write` throws `conflict` when they are not of the expected revision any more.
+ */
+export function changeCatalogue(deps: HttpDeps, files: Readonly<Record<string, unknown>>, param = "files") {
+  const change = refusing(() => deps.catalogue.check(files), param);
+  const write = async (by: string, expected: string): Promise<string> => {
+    await inTransaction(deps.store, async (scope) => {
+      const detail = { files: change.files.join(", "), changes: shorten(change.models) };
+      const entry = { accountId: by, action: "catalogue.change", subject: "catalogue", detail };
+      if (change.files.length > 0) await recordAudit(scope, entry, deps.now());
+      // Nothing can come between the check and the files.
+      if (expected !== "*" && expected !== readCatalogue(deps).revision) throw overtaken();
+      refusing(() => change.write(), param);
+    });
+    await deps.catalogue.reload();
+    return deps.catalogue.read().revision;
+  };
+  return { files: change.files, models: change.models, write };
+}
+
+/** @throws {GatewayError} `payload_too_large`, or `invalid_request` with the line and column. */
+export async function readCatalogueBody(request: Request): Promise<unknown> {
+  declaredBytes(request, catalogueBytesMax);
+  const text = await readChunks(request, catalogueBytesMax);
+  checkJsonBounds(text);
+  if (text === "") return null;
+  return refusing(() => parseJson(toWellFormedJson(text)), "body", "Cannot read the body as JSON: ");
+}
+
+/** An error in the files is an error of the request. */
+function refusing<T>(work: () => T, param: string, before = ""): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof PluginError)) throw error;
+    throw new GatewayError("invalid_request", `${before}${error.message}`, { param, cause: error });
+  }
+}
+
+function overtaken(): GatewayError {
+  const message = "The catalogue has changed since you read it: read it again and repeat your change";
+  return new GatewayError("conflict", message, { param: "revision" });
+}
+
+function shorten(lines: readonly string[]): string {
+  const text = lines.join("\n");
+  return text.length <= changesMax ? text : `${text.slice(0, changesMax)}… (${lines.length} models in all)`;
 }

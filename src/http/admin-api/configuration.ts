@@ -73,13 +73,13 @@ import {
   toMetricRuleJson,
   toRuleJson,
 } from "../dashboard-api/alerts.ts";
-import { changeCatalogue, readCatalogueBody } from "../dashboard-api/catalogue.ts";
-import { Models } from "../dashboard-api/keys.ts";
-import { readBudget } from "../dashboard-api/read-fields.ts";
+import { Email, keyFields, limitFields, Models, Period, readBudget, Usd } from "../dashboard-api/read-fields.ts";
+import { toKeyFieldsJson, toLimitsJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { budgetAmounts, budgetTarget, readBudgetChanges, toTarget } from "./budgets.ts";
+import { changeCatalogue, readCatalogueBody } from "./catalogue.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, lacksScope, writeOnce } from "./guard.ts";
 import { invalid, optional, readFlag } from "./lists.ts";
 import { readKeyChanges, readKeyLimits } from "./project-keys.ts";
@@ -87,10 +87,6 @@ import { readProjectChanges } from "./projects.ts";
 import { idOfLimitedModel } from "./rate-limits.ts";
 
 const Text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
-const Email = Text(254);
-const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
-const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
-const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const closed = { additionalProperties: false };
 
 const AccountEntry = Type.Object(
@@ -103,9 +99,7 @@ const AccountEntry = Type.Object(
     status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("archived")])),
     allowed_models: optional(Models),
     free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-    requests_per_minute: optional(Limit),
-    tokens_per_minute: optional(Limit),
-    concurrent_calls: optional(Limit),
+    ...limitFields,
     budget_usd: optional(Usd),
     budget_period: optional(Period),
     people: Type.Optional(
@@ -125,13 +119,8 @@ const KeyEntry = Type.Object(
     status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("revoked")])),
     service_account: optional({ ...Text(200), description: "The name of the service account whose key it is" }),
     expires_at: optional(Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" })),
-    allowed_models: optional(Models),
-    allowed_networks: optional(Type.Array(Text(50), { minItems: 1, maxItems: 100 })),
-    budget_usd: optional(Usd),
+    ...keyFields,
     budget_period: optional(Period),
-    requests_per_minute: optional(Limit),
-    tokens_per_minute: optional(Limit),
-    concurrent_calls: optional(Limit),
   },
   closed,
 );
@@ -193,9 +182,7 @@ const RateLimitEntry = Type.Object(
     }),
     api_key_id: optional({ ...Text(100), description: "`null`: all keys of the account together" }),
     model: Text(200),
-    requests_per_minute: optional(Limit),
-    tokens_per_minute: optional(Limit),
-    concurrent_calls: optional(Limit),
+    ...limitFields,
     status: Type.Optional(Type.Union([Type.Literal("present"), Type.Literal("removed")])),
   },
   closed,
@@ -210,9 +197,7 @@ const RoleLimitEntry = Type.Object(
         description: "`none`: accounts that nobody signs in to, such as those of teams",
       },
     ),
-    requests_per_minute: optional(Limit),
-    tokens_per_minute: optional(Limit),
-    concurrent_calls: optional(Limit),
+    ...limitFields,
     free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
   },
   closed,
@@ -505,9 +490,7 @@ function toAccountEntry(account: Account, members: readonly Member[] = []): Stat
     status: account.disabledAt === undefined ? "active" : "archived",
     allowed_models: account.allowedModels ?? null,
     free_tokens_per_day: account.freeTokensPerDay ?? null,
-    requests_per_minute: account.requestsPerMinute ?? null,
-    tokens_per_minute: account.tokensPerMinute ?? null,
-    concurrent_calls: account.concurrentCalls ?? null,
+    ...toLimitsJson(account),
     budget_usd: budget === undefined ? null : formatUsd(budget.limitNanodollars),
     budget_period: budget?.period ?? null,
     ...(members.length > 0 && { people: members.map(({ email, role }) => ({ email, role })) }),
@@ -526,7 +509,6 @@ function toKeyEntry(
   account: string,
   services: ReadonlyMap<string, ServiceAccount>,
 ): Static<typeof KeyEntry> {
-  const { budgetNanodollars, budgetPeriod, requestsPerMinute, tokensPerMinute, concurrentCalls } = key.bounds;
   const service = key.serviceAccountId === undefined ? undefined : services.get(key.serviceAccountId);
   return {
     id: key.id,
@@ -535,13 +517,7 @@ function toKeyEntry(
     status: "active",
     ...(service !== undefined && { service_account: service.name }),
     expires_at: key.expiresAt === undefined ? null : Math.floor(key.expiresAt / 1000),
-    allowed_models: key.allowedModels ?? null,
-    allowed_networks: key.allowedNetworks ?? null,
-    budget_usd: budgetNanodollars === undefined ? null : formatUsd(budgetNanodollars),
-    budget_period: budgetNanodollars === undefined ? null : (budgetPeriod ?? "month"),
-    requests_per_minute: requestsPerMinute ?? null,
-    tokens_per_minute: tokensPerMinute ?? null,
-    concurrent_calls: concurrentCalls ?? null,
+    ...toKeyFieldsJson(key),
   };
 }
 
@@ -908,9 +884,7 @@ function toRateLimitEntry({ keyId, model, limits }: Pick<StoredModelLimits, "key
   return {
     api_key_id: keyId ?? null,
     model,
-    requests_per_minute: limits.requestsPerMinute ?? null,
-    tokens_per_minute: limits.tokensPerMinute ?? null,
-    concurrent_calls: limits.concurrentCalls ?? null,
+    ...toLimitsJson(limits),
   };
 }
 
@@ -979,9 +953,7 @@ async function planRateLimits({ deps, admin, document, accounts, keyIds }: Plann
 function toRoleLimitEntry({ role, ...limits }: Awaited<ReturnType<typeof listRoleLimits>>[number]) {
   return {
     role,
-    requests_per_minute: limits.requestsPerMinute ?? null,
-    tokens_per_minute: limits.tokensPerMinute ?? null,
-    concurrent_calls: limits.concurrentCalls ?? null,
+    ...toLimitsJson(limits),
     free_tokens_per_day: limits.freeTokensPerDay ?? null,
   };
 }

@@ -27,10 +27,18 @@ export function parameters(named: Readonly<Record<string, { description: string;
 }
 
 /** Those of every list. */
-export const listParameters = {
-  limit: { description: "Entries on a page", schema: { type: "integer", minimum: 1, maximum: limitMax, default: 20 } },
-  after: { description: "The id of the last entry of the page before", schema: { type: "string" } },
-};
+export const listParameters = toListParameters(limitMax);
+
+/** Those of a list with longer pages. */
+export function toListParameters(maximum: number) {
+  return {
+    limit: {
+      description: "Entries on a page",
+      schema: { type: "integer", minimum: 1, maximum, default: limitDefault },
+    },
+    after: { description: "The id of the last entry of the page before", schema: { type: "string" } },
+  };
+}
 
 /** All values of a parameter, however clients write lists: `a=1&a=2`, `a[]=1` or `a[0]=1`. */
 export function readAll(query: URLSearchParams, name: string): string[] {
@@ -61,8 +69,8 @@ export function readFlag(query: URLSearchParams, name: string): boolean {
 }
 
 /** The page of a list that a query asks for. @throws {GatewayError} `invalid_request` */
-export function readPage(query: URLSearchParams): { limit: number; after: string | undefined } {
-  return { limit: readWhole(query, "limit", [1, limitMax]) ?? limitDefault, after: query.get("after") ?? undefined };
+export function readPage(query: URLSearchParams, maximum = limitMax): { limit: number; after: string | undefined } {
+  return { limit: readWhole(query, "limit", [1, maximum]) ?? limitDefault, after: query.get("after") ?? undefined };
 }
 
 /**
@@ -74,8 +82,9 @@ export function pickPage<Entry>(
   entries: readonly Entry[],
   query: URLSearchParams,
   idOf: (entry: Entry) => string,
+  limitMax?: number,
 ): readonly Entry[] {
-  const { limit, after } = readPage(query);
+  const { limit, after } = readPage(query, limitMax);
   const place = after === undefined ? 0 : entries.findIndex((entry) => idOf(entry) === after) + 1;
   if (after !== undefined && place === 0) throw invalid("after", "after is the id of no entry of this list");
   return entries.slice(place, place + limit + 1);

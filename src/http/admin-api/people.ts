@@ -18,6 +18,7 @@ import {
 } from "../../accounts/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
 import { GatewayError } from "../../contract/index.ts";
+import { Email } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -29,7 +30,6 @@ import { readProject } from "./projects.ts";
 const Role = Type.Union(["owner", "admin", "viewer", "member", "reader"].map((role) => Type.Literal(role)));
 /** Roles in a project: OpenAI's `owner` is an admin of the team. */
 const ProjectRole = Type.Union(["owner", "member"].map((role) => Type.Literal(role)));
-const Email = Type.String({ minLength: 1, maxLength: 254 });
 const Id = Type.String({ minLength: 1, maxLength: 100 });
 const UserChange = formBody({ role: Role });
 const NewInvite = formBody({

@@ -16,8 +16,8 @@ import {
   type ServiceAccount,
 } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import { Models } from "../dashboard-api/keys.ts";
-import { readBudget } from "../dashboard-api/read-fields.ts";
+import { keyFields, Name, Period, readKeyFields, readNewKeyFields, Usd } from "../dashboard-api/read-fields.ts";
+import { toKeyFieldsJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -36,22 +36,11 @@ import {
 } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
-const Name = Type.String({ minLength: 1, maxLength: 200 });
-const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
-const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
-const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
-const Networks = Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: 100 });
 const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
 const limits = {
   expires_in_seconds: optional(Seconds),
   expires_at: optional(Seconds),
-  allowed_models: optional(Models),
-  allowed_networks: optional(Networks),
-  budget_usd: optional(Usd),
-  budget_period: Type.Optional(Period),
-  requests_per_minute: optional(Limit),
-  tokens_per_minute: optional(Limit),
-  concurrent_calls: optional(Limit),
+  ...keyFields,
 };
 const NewKey = formBody({ name: Name, ...limits });
 const KeyChange = formBody({ name: Type.Optional(Name), ...limits });
@@ -333,32 +322,12 @@ async function createServiceKey(
 
 /** The limits of a new key; `null` is the same as absent. @throws {GatewayError} `invalid_request` */
 export function readKeyLimits(body: Static<typeof NewKey>, now: number) {
-  const { name: _, expiresAt, allowedModels, allowedNetworks, bounds } = readKeyChanges(body, now);
-  const entries = Object.entries(bounds).filter(([, value]) => value != null);
-  return {
-    expiresAt: expiresAt ?? undefined,
-    allowedModels: allowedModels ?? undefined,
-    allowedNetworks: allowedNetworks ?? undefined,
-    bounds: Object.fromEntries(entries),
-  };
+  return { expiresAt: readExpiry(body, now) ?? undefined, ...readNewKeyFields(body) };
 }
 
 /** @throws {GatewayError} `invalid_request` */
 export function readKeyChanges(body: Static<typeof KeyChange>, now: number) {
-  const { budget_usd: usd } = body;
-  return {
-    name: body.name,
-    expiresAt: readExpiry(body, now),
-    allowedModels: body.allowed_models,
-    allowedNetworks: body.allowed_networks,
-    bounds: {
-      budgetNanodollars: typeof usd === "string" ? readBudget(usd) : usd,
-      budgetPeriod: body.budget_period,
-      requestsPerMinute: body.requests_per_minute,
-      tokensPerMinute: body.tokens_per_minute,
-      concurrentCalls: body.concurrent_calls,
-    },
-  };
+  return { name: body.name, expiresAt: readExpiry(body, now), ...readKeyFields(body) };
 }
 
 /** Writes keys with their owners: the person who made them, the service account, or else the account itself. */
@@ -374,7 +343,6 @@ async function withOwners({ store, now }: HttpDeps, project: Account, keys: read
   return (key: ApiKey): Static<typeof KeyObject> => {
     const service = key.serviceAccountId === undefined ? undefined : services.get(key.serviceAccountId);
     const person = people.get(key.createdBy ?? "");
-    const { budgetNanodollars, budgetPeriod, ...bounds } = key.bounds;
     const isOpen = project.disabledAt === undefined && key.revokedAt === undefined;
     return {
       id: key.id,
@@ -392,14 +360,8 @@ async function withOwners({ store, now }: HttpDeps, project: Account, keys: read
           : { type: "service_account", service_account: toServiceOwner(service) },
       token: key.tokenSubject ?? null,
       previous_until: toSecondsOrNull(key.previousUntil),
-      allowed_models: key.allowedModels ?? null,
-      allowed_networks: key.allowedNetworks ?? null,
-      budget_usd: budgetNanodollars === undefined ? null : formatUsd(budgetNanodollars),
-      budget_period: budgetNanodollars === undefined ? null : (budgetPeriod ?? "month"),
-      budget_used_usd: budgetNanodollars === undefined ? null : formatUsd(key.spentNanodollars),
-      requests_per_minute: bounds.requestsPerMinute ?? null,
-      tokens_per_minute: bounds.tokensPerMinute ?? null,
-      concurrent_calls: bounds.concurrentCalls ?? null,
+      ...toKeyFieldsJson(key),
+      budget_used_usd: key.bounds.budgetNanodollars === undefined ? null : formatUsd(key.spentNanodollars),
     };
   };
 }

@@ -11,9 +11,18 @@ import {
 } from "../../accounts/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
-import { Models } from "../dashboard-api/keys.ts";
-import { readBudget, readCredit } from "../dashboard-api/read-fields.ts";
-import { toIso, toWalletJson } from "../dashboard-api/serializers.ts";
+import {
+  Email,
+  limitFields,
+  Models,
+  Name,
+  Period,
+  readBudget,
+  readCredit,
+  readLimits,
+  Usd,
+} from "../dashboard-api/read-fields.ts";
+import { toIso, toLimitsJson, toWalletJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -31,17 +40,10 @@ import {
   toSecondsOrNull,
 } from "./lists.ts";
 
-const Name = Type.String({ minLength: 1, maxLength: 200 });
-const Email = Type.String({ minLength: 1, maxLength: 254 });
-const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
-const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
-const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const decided = {
   allowed_models: optional(Models),
   free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-  requests_per_minute: optional(Limit),
-  tokens_per_minute: optional(Limit),
-  concurrent_calls: optional(Limit),
+  ...limitFields,
   budget_usd: optional(Usd),
   budget_period: Type.Optional(Period),
 };
@@ -214,9 +216,7 @@ export function readProjectChanges(body: Static<typeof NewProject> | Static<type
   return {
     allowedModels: body.allowed_models,
     freeTokensPerDay: body.free_tokens_per_day,
-    requestsPerMinute: body.requests_per_minute,
-    tokensPerMinute: body.tokens_per_minute,
-    concurrentCalls: body.concurrent_calls,
+    ...readLimits(body),
     budget: typeof usd === "string" ? { limitNanodollars: readBudget(usd), period: period ?? "month" } : usd,
   };
 }
@@ -232,9 +232,7 @@ function toProject(account: Account): Static<typeof ProjectObject> {
     email: account.email,
     allowed_models: account.allowedModels ?? null,
     free_tokens_per_day: account.freeTokensPerDay ?? null,
-    requests_per_minute: account.requestsPerMinute ?? null,
-    tokens_per_minute: account.tokensPerMinute ?? null,
-    concurrent_calls: account.concurrentCalls ?? null,
+    ...toLimitsJson(account),
   };
 }
 

@@ -15,7 +15,7 @@ import {
   setModelLimits,
 } from "../../accounts/index.ts";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
-import { displayNameOf, idOfModel } from "../dashboard-api/read-fields.ts";
+import { displayNameOf, idOfModel, Limit } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -23,7 +23,6 @@ import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite
 import { invalid, listOf, listParameters, nullable, optional, readPage, toList } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
-const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const ModelName = Type.String({ minLength: 1, maxLength: 200, description: "Any name of the model" });
 const KeyId = Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the project together" });
 const bounds = {

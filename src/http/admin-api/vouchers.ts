@@ -11,7 +11,7 @@ import {
   voucherStatuses,
 } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import { readUsd } from "../dashboard-api/read-fields.ts";
+import { readUsd, Usd } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -28,7 +28,6 @@ import {
   toSecondsOrNull,
 } from "./lists.ts";
 
-const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
 const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
 const NewVoucher = formBody({ usd: Usd, expires_in_seconds: optional(Seconds), expires_at: optional(Seconds) });
 const VoucherObject = Type.Object({

@@ -59,7 +59,18 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
     key: "key-that-is-not-saved-yet",
   },
   "/organization/sandbox": { setting: "auto" },
-  "/organization/catalogue/{file_id}": { content: { models: [{ id: "famA-4.1-nano", premium: false }] } },
+  "/organization/catalogue": {
+    revision: "*",
+    files: { openai: { models: [{ id: "famA-4.1-nano", premium: false }] } },
+  },
+  "/organization/catalogue/models/{catalogue_model_id}": { row: { premium: false, aliases: ["nano"] } },
+  "/organization/catalogue/unlisted/{provider_id}": {
+    terms: {
+      premium: true,
+      price: { inputToken: { usd: "15", per: 1_000_000 }, outputToken: { usd: "75", per: 1_000_000 } },
+    },
+  },
+  "/organization/catalogue/files/{file_id}": { content: { models: [{ id: "famA-4.1-nano", premium: false }] } },
   "/organization/jwt_issuers": {
     issuers: [{ issuer: "https://id.example.com", audiences: ["modelgate"], claims: { account: "email" } }],
   },

@@ -11,7 +11,6 @@ import { adminAccountController } from "./admin-account.ts";
 import { adminAccountsController } from "./admin-accounts.ts";
 import { adminAlertsController, alertsController } from "./alerts.ts";
 import { auditController } from "./audit.ts";
-import { catalogueController } from "./catalogue.ts";
 import { adminContentController, contentController } from "./content.ts";
 import { emailController } from "./email.ts";
 import { adminHealthController, attentionController, statusController } from "./health.ts";
@@ -75,7 +74,6 @@ function gatewayControllers(deps: HttpDeps) {
     .use(systemStatusController(deps))
     .use(adminHealthController(deps))
     .use(attentionController(deps))
-    .use(catalogueController(deps))
     .use(adminAlertsController(deps));
 }
 

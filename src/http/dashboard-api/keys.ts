@@ -11,80 +11,23 @@ import {
   searchKeys,
 } from "../../accounts/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { optional } from "../../contract/optional.ts";
 import type { Store } from "../../db/index.ts";
 import { readKeyCosts } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession, withSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type Page, streamDownload } from "./download.ts";
-import { readBudget, readMoment } from "./read-fields.ts";
+import { keyFields, Name, readKeyFields, readMoment, readNewKeyFields } from "./read-fields.ts";
 import { pageSize, toKeyJson } from "./serializers.ts";
 
-const Budget = Type.String({ minLength: 1, maxLength: 30 });
-const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
-const Limit = Type.Integer({ minimum: 1 });
-const Name = Type.String({ minLength: 1, maxLength: 200 });
 const Moment = Type.String({ maxLength: 40 });
-/** A list of models of a key or an account. */
-export const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 500 });
-/** Addresses and CIDR ranges of a key. */
-const Networks = Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: 100 });
 const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: graceSecondsMax })) });
-const NewKey = formBody({
-  name: Name,
-  expires_at: Type.Optional(Moment),
-  allowed_models: Type.Optional(Models),
-  allowed_networks: Type.Optional(Networks),
-  budget_usd: Type.Optional(Budget),
-  budget_period: Type.Optional(Period),
-  requests_per_minute: Type.Optional(Limit),
-  tokens_per_minute: Type.Optional(Limit),
-  concurrent_calls: Type.Optional(Limit),
-});
-/** `null` removes a limit; absent fields are unchanged. */
-const KeyChange = formBody({
-  name: Type.Optional(Name),
-  expires_at: Type.Optional(Type.Union([Moment, Type.Null()])),
-  allowed_models: Type.Optional(Type.Union([Models, Type.Null()])),
-  allowed_networks: Type.Optional(Type.Union([Networks, Type.Null()])),
-  budget_usd: Type.Optional(Type.Union([Budget, Type.Null()])),
-  budget_period: Type.Optional(Period),
-  requests_per_minute: Type.Optional(Type.Union([Limit, Type.Null()])),
-  tokens_per_minute: Type.Optional(Type.Union([Limit, Type.Null()])),
-  concurrent_calls: Type.Optional(Type.Union([Limit, Type.Null()])),
-});
+const NewKey = formBody({ name: Name, expires_at: optional(Moment), ...keyFields });
+const KeyChange = formBody({ name: Type.Optional(Name), expires_at: optional(Moment), ...keyFields });
 
-function toNewKey(body: Static<typeof NewKey>) {
-  return {
-    name: body.name,
-    expiresAt: body.expires_at === undefined ? undefined : readMoment(body.expires_at, "expires_at"),
-    allowedModels: body.allowed_models,
-    allowedNetworks: body.allowed_networks,
-    bounds: {
-      budgetNanodollars: body.budget_usd === undefined ? undefined : readBudget(body.budget_usd),
-      budgetPeriod: body.budget_period,
-      requestsPerMinute: body.requests_per_minute,
-      tokensPerMinute: body.tokens_per_minute,
-      concurrentCalls: body.concurrent_calls,
-    },
-  };
-}
-
-function toChanges(body: Static<typeof KeyChange>) {
-  const { expires_at: expires, budget_usd: budget } = body;
-  return {
-    name: body.name,
-    expiresAt: typeof expires === "string" ? readMoment(expires, "expires_at") : expires,
-    allowedModels: body.allowed_models,
-    allowedNetworks: body.allowed_networks,
-    bounds: {
-      budgetNanodollars: typeof budget === "string" ? readBudget(budget) : budget,
-      budgetPeriod: body.budget_period,
-      requestsPerMinute: body.requests_per_minute,
-      tokensPerMinute: body.tokens_per_minute,
-      concurrentCalls: body.concurrent_calls,
-    },
-  };
+function readExpiry(text: string | null | undefined): number | null | undefined {
+  return typeof text === "string" ? readMoment(text, "expires_at") : text;
 }
 
 /** Each change is written to the database and announced to all nodes. */
@@ -120,7 +63,9 @@ export function keysController(deps: HttpDeps) {
       "",
       ({ user, body }) => {
         changes.take(user.accountId);
-        return accounts.createKey({ accountId: user.accountId, by: user.ownAccountId, ...toNewKey(body) });
+        const expiresAt = readExpiry(body.expires_at) ?? undefined;
+        const fields = { name: body.name, expiresAt, ...readNewKeyFields(body) };
+        return accounts.createKey({ accountId: user.accountId, by: user.ownAccountId, ...fields });
       },
       { body: NewKey },
     )
@@ -129,7 +74,8 @@ export function keysController(deps: HttpDeps) {
       async ({ user, params: { id }, body }) => {
         changes.take(user.accountId);
         await expectOwn(user, id);
-        await accounts.changeKey(id, toChanges(body), user.ownAccountId);
+        const fields = { name: body.name, expiresAt: readExpiry(body.expires_at), ...readKeyFields(body) };
+        await accounts.changeKey(id, fields, user.ownAccountId);
         return { id };
       },
       { body: KeyChange },

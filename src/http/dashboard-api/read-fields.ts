@@ -1,7 +1,68 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { GatewayError, getDisplayName, parseUsd } from "../../contract/index.ts";
+import { optional } from "../../contract/optional.ts";
 import type { Store } from "../../db/index.ts";
 import type { Registry } from "../../kernel/index.ts";
+
+export const Name = Type.String({ minLength: 1, maxLength: 200 });
+export const Email = Type.String({ minLength: 1, maxLength: 254 });
+export const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
+export const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
+export const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+/** A list of models of a key or an account. */
+export const Models = Type.Array(Name, { minItems: 1, maxItems: 500 });
+/** Addresses and CIDR ranges of a key. */
+const Networks = Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: 100 });
+
+/** Limits in the body of a change: `null` removes one, and one that is absent stays. */
+export const limitFields = {
+  requests_per_minute: optional(Limit),
+  tokens_per_minute: optional(Limit),
+  concurrent_calls: optional(Limit),
+};
+/** Limits of a key in the body of a change. */
+export const keyFields = {
+  allowed_models: optional(Models),
+  allowed_networks: optional(Networks),
+  budget_usd: optional(Usd),
+  budget_period: Type.Optional(Period),
+  ...limitFields,
+};
+const LimitFields = Type.Object(limitFields);
+const KeyFields = Type.Object(keyFields);
+
+export function readLimits(body: Static<typeof LimitFields>) {
+  return {
+    requestsPerMinute: body.requests_per_minute,
+    tokensPerMinute: body.tokens_per_minute,
+    concurrentCalls: body.concurrent_calls,
+  };
+}
+
+/** @throws {GatewayError} `invalid_request` for a budget that is no amount. */
+export function readKeyFields(body: Static<typeof KeyFields>) {
+  const { budget_usd: usd } = body;
+  return {
+    allowedModels: body.allowed_models,
+    allowedNetworks: body.allowed_networks,
+    bounds: {
+      budgetNanodollars: typeof usd === "string" ? readBudget(usd) : usd,
+      budgetPeriod: body.budget_period,
+      ...readLimits(body),
+    },
+  };
+}
+
+/** The same of a new key, of which `null` is the same as absent. */
+export function readNewKeyFields(body: Static<typeof KeyFields>) {
+  const { allowedModels, allowedNetworks, bounds } = readKeyFields(body);
+  const entries = Object.entries(bounds).filter(([, value]) => value != null);
+  return {
+    allowedModels: allowedModels ?? undefined,
+    allowedNetworks: allowedNetworks ?? undefined,
+    bounds: Object.fromEntries(entries),
+  };
+}
 
 /** Decimal US dollars as nanodollars. @throws {GatewayError} `invalid_request` */
 export function readUsd(text: string): number {

@@ -27,24 +27,38 @@ export function toQuotaJson({ limitTokens, usedTokens, heldTokens, resetsAt }: Q
   };
 }
 
+/** Limits that something has of its own. */
+export function toLimitsJson({ requestsPerMinute, tokensPerMinute, concurrentCalls }: ApiKey["bounds"]) {
+  return {
+    requests_per_minute: requestsPerMinute ?? null,
+    tokens_per_minute: tokensPerMinute ?? null,
+    concurrent_calls: concurrentCalls ?? null,
+  };
+}
+
+/** The limits of a key. */
+export function toKeyFieldsJson({ allowedModels, allowedNetworks, bounds }: ApiKey) {
+  const { budgetNanodollars: budget, budgetPeriod } = bounds;
+  return {
+    allowed_models: allowedModels ?? null,
+    allowed_networks: allowedNetworks ?? null,
+    budget_usd: budget === undefined ? null : formatUsd(budget),
+    budget_period: budget === undefined ? null : (budgetPeriod ?? "month"),
+    ...toLimitsJson(bounds),
+  };
+}
+
 export function toKeyJson(key: ApiKey) {
-  const budget = key.bounds.budgetNanodollars;
   return {
     id: key.id,
     name: key.name,
-    allowed_models: key.allowedModels ?? null,
-    allowed_networks: key.allowedNetworks ?? null,
+    ...toKeyFieldsJson(key),
     /** The subject of the tokens (JWT) that the key stands for. */
     token: key.tokenSubject ?? null,
     /** Until when the secret before the last rotation works. */
     previous_until: toIso(key.previousUntil),
-    budget_usd: budget === undefined ? null : formatUsd(budget),
-    budget_period: budget === undefined ? null : (key.bounds.budgetPeriod ?? "month"),
     /** Spent of the budget in its running period. */
-    budget_used_usd: budget === undefined ? null : formatUsd(key.spentNanodollars),
-    requests_per_minute: key.bounds.requestsPerMinute ?? null,
-    tokens_per_minute: key.bounds.tokensPerMinute ?? null,
-    concurrent_calls: key.bounds.concurrentCalls ?? null,
+    budget_used_usd: key.bounds.budgetNanodollars === undefined ? null : formatUsd(key.spentNanodollars),
     created_at: toIso(key.createdAt),
     expires_at: toIso(key.expiresAt),
     revoked_at: toIso(key.revokedAt),

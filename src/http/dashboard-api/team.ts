@@ -22,7 +22,7 @@ import type { HttpDeps } from "../deps.ts";
 import { withAdminSession, withOwnSession, withSession, withTeamSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { createLinkMail } from "./link-mail.ts";
-import { readBudget } from "./read-fields.ts";
+import { Period, readBudget } from "./read-fields.ts";
 import { toIso, toSubjectBudgetJson } from "./serializers.ts";
 
 const TeamRole = Type.Union([Type.Literal("admin"), Type.Literal("member")]);
@@ -39,7 +39,6 @@ const Removal = Type.Object({ keys: Type.Optional(Type.Literal("revoke")) });
 const Switch = formBody({ account: Type.String({ minLength: 1, maxLength: 100 }) });
 const Join = formBody({ token: Type.String({ minLength: 1, maxLength: 100 }) });
 
-const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
 const Budget = formBody({
   budget_usd: Type.Union([Type.String({ minLength: 1, maxLength: 30 }), Type.Null()]),
   budget_period: Period,

@@ -1,6 +1,7 @@
 import { createPublicGet, type PublicGetOptions } from "./download.ts";
 import { monotonicNow, TimeoutScheduler } from "./http-client.ts";
 import { type Network, type NetworkOptions, openNetwork } from "./network.ts";
+import { createOpenWebSocket } from "./web-socket.ts";
 
 /** Seconds. Most servers and load balancers close an idle connection after 60 s, and Bun may take 8 s longer than configured. */
 const idleTimeout = 48;
@@ -20,6 +21,7 @@ export function openBunNetwork({ bounds = {}, proxyEnv, machine }: BunNetworkOpt
   const network: Network = openNetwork(new TimeoutScheduler(), monotonicNow, {
     bounds,
     fetch: session.fetch as typeof globalThis.fetch,
+    openWebSocket: createOpenWebSocket({ proxyEnv }),
     publicGet: createPublicGet({ proxyEnv }),
     machine,
   });

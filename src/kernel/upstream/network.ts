@@ -3,6 +3,7 @@ import { createPublicGet, type PublicGet } from "./download.ts";
 import type { TimeoutScheduler } from "./http-client.ts";
 import { HttpClient } from "./http-client.ts";
 import { resolveHost, SsrfGuard } from "./ssrf-guard.ts";
+import { createOpenWebSocket, type OpenWebSocket } from "./web-socket.ts";
 
 /** The limits on time and size of upstream responses. */
 export interface UpstreamBounds {
@@ -24,6 +25,8 @@ export interface UpstreamBounds {
 export interface Network {
   /** Sends requests to providers. */
   readonly client: HttpClient;
+  /** Opens WebSockets to providers. */
+  readonly openWebSocket: OpenWebSocket;
   /** Downloads files that callers name. */
   readonly publicGet: PublicGet;
   readonly timeouts: TimeoutScheduler;
@@ -46,6 +49,8 @@ export interface NetworkOptions {
   readonly bounds?: Partial<UpstreamBounds>;
   /** Sends requests to providers; absent: the platform's own. */
   readonly fetch?: typeof globalThis.fetch;
+  /** Opens WebSockets to providers; absent: directly. */
+  readonly openWebSocket?: OpenWebSocket;
   /** Downloads files that callers name; absent: from public addresses only. */
   readonly publicGet?: PublicGet;
   readonly guard?: SsrfGuard;
@@ -54,9 +59,9 @@ export interface NetworkOptions {
 }
 
 export function openNetwork(timeouts: TimeoutScheduler, now: () => number, options: NetworkOptions = {}): Network {
-  const { fetch = globalThis.fetch, publicGet = createPublicGet() } = options;
+  const { fetch = globalThis.fetch, openWebSocket = createOpenWebSocket(), publicGet = createPublicGet() } = options;
   const guard = options.guard ?? new SsrfGuard(resolveHost, now);
   const bounds = { ...defaultBounds, ...options.bounds };
   const { machine = {} } = options;
-  return { client: new HttpClient(fetch, now), publicGet, timeouts, now, bounds, guard, machine };
+  return { client: new HttpClient(fetch, now), openWebSocket, publicGet, timeouts, now, bounds, guard, machine };
 }

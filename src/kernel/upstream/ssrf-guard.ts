@@ -142,6 +142,22 @@ export class SsrfGuard {
   }
 
   /**
+   * The addresses of a URL that passed these checks, for a connection that goes to them and no others, so that a name that changes in
+   * between does no harm.
+   *
+   * @returns `undefined` where the operator configured the host, which may have any address.
+   * @throws {UpstreamError} When one of them is private.
+   */
+  async findAddresses(route: Route, url: URL): Promise<readonly string[] | undefined> {
+    const isOfBase = url.origin === new URL(route.baseUrl).origin;
+    if (this.#getBase(route.baseUrl).isLocal || (isOfBase && route.isBaseUrlGiven)) return undefined;
+    const host = stripBrackets(url.hostname);
+    const addresses = await this.#resolve(host);
+    if (!addresses.every(isPublicAddress)) throw refusal(host);
+    return addresses;
+  }
+
+  /**
    * Checks the address of a token endpoint, which the plugin declares or the operator has put into the credential.
    *
    * @throws {TypeError} When it is neither.

@@ -18,13 +18,25 @@ import {
   type Upstream,
   type UpstreamBytes,
   UpstreamError,
+  type UpstreamErrorKind,
   type UpstreamRequestOptions,
+  type UpstreamWebSocket,
+  type WebSocketMessage,
+  type WebSocketOptions,
 } from "../../contract/index.ts";
 import { EventStreamParser } from "../../lib/aws-event-stream.ts";
 import { isRecord, parseJson, toJsonText } from "../../lib/json.ts";
 import { forgetKept } from "../../lib/kept-with.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
 import { SseParser } from "../../lib/sse.ts";
+import {
+  opcodes,
+  type WebSocketClose,
+  WebSocketParser,
+  writeClose,
+  writeFrame,
+  writeMessage,
+} from "../../lib/web-socket.ts";
 import { TextSample } from "../normalize/tokenizer.ts";
 import type { PoolKey } from "../routing/circuits.ts";
 import type { Route } from "../routing/registry.ts";
@@ -42,6 +54,7 @@ import {
 } from "./http-client.ts";
 import type { Network } from "./network.ts";
 import { getBaseUrl, tokenBytesMax, tokenMsMax } from "./ssrf-guard.ts";
+import type { WebSocketConnection } from "./web-socket.ts";
 
 const json = { "content-type": "application/json" };
 const form = { "content-type": "application/x-www-form-urlencoded" };
@@ -66,6 +79,8 @@ export interface Sender {
   readonly isLarge: boolean;
   /** Holds all that the answer can be; undefined where that is held already. @throws {GatewayError} When that is not left. */
   coverAll(): Promise<void> | undefined;
+  /** It opened a WebSocket, which stays open until the signal is aborted unless its plugin closes it. */
+  hasSocket: boolean;
   /** A request is about to be sent. */
   onSent(request: SentRequest, nowMs: number): void;
   /** The provider has not received it, or has refused it: it is not owed. */
@@ -172,6 +187,54 @@ export class BoundUpstream implements Upstream {
     });
   }
 
+  async webSocket(path: string, options: WebSocketOptions = {}): Promise<UpstreamWebSocket> {
+    const reservation = this.#holdAll();
+    if (reservation !== undefined) await reservation;
+    const rest = this.#rest();
+    if (rest !== undefined) await rest;
+    const { headers, protocols = [], isAnswer } = options;
+    const init: UpstreamRequestOptions = { method: "GET", ...(headers !== undefined && { headers }) };
+    const { guard, openWebSocket } = this.#network;
+    const send = ({ route, baseUrl, path, headers }: PreparedRequest) => {
+      const url = new URL(baseUrl + path);
+      const findAddresses = () => guard.findAddresses(route, url);
+      return openWebSocket({ url, headers, protocols, signal: this.#signal, findAddresses });
+    };
+    const [connection, sentRequest] = await this.#sendBy(send, path.replace(/^ws(?=s?:)/, "http"), undefined, init);
+    if (connection instanceof Response) {
+      cancelBody(connection);
+      const message = `The provider answered ${connection.status} where a WebSocket was expected`;
+      throw new UpstreamError("bad_response", message, { status: connection.status });
+    }
+    this.#sender.hasSocket = true;
+    const body = new BodyReader(new Response(connection.frames), this.#limits(this.#network.bounds.streamBytesMax));
+    return new UpstreamSocket({
+      connection,
+      body,
+      reserve: (bytes) => this.#sender.reserveAnswer(bytes),
+      onTake: (message) => {
+        if (isAnswer === undefined || isAnswer(message)) takeMessage(sentRequest, message);
+      },
+      onEnd: () => this.#onEnd(sentRequest),
+      onClose: (close) => {
+        const error = toCloseError(close, (text) => this.#route.keys.hide(text).slice(0, saidCharactersMax));
+        // Before anything of an answer it refuses the request.
+        if (error !== undefined && !sentRequest.isAnswered) this.#sender.onRefused(sentRequest);
+        return error;
+      },
+      onSend: () => this.#waitToSend(connection),
+    });
+  }
+
+  /** Waits until the provider takes more of what is sent to it, as long as for a part of its answer. */
+  async #waitToSend(connection: WebSocketConnection): Promise<void> {
+    const { timeouts, now, bounds } = this.#network;
+    const timeout = timeouts.schedule(now() + this.#silenceMsMax(bounds.idleMsMax), () => this.#timeout());
+    await connection.whenWritable();
+    timeouts.cancel(timeout);
+    if (this.#signal.aborted) throw this.#toUpstreamError(this.#signal.reason);
+  }
+
   /** A reader that leaves early has read all that it needs, unless the gateway has ended the request. */
   #onEnd(request: SentRequest): void {
     if (!this.#signal.aborted && this.#sender.cancelReason === undefined) request.isWhole = true;
@@ -196,12 +259,23 @@ export class BoundUpstream implements Upstream {
     return this.#sender.coverAll();
   }
 
-  async #send(
+  #send(
     path: string,
     body: string | FormData | Blob | undefined,
     init: UpstreamRequestOptions | undefined,
   ): Promise<[Response, SentRequest]> {
-    const { guard, client, timeouts, now, bounds } = this.#network;
+    const { client } = this.#network;
+    const send = (request: PreparedRequest) => client.request({ ...request, body, signal: this.#signal });
+    return this.#sendBy(send, path, body, init);
+  }
+
+  async #sendBy<Answer>(
+    send: (request: PreparedRequest) => Promise<Answer | Response>,
+    path: string,
+    body: string | FormData | Blob | undefined,
+    init: UpstreamRequestOptions | undefined,
+  ): Promise<[Answer | Response, SentRequest]> {
+    const { guard, timeouts, now, bounds } = this.#network;
     const isPath = path.charCodeAt(0) === 47;
     const route = this.#route.baseUrl === this.baseUrl ? this.#route : { ...this.#route, baseUrl: this.baseUrl };
     const checked = isPath ? guard.check(route) : guard.checkUrl(route, path);
@@ -215,13 +289,13 @@ export class BoundUpstream implements Upstream {
     const { plugin } = route;
     const timeout = timeouts.schedule(now() + this.#silenceMsMax(bounds.firstByteMsMax), () => this.#timeout());
     this.#wasAsked = true;
-    let response: Response;
+    let response: Answer | Response;
     const sentRequest = new SentRequest(plugin.readUsage);
     try {
       if (checked !== undefined) await checked;
       this.#sender.onSent(sentRequest, now());
       this.#sent.push(sentRequest);
-      response = await client.request({ ...target, method, headers, body, signal: this.#signal });
+      response = await send({ ...target, route, method, headers });
       this.#wasSent = true;
     } catch (error) {
       const isUnsent = error instanceof UpstreamError && !(error instanceof ConnectionError && error.wasSent);
@@ -231,7 +305,7 @@ export class BoundUpstream implements Upstream {
     } finally {
       timeouts.cancel(timeout);
     }
-    if (response.status < 200 || response.status > 299) {
+    if (response instanceof Response && (response.status < 200 || response.status > 299)) {
       this.#sender.onRefused(sentRequest);
       throw await this.#readRefusal(response);
     }
@@ -389,8 +463,17 @@ export class BoundUpstream implements Upstream {
   }
 }
 
+/** A request whose host was checked, with its headers. */
+interface PreparedRequest {
+  readonly route: Route;
+  readonly baseUrl: string;
+  readonly path: string;
+  readonly method: HttpMethod;
+  readonly headers: Record<string, string>;
+}
+
 interface UpstreamItemsOptions<Item> {
-  readonly body: BodyReader;
+  readonly body: Pick<BodyReader, "read" | "cancel" | "drain">;
   /** Makes items of bytes that are cut anywhere. */
   readonly parser: { push(bytes: Uint8Array<ArrayBuffer>): Item[]; end(): Item[] };
   onTake(item: Item): void;
@@ -457,6 +540,75 @@ class UpstreamItems<Item> implements AsyncIterable<Item>, BatchReader<Item> {
   }
 }
 
+interface UpstreamSocketOptions {
+  readonly connection: WebSocketConnection;
+  /** Reads the bytes of the frames. */
+  readonly body: BodyReader;
+  /** Counts memory of a message that has come in part. */
+  reserve(bytes: number): void;
+  onTake(message: WebSocketMessage): void;
+  onEnd(): void;
+  /** The provider closed the connection. Returns the error that this is, if it is one. */
+  onClose(close: WebSocketClose): UpstreamError | undefined;
+  /** Waits until the connection takes more. */
+  onSend(): Promise<void>;
+}
+
+/** A WebSocket: its messages in batches or one by one, and what is sent. */
+class UpstreamSocket extends UpstreamItems<WebSocketMessage> implements UpstreamWebSocket {
+  readonly #options: UpstreamSocketOptions;
+  readonly #body: { isClosed: boolean };
+
+  constructor(options: UpstreamSocketOptions) {
+    const { connection, body, reserve, onTake, onEnd, onClose } = options;
+    const state = { isClosed: false };
+    const close = (code: number) => {
+      if (!state.isClosed) connection.end(writeClose(code));
+      state.isClosed = true;
+    };
+    const parser = new WebSocketParser({
+      reserve,
+      onPing: (payload) => void (state.isClosed || connection.write(writeFrame(opcodes.pong, payload))),
+    });
+    const cancel = () => {
+      parser.end();
+      close(normalClose);
+      body.cancel();
+    };
+    super({
+      body: { read: async () => (parser.close === undefined ? await body.read() : undefined), cancel, drain: cancel },
+      parser: {
+        push: (bytes) => parser.push(bytes),
+        end: () => {
+          if (parser.close === undefined) throw new ConnectionError(undefined, true);
+          cancel();
+          const error = onClose(parser.close);
+          if (error !== undefined) throw error;
+          return [];
+        },
+      },
+      onTake,
+      onEnd,
+    });
+    this.#options = options;
+    this.#body = state;
+  }
+
+  get protocol(): string {
+    return this.#options.connection.protocol;
+  }
+
+  async send(message: string | Uint8Array): Promise<void> {
+    const { connection, onSend } = this.#options;
+    if (this.#body.isClosed) throw new TypeError("Cannot send a message: the WebSocket is closed");
+    if (!connection.write(writeMessage(message))) await onSend();
+  }
+
+  close(): void {
+    this.cancel();
+  }
+}
+
 /** How much of a provider's own words is kept, in characters. */
 const saidCharactersMax = 500;
 
@@ -478,6 +630,41 @@ function findMessage(value: unknown): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const { error, message, Message, detail } = value as Record<string, unknown>;
   return [error, message, Message, detail].map(findMessage).find((message) => message !== undefined);
+}
+
+const normalClose = 1000;
+
+/** The meaning of close codes (RFC 6455 and its registry). One that is not here does not say who can cure it. */
+const closeKinds: Readonly<Record<number, UpstreamErrorKind>> = {
+  1001: "overloaded",
+  1003: "bad_request",
+  1007: "bad_request",
+  1009: "bad_request",
+  1011: "overloaded",
+  1012: "overloaded",
+  1013: "overloaded",
+  1014: "overloaded",
+  3000: "auth",
+  3003: "auth",
+  3008: "timeout",
+};
+
+/** The error for a connection that its provider closed; `undefined` where that was the end. */
+function toCloseError({ code, reason }: WebSocketClose, hide: (text: string) => string): UpstreamError | undefined {
+  if (code === undefined || code === normalClose) return undefined;
+  const kind = closeKinds[code] ?? "bad_response";
+  const text = hide(reason);
+  const message = `The provider closed the WebSocket with the code ${code}`;
+  const error = new UpstreamError(kind, kind === "bad_request" && text !== "" ? `${message}: ${text}` : message, {
+    code: `websocket_${code}`,
+  });
+  error.providerMessage = text === "" ? undefined : text;
+  return error;
+}
+
+function takeMessage(request: SentRequest, message: WebSocketMessage): void {
+  if (typeof message === "string") request.readEvent({ event: "message", data: message });
+  else request.isAnswered = true;
 }
 
 /** A body as JSON; `GET` and `DELETE` have none unless they are given one. */

@@ -3,7 +3,10 @@ import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
 import { prepareOrganization } from "./organization.ts";
 
 interface Description {
-  paths: Record<string, Record<string, { requestBody?: { content: Record<string, { example?: unknown }> } }>>;
+  paths: Record<
+    string,
+    Partial<Record<"post" | "put", { requestBody?: { content: Record<string, { example?: unknown }> } }>>
+  >;
 }
 
 const shared = useSandboxGateway({ SANDBOX: "on" });
@@ -14,8 +17,12 @@ test("every example of the OpenAPI document is answered", async () => {
   const managed = await prepareOrganization(gateway.origin, admin.key);
   const { paths } = (await (await fetch(`${gateway.origin}/openapi.json`)).json()) as Description;
   const answered: string[] = [];
-  for (const [path, { post }] of Object.entries(paths)) {
-    const json = post?.requestBody?.content["application/json"];
+  const operations = Object.entries(paths).flatMap(([path, { post, put }]) => [
+    { path, method: "POST", operation: post },
+    { path, method: "PUT", operation: put },
+  ]);
+  for (const { path, method, operation } of operations) {
+    const json = operation?.requestBody?.content["application/json"];
     if (json === undefined) continue;
     if (json.example === undefined) {
       expect(path).toEndWith("/responses/compact");
@@ -30,7 +37,7 @@ test("every example of the OpenAPI document is answered", async () => {
     const toId = (name: string) => managed[isShared ? `shared_${name}` : name] as string;
     const place = path.replace(/\{(\w+)\}/g, (_, name: string) => toId(name));
     const response = await fetch(`${gateway.origin}${place}`, {
-      method: "POST",
+      method,
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
       body: JSON.stringify(json.example),
     });
@@ -45,5 +52,6 @@ test("every example of the OpenAPI document is answered", async () => {
   }
   expect(answered).toContain("/v1/embeddings");
   expect(answered).toContain("/v1/organization/projects/{project_id}/api_keys/{key_id}/rotate");
+  expect(answered).toContain("/v1/organization/config");
   expect(answered).toContain("/api/v1/messages/count_tokens");
 });

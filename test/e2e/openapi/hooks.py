@@ -67,6 +67,12 @@ def named(case):
         return {"name": "test-a", "key": f"key-that-is-not-saved-{number}"}
     if path.endswith("/test"):
         return {}
+    if path.endswith("/catalogue"):
+        return {"revision": "*", "files": {"openai": {"models": []}}}
+    if "/catalogue/models/" in path:
+        return {"row": {"priority": 5}}
+    if "/catalogue/unlisted/" in path:
+        return {"terms": None}
     if "/catalogue/" in path:
         return {"content": {"models": []}}
     return {"key": f"key-of-a-provider-{number}"} if "/keys" in path else body

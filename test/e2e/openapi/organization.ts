@@ -31,7 +31,7 @@ export async function prepareOrganization(origin: string, key: string): Promise<
   const limit = async (path: string, model: string) =>
     (await post(`${path}/rate_limits`, { model, max_requests_per_1_minute: 5 })).id;
   const providerId = await provider("test-a");
-  await post("/catalogue/openai", { content: { models: [] } });
+  await post("/catalogue/files/openai", { content: { models: [] } });
   return {
     project_id: project,
     role: "viewer",
@@ -40,6 +40,7 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     provider_key_id: await providerKey(providerId, "key-to-be-replaced"),
     ended_provider_key_id: await providerKey(providerId, "key-to-be-deleted"),
     file_id: "openai",
+    catalogue_model_id: "openai:famA-4.1-nano",
     budget_id: await budget("a"),
     ended_budget_id: await budget("b"),
     key_id: await newKey(),

@@ -196,7 +196,6 @@ const rows: Record<string, Row> = {
   "GET /dashboard/api/admin/accounts/:id/keys": admin(200, { id: newAccount }),
   "GET /dashboard/api/admin/accounts/:id/entries": admin(200, { id: newAccount }),
   "GET /dashboard/api/admin/accounts/:id/usage": admin(200, { id: newAccount }),
-  "PUT /dashboard/api/admin/catalogue/files": admin(200, { body: { revision: "*", files: {} } }),
   "GET /openapi.json": open(200),
   "GET /assets/:file": open(200, { id: () => "page.js" }),
   "GET /admin/*": open(200, { id: () => "accounts" }),
@@ -222,8 +221,7 @@ const pages = [
 ];
 const docsFiles = ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "start.js"].map((name) => `docs/${name}`);
 for (const path of [...pages, ...docsFiles, "favicon.ico", "healthz", "readyz"]) rows[`GET /${path}`] = open(200);
-const adminLists =
-  "accounts accounts.csv api-keys attention audit audit.csv audit.jsonl catalogue catalogue/files health home settings";
+const adminLists = "accounts accounts.csv api-keys attention audit audit.csv audit.jsonl health home settings";
 for (const path of adminLists.split(" ")) rows[`GET /dashboard/api/admin/${path}`] = admin(200);
 const ownLists =
   "me entries entries.csv statement statement.csv calls models vouchers keys requests requests.csv requests.jsonl sessions statistics statistics.csv status wallet";

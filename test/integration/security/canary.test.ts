@@ -182,10 +182,11 @@ describe("a secret", () => {
       "live",
       "settings",
     ];
-    const admin = ["accounts", "audit", "settings", "health", "catalogue", "live"];
+    const admin = ["accounts", "audit", "settings", "health"];
+    const managed = ["vouchers", "catalogue", "catalogue/models", "providers", "live_calls"];
     for (const page of pages) await see(`/dashboard/api/${page}`);
     for (const page of admin) await see(`/dashboard/api/admin/${page}`);
-    await see("/v1/organization/vouchers");
+    for (const path of managed) await see(`/v1/organization/${path}`);
     const key = await fetch(`${gateway.origin}/dashboard/api/keys`, {
       method: "POST",
       headers: { origin: gateway.origin, cookie: session, "content-type": "application/json" },

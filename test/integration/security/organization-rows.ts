@@ -130,11 +130,22 @@ export function organizationRows<Row>(
       return (await keys.where("id", "=", id.split(" ")[1] as string).executeTakeFirst())?.id;
     },
   );
-  const fileRoute = "/v1/organization/catalogue/:file_id";
+  const catalogue = "/v1/organization/catalogue";
+  const fileRoute = `${catalogue}/files/:file_id`;
   const aFile = keptUntilDeleted(
     () => parts.send(`POST ${fileRoute}`, { content: { models: [] } }, "openai"),
     (id) => parts.send(`GET ${fileRoute}`, undefined, id),
   );
+  const modelRoute = `${catalogue}/models/:catalogue_model_id`;
+  const aModel = async () => {
+    await parts.send(`POST ${modelRoute}`, { row: { priority: 5 } }, "openai:famA-4.1-nano");
+    return "openai:famA-4.1-nano";
+  };
+  const unlisted = `${catalogue}/unlisted/:provider_id`;
+  const someTerms = async () => {
+    await parts.send(`POST ${unlisted}`, { terms: null }, "groq");
+    return "groq";
+  };
   const path = "{api}/organization";
   const project = `${path}/projects/:project_id`;
   const projects: Record<string, Row> = {
@@ -235,12 +246,23 @@ export function organizationRows<Row>(
     [`POST ${path}/sandbox`]: managed(409, { body: { setting: "on" } }),
     [`GET ${path}/plugins`]: managed(200),
     [`GET ${path}/catalogue`]: managed(200),
-    [`GET ${path}/catalogue/:file_id`]: managed(200, { id: aFile }),
-    [`POST ${path}/catalogue/:file_id`]: managed(200, {
+    [`PUT ${path}/catalogue`]: managed(200, { body: { revision: "*", files: {} } }),
+    [`GET ${path}/catalogue/models`]: managed(200),
+    [`GET ${path}/catalogue/models/:catalogue_model_id`]: managed(200, { id: () => "openai:famA-4.1-nano" }),
+    [`POST ${path}/catalogue/models/:catalogue_model_id`]: managed(200, {
+      id: () => "openai:famA-4.1-nano",
+      body: { row: { priority: 5 } },
+    }),
+    [`DELETE ${path}/catalogue/models/:catalogue_model_id`]: managed(200, { id: aModel }),
+    [`GET ${path}/catalogue/unlisted`]: managed(200),
+    [`POST ${path}/catalogue/unlisted/:provider_id`]: managed(200, { id: () => "groq", body: { terms: null } }),
+    [`DELETE ${path}/catalogue/unlisted/:provider_id`]: managed(200, { id: someTerms }),
+    [`GET ${path}/catalogue/files/:file_id`]: managed(200, { id: aFile }),
+    [`POST ${path}/catalogue/files/:file_id`]: managed(200, {
       id: () => "openai",
       body: { content: { models: [] } },
     }),
-    [`DELETE ${path}/catalogue/:file_id`]: managed(200, { id: aFile }),
+    [`DELETE ${path}/catalogue/files/:file_id`]: managed(200, { id: aFile }),
     [`GET ${path}/live_calls`]: ofUsage(),
     [`DELETE ${path}/live_calls/:call_id`]: managed(404, { id: () => "unknown" }),
     [`GET ${path}/audit_logs`]: managed(200),

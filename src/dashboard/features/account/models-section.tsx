@@ -57,7 +57,7 @@ function useModelChoices(): readonly ModelChoice[] | undefined {
   const nameOf = useModelNames();
   if (catalogue === undefined) return undefined;
   const models = catalogue.data.map(
-    ({ id, row: { capability } }) => [id, { id, name: nameOf(id), ...(capability && { capability }) }] as const,
+    ({ model: id, row: { capability } }) => [id, { id, name: nameOf(id), ...(capability && { capability }) }] as const,
   );
   const virtual = document === undefined ? [] : readVirtual(document.files).map(({ id }) => [id, { id }] as const);
   return [...new Map<string, ModelChoice>([...virtual, ...models]).values()];

@@ -1,12 +1,23 @@
 import useSWR, { mutate } from "swr";
-import { api, fetchJson, request } from "../../data/api.ts";
+import { fetchJson, organization, readPages, request } from "../../data/api.ts";
 import type { ModelRow } from "../models/api.ts";
 
-const getCatalogue = async () => {
-  const answer = await request(api.admin.catalogue.get());
-  return { ...answer, data: answer.data as unknown as readonly CatalogueModel[] };
-};
-const getDocument = () => request(api.admin.catalogue.files.get());
+const { catalogue } = organization;
+
+/** The models with what else the page shows of them. */
+async function getModels() {
+  let about: { warnings: readonly string[]; shared: boolean } = { warnings: [], shared: false };
+  const data = await readPages(async (query) => {
+    const page = await request(catalogue.models.get({ query: { ...query, limit: 1000 } }));
+    about = page;
+    return page;
+  });
+  return { data: data as unknown as readonly CatalogueModel[], warnings: about.warnings, shared: about.shared };
+}
+
+const getDocument = () => request(catalogue.get());
+const getUnlisted = async () =>
+  (await readPages((query) => request(catalogue.unlisted.get({ query })))) as unknown as readonly UnlistedTerms[];
 
 /** A row of a file: the fields it names, `null` where it removes one. */
 export type FileRow = Readonly<Record<string, unknown>>;
@@ -15,8 +26,10 @@ export type CatalogueDocument = Awaited<ReturnType<typeof getDocument>>;
 
 /** One model of one plugin, with its layers. */
 export interface CatalogueModel {
-  readonly plugin: string;
+  /** The plugin and the model. */
   readonly id: string;
+  readonly plugin: string;
+  readonly model: string;
   readonly base: ModelRow | null;
   readonly signed: FileRow | null;
   readonly own: FileRow | null;
@@ -31,22 +44,63 @@ export interface CatalogueModel {
   }[];
 }
 
-const slowRefresh = { refreshInterval: 15_000, keepPreviousData: true };
+/** Prices and limits of a provider's models that have no row of their own. */
+export type Terms = Pick<ModelRow, "premium" | "price"> &
+  Partial<Pick<ModelRow, "capability" | "contextTokens" | "outputTokensMax">>;
 
-export const useCatalogue = () => useSWR("admin-catalogue", getCatalogue, slowRefresh);
-export const useCatalogueDocument = () => useSWR("admin-catalogue-files", getDocument, slowRefresh);
-
-/** Writes all files, unless somebody has changed them since the revision. @throws {ApiError} With what is wrong. */
-export async function writeCatalogue({ revision, files }: CatalogueDocument): Promise<void> {
-  await writeCatalogueText(JSON.stringify(files), revision);
+/** The terms of one provider, as they are in force; `null`: only models with a row are sold. */
+export interface UnlistedTerms {
+  /** The provider. */
+  readonly id: string;
+  readonly terms: Terms | null;
+  readonly own: boolean;
 }
 
-/** {@link writeCatalogue} of the files as a person wrote them, so that an error names the line. */
-export async function writeCatalogueText(text: string, revision: string): Promise<void> {
-  await fetchJson("/dashboard/api/admin/catalogue/files", undefined, {
+const slowRefresh = { refreshInterval: 15_000, keepPreviousData: true };
+
+export const useCatalogue = () => useSWR("admin-catalogue", getModels, slowRefresh);
+export const useCatalogueDocument = () => useSWR("admin-catalogue-files", getDocument, slowRefresh);
+export const useUnlisted = () => useSWR("admin-catalogue-unlisted", getUnlisted, slowRefresh);
+
+async function refresh(): Promise<void> {
+  const keys = ["admin-catalogue", "admin-catalogue-files", "admin-catalogue-unlisted", "models"];
+  await Promise.all(keys.map((key) => mutate(key)));
+}
+
+/** Sets the operator's row of a model, or takes it back. @throws {ApiError} With what is wrong. */
+export async function writeRow(
+  plugin: string,
+  model: string,
+  row: FileRow | undefined,
+  revision: string,
+): Promise<void> {
+  const one = catalogue.models({ catalogue_model_id: `${plugin}:${model}` });
+  await (row === undefined ? request(one.delete()) : request(one.post({ row: { ...row }, revision })));
+  await refresh();
+}
+
+/** Sets the operator's terms for a provider's unlisted models; `null`: they are not sold; absent: those of its plugin apply. */
+export async function writeTerms(plugin: string, terms: Terms | null | undefined, revision: string): Promise<void> {
+  const one = catalogue.unlisted({ provider_id: plugin });
+  await (terms === undefined
+    ? request(one.delete())
+    : request(one.post({ terms: terms === null ? null : { ...terms }, revision })));
+  await refresh();
+}
+
+/** Writes one of the files, or removes it. @throws {ApiError} With what is wrong. */
+export async function writeFile(name: string, content: unknown, revision: string): Promise<void> {
+  const file = catalogue.files({ file_id: name });
+  await (content === undefined ? request(file.delete()) : request(file.post({ content, revision })));
+  await refresh();
+}
+
+/** Writes all files as a person wrote them, so that an error names the line. @throws {ApiError} With what is wrong. */
+export async function writeText(text: string, revision: string): Promise<void> {
+  await fetchJson("/v1/organization/catalogue", undefined, {
     method: "PUT",
-    headers: { "content-type": "application/json", "if-match": `"${revision}"` },
-    body: `{"files":${text}}`,
+    headers: { "content-type": "application/json" },
+    body: `{"revision":${JSON.stringify(revision)},"files":${text}}`,
   });
-  await Promise.all(["admin-catalogue", "admin-catalogue-files", "models"].map((key) => mutate(key)));
+  await refresh();
 }

@@ -11,13 +11,13 @@ import {
   type CatalogueModel,
   useCatalogue,
   useCatalogueDocument,
-  writeCatalogue,
+  useUnlisted,
+  writeRow,
 } from "./api.ts";
 import { CatalogueTable } from "./catalogue-table.tsx";
 import { JsonDialog } from "./json-dialog.tsx";
 import { ModelDialog } from "./model-dialog.tsx";
 import { toDraft, toRow, toUnder } from "./row-draft.ts";
-import { setRow } from "./set-row.ts";
 import { UnlistedSection } from "./unlisted-section.tsx";
 import { VirtualSection } from "./virtual-section.tsx";
 
@@ -45,6 +45,7 @@ type Open = { document: CatalogueDocument } & ({ json: true } | { model: Catalog
 export default function CataloguePage() {
   const catalogue = useCatalogue();
   const { data: document, error } = useCatalogueDocument();
+  const { data: unlisted } = useUnlisted();
   const [search, setSearch] = useParam("search", "");
   const [kind, setKind] = useParam<Kind>(
     "from",
@@ -60,11 +61,14 @@ export default function CataloguePage() {
   const toggle = async (model: CatalogueModel) => {
     if (document === undefined) return;
     const under = toUnder(model);
-    const draft = { ...toDraft(model.plugin, model.id, model.row, model.own), disabled: model.row.disabled !== true };
+    const draft = {
+      ...toDraft(model.plugin, model.model, model.row, model.own),
+      disabled: model.row.disabled !== true,
+    };
+    const row = toRow(draft, under, model.row.price);
     try {
-      const files = setRow(document.files, model, toRow(draft, under, model.row.price));
-      await writeCatalogue({ ...document, files });
-      toast(`${model.id} is ${draft.disabled ? "disabled" : "enabled"}`);
+      await writeRow(model.plugin, model.model, row, document.revision);
+      toast(`${model.model} is ${draft.disabled ? "disabled" : "enabled"}`);
     } catch (thrown) {
       toastError(thrown);
     }
@@ -81,14 +85,14 @@ export default function CataloguePage() {
         <Button
           look="primary"
           icon="plus"
-          disabled={document === undefined}
+          disabled={document === undefined || unlisted === undefined}
           onClick={() => document && setOpen({ document, model: undefined })}
         >
           Add model
         </Button>
       </PageHead>
       <Loaded state={catalogue} lines={8}>
-        {({ data, plugins, unlisted, shared, warnings }) => {
+        {({ data, shared, warnings }) => {
           const shown = data.filter((model) => matches(model, search, kind));
           return (
             <div className="stack">
@@ -130,16 +134,21 @@ export default function CataloguePage() {
                 </section>
               )}
               {part === "virtual" && document !== undefined && (
-                <VirtualSection document={document} modelIds={[...new Set(data.map(({ id }) => id))]} />
+                <VirtualSection document={document} modelIds={[...new Set(data.map(({ model }) => model))]} />
               )}
-              {part === "unlisted" && document !== undefined && (
-                <UnlistedSection document={document} unlisted={unlisted} plugins={plugins} models={data} />
+              {part === "unlisted" && document !== undefined && unlisted !== undefined && (
+                <UnlistedSection revision={document.revision} unlisted={unlisted} models={data} />
               )}
               {open !== undefined &&
                 ("json" in open ? (
                   <JsonDialog document={open.document} onClose={() => setOpen(undefined)} />
                 ) : (
-                  <ModelDialog {...open} plugins={plugins} onClose={() => setOpen(undefined)} />
+                  <ModelDialog
+                    model={open.model}
+                    revision={open.document.revision}
+                    plugins={(unlisted ?? []).map(({ id }) => id)}
+                    onClose={() => setOpen(undefined)}
+                  />
                 ))}
             </div>
           );
@@ -149,10 +158,10 @@ export default function CataloguePage() {
   );
 }
 
-function matches({ id, plugin, row, own, signed }: CatalogueModel, search: string, kind: Kind): boolean {
+function matches({ model, plugin, row, own, signed }: CatalogueModel, search: string, kind: Kind): boolean {
   if (kind === "own" && own === null) return false;
   if (kind === "signed" && signed === null) return false;
   if (kind === "disabled" && row.disabled !== true) return false;
   const query = search.trim().toLowerCase();
-  return [id, plugin, ...(row.aliases ?? [])].some((text) => text.toLowerCase().includes(query));
+  return [model, plugin, ...(row.aliases ?? [])].some((text) => text.toLowerCase().includes(query));
 }

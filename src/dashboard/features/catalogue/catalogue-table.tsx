@@ -22,13 +22,13 @@ export function CatalogueTable({
     {
       name: "Model",
       className: "name lead",
-      sort: ({ id }) => id,
-      cell: (model) => (
+      sort: ({ model }) => model,
+      cell: (entry) => (
         <>
-          <LinkButton look="link cut" disabled={isReadOnly} onClick={() => onEdit(model)}>
-            {model.id}
+          <LinkButton look="link cut" disabled={isReadOnly} onClick={() => onEdit(entry)}>
+            {entry.model}
           </LinkButton>
-          <span className="sub cut">{[model.plugin, ...(model.row.aliases ?? [])].join(" · ")}</span>
+          <span className="sub cut">{[entry.plugin, ...(entry.row.aliases ?? [])].join(" · ")}</span>
         </>
       ),
     },
@@ -78,14 +78,14 @@ export function CatalogueTable({
       name: "Actions",
       isUnnamed: true,
       className: "end actions",
-      cell: (model) => (
+      cell: (entry) => (
         <Button
           look="plain small"
           disabled={isReadOnly}
-          aria-label={`${model.row.disabled ? "Enable" : "Disable"} ${model.id} of ${model.plugin}`}
-          onClick={() => void onToggle(model)}
+          aria-label={`${entry.row.disabled ? "Enable" : "Disable"} ${entry.model} of ${entry.plugin}`}
+          onClick={() => void onToggle(entry)}
         >
-          {model.row.disabled ? "Enable" : "Disable"}
+          {entry.row.disabled ? "Enable" : "Disable"}
         </Button>
       ),
     },
@@ -94,7 +94,7 @@ export function CatalogueTable({
     <>
       <Table
         rows={models}
-        rowKey={({ plugin, id }) => `${plugin} ${id}`}
+        rowKey={({ id }) => id}
         columns={columns}
         shownMax={50}
         fileName="catalogue"

@@ -1,12 +1,12 @@
 import { TextAreaField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { type CatalogueDocument, writeCatalogueText } from "./api.ts";
+import { type CatalogueDocument, writeText } from "./api.ts";
 
 /** All files of the operator as one JSON document. */
 export function JsonDialog({ document, onClose }: { document: CatalogueDocument; onClose: () => void }) {
   const form = useForm({ json: JSON.stringify(document.files, null, 2) }, async ({ json }) => {
-    await writeCatalogueText(json, document.revision);
+    await writeText(json, document.revision);
     toast("The catalogue is saved");
     onClose();
   });
@@ -28,8 +28,7 @@ export function JsonDialog({ document, onClose }: { document: CatalogueDocument;
         hint={
           <>
             The file <code>openai</code> is <code>catalogue/openai.json</code> in the gateway’s home. Scripts read and
-            write the same by <code>GET</code> and <code>PUT</code> of <code>/dashboard/api/admin/catalogue/files</code>
-            .
+            write the same by <code>GET</code> and <code>PUT</code> of <code>/v1/organization/catalogue</code>.
           </>
         }
         {...form.field("json")}

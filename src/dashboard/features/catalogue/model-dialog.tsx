@@ -7,24 +7,24 @@ import { SelectField, TextField } from "../../kit/field.tsx";
 import { Submit, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { type Capability, capabilityNames } from "../models/api.ts";
-import { type CatalogueDocument, type CatalogueModel, writeCatalogue } from "./api.ts";
+import { type CatalogueModel, writeRow } from "./api.ts";
 import { LayersSection } from "./layers-section.tsx";
 import { PriceFields } from "./price-fields.tsx";
 import { type RowDraft, toDraft, toRow, toUnder } from "./row-draft.ts";
 import { RowFields } from "./row-fields.tsx";
-import { setRow } from "./set-row.ts";
 
 const capabilities = Object.entries(capabilityNames) as [Capability, string][];
 
 /** Changes a model, or adds one when there is no `model`. */
 export function ModelDialog({
   model,
-  document,
+  revision,
   plugins,
   onClose,
 }: {
   model: CatalogueModel | undefined;
-  document: CatalogueDocument;
+  /** The revision of the catalogue that the form shows. */
+  revision: string;
   plugins: readonly string[];
   onClose: () => void;
 }) {
@@ -33,9 +33,11 @@ export function ModelDialog({
   const initial =
     model === undefined
       ? { ...toDraft(plugins[0] ?? "", "", {}, null), checkedOn: new Date().toISOString().slice(0, 10) }
-      : toDraft(model.plugin, model.id, model.row, model.own);
-  const write = async (draft: RowDraft, row: ReturnType<typeof toRow>) =>
-    await writeCatalogue({ ...document, files: setRow(document.files, { plugin: draft.plugin, id: draft.id }, row) });
+      : toDraft(model.plugin, model.model, model.row, model.own);
+  const write = async (draft: RowDraft, row: ReturnType<typeof toRow>) => {
+    const isChange = row !== undefined || (model !== undefined && model.own !== null);
+    if (isChange) await writeRow(draft.plugin, draft.id, row, revision);
+  };
   const form = useForm(initial, async (values) => {
     const draft = { ...values, id: values.id.trim() };
     await write(draft, toRow(draft, under, model?.row.price));
@@ -53,11 +55,11 @@ export function ModelDialog({
   if (isResetting && model !== undefined) {
     return (
       <Confirm
-        title={isOwnModel ? `Remove ${model.id}?` : `Reset ${model.id}?`}
+        title={isOwnModel ? `Remove ${model.model}?` : `Reset ${model.model}?`}
         action={isOwnModel ? "Remove model" : "Reset model"}
         act={async () => {
           await write(initial, undefined);
-          toast(isOwnModel ? `${model.id} is removed` : `${model.id} is as its provider’s plugin has it`);
+          toast(isOwnModel ? `${model.model} is removed` : `${model.model} is as its provider’s plugin has it`);
         }}
         onClose={onClose}
       >
@@ -69,7 +71,7 @@ export function ModelDialog({
   }
   return (
     <Dialog
-      title={model?.id ?? "Add model"}
+      title={model?.model ?? "Add model"}
       description={model === undefined ? "A model of a provider under a name of yours." : `Model of ${model.plugin}`}
       isWide
       onClose={onClose}

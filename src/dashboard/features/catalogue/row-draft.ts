@@ -1,6 +1,6 @@
 import type { Capability, ModelRow } from "../models/api.ts";
 import { type Meter, meterNames, meters } from "../models/meters.ts";
-import type { CatalogueModel, FileRow } from "./api.ts";
+import type { CatalogueModel, FileRow, Terms } from "./api.ts";
 
 type Price = NonNullable<ModelRow["price"]>;
 /** The meters of each capability; others are shown when they have a price. */
@@ -139,7 +139,7 @@ export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow
 }
 
 /** The price of the form, with what it does not show: the rates of long prompts and of service tiers. */
-export function toPrice(
+function toPrice(
   { rates, markupPercent }: Pick<RowDraft, "rates" | "markupPercent">,
   { tiers, serviceTiers }: Price = {},
 ): Price | undefined {
@@ -164,6 +164,18 @@ const exampleOf: Record<Capability, { text: string; amounts: Partial<Record<Mete
   moderation: { text: "1,000 input tokens", amounts: { inputToken: 1000, call: 1 } },
   rerank: { text: "a query with 100 documents", amounts: { searchUnit: 1, call: 1 } },
 };
+
+/** The terms that a form makes. What is not a number goes as it was typed: the gateway says what it expected. */
+export function toTerms(draft: RowDraft, price: ModelRow["price"]): Terms {
+  const [contextTokens, outputTokensMax] = [draft.contextTokens, draft.outputTokensMax].map(toNumber);
+  return {
+    premium: draft.premium,
+    price: toPrice(draft, price) ?? {},
+    ...(draft.capability !== "chat" && { capability: draft.capability }),
+    ...(contextTokens !== undefined && { contextTokens: contextTokens as number }),
+    ...(outputTokensMax !== undefined && { outputTokensMax: outputTokensMax as number }),
+  };
+}
 
 /** The cost of an example call with the markup, in dollars; `undefined` while a rate is not a number. */
 export function exampleCost(draft: RowDraft): { text: string; usd: number | undefined } {
@@ -192,7 +204,7 @@ function orNone<T>(list: readonly T[]): readonly T[] | undefined {
 }
 
 /** A text that is no number is sent as it was typed: the gateway says what it expected. */
-export function toNumber(text: string): number | string | undefined {
+function toNumber(text: string): number | string | undefined {
   if (text.trim() === "") return undefined;
   const value = Number(text);
   return Number.isNaN(value) ? text : value;

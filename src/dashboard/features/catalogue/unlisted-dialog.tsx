@@ -2,11 +2,10 @@ import { SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { type Capability, capabilityNames } from "../models/api.ts";
-import { type CatalogueDocument, writeCatalogue } from "./api.ts";
+import { type Terms, writeTerms } from "./api.ts";
 import { PriceFields } from "./price-fields.tsx";
-import { toDraft } from "./row-draft.ts";
+import { toDraft, toTerms } from "./row-draft.ts";
 import { billings } from "./row-fields.tsx";
-import { setTerms, type Terms, toTerms } from "./unlisted-terms.ts";
 
 const capabilities = Object.entries(capabilityNames) as [Capability, string][];
 
@@ -15,19 +14,19 @@ export function UnlistedDialog({
   plugin,
   terms,
   plugins,
-  document,
+  revision,
   onClose,
 }: {
   plugin: string;
   terms: Terms | undefined;
   /** Those to choose from. */
   plugins: readonly string[];
-  document: CatalogueDocument;
+  /** The revision of the catalogue that the form shows. */
+  revision: string;
   onClose: () => void;
 }) {
   const form = useForm(toDraft(plugin, "", terms ?? {}, null), async (draft) => {
-    const files = setTerms(document.files, draft.plugin, toTerms(draft, terms?.price));
-    await writeCatalogue({ ...document, files });
+    await writeTerms(draft.plugin, toTerms(draft, terms?.price), revision);
     toast(`Unlisted models of ${draft.plugin} are charged at these prices`);
     onClose();
   });

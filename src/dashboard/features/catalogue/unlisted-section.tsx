@@ -7,34 +7,27 @@ import { Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { capabilityNames } from "../models/api.ts";
 import { ShortPrice } from "../models/models-table.tsx";
-import { type CatalogueDocument, type CatalogueModel, writeCatalogue } from "./api.ts";
+import { type CatalogueModel, type Terms, type UnlistedTerms, writeTerms } from "./api.ts";
 import { UnlistedDialog } from "./unlisted-dialog.tsx";
-import { getTerms, setTerms, type Terms } from "./unlisted-terms.ts";
 
-/** The terms of one provider, as they are in force. */
-export interface UnlistedTerms {
-  readonly plugin: string;
-  readonly terms: Terms;
-}
-
-type Open = { document: CatalogueDocument; plugin: string; terms: Terms | undefined };
+type Open = { revision: string; plugin: string; terms: Terms | undefined };
 
 /** Prices and limits of providers' unlisted models. */
 export function UnlistedSection({
-  document,
+  revision,
   unlisted,
-  plugins,
   models,
 }: {
-  document: CatalogueDocument;
+  /** The revision of the catalogue that is shown. */
+  revision: string;
+  /** All providers. */
   unlisted: readonly UnlistedTerms[];
-  plugins: readonly string[];
   models: readonly CatalogueModel[];
 }) {
   const [open, setOpen] = useState<Open>();
-  const [removed, setRemoved] = useState<string>();
-  const others = plugins.filter((name) => !unlisted.some(({ plugin }) => plugin === name));
-  const isOwn = (plugin: string) => getTerms(document.files, plugin) != null;
+  const [removed, setRemoved] = useState<UnlistedTerms>();
+  const sold = unlisted.flatMap(({ terms, ...provider }) => (terms === null ? [] : { ...provider, terms }));
+  const others = unlisted.flatMap(({ id, terms }) => (terms === null ? id : []));
   const countFound = (name: string) =>
     models.filter(({ plugin, base, signed, own }) => plugin === name && !base && !signed && !own).length;
   return (
@@ -45,15 +38,15 @@ export function UnlistedSection({
           look="small"
           icon="plus"
           disabled={others.length === 0}
-          onClick={() => setOpen({ document, plugin: others[0] ?? "", terms: undefined })}
+          onClick={() => setOpen({ revision, plugin: others[0] ?? "", terms: undefined })}
         >
           Sell unlisted models
         </Button>
       }
     >
       <Table
-        rows={unlisted}
-        rowKey={({ plugin }) => plugin}
+        rows={sold}
+        rowKey={({ id }) => id}
         sortName="unlisted"
         empty={
           <Empty icon="search" title="Only listed models are sold">
@@ -64,10 +57,10 @@ export function UnlistedSection({
           {
             name: "Provider",
             className: "name lead",
-            cell: ({ plugin, terms }) => (
+            cell: ({ id, terms }) => (
               <>
-                <LinkButton look="link cut" onClick={() => setOpen({ document, plugin, terms })}>
-                  {plugin}
+                <LinkButton look="link cut" onClick={() => setOpen({ revision, plugin: id, terms })}>
+                  {id}
                 </LinkButton>
                 <span className="sub cut">{capabilityNames[terms.capability ?? "chat"]}</span>
               </>
@@ -75,21 +68,21 @@ export function UnlistedSection({
           },
           { name: "Price", className: "tight", cell: ({ terms: { price } }) => <ShortPrice price={price} /> },
           { name: "Billing", cell: ({ terms: { premium } }) => (premium ? "wallet" : "free quota") },
-          { name: "Found", className: "tight", cell: ({ plugin }) => countFound(plugin).toLocaleString("en-US") },
+          { name: "Found", className: "tight", cell: ({ id }) => countFound(id).toLocaleString("en-US") },
           {
             name: "From",
-            cell: ({ plugin }) =>
-              isOwn(plugin) ? <span className="badge is-accent">yours</span> : <span className="badge">plugin</span>,
+            cell: ({ own }) =>
+              own ? <span className="badge is-accent">yours</span> : <span className="badge">plugin</span>,
           },
           {
             name: "Actions",
             isUnnamed: true,
             className: "end actions",
-            cell: ({ plugin }) => (
+            cell: (provider) => (
               <Button
                 look="plain small"
-                aria-label={`Remove the terms of ${plugin}`}
-                onClick={() => setRemoved(plugin)}
+                aria-label={`Remove the terms of ${provider.id}`}
+                onClick={() => setRemoved(provider)}
               >
                 Remove
               </Button>
@@ -100,17 +93,16 @@ export function UnlistedSection({
       {open !== undefined && <UnlistedDialog {...open} plugins={others} onClose={() => setOpen(undefined)} />}
       {removed !== undefined && (
         <Confirm
-          title={`Sell only listed models of ${removed}?`}
+          title={`Sell only listed models of ${removed.id}?`}
           action="Remove terms"
           act={async () => {
-            const files = setTerms(document.files, removed, isOwn(removed) ? undefined : null);
-            await writeCatalogue({ ...document, files });
-            toast(`Unlisted models of ${removed} are no longer served`);
+            await writeTerms(removed.id, removed.own ? undefined : null, revision);
+            toast(`Unlisted models of ${removed.id} are no longer served`);
           }}
           onClose={() => setRemoved(undefined)}
         >
           Calls of models without a row are refused from then on
-          {isOwn(removed) ? ", unless its plugin declares prices: those apply again." : "."}
+          {removed.own ? ", unless its plugin declares prices: those apply again." : "."}
         </Confirm>
       )}
     </Section>

@@ -3,8 +3,8 @@ import { Button } from "../../kit/button.tsx";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { type CatalogueDocument, writeCatalogue } from "./api.ts";
-import { setVirtual, type VirtualRow } from "./virtual-rows.ts";
+import { type CatalogueDocument, writeFile } from "./api.ts";
+import { setVirtual, type VirtualRow, virtualName } from "./virtual-rows.ts";
 
 export const strategies: Readonly<Record<string, string>> = {
   priority: "In this order",
@@ -36,7 +36,7 @@ export function VirtualDialog({
     { id: row?.id ?? "", strategy: row?.strategy ?? "priority", members: toDrafts(row) },
     async ({ id, strategy, members }) => {
       const changed = { id: id.trim(), models: toMembers(members, strategy), strategy };
-      await writeCatalogue({ ...document, files: setVirtual(document.files, changed.id, changed) });
+      await writeFile(virtualName, setVirtual(document.files, changed.id, changed), document.revision);
       toast(`${changed.id} saved`);
       onClose();
     },

@@ -15,16 +15,15 @@ export function readVirtual(files: CatalogueDocument["files"]): readonly Virtual
   return (Array.isArray(file) ? file : (file as { models?: readonly VirtualRow[] } | undefined)?.models) ?? [];
 }
 
-/** The files with another row of a virtual model, or without one. */
+/** The file with another row of a virtual model, or without one; `undefined`: it has none any more. */
 export function setVirtual(
   files: CatalogueDocument["files"],
   id: string,
   row: VirtualRow | undefined,
-): CatalogueDocument["files"] {
+): { models: readonly VirtualRow[] } | undefined {
   const rows = readVirtual(files);
   const isKnown = rows.some((one) => one.id === id);
   const models = rows.flatMap((one) => (one.id === id ? (row ?? []) : one));
   if (!isKnown && row !== undefined) models.push(row);
-  const { [virtualName]: _, ...others } = files;
-  return models.length === 0 ? others : { ...others, [virtualName]: { models } };
+  return models.length === 0 ? undefined : { models };
 }

@@ -5,9 +5,9 @@ import { Empty } from "../../kit/feedback.tsx";
 import { Section } from "../../kit/page.tsx";
 import { Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { type CatalogueDocument, writeCatalogue } from "./api.ts";
+import { type CatalogueDocument, writeFile } from "./api.ts";
 import { strategies, VirtualDialog } from "./virtual-dialog.tsx";
-import { readVirtual, setVirtual, type VirtualRow } from "./virtual-rows.ts";
+import { readVirtual, setVirtual, type VirtualRow, virtualName } from "./virtual-rows.ts";
 
 /** Names that stand for several models. */
 export function VirtualSection({ document, modelIds }: { document: CatalogueDocument; modelIds: readonly string[] }) {
@@ -63,7 +63,7 @@ export function VirtualSection({ document, modelIds }: { document: CatalogueDocu
           title={`Remove ${removed.id}?`}
           action="Remove virtual model"
           act={async () => {
-            await writeCatalogue({ ...document, files: setVirtual(document.files, removed.id, undefined) });
+            await writeFile(virtualName, setVirtual(document.files, removed.id, undefined), document.revision);
             toast(`${removed.id} is removed`);
           }}
           onClose={() => setRemoved(undefined)}

@@ -43,6 +43,7 @@ export function playCall<Request>(id: string, request: Request, { json, events =
       })();
     },
     bytes: () => Promise.reject(new Error("Sarvam is not asked for bytes")),
+    webSocket: () => Promise.reject(new Error("Sarvam is not asked by WebSocket")),
     download: () => Promise.reject(new Error("Sarvam needs no download")),
   };
   const call: Call<Request> = {
