@@ -5,9 +5,7 @@ export { type Contents, createContents, type NewContent } from "./contents.ts";
 export {
   dayOf,
   endOfPeriod,
-  firstDayOfPeriod,
   isOfRunningPeriod,
-  raisedBudget,
   startOfDay,
   startOfPeriod,
 } from "./dates.ts";
