@@ -15,7 +15,7 @@ import { temporaryFile } from "./temporary-store.ts";
  */
 const hashes = {
   sqlite: ["ef25ad6df633f148c62a54891b1f2ed89a4a6b2408a4dfd0a0bdcf3c33ead9eb"],
-  postgres: ["e8fe83d3cea173281c22c818a2c53c988581f0783f37fabfddf44c99235c8dc4"],
+  postgres: ["ac5bfbc455d067f993f110120e8bead897cc230d39f622a9fae83c45954318d8"],
 };
 
 describe("migrations", () => {
