@@ -1,5 +1,5 @@
 import useSWR, { mutate } from "swr";
-import { api, request } from "../../data/api.ts";
+import { api, request, slowRefresh } from "../../data/api.ts";
 
 const getAdminAlerts = () => request(api.admin.alerts.get());
 const getOwnAlerts = () => request(api.alerts.get());
@@ -11,8 +11,6 @@ export type AlertChannel = AdminAlerts["channels"][number];
 export type PastAlert = AdminAlerts["history"][number];
 export type MetricRule = AdminAlerts["metric_rules"][number];
 export type SmtpServer = NonNullable<AdminAlerts["smtp"]>;
-
-const slowRefresh = { refreshInterval: 15_000, keepPreviousData: true };
 
 export const useAdminAlerts = () => useSWR("alerts-admin", getAdminAlerts, slowRefresh);
 export const useOwnAlerts = () => useSWR("alerts-own", getOwnAlerts, slowRefresh);
