@@ -1,5 +1,19 @@
 import { listedFacts, moving, type ProviderRules } from "../../scripts/refresh-catalogue/provider-rules.ts";
 
+/** Facts that both models of CosyVoice share. Its price is that of the mainland, the higher one. */
+const cosyvoice = {
+  capability: "speech",
+  premium: true,
+  // 20,000 characters as the provider counts them, at which a Chinese one is two.
+  inputCharactersMax: 10_000,
+  voiceDefault: "longanyang",
+  audioFormats: ["mp3", "opus"],
+  ownedBy: "alibaba",
+  created: 1_795_651_200,
+  source: "https://www.alibabacloud.com/help/en/model-studio/text-to-speech",
+  checkedOn: "2026-11-27",
+} satisfies Partial<NonNullable<ProviderRules["extra"]>[number]>;
+
 export default {
   provider: "dashscope",
   prefix: "dashscope/",
@@ -7,6 +21,30 @@ export default {
   ownedBy: (id) => (/^(deepseek|glm|kimi)/.exec(id)?.[0] ?? "qwen").replace("glm", "zai").replace("kimi", "moonshotai"),
   capabilities: ["chat"],
   pricingUrl: "https://www.alibabacloud.com/help/en/model-studio/models",
+  extra: [
+    {
+      ...cosyvoice,
+      id: "alibaba/cosyvoice-v3-flash",
+      upstreamId: "cosyvoice-v3-flash",
+      voices: [
+        "longanyang",
+        "longanhuan",
+        "longanling_v3",
+        "longanya_v3",
+        "longanwen_v3",
+        "longanqin_v3",
+        "longanyun_v3",
+      ],
+      price: { character: { usd: "14.335", per: 1_000_000 } },
+    },
+    {
+      ...cosyvoice,
+      id: "alibaba/cosyvoice-v3-plus",
+      upstreamId: "cosyvoice-v3-plus",
+      voices: ["longanyang", "longanhuan"],
+      price: { character: { usd: "28.6706", per: 1_000_000 } },
+    },
+  ],
   leftOut: [
     [/latest$|^qwen-(coder|flash|max|plus|turbo)$/, moving],
     [/omni/, "its audio has a price of its own"],

@@ -1,13 +1,6 @@
-import {
-  type Call,
-  fromIterable,
-  type Handler,
-  type RequestOf,
-  streamWav,
-  UpstreamError,
-  warnOfOthers,
-} from "modelgate/plugin";
+import { fromIterable, type Handler, streamWav, UpstreamError, warnOfOthers } from "modelgate/plugin";
 import { getOwn } from "../../src/contract/index.ts";
+import { boundSpeed, nearestSampleRate } from "../../src/protocols/speech-settings.ts";
 import { voices } from "./voices.ts";
 
 const translated = [
@@ -24,16 +17,16 @@ const translated = [
 const sampleRates = [8000, 16_000, 22_050, 24_000] as const;
 const sampleRateDefault = 24_000;
 const compressed: Readonly<Record<string, string>> = { mp3: "mp3_44100_128", opus: "opus_48000_128" };
-const [speedMin, speedMax] = [0.7, 1.2];
+const speeds = [0.7, 1.2] as const;
 
 /** Text to speech, as it is made: https://elevenlabs.io/docs/api-reference/text-to-speech/stream */
 export const speech: Handler<"speech"> = async ({ request, model, upstream, warn }) => {
   warnOfOthers(request, translated, warn);
   const { input, voice, response_format: format, target_language_code: language } = request;
   const name = voice ?? model.voiceDefault ?? "";
-  const sampleRate = toSampleRate(request.speech_sample_rate ?? sampleRateDefault);
+  const sampleRate = nearestSampleRate(sampleRates, request.speech_sample_rate ?? sampleRateDefault);
   const file = compressed[format ?? "wav"];
-  const speed = toSpeed(request.speed, warn);
+  const speed = boundSpeed({ request, warn }, speeds);
   const body = {
     text: input,
     model_id: model.upstreamId,
@@ -51,15 +44,3 @@ export const speech: Handler<"speech"> = async ({ request, model, upstream, warn
     audio: isSamples ? streamWav(chunks, { sampleRate, channels: 1, bitsPerSample: 16 }) : fromIterable(chunks),
   };
 };
-
-/** The nearest rate that it makes. */
-function toSampleRate(target: number): number {
-  return sampleRates.reduce((best, rate) => (Math.abs(rate - target) < Math.abs(best - target) ? rate : best));
-}
-
-function toSpeed(speed: RequestOf<"speech">["speed"], warn: Call<RequestOf<"speech">>["warn"]): number | undefined {
-  if (speed === undefined || speed === null || speed === 1) return undefined;
-  const moved = Math.min(Math.max(speed, speedMin), speedMax);
-  if (moved !== speed) warn(`Took speed ${moved} for ${speed}: the models take ${speedMin} to ${speedMax}`, "speed");
-  return moved;
-}

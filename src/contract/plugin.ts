@@ -188,6 +188,13 @@ export interface ChatHandler {
   omits?: ((model: Model) => readonly string[]) | undefined;
 }
 
+/** Speaks a text. */
+export interface SpeechHandler {
+  (call: Call<SpeechRequest>): Promise<Speech>;
+  /** How many characters of a text the provider charges for. Absent: its Unicode code points. */
+  countCharacters?: ((text: string) => number) | undefined;
+}
+
 /**
  * A plugin's way of serving each capability. A handler translates the request, sends it by `call.upstream` and translates the answer; ids,
  * timestamps, the public model name, tool-call indexes, usage counting, retries and deadlines are the kernel's.
@@ -202,7 +209,7 @@ export interface Handlers {
   transcription?(call: Call<TranscriptionRequest>): Promise<Transcript>;
   /** A transcript in English, of speech in any language. */
   translation?(call: Call<TranscriptionRequest>): Promise<Transcript>;
-  speech?(call: Call<SpeechRequest>): Promise<Speech>;
+  speech?: SpeechHandler;
   moderation?(call: Call<ModerationRequest>): Promise<Moderations>;
   rerank?(call: Call<RerankRequest>): Promise<Ranking>;
   /** Hands on a body of OpenAI's Responses protocol. The price must cover all that is sent. */

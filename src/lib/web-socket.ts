@@ -106,7 +106,7 @@ export class WebSocketParser {
 
   /** Frees what is left of a message that will not be complete. */
   end(): void {
-    this.#reserve(-this.#message.length);
+    if (this.#message.length > 0) this.#reserve(-this.#message.length);
     this.#message = new Uint8Array(0);
     this.#messageLength = 0;
   }

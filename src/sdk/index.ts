@@ -20,6 +20,7 @@ export {
   type RequestOf,
   type ServerEvent,
   UpstreamError,
+  type UpstreamWebSocket,
 } from "../contract/index.ts";
 export { isRecord, parseJson } from "../lib/json.ts";
 export { streamWav } from "../lib/wav.ts";

@@ -55,8 +55,14 @@ export interface WatchedTab {
   readonly problems: readonly string[];
   /** Drops the problems that a test made itself. */
   forgive(pattern: RegExp): void;
+  /** Makes the tab as it was when it was opened: its only page, no cookies, nothing stored, no routes. The HTTP cache stays. */
+  clear(): Promise<void>;
   close(): Promise<void>;
 }
+
+const viewport = { width: 1280, height: 900 };
+/** How long a click or a wait may take: only a hang ends there, also on a slow machine. */
+const waitMsMax = 120_000;
 
 /** Opens a tab in its own context, restricted to this origin and without animations. */
 export async function openTab(
@@ -64,8 +70,8 @@ export async function openTab(
   origin: string,
   options: BrowserContextOptions = {},
 ): Promise<WatchedTab> {
-  const viewport = { width: 1280, height: 900 };
   const context = await browser.newContext({ baseURL: origin, viewport, reducedMotion: "reduce", ...options });
+  context.setDefaultTimeout(waitMsMax);
   const page = await context.newPage();
   const problems: string[] = [];
   page.on("console", (message) => {
@@ -77,16 +83,35 @@ export async function openTab(
     const url = request.url();
     if (!url.startsWith(`${origin}/`) && !/^(data|blob):/.test(url)) problems.push(`left the host: ${url}`);
   });
-  const close = async () => {
-    // Requests still running at the end of a test must not fail it.
+  // Requests still running at the end of a test must not fail it.
+  const unroute = async () => {
     for (const each of context.pages()) await each.unrouteAll({ behavior: "ignoreErrors" });
+  };
+  const close = async () => {
+    await unroute();
     await context.close();
+  };
+  const clear = async () => {
+    await unroute();
+    for (const other of context.pages()) if (other !== page) await other.close();
+    page.removeAllListeners("dialog");
+    await context.setOffline(false);
+    await page.emulateMedia({ colorScheme: options.colorScheme ?? null });
+    await page.setViewportSize(options.viewport ?? viewport);
+    // A page of this origin, so that its storage can be reached, and one that stores nothing again.
+    await page.goto(`${origin}/healthz`);
+    await page.evaluate(() => {
+      localStorage.clear();
+      sessionStorage.clear();
+    });
+    await context.clearCookies();
+    problems.length = 0;
   };
   const forgive = (pattern: RegExp) => {
     const others = problems.filter((problem) => !pattern.test(problem));
     problems.splice(0, problems.length, ...others);
   };
-  return { context, page, problems, forgive, close };
+  return { context, page, problems, forgive, clear, close };
 }
 
 /** Violations that axe rates moderate or worse, as `rule: target`; by all rules, or the given ones. */

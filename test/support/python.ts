@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { isLong } from "./long.ts";
 import { prepareMsMax, prepareOnce, runStep } from "./prepare-once.ts";
 
 /** A Python that has the wanted packages, or why there is none here. */
@@ -19,8 +20,8 @@ const pipInstall = [
   "20",
 ];
 
-/** Clients of several test files, which share one environment. */
-const clients = ["openai==3.52.0", "openai-agents==0.24.0", "anthropic==2.12.0", "llm==0.36"];
+/** Clients of several test files, which share one environment; agents and wrappers of the former in the long form alone. */
+const clients = ["openai==3.52.0", "anthropic==2.12.0", ...(isLong ? ["openai-agents==0.24.0", "llm==0.36"] : [])];
 
 /** How long that may take: another file's turn, and two steps of one's own. */
 export const pythonClientsMsMax = 5 * prepareMsMax;

@@ -33,12 +33,13 @@ export function speechController(deps: HttpDeps) {
     replyOnce<SpeechRequest>(deps, async ({ call, body: { stream_format: format, ...request } }) => {
       if (format === "sse") return await streamEvents(deps, call, request);
       const sink = new ByteStream(call);
+      const endSending = call.memory.startSending();
       const answer = executeCall(deps, call, { capability: "speech", request, sink });
       const finished = answer.then(
         () => sink.end(),
         (error) => sink.abort(error),
       );
-      finished.catch((error) => deps.log.error("stream_failed", { call: call.id, error }));
+      finished.catch((error) => deps.log.error("stream_failed", { call: call.id, error })).finally(endSending);
       await Promise.race([sink.opened, answer]);
       call.restoreIdleTimeout();
       const mediaType = mediaTypes[chooseSpeechFormat(request, call.modelEntry.model)];

@@ -22,6 +22,7 @@ import {
 import { withFailover } from "../failover.ts";
 import { boundText, readText, tokensMax } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
+import type { ModelEntry } from "../routing/registry.ts";
 import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { usualTokensPerSecond } from "./chat.ts";
@@ -77,7 +78,8 @@ export const speechHandler: CapabilityHandler<"speech"> = {
     checkOneOf("speech_sample_rate", request.speech_sample_rate, model.sampleRates, model);
   },
 
-  upperBound: ({ request, modelEntry: { model } }) => (isByToken(model) ? toMost(request, model) : toMeters(request)),
+  upperBound: ({ request, modelEntry }) =>
+    isByToken(modelEntry.model) ? toMost(request, modelEntry.model) : toMeters(request, counterOf(modelEntry)),
   promptTokens: ({ request }) => boundText(request, SpeechRequest),
   toReport: ({ modelEntry: { model } }, usage) =>
     isByToken(model) ? toTokenMeters(usage, { input: "text_tokens", output: "audio_tokens" }) : undefined,
@@ -102,7 +104,7 @@ export const speechHandler: CapabilityHandler<"speech"> = {
     }
     // A part is a request. Of one without audio so far all is owed, which the provider has to speak.
     const parts = splitText(request.input, model.inputCharactersMax ?? Number.POSITIVE_INFINITY);
-    const requested = parts.slice(0, run.owedRequests.length).map(countCharacters);
+    const requested = parts.slice(0, run.owedRequests.length).map(counterOf(modelEntry));
     const last = requested.pop() ?? 0;
     const before = requested.reduce((sum, characters) => sum + characters, 0);
     return { character: length > before ? length : Math.max(length, before + last) };
@@ -112,6 +114,7 @@ export const speechHandler: CapabilityHandler<"speech"> = {
     const { request, usageMeter, sink } = run;
     if (sink === undefined) throw new TypeError("There is no sink to send the audio to");
     const { model } = run.modelEntry;
+    const count = counterOf(run.modelEntry);
     const format = chooseSpeechFormat(request, model);
     const parts = splitText(request.input, model.inputCharactersMax ?? Number.POSITIVE_INFINITY);
     const { opened, speak } = await withFailover(kernel, run, {
@@ -139,7 +142,7 @@ export const speechHandler: CapabilityHandler<"speech"> = {
     for (const [index, part] of parts.entries()) {
       const sound = index === 0 ? opened : await speak(part);
       if (index > 0) expectSameFormat(opened.format as WavFormat, sound.format as WavFormat);
-      const all = countCharacters(part);
+      const all = count(part);
       let bytes = 0;
       const take = (piece: Bytes) => {
         if (piece.length === 0) return undefined;
@@ -156,7 +159,7 @@ export const speechHandler: CapabilityHandler<"speech"> = {
       if (!isByToken(model)) usageMeter.output.length = spoken;
       usages.push(toTokenMeters(sound.readUsage?.(), { input: "text_tokens", output: "audio_tokens" }));
     }
-    const meters = isByToken(model) ? sumMeters(usages) : toMeters(request);
+    const meters = isByToken(model) ? sumMeters(usages) : toMeters(request, count);
     if (meters !== undefined) usageMeter.report(meters);
     usageMeter.complete = true;
     return undefined;
@@ -232,8 +235,14 @@ function toPluginRequest(request: SpeechRequest, model: Model, format: SpeechFor
   };
 }
 
-function toMeters(request: SpeechRequest): Meters {
-  return { character: countCharacters(request.input) };
+function toMeters(request: SpeechRequest, count: (text: string) => number): Meters {
+  return { character: count(request.input) };
+}
+
+/** Counts characters as the providers of a model charge for them: where they differ, as the one that counts most. */
+function counterOf({ routes }: ModelEntry): (text: string) => number {
+  const counters = routes.map(({ plugin }) => plugin.handlers.speech?.countCharacters ?? countCharacters);
+  return (text) => counters.reduce((most, count) => Math.max(most, count(text)), 0);
 }
 
 function checkOneOf<T>(

@@ -1,12 +1,10 @@
 """Asks the gateway as programs do that use the clients below, and prints what they found as JSON."""
 
-import asyncio
 import json
 import sys
 
 import anthropic
 import openai
-from agents import Agent, ModelSettings, OpenAIProvider, RunConfig, Runner, function_tool, set_tracing_disabled
 from pydantic import BaseModel
 
 origin, key, model = sys.argv[1:4]
@@ -45,26 +43,6 @@ def use_messages():
         found["messages_wrong_key"] = [type(error).__name__, bool(error.request_id)]
 
 
-@function_tool
-def add_numbers(a: float, b: float) -> str:
-    """Adds two numbers."""
-    return f"the sum {a + b}"
-
-
-async def use_agents(streamed: bool):
-    client = openai.AsyncOpenAI(base_url=f"{origin}/v1", api_key=key, max_retries=0)
-    agent = Agent(name="adder", instructions="Use the tool", model=model, tools=[add_numbers])
-    config = RunConfig(model_provider=OpenAIProvider(openai_client=client), model_settings=ModelSettings())
-    if not streamed:
-        return (await Runner.run(agent, "Use add_numbers for 5 and 7", run_config=config)).final_output
-    result = Runner.run_streamed(agent, "Use add_numbers for 5 and 7", run_config=config)
-    async for _ in result.stream_events():
-        pass
-    return result.final_output
-
-
-set_tracing_disabled(True)
 use_responses()
 use_messages()
-found["agents"] = [asyncio.run(use_agents(False)), asyncio.run(use_agents(True))]
 print(json.dumps(found))

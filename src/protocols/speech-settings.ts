@@ -1,0 +1,17 @@
+import type { Call, SpeechRequest } from "../contract/index.ts";
+
+/** The nearest sample rate that a model makes, in Hz. */
+export function nearestSampleRate(sampleRates: readonly number[], target: number): number {
+  return sampleRates.reduce((best, rate) => (Math.abs(rate - target) < Math.abs(best - target) ? rate : best));
+}
+
+/** The speed within what the models take, `undefined` for the ordinary one. The caller is told of a change. */
+export function boundSpeed(
+  { request: { speed }, warn }: Pick<Call<SpeechRequest>, "request" | "warn">,
+  [min, max]: readonly [min: number, max: number],
+): number | undefined {
+  if (speed === undefined || speed === null || speed === 1) return undefined;
+  const bounded = Math.min(Math.max(speed, min), max);
+  if (bounded !== speed) warn(`Took speed ${bounded} for ${speed}: the models take ${min} to ${max}`, "speed");
+  return bounded;
+}
