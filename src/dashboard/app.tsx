@@ -1,8 +1,9 @@
 import { useEffect, useState } from "react";
 import { isUnauthorized } from "./data/api.ts";
 import { extendSession, useMe } from "./data/session.ts";
-import { InvitationPage, useInvitation } from "./features/auth/invitation-page.tsx";
-import { JoinPage, useTeamInvitation } from "./features/auth/join-page.tsx";
+import { InvitationPage } from "./features/auth/invitation-page.tsx";
+import { JoinPage } from "./features/auth/join-page.tsx";
+import { useLinkToken } from "./features/auth/link-token.ts";
 import { NewPassword } from "./features/auth/new-password.tsx";
 import { SignIn } from "./features/auth/sign-in.tsx";
 import { SignUp } from "./features/auth/sign-up.tsx";
@@ -31,8 +32,8 @@ export function App() {
 function Session({ isOut }: { isOut: boolean }) {
   const { data: me, error, mutate } = useMe(!isOut);
   const isSignedOut = isOut || isUnauthorized(error);
-  const [invitation, dismissInvitation] = useInvitation();
-  const [team, dismissTeam] = useTeamInvitation();
+  const [invitation, dismissInvitation] = useLinkToken("invitation");
+  const [team, dismissTeam] = useLinkToken("team", true);
   useEmailLink(error === undefined ? me : undefined);
   if (invitation !== undefined) return <InvitationPage token={invitation} onDismiss={dismissInvitation} />;
   if (team !== undefined && (isSignedOut || me?.password_is_temporary === false)) {

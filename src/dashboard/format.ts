@@ -33,9 +33,9 @@ export function formatShort(value: number): string {
   return value < 10_000 ? whole.format(value) : short.format(value);
 }
 
-/** Rounds decimal dollars to cents, with more digits for amounts below 10 cents. */
-export function formatUsd(text: string): string {
-  const value = Number(text);
+/** Rounds dollars to cents, with more digits for amounts below 10 cents. */
+export function formatUsd(usd: string | number): string {
+  const value = Number(usd);
   const sign = value < 0 ? "−" : "";
   const size = Math.abs(value);
   if (size === 0) return "$0.00";

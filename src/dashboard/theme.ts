@@ -1,10 +1,12 @@
 import { createStore } from "./kit/create-store.ts";
+import { readItem, writeItem } from "./kit/storage.ts";
 
 const themes = ["system", "light", "dark"] as const;
 type Theme = (typeof themes)[number];
 
 const storageKey = "modelgate-theme";
-const chosen = createStore(readTheme());
+const stored = readItem(storageKey);
+const chosen = createStore<Theme>(themes.find((theme) => theme === stored) ?? "system");
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const systemIsDark = createStore(dark.matches);
 dark.addEventListener("change", ({ matches }) => systemIsDark.set(matches));
@@ -15,12 +17,7 @@ export function applyTheme(theme = chosen.get()): void {
 }
 
 export function setTheme(theme: Theme): void {
-  try {
-    if (theme === "system") localStorage.removeItem(storageKey);
-    else localStorage.setItem(storageKey, theme);
-  } catch {
-    // Storage is blocked: the theme lasts until the page is closed.
-  }
+  writeItem(storageKey, theme === "system" ? null : theme);
   // First, because charts read their colours when they are told of the change.
   applyTheme(theme);
   chosen.set(theme);
@@ -32,12 +29,4 @@ export const useTheme = chosen.use;
 export function useIsDark(): boolean {
   const [theme, isSystemDark] = [chosen.use(), systemIsDark.use()];
   return theme === "system" ? isSystemDark : theme === "dark";
-}
-
-function readTheme(): Theme {
-  try {
-    return themes.find((theme) => theme === localStorage.getItem(storageKey)) ?? "system";
-  } catch {
-    return "system";
-  }
 }

@@ -5,17 +5,13 @@ import type { Page } from "playwright-core";
 import { startWebhook } from "../integration/alerts/webhook-sink.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { createUser, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { createAdmin, createUser, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 const [webhook, mail] = await Promise.all([startWebhook(), startSmtpSink()]);
 afterAll(() => Promise.all([webhook.stop(), mail.stop()]));
 
 const openPart = (page: Page, name: string) =>
   page.getByRole("group", { name: "Part" }).getByRole("button", { name }).click();
-const shoot = async (page: Page, name: string) => {
-  const folder = process.env.SCREENSHOTS;
-  if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}.png` });
-};
 const submit = (page: Page) => page.getByRole("dialog").getByRole("button", { name: "Add channel" }).click();
 
 describe.skipIf(!hasChromium)("alerts", () => {
@@ -74,8 +70,7 @@ describe.skipIf(!hasChromium)("alerts", () => {
 
   test("show an administrator the mail server, which only owners change", () =>
     dashboard.visit(async (page) => {
-      await createUser(dashboard, "kim@example.org");
-      await dashboard.gateway.cli("account", "set", "kim@example.org", "--role", "admin");
+      await createAdmin(dashboard, "kim@example.org");
       await signIn(page, "kim@example.org");
       await page.locator(".nav").getByRole("link", { name: "Alerts" }).click();
       await openPart(page, "Channels");
@@ -111,7 +106,6 @@ describe.skipIf(!hasChromium)("alerts", () => {
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText(/of provider openai is above 5 % in 15 minutes/).waitFor();
       expect(await findViolations(page)).toEqual([]);
-      await shoot(page, "alerts-rules");
       await page.getByRole("button", { name: "Delete Errors of openai" }).click();
       await page.getByRole("button", { name: "Delete rule" }).click();
       await page.getByText("No rules of your own").waitFor();
@@ -132,7 +126,6 @@ describe.skipIf(!hasChromium)("alerts", () => {
       await page.getByRole("link", { name: "Alerts 1 active" }).click();
       await page.getByText("The disk of x is 99 % full").waitFor();
       expect(await findViolations(page)).toEqual([]);
-      await shoot(page, "alerts-active");
       await page.getByLabel("Mute Disk nearly full").selectOption("24");
       await page.getByText("muted").waitFor();
       await page.getByRole("link", { name: "Alerts", exact: true }).waitFor();

@@ -1,32 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { findViolations, hasChromium } from "./chromium.ts";
-import {
-  createUser,
-  fillSignIn,
-  ownPassword,
-  seeFirstPage,
-  seeHeading,
-  signInFirst,
-  useDashboard,
-} from "./dashboard.ts";
-
-const screenshots = process.env.SCREENSHOTS;
+import { createAdmin, createCaller, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("budgets by subject", () => {
   const dashboard = useDashboard();
 
   test("are made, looked into, raised and deleted by an operator on the page of an account", () =>
     dashboard.visit(async (page) => {
-      const { gateway } = dashboard;
-      await signInFirst(page, gateway);
+      await signInFirst(page, dashboard.gateway);
       const email = "fay@example.org";
-      const id = await createUser(dashboard, email);
-      await gateway.cli("wallet", "credit", "--account", email, "--usd", "20", "--note", "test");
-      const { key } = await gateway.cli<{ key: string }>("key", "create", "--account", email, "--name", "app");
-      const ask = async (user: string) => {
-        const body = { model: "gpt-4.1", messages: [{ role: "user", content: "Hi" }], user };
-        return await gateway.post("/chat/completions", body, { authorization: `Bearer ${key}` });
-      };
+      const { id, ask } = await createCaller(dashboard, email);
       const dialog = page.getByRole("dialog");
       const row = (text: string) => page.locator("tr", { hasText: text });
       const open = () => page.getByRole("button", { name: "New budget" }).click();
@@ -54,41 +37,26 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
       await page.getByRole("button", { name: "Create budget" }).click();
       await row("model gpt-4.1").getByText("$5.00 in all").waitFor();
 
-      expect((await ask("ada@example.com")).status).toBe(200);
+      expect((await ask({ user: "ada@example.com" })).status).toBe(200);
       await page.getByRole("button", { name: "Spenders of each end user" }).click();
       await dialog.getByText("ada@example.com").waitFor();
       expect(await findViolations(page)).toEqual([]);
-      if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/budget-spenders.png` });
       await dialog.getByRole("button", { name: "Close" }).last().click();
 
       await page.getByRole("button", { name: "Edit each end user" }).click();
       await page.getByLabel("Budget (USD, a day)").fill("0");
       await page.getByRole("button", { name: "Save" }).click();
       await row("each end user").getByText("$0.00 a day").waitFor();
-      const refused = await ask("ada@example.com");
+      const refused = await ask({ user: "ada@example.com" });
       expect([refused.status, (await refused.json()).error.code]).toEqual([403, "budget_exceeded"]);
       await page.getByRole("button", { name: "Edit each end user" }).click();
       await page.getByLabel("Raise it by (USD)").fill("2.50");
       await page.getByLabel("Through (UTC)").fill(new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10));
       expect(await findViolations(page)).toEqual([]);
-      if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/budget-edit.png` });
       await page.getByRole("button", { name: "Save" }).click();
       await row("each end user").getByText("$2.50 a day").waitFor();
       await row("each end user").getByText("raised until").waitFor();
-      expect((await ask("ada@example.com")).status).toBe(200);
-      if (screenshots !== undefined) {
-        for (const colorScheme of ["light", "dark"] as const) {
-          for (const [name, width] of [
-            ["desktop", 1280],
-            ["phone", 390],
-          ] as const) {
-            await page.emulateMedia({ colorScheme });
-            await page.setViewportSize({ width, height: 844 });
-            await page.screenshot({ path: `${screenshots}/budgets-${name}-${colorScheme}.png`, fullPage: true });
-          }
-        }
-        await page.setViewportSize({ width: 1280, height: 860 });
-      }
+      expect((await ask({ user: "ada@example.com" })).status).toBe(200);
 
       await open();
       await page.getByLabel("Counts the calls of").selectOption("Tags");
@@ -100,8 +68,6 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
       await page.getByRole("button", { name: "Edit app" }).click();
       await dialog.getByText("each tag with the key app: $3.00 a day").waitFor();
       expect(await findViolations(page)).toEqual([]);
-      if (screenshots !== undefined)
-        await page.screenshot({ path: `${screenshots}/budgets-of-key.png`, fullPage: true });
       await page.getByLabel("Name").fill("website");
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText("“website” saved").waitFor();
@@ -117,11 +83,8 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
 
   test("of an owner are read by an administrator, who cannot change them", () =>
     dashboard.visit(async (page) => {
-      const id = await createUser(dashboard, "ben@example.org");
-      await dashboard.gateway.cli("account", "set", id, "--role", "admin");
-      await page.goto("/");
-      await fillSignIn(page, "ben@example.org", ownPassword);
-      await seeFirstPage(page);
+      await createAdmin(dashboard, "ben@example.org");
+      await signIn(page, "ben@example.org");
       await page.goto("/admin/accounts");
       await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
       await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Budgets" }).click();

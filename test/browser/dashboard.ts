@@ -71,6 +71,24 @@ export async function createUser({ gateway }: Dashboard, email: string): Promise
   return id;
 }
 
+/** Creates an administrator who signs in with this email and `ownPassword`. */
+export async function createAdmin(dashboard: Dashboard, email: string): Promise<void> {
+  await dashboard.gateway.cli("account", "set", await createUser(dashboard, email), "--role", "admin");
+}
+
+/** Creates an account with $20 and the key `app`; `ask` sends a chat with it. */
+export async function createCaller(dashboard: Dashboard, email: string) {
+  const { gateway } = dashboard;
+  const id = await createUser(dashboard, email);
+  await gateway.cli("wallet", "credit", "--account", email, "--usd", "20", "--note", "test");
+  const { key } = await gateway.cli<{ key: string }>("key", "create", "--account", email, "--name", "app");
+  const ask = (fields: object = {}): Promise<Response> => {
+    const body = { model: "gpt-4.1", messages: [{ role: "user", content: "Hi" }], ...fields };
+    return gateway.post("/chat/completions", body, { authorization: `Bearer ${key}` });
+  };
+  return { id, ask };
+}
+
 export async function fillSignIn(page: Page, email: string, password: string): Promise<void> {
   await page.getByLabel("Email").fill(email);
   await page.getByLabel("Password", { exact: true }).fill(password);

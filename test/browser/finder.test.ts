@@ -42,6 +42,9 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
       expect(await findViolations(page)).toEqual([]);
       await page.keyboard.press("Enter");
       await seeHeading(page, "Billing");
+      await go("statem", /^Monthly statement/);
+      await page.keyboard.press("Enter");
+      await seeHeading(page, "Statement");
       await go("gpt-4o-mini", /^gpt-4o-mini/);
       await page.keyboard.press("Enter");
       await page.getByRole("dialog").getByRole("heading", { name: "gpt-4o-mini" }).waitFor();

@@ -1,25 +1,21 @@
 import { describe, expect, test } from "bun:test";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { createUser, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { createAdmin, createCaller, createUser, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
-const screenshots = process.env.SCREENSHOTS;
+/** The status of an answer, and the limit that it names, without its figures. */
+const limitOf = ({ status, headers }: Response) => [
+  status,
+  headers.get("x-modelgate-limit")?.split(";").slice(0, 2).join(";"),
+];
 
 describe.skipIf(!hasChromium)("limits of accounts", () => {
   const dashboard = useDashboard();
 
   test("are set, changed and deleted by an operator on the page of an account, and refuse a call", () =>
     dashboard.visit(async (page) => {
-      const { gateway } = dashboard;
-      await signInFirst(page, gateway);
+      await signInFirst(page, dashboard.gateway);
       const email = "fay@example.org";
-      const id = await createUser(dashboard, email);
-      await gateway.cli("wallet", "credit", "--account", email, "--usd", "20", "--note", "test");
-      const { key } = await gateway.cli<{ key: string }>("key", "create", "--account", email, "--name", "app");
-      const ask = async () => {
-        const body = { model: "gpt-4.1", messages: [{ role: "user", content: "Hi" }] };
-        const response = await gateway.post("/chat/completions", body, { authorization: `Bearer ${key}` });
-        return [response.status, response.headers.get("x-modelgate-limit")?.split(";").slice(0, 2).join(";")];
-      };
+      const { id, ask } = await createCaller(dashboard, email);
       const dialog = page.getByRole("dialog");
       const row = page.locator("tr", { hasText: "gpt-4.1" });
       await page.goto(`/admin/accounts/${id}`);
@@ -34,25 +30,17 @@ describe.skipIf(!hasChromium)("limits of accounts", () => {
       expect(await dialog.getByRole("button", { name: "Set limits" }).isDisabled()).toBe(true);
       await dialog.getByLabel("Concurrent calls").fill("");
       expect(await findViolations(page)).toEqual([]);
-      if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/model-limits-dialog.png` });
       await dialog.getByRole("button", { name: "Set limits" }).click();
       await row.getByText("app", { exact: true }).waitFor();
       // A call that is larger than the limit is let in when nothing of the minute is used.
-      expect(await ask()).toEqual([200, undefined]);
-      expect(await ask()).toEqual([429, "tokens_per_minute;owner=key"]);
+      expect(limitOf(await ask())).toEqual([200, undefined]);
+      expect(limitOf(await ask())).toEqual([429, "tokens_per_minute;owner=key"]);
 
       await row.getByRole("button", { name: "Edit" }).click();
       await dialog.getByLabel("Tokens per minute").fill("1000000");
       await dialog.getByRole("button", { name: "Set limits" }).click();
       await row.getByText("1,000,000").waitFor();
       expect(await findViolations(page)).toEqual([]);
-      if (screenshots !== undefined) {
-        for (const colorScheme of ["light", "dark"] as const) {
-          await page.emulateMedia({ colorScheme });
-          await row.scrollIntoViewIfNeeded();
-          await page.screenshot({ path: `${screenshots}/model-limits-${colorScheme}.png` });
-        }
-      }
       await row.getByRole("button", { name: "Delete" }).click();
       await dialog.getByRole("button", { name: "Delete limits" }).click();
       await page.getByText("No limits of single models").waitFor();
@@ -60,9 +48,8 @@ describe.skipIf(!hasChromium)("limits of accounts", () => {
 
   test("are set for a role, and the page of an account says that they are from it", () =>
     dashboard.visit(async (page) => {
-      const operator = "ops@example.org";
-      await dashboard.gateway.cli("account", "set", await createUser(dashboard, operator), "--role", "admin");
-      await signIn(page, operator);
+      await createAdmin(dashboard, "ops@example.org");
+      await signIn(page, "ops@example.org");
       const email = "gus@example.org";
       const id = await createUser(dashboard, email);
       await page.goto("/admin/accounts");
@@ -80,10 +67,6 @@ describe.skipIf(!hasChromium)("limits of accounts", () => {
       await dialog.getByRole("button", { name: "Set limits" }).click();
       await row.getByText("77", { exact: true }).waitFor();
       expect(await findViolations(page)).toEqual([]);
-      if (screenshots !== undefined) {
-        await section.scrollIntoViewIfNeeded();
-        await page.screenshot({ path: `${screenshots}/role-limits.png` });
-      }
       await page.goto(`/admin/accounts/${id}`);
       await seeHeading(page, email);
       const limits = page.getByRole("region", { name: "Limits", exact: true });
@@ -92,24 +75,13 @@ describe.skipIf(!hasChromium)("limits of accounts", () => {
       await limits.getByLabel("Requests per minute").fill("5");
       await limits.getByRole("button", { name: "Set limits" }).click();
       await limits.locator("dd", { hasText: /^5\s*$/ }).waitFor();
-      if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/role-limits-account.png` });
     }));
 
   test("are set for each account on the page of accounts, and refuse a call of an account without its own", () =>
     dashboard.visit(async (page) => {
-      const { gateway } = dashboard;
-      const operator = "olga@example.org";
-      await gateway.cli("account", "set", await createUser(dashboard, operator), "--role", "admin");
-      await signIn(page, operator);
-      const email = "hal@example.org";
-      await createUser(dashboard, email);
-      await gateway.cli("wallet", "credit", "--account", email, "--usd", "20", "--note", "test");
-      const { key } = await gateway.cli<{ key: string }>("key", "create", "--account", email, "--name", "app");
-      const ask = async () => {
-        const body = { model: "gpt-4.1", messages: [{ role: "user", content: "Hi" }] };
-        const response = await gateway.post("/chat/completions", body, { authorization: `Bearer ${key}` });
-        return [response.status, response.headers.get("x-modelgate-limit")?.split(";").slice(0, 2).join(";")];
-      };
+      await createAdmin(dashboard, "olga@example.org");
+      await signIn(page, "olga@example.org");
+      const { ask } = await createCaller(dashboard, "hal@example.org");
       await page.goto("/admin/accounts");
       const section = page.getByRole("region", { name: "Limits of models" });
       const row = section.locator("tr", { hasText: "gpt-4.1" });
@@ -120,23 +92,12 @@ describe.skipIf(!hasChromium)("limits of accounts", () => {
       await dialog.getByLabel("Model", { exact: true }).selectOption("gpt-4.1");
       expect(await dialog.getByLabel("With").count()).toBe(0);
       await dialog.getByLabel("Tokens per minute").fill("1");
-      if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/shared-limits-dialog.png` });
       await dialog.getByRole("button", { name: "Set limits" }).click();
       await row.waitFor();
-      expect(await ask()).toEqual([200, undefined]);
-      expect(await ask()).toEqual([429, "tokens_per_minute;owner=account"]);
+      expect(limitOf(await ask())).toEqual([200, undefined]);
+      expect(limitOf(await ask())).toEqual([429, "tokens_per_minute;owner=account"]);
 
       expect(await findViolations(page)).toEqual([]);
-      if (screenshots !== undefined) {
-        for (const colorScheme of ["light", "dark"] as const) {
-          await page.emulateMedia({ colorScheme });
-          await section.scrollIntoViewIfNeeded();
-          await page.screenshot({ path: `${screenshots}/shared-limits-${colorScheme}.png` });
-        }
-        await page.setViewportSize({ width: 390, height: 844 });
-        await section.scrollIntoViewIfNeeded();
-        await page.screenshot({ path: `${screenshots}/shared-limits-phone.png` });
-      }
       await row.getByRole("button", { name: "Delete" }).click();
       await dialog.getByRole("button", { name: "Delete limits" }).click();
       await section.getByText("No limits of single models").waitFor();

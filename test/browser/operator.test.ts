@@ -113,12 +113,13 @@ describe.skipIf(!hasChromium)("an operator's day", () => {
       expect(await findViolations(page)).toEqual([]);
     }));
 
-  test("a model's dialog says what calls would cost by its list price", () =>
+  test("a model's dialog says what calls would cost by its list price, and what is not known of it", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "ada@example.org");
       await page.goto(`/models?search=${premium}`);
       await page.getByRole("button", { name: premium, exact: true }).click();
       const dialog = page.getByRole("dialog");
+      await dialog.getByText("Reasoning; others are not known").waitFor();
       await dialog.getByText("What would it cost?").click();
       await dialog.getByLabel("Input tokens", { exact: true }).fill("1000");
       await dialog.getByLabel("Output tokens", { exact: true }).fill("500");
@@ -128,5 +129,17 @@ describe.skipIf(!hasChromium)("an operator's day", () => {
       await dialog.getByLabel("Calls", { exact: true }).fill("many");
       await dialog.getByText("Enter whole numbers").waitFor();
       expect(await findViolations(page)).toEqual([]);
+    }));
+
+  test("a link to a model that is no longer served says so, and an alias opens its model", () =>
+    dashboard.visit(async (page) => {
+      await signIn(page, "ada@example.org");
+      await page.goto("/models?model=a-model-of-long-ago");
+      await page.getByText("This gateway has no model a-model-of-long-ago now").waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      await page.getByRole("button", { name: "Dismiss" }).click();
+      await page.waitForURL(/\/models$/);
+      await page.goto("/models?model=famC-sonnet-4-6");
+      await page.getByRole("dialog").getByRole("heading", { name: premium }).waitFor();
     }));
 });

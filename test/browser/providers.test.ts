@@ -12,17 +12,12 @@ describe.skipIf(!hasChromium)("an administrator", () => {
   test("adds a provider by hand, keeps the sandbox, replaces its key, orders, disables and removes it", () =>
     dashboard.visit(async (page) => {
       const upstream = startProvider(first, second);
-      const shoot = async (name: string) => {
-        const folder = process.env.SCREENSHOTS;
-        if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}.png` });
-      };
       try {
         await signInFirst(page, dashboard.gateway);
         await page.locator(".nav").getByRole("link", { name: "Providers" }).click();
         await seeHeading(page, "Providers");
         await page.getByText("Models without a real provider are simulated").waitFor();
         expect(await findViolations(page)).toEqual([]);
-        await shoot("providers-empty");
 
         await page.getByRole("button", { name: "Add provider" }).click();
         await page.getByLabel("Provider", { exact: true }).selectOption("vllm");
@@ -34,7 +29,6 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await page.getByLabel("API key", { exact: true }).fill(first);
         await page.getByRole("combobox", { name: "Sandbox" }).selectOption("on");
         expect(await findViolations(page)).toEqual([]);
-        await shoot("provider-add");
         const submit = page.getByRole("dialog").getByRole("button", { name: "Add provider" });
         await submit.click();
         await page.getByText("The key would be sent in clear text").waitFor();
@@ -45,7 +39,6 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await page.getByText(/acme failed: .*rejected the key ending in 9999 \(401\): Incorrect API key/).waitFor();
         await page.getByRole("button", { name: "Save anyway" }).waitFor();
         expect(await findViolations(page)).toEqual([]);
-        await shoot("provider-add-refused");
         await page.getByLabel("API key", { exact: true }).fill(first);
         await submit.click();
         await page.getByText(/acme works: 127\.0\.0\.1:\d+ answered acme\/chat/).waitFor();
@@ -63,14 +56,12 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await row.getByText("failing").waitFor();
         await row.getByText("broken").waitFor();
         await page.getByRole("link", { name: "Providers 1 failing" }).waitFor();
-        await shoot("providers-failing");
         expect(await findViolations(page)).toEqual([]);
         await row.getByRole("link", { name: "acme", exact: true }).click();
         await seeHeading(page, "acme");
         await page.getByText("503: broken").waitFor();
         await page.getByRole("img", { name: /3 calls in the last 24 hours, 2 failed/ }).waitFor();
         expect(await findViolations(page)).toEqual([]);
-        await shoot("provider");
         await page.getByRole("button", { name: "Test connection" }).click();
         await page.getByText(/acme works/).waitFor();
         await page.getByText("working", { exact: true }).first().waitFor();
@@ -84,11 +75,9 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await page.getByText("…0002").waitFor();
         expect(await page.content()).not.toContain(second);
         expect(await findViolations(page)).toEqual([]);
-        await shoot("provider-keys");
         await part("Models");
         await page.getByText("overloaded (status 503)").waitFor();
         expect(await findViolations(page)).toEqual([]);
-        await shoot("provider-models");
         await part("Settings");
         await page.getByLabel("Priority").fill("7");
         await page.getByRole("button", { name: "Set order" }).click();
@@ -107,17 +96,13 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await seeHeading(page, "Status");
         await page.getByRole("listitem").filter({ hasText: "acme" }).waitFor();
         expect(await findViolations(page)).toEqual([]);
-        await shoot("status");
         await page.setViewportSize({ width: 390, height: 844 });
         await page.emulateMedia({ colorScheme: "dark" });
-        await shoot("status-phone-dark");
         await page.goto("/admin/providers");
         await page.getByRole("link", { name: "acme", exact: true }).waitFor();
-        await shoot("providers-phone-dark");
         await page.goto("/admin/providers/acme?tab=settings");
         await page.getByRole("button", { name: "Remove", exact: true }).waitFor();
         expect(await findViolations(page)).toEqual([]);
-        await shoot("provider-phone-dark");
         await page.getByRole("button", { name: "Remove", exact: true }).click();
         await page.getByRole("button", { name: "Remove provider" }).click();
         await page.getByText("acme is removed").waitFor();

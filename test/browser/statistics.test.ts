@@ -3,7 +3,6 @@ import { fillWallet } from "../support/gateway.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
 import { downloadedText, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
-const screenshots = process.env.SCREENSHOTS;
 const messages = [{ role: "user", content: "Say hello" }];
 
 describe.skipIf(!hasChromium)("the gateway at a glance", () => {
@@ -62,7 +61,6 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
       await chart.getByText(/gpt-4o-mini: (\d+) of \1 hours? with requests \(100 %\)/).waitFor();
       await chart.getByText(/All: \d+ of \d+ hours? with requests \(\d+ %\)/).waitFor();
       expect(await findViolations(page)).toEqual([]);
-      if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/target.png` });
       await page.getByLabel("Metric").selectOption("duration");
       await page.getByLabel("Target (ms)").waitFor();
       expect(await page.getByLabel("Target (ms)").inputValue()).toBe("");
@@ -103,7 +101,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
       expect(await rows.count()).toBe(0);
       const answer = await dashboard.gateway.post("/chat/completions", { model: "claude-sonnet-4-6", messages });
       expect([answer.status, await answer.text()]).toEqual([200, expect.any(String)]);
-      await page.getByRole("link", { name: "← Billing" }).click();
+      await page.locator("main").getByRole("link", { name: "Billing", exact: true }).click();
       await page.getByRole("link", { name: "Monthly statement" }).click();
       await rows.waitFor();
     }));

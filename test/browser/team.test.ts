@@ -162,8 +162,6 @@ describe.skipIf(!hasChromium)("a team", () => {
       expect(ofModel).toContain("$7.00 in all");
       expect(ofModel).toContain("raised until");
       expect(await findViolations(page)).toEqual([]);
-      const folder = process.env.SCREENSHOTS;
-      if (folder !== undefined) await page.screenshot({ path: `${folder}/budgets.png`, fullPage: true });
     });
   });
 });

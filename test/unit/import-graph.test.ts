@@ -99,6 +99,7 @@ const inner: Readonly<Record<string, readonly string[]>> = {
   dashboard: [
     "assets.d.ts",
     "kit/create-store.ts",
+    "kit/storage.ts",
     "theme.ts",
     "data",
     "format.ts",

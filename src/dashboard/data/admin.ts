@@ -1,5 +1,5 @@
 import useSWR, { mutate } from "swr";
-import { api, organization, request } from "./api.ts";
+import { api, organization, request, slowRefresh } from "./api.ts";
 import { refreshMs } from "./session.ts";
 
 export const accountOrders = [
@@ -44,9 +44,6 @@ const getAccountUsage = (id: string) => request(api.admin.accounts({ id }).usage
 export type AccountDetail = Awaited<ReturnType<typeof getAccount>>;
 export type AccountUsage = Awaited<ReturnType<typeof getAccountUsage>>["data"][number];
 export type LiveCall = Awaited<ReturnType<typeof getLive>>["data"][number];
-
-/** For admin pages other than live calls. */
-const slowRefresh = { refreshInterval: 15_000, keepPreviousData: true };
 
 const anyAccount: AccountSearch = { search: "", order: "email", kind: "" };
 

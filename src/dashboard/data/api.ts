@@ -55,6 +55,9 @@ export async function request<T>(pending: Promise<EdenResponse<T>>): Promise<Non
   throw refusal;
 }
 
+/** For what others change too. */
+export const slowRefresh = { refreshInterval: 15_000, keepPreviousData: true };
+
 interface ListPage<Entry> {
   readonly data: readonly Entry[];
   readonly last_id: string | null;

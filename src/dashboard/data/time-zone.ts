@@ -1,4 +1,5 @@
 import { createStore } from "../kit/create-store.ts";
+import { readItem, writeItem } from "../kit/storage.ts";
 
 /**
  * The time zone in which the dashboard tells moments: UTC, as days, budgets and invoices are counted, or that of the browser.
@@ -7,18 +8,13 @@ import { createStore } from "../kit/create-store.ts";
 export type Zone = "utc" | "local";
 
 const storageKey = "modelgate-time-zone";
-const chosen = createStore<Zone>(readZone());
+const chosen = createStore<Zone>(readItem(storageKey) === "local" ? "local" : "utc");
 
 export const getZone = chosen.get;
 export const useZone = chosen.use;
 
 export function setZone(zone: Zone): void {
-  try {
-    if (zone === "utc") localStorage.removeItem(storageKey);
-    else localStorage.setItem(storageKey, zone);
-  } catch {
-    // Storage is blocked: the choice lasts until the page is closed.
-  }
+  writeItem(storageKey, zone === "utc" ? null : zone);
   chosen.set(zone);
 }
 
@@ -45,12 +41,4 @@ export function toInput(moment: string | null): string {
 export function fromInput(text: string): string {
   if (text === "") return "";
   return new Date(chosen.get() === "utc" ? `${text}Z` : text).toISOString();
-}
-
-function readZone(): Zone {
-  try {
-    return localStorage.getItem(storageKey) === "local" ? "local" : "utc";
-  } catch {
-    return "utc";
-  }
 }

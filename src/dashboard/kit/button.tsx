@@ -22,6 +22,16 @@ export function LinkButton({ look = "link", ...props }: ButtonProps) {
   return <button type="button" {...props} className={look} />;
 }
 
+/** A link to a file that the gateway makes. */
+export function DownloadLink({ href, label = "CSV", look }: { href: string; label?: string; look?: string }) {
+  return (
+    <a className={toButtonClass(look)} href={href} download>
+      <Icon name="download" size={15} />
+      {label}
+    </a>
+  );
+}
+
 function toButtonClass(look = ""): string {
   return ["btn", ...look.split(" ").flatMap((word) => (word === "" ? [] : `btn-${word}`))].join(" ");
 }

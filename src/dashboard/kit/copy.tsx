@@ -58,3 +58,13 @@ export function Code({ text, label }: { text: string; label: string }) {
     </div>
   );
 }
+
+/** A secret that is shown once. */
+export function Secret({ text, label }: { text: string; label: string }) {
+  return (
+    <div className="secret">
+      <code data-secret>{text}</code>
+      <CopyButton text={text} label={`Copy ${label}`} />
+    </div>
+  );
+}

@@ -101,6 +101,26 @@ export function NewPasswordField(input: Omit<InputProps, "label"> & { label?: st
   );
 }
 
+/** A box to tick, with its label behind it. */
+export function Check({ children, onCheck, ...input }: CheckProps) {
+  return (
+    <label className="check">
+      <input type="checkbox" {...input} onChange={(event) => onCheck(event.target.checked)} />
+      {children}
+    </label>
+  );
+}
+
+interface CheckProps {
+  checked: boolean;
+  disabled?: boolean;
+  /** For the one of several that can be chosen: `radio`, and the name that they share. */
+  type?: "radio";
+  name?: string;
+  onCheck: (isChecked: boolean) => void;
+  children: ReactNode;
+}
+
 interface SelectProps<T extends string> {
   /** Value and label; those with a group stand below it. */
   options: readonly (readonly [value: T, label: string, group?: string])[];

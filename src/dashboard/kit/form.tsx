@@ -2,6 +2,7 @@ import { type ComponentProps, type ReactNode, useState } from "react";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Callout } from "./feedback.tsx";
+import { TextField } from "./field.tsx";
 import { useAction } from "./use-action.ts";
 
 type TextName<Values> = { [Name in keyof Values]: Values[Name] extends string ? Name : never }[keyof Values] & string;
@@ -80,14 +81,15 @@ export function Submit({
   );
 }
 
+/** A dialog with a form, which saves something unless the button has another label. */
 export function FormDialog({
   form,
-  label,
-  busyLabel,
-  isComplete,
+  label = "Save",
+  busyLabel = "Saving…",
+  isComplete = true,
   children,
   ...dialog
-}: ComponentProps<typeof Dialog> & Omit<Required<SubmitProps>, "look">) {
+}: ComponentProps<typeof Dialog> & Partial<Omit<SubmitProps, "form" | "look">> & Pick<SubmitProps, "form">) {
   return (
     <Dialog {...dialog}>
       <form onSubmit={form.submit} noValidate>
@@ -101,5 +103,25 @@ export function FormDialog({
         </footer>
       </form>
     </Dialog>
+  );
+}
+
+/** A dialog that asks for a name alone; `act` gets it without the space around it. */
+export function NameDialog({
+  name = "",
+  lengthMax,
+  act,
+  ...dialog
+}: Omit<ComponentProps<typeof FormDialog>, "form" | "isComplete" | "children"> & {
+  /** The present name. */
+  name?: string;
+  lengthMax: number;
+  act: (name: string) => Promise<unknown>;
+}) {
+  const form = useForm({ name }, (values) => act(values.name.trim()));
+  return (
+    <FormDialog {...dialog} form={form} isComplete={form.values.name.trim() !== ""}>
+      <TextField label="Name" autoComplete="off" maxLength={lengthMax} {...form.field("name")} />
+    </FormDialog>
   );
 }

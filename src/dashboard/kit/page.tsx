@@ -58,6 +58,17 @@ export function Section({ title, actions, children }: { title: string; actions?:
   );
 }
 
+/** An entry of a list of facts, a `dl`; nothing where the fact is not known. */
+export function Fact({ name, className, children }: { name: ReactNode; className?: string; children: ReactNode }) {
+  if (children === undefined || children === null || children === false || children === "") return null;
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd className={className}>{children}</dd>
+    </>
+  );
+}
+
 /** A rounded amount, with the exact one on hover; `isAligned` for a column of amounts. */
 export function Usd({ value, isAligned = false }: { value: string; isAligned?: boolean }) {
   return <span title={`$${value}`}>{isAligned ? formatUsdColumn(value) : formatUsd(value)}</span>;

@@ -2,8 +2,9 @@ import { useState } from "react";
 import { useMe } from "../data/session.ts";
 import { Button } from "./button.tsx";
 import { createStore } from "./create-store.ts";
-import { Select, TextField } from "./field.tsx";
-import { FormDialog, useForm } from "./form.tsx";
+import { Select } from "./field.tsx";
+import { NameDialog } from "./form.tsx";
+import { readList } from "./storage.ts";
 import { replaceParams, useUrlParams } from "./url-state.ts";
 
 /** The choices on a page, under a name. */
@@ -62,8 +63,14 @@ export function SavedViews({ page, left = [] }: { page: string; left?: readonly 
         search !== "" && <Button onClick={() => setSaving(true)}>Save view</Button>
       )}
       {isSaving && (
-        <SaveDialog
-          onSave={(name) => writeViews(storageKey, [...views.filter((view) => view.name !== name), { name, search }])}
+        <NameDialog
+          title="Save view"
+          description="The filters, the time and the order that are chosen now. A view of the same name is replaced."
+          lengthMax={nameLengthMax}
+          act={async (name) => {
+            writeViews(storageKey, [...views.filter((view) => view.name !== name), { name, search }]);
+            setSaving(false);
+          }}
           onClose={() => setSaving(false)}
         />
       )}
@@ -71,34 +78,8 @@ export function SavedViews({ page, left = [] }: { page: string; left?: readonly 
   );
 }
 
-function SaveDialog({ onSave, onClose }: { onSave: (name: string) => void; onClose: () => void }) {
-  const form = useForm({ name: "" }, async ({ name }) => {
-    onSave(name.trim());
-    onClose();
-  });
-  return (
-    <FormDialog
-      title="Save view"
-      description="The filters, the time and the order that are chosen now. A view of the same name is replaced."
-      form={form}
-      label="Save"
-      busyLabel="Saving…"
-      isComplete={form.values.name.trim() !== ""}
-      onClose={onClose}
-    >
-      <TextField label="Name" autoComplete="off" maxLength={nameLengthMax} {...form.field("name")} />
-    </FormDialog>
-  );
-}
-
-/** A value that is no list of views counts as none. */
 function readViews(storageKey: string): readonly View[] {
-  try {
-    const views: unknown = JSON.parse(localStorage.getItem(storageKey) ?? "[]");
-    return Array.isArray(views) ? views.filter(isView) : [];
-  } catch {
-    return [];
-  }
+  return (readList(storageKey) as (Partial<View> | null)[]).filter(isView);
 }
 
 function isView(value: Partial<View> | null): value is View {

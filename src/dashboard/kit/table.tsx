@@ -1,7 +1,9 @@
 import { type ReactNode, useState } from "react";
+import { formatCount } from "../format.ts";
 import { Button } from "./button.tsx";
 import { Icon } from "./icon.tsx";
-import { useParam } from "./url-state.ts";
+import { Usd } from "./page.tsx";
+import { setParams, useUrlParams } from "./url-state.ts";
 
 export interface Column<Row> {
   readonly name: string;
@@ -15,6 +17,31 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ReactNode;
   /** The value to sort by; absent: the table cannot be sorted by this column. Rows without a value are last. */
   readonly sort?: (row: Row) => string | number | null | undefined;
+}
+
+/** The last column, with the buttons that act on a row. */
+export function actionsColumn<Row>(cell: (row: Row) => ReactNode): Column<Row> {
+  return { name: "Actions", className: "actions tight end", isUnnamed: true, cell };
+}
+
+/** A column of figures to sort by; `none` stands in place of an absent one. */
+export function figureColumn<Row>(
+  name: string,
+  read: (row: Row) => number | null,
+  format: (figure: number) => string = formatCount,
+  none: ReactNode = "–",
+): Column<Row> {
+  const cell = (row: Row) => {
+    const figure = read(row);
+    return figure === null ? none : format(figure);
+  };
+  return { name, className: "end", sort: read, cell };
+}
+
+/** A column of dollars to sort by. */
+export function usdColumn<Row>(name: string, read: (row: Row) => string, isAligned = false): Column<Row> {
+  const cell = (row: Row) => <Usd value={read(row)} isAligned={isAligned} />;
+  return { name, className: "end", sort: (row) => Number(read(row)), cell };
 }
 
 /** A column of a CSV file. */
@@ -47,7 +74,7 @@ export function Table<Row>({
   /** Columns that only the file has, behind the others. */
   fileColumns?: readonly FileColumn<Row>[];
 }) {
-  const [sort, setSort] = useParam(sortName, "");
+  const sort = useUrlParams().get(sortName) ?? "";
   const [isWhole, setWhole] = useState(false);
   const sorted = columns.find((column) => column.sort !== undefined && toWord(column) === sort.replace(/^-/, ""));
   const isDown = sort.startsWith("-");
@@ -64,7 +91,7 @@ export function Table<Row>({
                   key={column.name}
                   column={column}
                   order={column !== sorted ? undefined : isDown ? "descending" : "ascending"}
-                  onSort={setSort}
+                  onSort={(next) => setParams({ [sortName]: next })}
                 />
               ))}
             </tr>
@@ -176,27 +203,28 @@ function sortRows<Row>(rows: readonly Row[], { sort }: Column<Row>, isDown: bool
 
 /** Buttons to the neighbouring pages of a list; nothing if there is only one page. */
 export function Pager({
-  labels: [back, next] = ["Newer", "Older"],
-  onBack,
-  onNext,
+  labels: [back, next] = ["Previous", "Next"],
+  page,
+  hasMore,
+  toPage,
   children,
 }: {
   labels?: readonly [string, string];
-  /** Absent on the first page. */
-  onBack: (() => void) | undefined;
-  /** Absent on the last page. */
-  onNext: (() => void) | undefined;
+  /** From 1. */
+  page: number;
+  hasMore: boolean;
+  toPage: (page: number) => void;
   children?: ReactNode;
 }) {
-  if (onBack === undefined && onNext === undefined) return null;
+  if (page === 1 && !hasMore) return null;
   return (
     <nav className="table-foot" aria-label="Pagination">
       {children}
       <div className="row">
-        <Button look="small" disabled={onBack === undefined} onClick={onBack}>
+        <Button look="small" disabled={page === 1} onClick={() => toPage(page - 1)}>
           {back}
         </Button>
-        <Button look="small" disabled={onNext === undefined} onClick={onNext}>
+        <Button look="small" disabled={!hasMore} onClick={() => toPage(page + 1)}>
           {next}
         </Button>
       </div>

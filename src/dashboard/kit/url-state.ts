@@ -35,18 +35,24 @@ export function useUrlParams(): URLSearchParams {
   return new URLSearchParams(useSearch());
 }
 
-/**
- * One value of the address. The fallback is left out of the address, and stands for a value that is not one of `known`.
- */
-export function useParam<T extends string = string>(
-  name: string,
-  fallback: NoInfer<T>,
-  values?: readonly T[],
-): [value: T, set: (value: T) => void] {
-  const param = useUrlParams().get(name) as T | null;
-  const value = param === null || values?.includes(param) === false ? fallback : param;
-  const set = useCallback((next: T) => setParams({ [name]: next === fallback ? "" : next }), [name, fallback]);
+/** One text of the address. The fallback is left out of it; another text begins a list at its first page again. */
+export function useParam(name: string, fallback = ""): [value: string, set: (value: string) => void] {
+  const value = useUrlParams().get(name) ?? fallback;
+  const set = useCallback(
+    (next: string) => setParams({ page: "", [name]: next === fallback ? "" : next }),
+    [name, fallback],
+  );
   return [value, set];
+}
+
+/** One of the options of a control. The first of them is left out of the address, and stands for what is not an option. */
+export function useChoice<T extends string>(
+  name: string,
+  options: readonly (readonly [value: T, ...unknown[]])[],
+): [value: T, set: (value: T) => void] {
+  const first = options[0]?.[0] as T;
+  const [param, set] = useParam(name, first);
+  return [options.find(([value]) => value === param)?.[0] ?? first, set];
 }
 
 /** The page of a list, from 1, as `page` of the address. */

@@ -7,6 +7,7 @@ import { VerifyEmailButton } from "../features/auth/verify-email.tsx";
 import { formatUsd } from "../format.ts";
 import { LinkButton } from "../kit/button.tsx";
 import { Callout } from "../kit/feedback.tsx";
+import { readItem, writeItem } from "../kit/storage.ts";
 
 /**
  * The notices of every page: the gateway is away, was upgraded while the page was open or since the last visit, or simulates its answers; the email is not verified.
@@ -54,16 +55,16 @@ const versionKey = "modelgate-version";
 
 /** Tells an administrator once in a browser that the gateway was upgraded since the last visit, and what is new. */
 function Upgrade({ version }: { version: string }) {
-  const [previous] = useState(readVersion);
+  const [previous] = useState(() => readItem(versionKey));
   const [isRead, setRead] = useState(false);
   const isNew = previous !== null && previous !== version;
   // The first visit is no upgrade; the notice of an upgrade stays until it was read.
   useEffect(() => {
-    if (!isNew) writeVersion(version);
+    if (!isNew) writeItem(versionKey, version);
   }, [isNew, version]);
   if (!isNew || isRead) return null;
   const read = () => {
-    writeVersion(version);
+    writeItem(versionKey, version);
     setRead(true);
   };
   return (
@@ -75,22 +76,6 @@ function Upgrade({ version }: { version: string }) {
       <LinkButton onClick={read}>Dismiss</LinkButton>
     </Callout>
   );
-}
-
-function readVersion(): string | null {
-  try {
-    return localStorage.getItem(versionKey);
-  } catch {
-    return null;
-  }
-}
-
-function writeVersion(version: string): void {
-  try {
-    localStorage.setItem(versionKey, version);
-  } catch {
-    // Storage is blocked: upgrades are not told.
-  }
 }
 
 /**

@@ -5,7 +5,7 @@ import { api, request } from "../data/api.ts";
 import { maySeeAll } from "../data/roles.ts";
 import type { Me } from "../data/session.ts";
 import { helpPages } from "../features/help/pages.ts";
-import { useModels } from "../features/models/api.ts";
+import { useModelNames, useModels } from "../features/models/api.ts";
 import { Modal } from "../kit/dialog.tsx";
 import { Icon, type IconName } from "../kit/icon.tsx";
 import { listPages } from "./pages.tsx";
@@ -92,16 +92,20 @@ export default function Palette({ me, onClose }: { me: Me; onClose: () => void }
 function useHits(me: Me, text: string): readonly Hit[] {
   const query = text.toLowerCase();
   const { data: models } = useModels();
+  const nameOf = useModelNames();
   const isSearched = query.length >= searchedLengthMin;
   const searched = useSettled(text);
-  const { data } = useSWR(isSearched && searched === text ? ["palette", text] : null, () => search(me, text), {
+  const { data } = useSWR(isSearched && searched === text ? ["palette", text] : null, () => search(me, text, nameOf), {
     dedupingInterval: 5000,
   });
   const results = data ?? [];
   const pages = listPages(me.role)
     .flatMap((group) => group.pages)
     .map(({ path, name, icon }): Hit => ({ path, name, icon, note: "page" }));
-  const settings: Hit = { path: "/settings", name: "Account settings", icon: "settings", note: "page" };
+  const others: Hit[] = [
+    { path: "/settings", name: "Account settings", icon: "settings", note: "page" },
+    { path: "/statement", name: "Monthly statement", icon: "billing", note: "page" },
+  ];
   const modelHits = (models?.data ?? []).map(
     ({ name, ownedBy }): Hit => ({
       path: `/models?model=${encodeURIComponent(name)}`,
@@ -119,7 +123,7 @@ function useHits(me: Me, text: string): readonly Hit[] {
     }),
   );
   const fits = ({ name }: Hit) => name.toLowerCase().includes(query);
-  const local = [...pages, settings].filter(fits);
+  const local = [...pages, ...others].filter(fits);
   const further = isSearched ? [...modelHits.filter(fits), ...results, ...helpHits.filter(fits)] : [];
   return [...local, ...further].slice(0, hitsMax);
 }
@@ -135,7 +139,7 @@ function useSettled(text: string): string {
 }
 
 /** Requests by their id or that of the client; accounts and keys for those who see all. */
-async function search(me: Me, text: string): Promise<Hit[]> {
+async function search(me: Me, text: string, nameOf: (model: string) => string): Promise<Hit[]> {
   const isId = /^[\w-]{6,}$/.test(text);
   const [requests, accounts, keys] = await Promise.all([
     isId ? request(api.requests.get({ query: { text } })) : undefined,
@@ -164,7 +168,7 @@ async function search(me: Me, text: string): Promise<Hit[]> {
         path: `/requests?request=${encodeURIComponent(id)}`,
         name: id,
         icon: "list",
-        note: `request${model === null ? "" : ` to ${model}`}`,
+        note: `request${model === null ? "" : ` to ${nameOf(model)}`}`,
       }),
     ),
   ];

@@ -15,7 +15,7 @@ import { temporaryFile } from "./temporary-store.ts";
  */
 const hashes = {
   sqlite: ["8dcccff1bca606bc684d07e8c9d7f9c98f788edeb7efbd2e73c9887849ddf88b"],
-  postgres: ["9dad06f6453f32d17a6b2d0fdeab52f48fc9cdd355e8b4cdb8a4990997dd4380"],
+  postgres: ["d6bcbb2ee72a44be67b927b749683e092ac63bd77821754b7498341a33c5f646"],
 };
 
 describe("migrations", () => {

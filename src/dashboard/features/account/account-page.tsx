@@ -12,7 +12,7 @@ import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { Stat } from "../../kit/stat.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { useParam } from "../../kit/url-state.ts";
+import { useChoice } from "../../kit/url-state.ts";
 import { useAction } from "../../kit/use-action.ts";
 import { AccountState } from "../accounts/accounts-page.tsx";
 import { EntriesSection } from "../billing/entries-section.tsx";
@@ -35,8 +35,6 @@ const parts = [
   ["sign-in", "Sign-in"],
 ] as const;
 
-type Part = (typeof parts)[number][0];
-
 /** All about one account, for administrators; each change of it is recorded in the audit log. */
 export default function AccountPage() {
   const { id = "" } = useParams<{ id: string }>();
@@ -55,11 +53,7 @@ export default function AccountPage() {
 
 function Account({ account }: { account: AccountDetail }) {
   const { data: me } = useMe();
-  const [part, setPart] = useParam<Part>(
-    "tab",
-    "account",
-    parts.map(([key]) => key),
-  );
+  const [part, setPart] = useChoice("tab", parts);
   const mayChange = me !== undefined && mayAdminister(me.role);
   /** Only owners change how an owner signs in and what an owner may do. */
   const mayManage = mayChange && (account.role !== "owner" || me.role === "owner");

@@ -2,6 +2,7 @@ import { useRef } from "react";
 import { type AccountDetail, useAccountKeys } from "../../data/admin.ts";
 import { type ContentLog, deleteAccountContent, switchContent, useAccountContent } from "../../data/content.ts";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
+import { Check } from "../../kit/field.tsx";
 import { Section } from "../../kit/page.tsx";
 import { useAction } from "../../kit/use-action.ts";
 import { getKeyState } from "../keys/api.ts";
@@ -58,25 +59,18 @@ function Switches({ account: { id, email }, content, mayChange }: ContentProps &
   return (
     <>
       <Callout tone="bad">{formError()}</Callout>
-      <label className="check">
-        <input
-          type="checkbox"
-          checked={content.account}
-          disabled={isOff}
-          onChange={(event) => set(event.target.checked)}
-        />
+      <Check checked={content.account} disabled={isOff} onCheck={set}>
         Keep those of all calls of {email}
-      </label>
+      </Check>
       {active.map(({ id: keyId, name }) => (
-        <label className="check" key={keyId}>
-          <input
-            type="checkbox"
-            checked={content.account || content.keys.includes(keyId)}
-            disabled={isOff || content.account}
-            onChange={(event) => set(event.target.checked, keyId)}
-          />
+        <Check
+          key={keyId}
+          checked={content.account || content.keys.includes(keyId)}
+          disabled={isOff || content.account}
+          onCheck={(isChecked) => set(isChecked, keyId)}
+        >
           <span className="break">Keep those of the key “{name}”</span>
-        </label>
+        </Check>
       ))}
     </>
   );

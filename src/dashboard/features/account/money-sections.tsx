@@ -2,8 +2,9 @@ import { type AccountDetail, refreshAccounts } from "../../data/admin.ts";
 import { organization, request } from "../../data/api.ts";
 import { formatCount, formatUsd } from "../../format.ts";
 import { TextField } from "../../kit/field.tsx";
+import { FigureField, isFigure, readFigures, toFigureTexts, UsdField } from "../../kit/figures.tsx";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
-import { Section } from "../../kit/page.tsx";
+import { Fact, Section } from "../../kit/page.tsx";
 import { toast } from "../../kit/toast.tsx";
 
 export function CreditSection({ account: { id, email } }: { account: AccountDetail }) {
@@ -19,10 +20,8 @@ export function CreditSection({ account: { id, email } }: { account: AccountDeta
     <Section title="Add credit">
       <Form form={form} className="stack card-body">
         <div className="split">
-          <TextField
+          <UsdField
             label="Credit (USD)"
-            inputMode="decimal"
-            autoComplete="off"
             placeholder="25.00"
             {...form.field("usd")}
             hint="To deduct, use the command: modelgate wallet debit"
@@ -42,26 +41,22 @@ export function LimitsSection({ account, mayChange }: { account: AccountDetail; 
   return (
     <Section title="Limits">
       <dl className="facts card-body">
-        <dt>Requests per minute</dt>
-        <dd>
+        <Fact name="Requests per minute">
           {formatCount(limits.requests_per_minute)}{" "}
           <Source own={limits.own_requests_per_minute} ofRole={limits.role_requests_per_minute} />
-        </dd>
-        <dt>Tokens per minute</dt>
-        <dd>
+        </Fact>
+        <Fact name="Tokens per minute">
           {formatCount(limits.tokens_per_minute)}{" "}
           <Source own={limits.own_tokens_per_minute} ofRole={limits.role_tokens_per_minute} />
-        </dd>
-        <dt>Concurrent calls</dt>
-        <dd>
+        </Fact>
+        <Fact name="Concurrent calls">
           {limits.concurrent_calls === null ? "No limit" : formatCount(limits.concurrent_calls)}{" "}
           <Source own={limits.own_concurrent_calls} ofRole={limits.role_concurrent_calls} />
-        </dd>
-        <dt>Free tokens per day</dt>
-        <dd>
+        </Fact>
+        <Fact name="Free tokens per day">
           {formatCount(quota.limit)}{" "}
           <Source own={account.free_tokens_per_day} ofRole={account.is_quota_of_role ? quota.limit : null} />
-        </dd>
+        </Fact>
       </dl>
       {mayChange && <LimitsForm account={account} />}
       {mayChange && <QuotaForm account={account} />}
@@ -77,44 +72,24 @@ function Source({ own, ofRole }: { own: number | null; ofRole: number | null }) 
 
 /** Sets the limits of the account, or gives back those of its role or the configured ones. */
 function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail }) {
-  const initial = {
-    requests_per_minute: String(limits.own_requests_per_minute ?? ""),
-    tokens_per_minute: String(limits.own_tokens_per_minute ?? ""),
-    concurrent_calls: String(limits.own_concurrent_calls ?? ""),
-  };
-  const form = useForm(initial, async (values) => {
-    const read = (text: string) => (text.trim() === "" ? null : Number(text));
-    const changes = {
-      requests_per_minute: read(values.requests_per_minute),
-      tokens_per_minute: read(values.tokens_per_minute),
-      concurrent_calls: read(values.concurrent_calls),
-    };
-    await request(organization.projects({ project_id: id }).post(changes));
+  const initial = toFigureTexts({
+    requests_per_minute: limits.own_requests_per_minute,
+    tokens_per_minute: limits.own_tokens_per_minute,
+    concurrent_calls: limits.own_concurrent_calls,
+  });
+  const form = useForm(initial, async (texts) => {
+    await request(organization.projects({ project_id: id }).post(readFigures(texts)));
     await refreshAccounts();
     toast(`The limits of ${email} are saved`);
   });
-  const isValid = Object.values(form.values).every((text) => /^([1-9]\d{0,14})?$/.test(text.trim()));
+  const isValid = Object.values(form.values).every((text) => isFigure(text));
   return (
     <Form form={form} className="stack card-body">
       <div className="split">
-        <TextField
-          label="Requests per minute"
-          inputMode="numeric"
-          autoComplete="off"
-          placeholder="Default"
-          {...form.field("requests_per_minute")}
-        />
-        <TextField
-          label="Tokens per minute"
-          inputMode="numeric"
-          autoComplete="off"
-          placeholder="Default"
-          {...form.field("tokens_per_minute")}
-        />
-        <TextField
+        <FigureField label="Requests per minute" placeholder="Default" {...form.field("requests_per_minute")} />
+        <FigureField label="Tokens per minute" placeholder="Default" {...form.field("tokens_per_minute")} />
+        <FigureField
           label="Concurrent calls"
-          inputMode="numeric"
-          autoComplete="off"
           placeholder="Default"
           {...form.field("concurrent_calls")}
           hint="Leave empty for the default"
@@ -129,19 +104,17 @@ function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail
 
 /** Sets the daily free quota of the account, or resets it to the default. */
 function QuotaForm({ account: { id, email, free_tokens_per_day } }: { account: AccountDetail }) {
-  const form = useForm({ free_tokens_per_day: String(free_tokens_per_day ?? "") }, async (values) => {
-    const tokens = values.free_tokens_per_day.trim() === "" ? null : Number(values.free_tokens_per_day);
-    await request(organization.projects({ project_id: id }).post({ free_tokens_per_day: tokens }));
+  const form = useForm(toFigureTexts({ free_tokens_per_day }), async (texts) => {
+    const quota = readFigures(texts);
+    await request(organization.projects({ project_id: id }).post(quota));
     await refreshAccounts();
-    toast(tokens === null ? `${email} uses the default quota` : `${email} has a custom quota`);
+    toast(quota.free_tokens_per_day === null ? `${email} uses the default quota` : `${email} has a custom quota`);
   });
-  const isValid = /^\d{0,15}$/.test(form.values.free_tokens_per_day.trim());
+  const isValid = isFigure(form.values.free_tokens_per_day, 0);
   return (
     <Form form={form} className="stack card-body">
-      <TextField
+      <FigureField
         label="Free tokens per day"
-        inputMode="numeric"
-        autoComplete="off"
         {...form.field("free_tokens_per_day")}
         {...(!isValid && { error: "Enter a whole number of tokens" })}
         hint="Leave empty for the default quota"

@@ -3,7 +3,7 @@ import { organization, request } from "../../data/api.ts";
 import { type Role, roleHints, roleNames, toRoleName } from "../../data/roles.ts";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
-import { Section } from "../../kit/page.tsx";
+import { Fact, Section } from "../../kit/page.tsx";
 import { toast } from "../../kit/toast.tsx";
 
 interface ProfileProps {
@@ -25,14 +25,12 @@ export function ProfileSection({ account, mayManage, isOwner }: ProfileProps) {
 function Facts({ account: { id, email, name, role } }: { account: AccountDetail }) {
   return (
     <dl className="facts card-body">
-      <dt>Account ID</dt>
-      <dd className="mono">{id}</dd>
-      <dt>Email</dt>
-      <dd>{email}</dd>
-      <dt>Name</dt>
-      <dd>{name ?? "–"}</dd>
-      <dt>Role</dt>
-      <dd>{role === null ? "No sign-in yet" : toRoleName(role)}</dd>
+      <Fact name="Account ID" className="mono">
+        {id}
+      </Fact>
+      <Fact name="Email">{email}</Fact>
+      <Fact name="Name">{name ?? "–"}</Fact>
+      <Fact name="Role">{role === null ? "No sign-in yet" : toRoleName(role)}</Fact>
     </dl>
   );
 }

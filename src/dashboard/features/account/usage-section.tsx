@@ -1,8 +1,8 @@
 import { type AccountUsage, useAccountUsage } from "../../data/admin.ts";
 import { formatCount, formatShort } from "../../format.ts";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
-import { Section, Usd } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { Section } from "../../kit/page.tsx";
+import { type Column, figureColumn, Table, usdColumn } from "../../kit/table.tsx";
 
 /** Usage of an account in the last 30 days, by model, the most expensive first. */
 export function UsageSection({ accountId }: { accountId: string }) {
@@ -31,31 +31,16 @@ const columns: readonly Column<AccountUsage>[] = [
     sort: ({ model }) => model,
     cell: ({ model }) => <strong className="cut">{model}</strong>,
   },
-  {
-    name: "Requests",
-    className: "end",
-    sort: ({ requests }) => requests,
-    cell: ({ requests }) => formatCount(requests),
-  },
-  { name: "Failed", className: "end", sort: ({ failures }) => failures, cell: ({ failures }) => formatCount(failures) },
+  figureColumn("Requests", ({ requests }) => requests),
+  figureColumn("Failed", ({ failures }) => failures),
   {
     name: "Tokens",
     className: "end",
     sort: ({ tokens }) => tokens,
     cell: ({ tokens }) => <span title={formatCount(tokens)}>{formatShort(tokens)}</span>,
   },
-  {
-    name: "Cost",
-    className: "end",
-    sort: ({ cost_usd }) => Number(cost_usd),
-    cell: ({ cost_usd }) => <Usd value={cost_usd} />,
-  },
-  {
-    name: "Charged",
-    className: "end",
-    sort: ({ charged_usd }) => Number(charged_usd),
-    cell: ({ charged_usd }) => <Usd value={charged_usd} />,
-  },
+  usdColumn("Cost", ({ cost_usd }) => cost_usd),
+  usdColumn("Charged", ({ charged_usd }) => charged_usd),
 ];
 
 const empty = (

@@ -1,22 +1,14 @@
 import { useDeferredValue, useState } from "react";
 import { Link } from "wouter";
-import {
-  type AccountSearch,
-  type AdminAccount,
-  accountKinds,
-  accountOrders,
-  toAccountsFile,
-  useAccounts,
-} from "../../data/admin.ts";
+import { type AdminAccount, accountKinds, accountOrders, toAccountsFile, useAccounts } from "../../data/admin.ts";
 import { toRoleName, useMayAdminister, useMayChange } from "../../data/roles.ts";
 import { formatAge, formatCount, formatDay } from "../../format.ts";
-import { Button } from "../../kit/button.tsx";
+import { Button, DownloadLink } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { SearchField, Select } from "../../kit/field.tsx";
-import { Icon } from "../../kit/icon.tsx";
-import { PageHead, Usd } from "../../kit/page.tsx";
-import { Pager, Table } from "../../kit/table.tsx";
-import { setParams, usePageNumber, useParam } from "../../kit/url-state.ts";
+import { PageHead } from "../../kit/page.tsx";
+import { Pager, Table, usdColumn } from "../../kit/table.tsx";
+import { useChoice, usePageNumber, useParam } from "../../kit/url-state.ts";
 import { SharedModelLimitsSection } from "../limits/model-limits-section.tsx";
 import { RoleLimitsSection } from "../limits/role-limits-section.tsx";
 import { InvitePeopleDialog } from "./invite-people-dialog.tsx";
@@ -25,17 +17,9 @@ import { NewTeamDialog } from "./new-team-dialog.tsx";
 
 /** All accounts, for administrators. Search, filter and order are in the address. */
 export default function AccountsPage() {
-  const [search] = useParam("search", "");
-  const [order] = useParam<AccountSearch["order"]>(
-    "order",
-    "email",
-    accountOrders.map(([value]) => value),
-  );
-  const [kind] = useParam<AccountSearch["kind"]>(
-    "kind",
-    "",
-    accountKinds.map(([value]) => value),
-  );
+  const [search, setSearch] = useParam("search");
+  const [order, setOrder] = useChoice("order", accountOrders);
+  const [kind, setKind] = useChoice("kind", accountKinds);
   const [page, toPage] = usePageNumber();
   const query = { search: useDeferredValue(search.trim().slice(0, 254)), order, kind };
   const accounts = useAccounts(query, page);
@@ -46,10 +30,7 @@ export default function AccountsPage() {
   return (
     <>
       <PageHead title="Accounts" description="Users and teams of this gateway, with their balances, spend and roles.">
-        <a className="btn" href={toAccountsFile(query)} download>
-          <Icon name="download" size={15} />
-          CSV
-        </a>
+        <DownloadLink href={toAccountsFile(query)} />
         {mayChange && (
           <>
             <Button onClick={() => setDialog("team")}>New team</Button>
@@ -67,32 +48,16 @@ export default function AccountsPage() {
               label="Search accounts"
               placeholder="Search by email, name or ID"
               value={search}
-              onText={(text) => setParams({ search: text, page: "" })}
+              onText={setSearch}
             />
-            <Select
-              isSmall
-              aria-label="Kind"
-              options={accountKinds}
-              value={kind}
-              onText={(next) => setParams({ kind: next, page: "" })}
-            />
-            <Select
-              isSmall
-              aria-label="Order"
-              options={accountOrders}
-              value={order}
-              onText={(next) => setParams({ order: next === "email" ? "" : next, page: "" })}
-            />
+            <Select isSmall aria-label="Kind" options={accountKinds} value={kind} onText={setKind} />
+            <Select isSmall aria-label="Order" options={accountOrders} value={order} onText={setOrder} />
           </div>
           <Loaded state={accounts} lines={8}>
             {({ data, has_more }) => (
               <>
                 <AccountsTable accounts={data} />
-                <Pager
-                  labels={["Previous", "Next"]}
-                  onBack={page > 1 ? () => toPage(page - 1) : undefined}
-                  onNext={has_more ? () => toPage(page + 1) : undefined}
-                />
+                <Pager page={page} hasMore={has_more} toPage={toPage} />
               </>
             )}
           </Loaded>
@@ -131,23 +96,13 @@ function AccountsTable({ accounts }: { accounts: readonly AdminAccount[] }) {
           ),
         },
         { name: "Status", cell: (account) => <AccountState account={account} /> },
-        {
-          name: "Balance",
-          className: "end",
-          sort: ({ balance_usd }) => Number(balance_usd),
-          cell: ({ balance_usd }) => <Usd value={balance_usd} />,
-        },
+        usdColumn<AdminAccount>("Balance", ({ balance_usd }) => balance_usd),
         {
           name: "Free tokens per day",
           className: "end",
           cell: ({ free_tokens_per_day: tokens }) => (tokens === null ? "default" : formatCount(tokens)),
         },
-        {
-          name: "Charged, 30 days",
-          className: "end",
-          sort: ({ spend_30_days_usd }) => Number(spend_30_days_usd),
-          cell: ({ spend_30_days_usd }) => <Usd value={spend_30_days_usd} />,
-        },
+        usdColumn<AdminAccount>("Charged, 30 days", ({ spend_30_days_usd }) => spend_30_days_usd),
         {
           name: "Last used",
           sort: ({ last_used_at }) => last_used_at,

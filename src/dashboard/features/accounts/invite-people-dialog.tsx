@@ -2,7 +2,7 @@ import { useState } from "react";
 import { refreshAccounts } from "../../data/admin.ts";
 import { organization, request, toMessage } from "../../data/api.ts";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
-import { TextAreaField } from "../../kit/field.tsx";
+import { Check, TextAreaField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { inviteHolder } from "../team/api.ts";
@@ -88,10 +88,9 @@ export function InvitePeopleDialog({ onClose }: { onClose: () => void }) {
         />
         <span className="btn btn-small">Choose a CSV file</span>
       </label>
-      <label className="check">
-        <input type="checkbox" checked={sends} onChange={(event) => setSends(event.target.checked)} />
+      <Check checked={sends} onCheck={setSends}>
         Send the links by email
-      </label>
+      </Check>
     </FormDialog>
   );
 }

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { Button } from "../../kit/button.tsx";
 import { Callout } from "../../kit/feedback.tsx";
+import { Check } from "../../kit/field.tsx";
 import { useAction } from "../../kit/use-action.ts";
 import { type Created, inviteHolder, useTeam } from "../team/api.ts";
 import { CreatedLink } from "../team/created-link.tsx";
@@ -26,10 +27,9 @@ export function InviteSection({ accountId, email }: { accountId: string; email: 
             <span className="faint">A single-use link for setting a password, valid for 48 hours</span>
           </div>
           {canMail && (
-            <label className="check">
-              <input type="checkbox" checked={sends} onChange={(event) => setSends(event.target.checked)} />
+            <Check checked={sends} onCheck={setSends}>
               Send the link to {email}
-            </label>
+            </Check>
           )}
         </>
       ) : (

@@ -1,18 +1,16 @@
 import { useState } from "react";
 import { mutate } from "swr";
 import { useMayChange } from "../../data/roles.ts";
-import { formatAge, formatDay, formatMoment } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
-import { type Column, type FileColumn, Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, type FileColumn, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { getKeyState } from "../keys/api.ts";
+import { keyBadges, keyTimes } from "../keys/keys-table.tsx";
 import { type AdminKey, revokeAdminKey, useAdminKeys } from "./api.ts";
 import { NewAdminKeyDialog } from "./new-admin-key-dialog.tsx";
-
-const badges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
 
 export default function AdminKeysPage() {
   const keys = useAdminKeys();
@@ -85,7 +83,7 @@ const columns: readonly Column<AdminKey>[] = [
   {
     name: "Status",
     sort: getKeyState,
-    cell: (key) => <span className={badges[getKeyState(key)]}>{getKeyState(key)}</span>,
+    cell: (key) => <span className={keyBadges[getKeyState(key)]}>{getKeyState(key)}</span>,
   },
   {
     name: "Scopes",
@@ -98,28 +96,7 @@ const columns: readonly Column<AdminKey>[] = [
       </>
     ),
   },
-  {
-    name: "Last used",
-    sort: ({ last_used_at }) => last_used_at,
-    cell: ({ last_used_at: at }) => (at === null ? <span className="faint">never</span> : formatAge(at)),
-  },
-  {
-    name: "Expires",
-    sort: ({ expires_at }) => expires_at,
-    cell: ({ expires_at: at }) =>
-      at === null ? <span className="faint">never</span> : <span title={formatMoment(at)}>{formatAge(at)}</span>,
-  },
-  {
-    name: "Created",
-    className: "tight roomy-only",
-    sort: ({ created_at }) => created_at,
-    cell: ({ created_at, created_by }) => (
-      <>
-        {formatDay(created_at)}
-        <span className="sub cut">by {created_by}</span>
-      </>
-    ),
-  },
+  ...keyTimes,
 ];
 
 const fileColumns: readonly FileColumn<AdminKey>[] = [
@@ -129,15 +106,12 @@ const fileColumns: readonly FileColumn<AdminKey>[] = [
 ];
 
 function toActions(onRevoke: (key: AdminKey) => void): Column<AdminKey> {
-  return {
-    name: "Actions",
-    className: "actions tight end",
-    isUnnamed: true,
-    cell: (key) =>
+  return actionsColumn(
+    (key) =>
       getKeyState(key) !== "revoked" && (
         <Button look="plain small bad" aria-label={`Revoke ${key.name}`} onClick={() => onRevoke(key)}>
           Revoke
         </Button>
       ),
-  };
+  );
 }

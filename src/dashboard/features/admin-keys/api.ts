@@ -1,5 +1,5 @@
 import useSWR from "swr";
-import { fromSeconds, organization, readPages, request, toSeconds } from "../../data/api.ts";
+import { fromSeconds, organization, readPages, request, slowRefresh, toSeconds } from "../../data/api.ts";
 
 const getAdminKeys = async () => {
   const keys = await readPages((query) => request(organization.admin_api_keys.get({ query })));
@@ -16,7 +16,7 @@ export type AdminKey = Awaited<ReturnType<typeof getAdminKeys>>[number];
 
 /** The admin keys of the gateway, without their secrets. */
 export function useAdminKeys() {
-  return useSWR("admin-keys", getAdminKeys, { refreshInterval: 15_000, keepPreviousData: true });
+  return useSWR("admin-keys", getAdminKeys, slowRefresh);
 }
 
 /** Creates an admin key, and returns it: nothing else ever tells the secret. */

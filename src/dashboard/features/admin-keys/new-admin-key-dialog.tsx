@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { mutate } from "swr";
 import { useMe } from "../../data/session.ts";
-import { CopyButton } from "../../kit/copy.tsx";
+import { Secret } from "../../kit/copy.tsx";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Callout } from "../../kit/feedback.tsx";
 import { SelectField, TextField } from "../../kit/field.tsx";
@@ -84,10 +84,7 @@ function AdminKeyCreated({ secret, onClose }: { secret: string; onClose: () => v
         <Callout tone="warn">
           Copy the key now and store it safely; it will not be shown again. Anyone who has it can manage this gateway.
         </Callout>
-        <div className="secret">
-          <code data-secret>{secret}</code>
-          <CopyButton text={secret} label="Copy key" />
-        </div>
+        <Secret text={secret} label="key" />
       </DialogContent>
     </Dialog>
   );

@@ -6,11 +6,11 @@ import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Select } from "../../kit/field.tsx";
-import { PageHead, Section } from "../../kit/page.tsx";
+import { Fact, PageHead, Section } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
-import { Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toastError } from "../../kit/toast.tsx";
-import { useParam } from "../../kit/url-state.ts";
+import { useChoice } from "../../kit/url-state.ts";
 import {
   type AdminAlerts,
   type Alert,
@@ -22,7 +22,7 @@ import {
 } from "./api.ts";
 import { ChannelsSection } from "./channels-section.tsx";
 import { MetricRulesSection } from "./metric-rules-section.tsx";
-import { ruleTitles } from "./rule-titles.ts";
+import { titleOfRule } from "./rule-titles.ts";
 import { RulesSection } from "./rules-section.tsx";
 import { SmtpDialog } from "./smtp-dialog.tsx";
 
@@ -43,11 +43,7 @@ export default function AlertsPage() {
 
 function Alerts({ data }: { data: AdminAlerts }) {
   const { active, history, rules, metric_rules: metricRules, channels, smtp } = data;
-  const [tab, setTab] = useParam<Tab>(
-    "tab",
-    "active",
-    tabs.map(([key]) => key),
-  );
+  const [tab, setTab] = useChoice("tab", tabs);
   return (
     <div className="stack">
       <Segmented label="Part" value={tab} options={tabs} onChoose={setTab} />
@@ -79,10 +75,6 @@ const tabs = [
   ["rules", "Rules"],
   ["channels", "Channels"],
 ] as const;
-type Tab = (typeof tabs)[number][0];
-
-const titleOf = (rule: string) => (rule === "metric" ? "Own rule" : (ruleTitles[rule]?.title ?? rule));
-
 function ActiveAlerts({ alerts, hasChannel }: { alerts: readonly Alert[]; hasChannel: boolean }) {
   const mayChange = useMayAdminister();
   return (
@@ -100,15 +92,7 @@ function ActiveAlerts({ alerts, hasChannel }: { alerts: readonly Alert[]; hasCha
           </Empty>
         }
         columns={[
-          {
-            name: "Alert",
-            className: "lead",
-            sort: ({ rule }) => titleOf(rule),
-            cell: ({ rule, level }) => (
-              <span className={level > 1 ? "badge is-bad" : "badge is-warn"}>{titleOf(rule)}</span>
-            ),
-          },
-          { name: "Details", className: "break", sort: ({ text }) => text, cell: ({ text }) => text },
+          ...alertColumns,
           { name: "Since", className: "nowrap", sort: ({ since }) => since, cell: ({ since }) => formatAge(since) },
           {
             name: "Last sent",
@@ -123,17 +107,25 @@ function ActiveAlerts({ alerts, hasChannel }: { alerts: readonly Alert[]; hasCha
                 formatAge(notified_at)
               ),
           },
-          {
-            name: "Actions",
-            className: "actions tight end",
-            isUnnamed: true,
-            cell: (alert) => mayChange && <MuteControl alert={alert} />,
-          },
+          actionsColumn<Alert>((alert) => mayChange && <MuteControl alert={alert} />),
         ]}
       />
     </>
   );
 }
+
+/** The columns that say what an alert is about. */
+const alertColumns: readonly Column<Pick<Alert, "rule" | "level" | "text">>[] = [
+  {
+    name: "Alert",
+    className: "lead",
+    sort: ({ rule }) => titleOfRule(rule),
+    cell: ({ rule, level }) => (
+      <span className={level > 1 ? "badge is-bad" : "badge is-warn"}>{titleOfRule(rule)}</span>
+    ),
+  },
+  { name: "Details", className: "break", sort: ({ text }) => text, cell: ({ text }) => text },
+];
 
 const muteHours: Readonly<Record<string, number | null>> = { "1": 1, "24": 24, "168": 168, always: null };
 const muteOptions = [
@@ -149,7 +141,7 @@ function MuteControl({ alert: { id, rule, muted } }: { alert: Alert }) {
   const act = (hours?: number | null) => void muteAlert(id, hours).catch(toastError);
   if (muted) {
     return (
-      <Button look="plain small" aria-label={`Unmute ${titleOf(rule)}`} onClick={() => act()}>
+      <Button look="plain small" aria-label={`Unmute ${titleOfRule(rule)}`} onClick={() => act()}>
         Unmute
       </Button>
     );
@@ -157,7 +149,7 @@ function MuteControl({ alert: { id, rule, muted } }: { alert: Alert }) {
   return (
     <Select
       isSmall
-      aria-label={`Mute ${titleOf(rule)}`}
+      aria-label={`Mute ${titleOfRule(rule)}`}
       options={muteOptions}
       value=""
       onText={(chosen: string) => chosen !== "" && act(muteHours[chosen])}
@@ -180,15 +172,7 @@ function HistorySection({ history }: { history: readonly PastAlert[] }) {
           </Empty>
         }
         columns={[
-          {
-            name: "Alert",
-            className: "lead",
-            sort: ({ rule }) => titleOf(rule),
-            cell: ({ rule, level }) => (
-              <span className={level > 1 ? "badge is-bad" : "badge is-warn"}>{titleOf(rule)}</span>
-            ),
-          },
-          { name: "Details", className: "break", sort: ({ text }) => text, cell: ({ text }) => text },
+          ...alertColumns,
           { name: "Began", className: "nowrap", sort: ({ since }) => since, cell: ({ since }) => formatMoment(since) },
           { name: "Ended", className: "nowrap", sort: ({ ended }) => ended, cell: ({ ended }) => formatMoment(ended) },
         ]}
@@ -228,20 +212,14 @@ function MailSection({ smtp }: { smtp: SmtpServer | null }) {
         </p>
       ) : (
         <dl className="facts card-body">
-          <dt>Server</dt>
-          <dd>
+          <Fact name="Server">
             {smtp.host}:{smtp.port}
-          </dd>
-          <dt>Encryption</dt>
-          <dd>{smtp.tls ? "TLS" : "STARTTLS"}</dd>
-          <dt>User</dt>
-          <dd>{smtp.user ?? "–"}</dd>
-          <dt>Password</dt>
-          <dd>{smtp.has_password ? "set" : "not set"}</dd>
-          <dt>Sender</dt>
-          <dd>{smtp.from}</dd>
-          <dt>Source</dt>
-          <dd>{smtp.from_environment ? "SMTP_URL and SMTP_FROM" : "this page"}</dd>
+          </Fact>
+          <Fact name="Encryption">{smtp.tls ? "TLS" : "STARTTLS"}</Fact>
+          <Fact name="User">{smtp.user ?? "–"}</Fact>
+          <Fact name="Password">{smtp.has_password ? "set" : "not set"}</Fact>
+          <Fact name="Sender">{smtp.from}</Fact>
+          <Fact name="Source">{smtp.from_environment ? "SMTP_URL and SMTP_FROM" : "this page"}</Fact>
         </dl>
       )}
       {open === "edit" && <SmtpDialog smtp={smtp} onClose={close} />}

@@ -1,5 +1,5 @@
 import useSWR, { mutate } from "swr";
-import { api, fromSeconds, organization, readPages, request } from "../../data/api.ts";
+import { api, fromSeconds, organization, readPages, request, slowRefresh } from "../../data/api.ts";
 
 const { alerts, mail_server: mailServer } = organization;
 const getOwnAlerts = () => request(api.alerts.get());
@@ -47,8 +47,6 @@ export type AlertChannel = OwnAlerts["channels"][number];
 export type PastAlert = AdminAlerts["history"][number];
 export type MetricRule = AdminAlerts["metric_rules"][number];
 export type SmtpServer = NonNullable<AdminAlerts["smtp"]>;
-
-const slowRefresh = { refreshInterval: 15_000, keepPreviousData: true };
 
 export const useAdminAlerts = () => useSWR("alerts-admin", getAdminAlerts, slowRefresh);
 export const useOwnAlerts = () => useSWR("alerts-own", getOwnAlerts, slowRefresh);

@@ -4,7 +4,7 @@ import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty } from "../../kit/feedback.tsx";
 import { Section } from "../../kit/page.tsx";
-import { Table } from "../../kit/table.tsx";
+import { actionsColumn, Table } from "../../kit/table.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
 import { type AlertChannel, type AlertScope, deleteChannel, testChannel } from "./api.ts";
 import { ChannelDialog } from "./channel-dialog.tsx";
@@ -88,26 +88,21 @@ function ChannelsTable({
           ),
         },
         { name: "Last message", className: "break", cell: (channel) => <Outcome channel={channel} /> },
-        {
-          name: "Actions",
-          className: "actions tight end",
-          isUnnamed: true,
-          cell: (channel) => (
-            <>
-              <Button
-                look="plain small"
-                disabled={testing !== undefined}
-                aria-label={`Send test to ${channel.label}`}
-                onClick={() => void test(channel)}
-              >
-                {testing === channel.id ? "Sending…" : "Send test"}
-              </Button>
-              <Button look="plain small" aria-label={`Delete ${channel.label}`} onClick={() => onDelete(channel)}>
-                Delete
-              </Button>
-            </>
-          ),
-        },
+        actionsColumn<AlertChannel>((channel) => (
+          <>
+            <Button
+              look="plain small"
+              disabled={testing !== undefined}
+              aria-label={`Send test to ${channel.label}`}
+              onClick={() => void test(channel)}
+            >
+              {testing === channel.id ? "Sending…" : "Send test"}
+            </Button>
+            <Button look="plain small" aria-label={`Delete ${channel.label}`} onClick={() => onDelete(channel)}>
+              Delete
+            </Button>
+          </>
+        )),
       ]}
     />
   );

@@ -7,9 +7,10 @@ import { Empty } from "../../kit/feedback.tsx";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
-import { Table } from "../../kit/table.tsx";
+import { actionsColumn, Table } from "../../kit/table.tsx";
 import { toastError } from "../../kit/toast.tsx";
 import { deleteMetricRule, type MetricRule, saveMetricRule } from "./api.ts";
+import { statusColumn, ToggleButton } from "./rules-section.tsx";
 
 const metrics = [
   ["error_rate", "Error rate (calls with 500 or above)"],
@@ -88,37 +89,27 @@ export function MetricRulesSection({ rules }: { rules: readonly MetricRule[] }) 
               </>
             ),
           },
-          {
-            name: "Status",
-            cell: ({ enabled }) => (
-              <span className={enabled ? "badge is-good" : "badge"}>{enabled ? "on" : "off"}</span>
-            ),
-          },
-          {
-            name: "Actions",
-            className: "actions tight end",
-            isUnnamed: true,
-            cell: (rule) =>
+          statusColumn,
+          actionsColumn<MetricRule>(
+            (rule) =>
               mayChange && (
                 <>
                   <Button look="plain small" aria-label={`Edit ${rule.name}`} onClick={() => setOpen({ rule })}>
                     Edit
                   </Button>
-                  <Button
-                    look="plain small"
-                    aria-label={`Turn ${rule.enabled ? "off" : "on"} ${rule.name}`}
-                    onClick={() =>
+                  <ToggleButton
+                    name={rule.name}
+                    isOn={rule.enabled}
+                    onToggle={() =>
                       void saveMetricRule(toBody({ ...rule, enabled: !rule.enabled }), rule.id).catch(toastError)
                     }
-                  >
-                    {rule.enabled ? "Turn off" : "Turn on"}
-                  </Button>
+                  />
                   <Button look="plain small" aria-label={`Delete ${rule.name}`} onClick={() => setRemoved(rule)}>
                     Delete
                   </Button>
                 </>
               ),
-          },
+          ),
         ]}
       />
       {open !== undefined && <RuleDialog rule={open.rule} onClose={() => setOpen(undefined)} />}
@@ -196,8 +187,6 @@ function RuleDialog({ rule, onClose }: { rule: MetricRule | undefined; onClose: 
       title={rule === undefined ? "New rule" : "Edit rule"}
       description="Checked every minute."
       form={form}
-      label="Save"
-      busyLabel="Saving…"
       isComplete={name.trim() !== "" && threshold.trim() !== "" && (scope === "gateway" || subject.trim() !== "")}
       onClose={onClose}
     >

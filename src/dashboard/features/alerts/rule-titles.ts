@@ -42,3 +42,8 @@ export const ruleTitles: Readonly<Record<string, RuleTitle>> = {
   },
   disk_full: { title: "Disk nearly full", description: "The disk of the home folder fills up.", threshold: "From (%)" },
 };
+
+/** The title of a rule; those that an operator adds are told apart by their texts. */
+export function titleOfRule(rule: string): string {
+  return rule === "metric" ? "Own rule" : (ruleTitles[rule]?.title ?? rule);
+}

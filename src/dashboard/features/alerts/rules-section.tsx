@@ -4,17 +4,17 @@ import { Button } from "../../kit/button.tsx";
 import { TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
-import { Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
 import { type AlertRule, type AlertScope, setRule } from "./api.ts";
-import { ruleTitles } from "./rule-titles.ts";
+import { ruleTitles, titleOfRule } from "./rule-titles.ts";
 
 /** The conditions that are watched, with their thresholds. */
 export function RulesSection({ scope, rules }: { scope: AlertScope; rules: readonly AlertRule[] }) {
   const [editing, setEditing] = useState<AlertRule>();
   const toggle = ({ rule, enabled, threshold }: AlertRule) => {
     const change = { enabled: !enabled, ...(threshold !== null && { threshold }) };
-    setRule(scope, rule, change).then(() => toast(`${titleOf(rule)} is ${enabled ? "off" : "on"}`), toastError);
+    setRule(scope, rule, change).then(() => toast(`${titleOfRule(rule)} is ${enabled ? "off" : "on"}`), toastError);
   };
   return (
     <Section title={scope === "admin" ? "Rules" : "Alert rules"}>
@@ -27,43 +27,46 @@ export function RulesSection({ scope, rules }: { scope: AlertScope; rules: reado
             className: "lead",
             cell: ({ rule }) => (
               <>
-                {titleOf(rule)}
+                {titleOfRule(rule)}
                 <span className="sub">{ruleTitles[rule]?.description}</span>
               </>
             ),
           },
           { name: "Threshold", className: "end", cell: (rule) => formatThreshold(rule) },
-          {
-            name: "Status",
-            cell: ({ enabled }) => (
-              <span className={enabled ? "badge is-good" : "badge"}>{enabled ? "on" : "off"}</span>
-            ),
-          },
-          {
-            name: "Actions",
-            className: "actions tight end",
-            isUnnamed: true,
-            cell: (rule) => (
-              <>
-                {rule.unit !== null && (
-                  <Button look="plain small" aria-label={`Edit ${titleOf(rule.rule)}`} onClick={() => setEditing(rule)}>
-                    Edit
-                  </Button>
-                )}
+          statusColumn,
+          actionsColumn<AlertRule>((rule) => (
+            <>
+              {rule.unit !== null && (
                 <Button
                   look="plain small"
-                  aria-label={`Turn ${rule.enabled ? "off" : "on"} ${titleOf(rule.rule)}`}
-                  onClick={() => toggle(rule)}
+                  aria-label={`Edit ${titleOfRule(rule.rule)}`}
+                  onClick={() => setEditing(rule)}
                 >
-                  {rule.enabled ? "Turn off" : "Turn on"}
+                  Edit
                 </Button>
-              </>
-            ),
-          },
+              )}
+              <ToggleButton name={titleOfRule(rule.rule)} isOn={rule.enabled} onToggle={() => toggle(rule)} />
+            </>
+          )),
         ]}
       />
       {editing !== undefined && <ThresholdDialog scope={scope} rule={editing} onClose={() => setEditing(undefined)} />}
     </Section>
+  );
+}
+
+/** Whether a rule is on. */
+export const statusColumn: Column<{ readonly enabled: boolean }> = {
+  name: "Status",
+  cell: ({ enabled }) => <span className={enabled ? "badge is-good" : "badge"}>{enabled ? "on" : "off"}</span>,
+};
+
+/** Turns a rule on or off. */
+export function ToggleButton({ name, isOn, onToggle }: { name: string; isOn: boolean; onToggle: () => void }) {
+  return (
+    <Button look="plain small" aria-label={`Turn ${isOn ? "off" : "on"} ${name}`} onClick={onToggle}>
+      {isOn ? "Turn off" : "Turn on"}
+    </Button>
   );
 }
 
@@ -74,10 +77,8 @@ function ThresholdDialog({ scope, rule, onClose }: { scope: AlertScope; rule: Al
   });
   return (
     <FormDialog
-      title={titleOf(rule.rule)}
+      title={titleOfRule(rule.rule)}
       form={form}
-      label="Save"
-      busyLabel="Saving…"
       isComplete={form.values.threshold.trim() !== ""}
       onClose={onClose}
     >
@@ -90,10 +91,6 @@ function ThresholdDialog({ scope, rule, onClose }: { scope: AlertScope; rule: Al
       />
     </FormDialog>
   );
-}
-
-function titleOf(rule: string): string {
-  return ruleTitles[rule]?.title ?? rule;
 }
 
 function formatThreshold({ unit, threshold }: AlertRule): string {

@@ -32,14 +32,7 @@ export function SmtpDialog({ smtp, onClose }: { smtp: SmtpServer | null; onClose
   });
   const { host, from } = form.values;
   return (
-    <FormDialog
-      title="Mail server"
-      form={form}
-      label="Save"
-      busyLabel="Saving…"
-      isComplete={host.trim() !== "" && from.trim() !== ""}
-      onClose={onClose}
-    >
+    <FormDialog title="Mail server" form={form} isComplete={host.trim() !== "" && from.trim() !== ""} onClose={onClose}>
       <TextField label="Host" autoComplete="off" placeholder="mail.example.com" autoFocus {...form.field("host")} />
       <TextField label="Port" inputMode="numeric" autoComplete="off" {...form.field("port")} />
       <SelectField

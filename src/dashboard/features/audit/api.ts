@@ -1,5 +1,5 @@
-import useSWRInfinite from "swr/infinite";
-import { api, request } from "../../data/api.ts";
+import { api, request, slowRefresh } from "../../data/api.ts";
+import { useLog } from "../../kit/log.tsx";
 
 /** The filters of the API, as they stand in the address of the page. */
 export const filterNames = ["from", "until", "actor", "action", "subject"] as const;
@@ -12,19 +12,7 @@ const getAudit = (query: AuditQuery & { before?: string; before_id?: string }) =
 export type AuditPage = Awaited<ReturnType<typeof getAudit>>;
 export type AuditEntry = AuditPage["data"][number];
 
-/** Pages of the audit log, newest first. */
-export function useAudit(query: AuditQuery) {
-  const text = JSON.stringify(query);
-  return useSWRInfinite(
-    (place: number, last: AuditPage | null) => {
-      if (place > 0 && !last?.next) return null;
-      return ["admin-audit", text, last?.next?.before, last?.next?.before_id] as const;
-    },
-    ([, filter, before, id]) =>
-      getAudit({ ...JSON.parse(filter), ...(before && { before }), ...(id && { before_id: id }) }),
-    { refreshInterval: 15_000, keepPreviousData: true },
-  );
-}
+export const useAudit = (query: AuditQuery) => useLog("admin-audit", query, getAudit, slowRefresh);
 
 /** The address of a file with the entries that fit. */
 export function toDownload(query: AuditQuery, format: "csv" | "jsonl"): string {

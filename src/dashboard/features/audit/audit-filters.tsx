@@ -1,15 +1,10 @@
 import { listRanges } from "../../data/time-range.ts";
 import { Field, SelectField } from "../../kit/field.tsx";
-import { DebouncedField, SpanFields } from "../../kit/filters.tsx";
-import type { ChangeParams } from "../../kit/url-state.ts";
+import { DebouncedField, SpanFields } from "../../kit/log.tsx";
+import { setParams } from "../../kit/url-state.ts";
 import { actors, auditGroups } from "./audit-text.ts";
 
-interface AuditFiltersProps {
-  params: URLSearchParams;
-  onChange: ChangeParams;
-}
-
-export function AuditFilters({ params, onChange }: AuditFiltersProps) {
+export function AuditFilters({ params }: { params: URLSearchParams }) {
   const value = (name: string) => params.get(name) ?? "";
   const isCustom = ["from", "until"].some((name) => params.has(name)) || value("span") === "custom";
   return (
@@ -19,7 +14,7 @@ export function AuditFilters({ params, onChange }: AuditFiltersProps) {
         placeholder="Email or account ID"
         list="audit-actors"
         value={value("actor")}
-        onText={(actor) => onChange({ actor })}
+        onText={(actor) => setParams({ actor })}
       />
       <datalist id="audit-actors">
         {Object.entries(actors).map(([actor, label]) => (
@@ -32,7 +27,7 @@ export function AuditFilters({ params, onChange }: AuditFiltersProps) {
             {...control}
             className="input"
             value={value("action")}
-            onChange={({ target }) => onChange({ action: target.value })}
+            onChange={({ target }) => setParams({ action: target.value })}
           >
             <option value="">Any action</option>
             {auditGroups.map(([group, label, actions]) => (
@@ -52,15 +47,15 @@ export function AuditFilters({ params, onChange }: AuditFiltersProps) {
         label="Target"
         placeholder="Email, or the ID of anything"
         value={value("subject")}
-        onText={(subject) => onChange({ subject })}
+        onText={(subject) => setParams({ subject })}
       />
       <SelectField
         label="Time"
         options={[...listRanges, ["custom", "Custom"]]}
         value={isCustom ? "custom" : value("span")}
-        onText={(span) => onChange({ span, from: "", until: "" })}
+        onText={(span) => setParams({ span, from: "", until: "" })}
       />
-      {isCustom && <SpanFields params={params} onChange={onChange} />}
+      {isCustom && <SpanFields params={params} />}
     </div>
   );
 }

@@ -1,10 +1,8 @@
 import { Link } from "wouter";
 import { formatMoment } from "../../format.ts";
-import { Button } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
-import { useFilters } from "../../kit/filters.tsx";
+import { DownloadLinks, LoadMore, NothingFits, useFilters } from "../../kit/log.tsx";
 import { PageHead } from "../../kit/page.tsx";
-import { DownloadLinks, LoadMore } from "../../kit/search.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { type AuditEntry, filterNames, toDownload, useAudit } from "./api.ts";
 import { AuditFilters } from "./audit-filters.tsx";
@@ -12,7 +10,7 @@ import { describeAction, describeActor } from "./audit-text.ts";
 
 /** The audit log, which is append-only. Its filters are in the address. */
 export default function AuditPage() {
-  const { params, query, isFiltered, change, clear } = useFilters(filterNames);
+  const { params, query, isFiltered } = useFilters(filterNames);
   const log = useAudit(query);
   return (
     <>
@@ -23,7 +21,7 @@ export default function AuditPage() {
         <DownloadLinks toAddress={(format) => toDownload(query, format)} />
       </PageHead>
       <section className="card" aria-label="Audit log">
-        <AuditFilters params={params} onChange={change} />
+        <AuditFilters params={params} />
         <Loaded state={log} lines={8}>
           {(pages) => (
             <>
@@ -31,14 +29,9 @@ export default function AuditPage() {
                 rows={pages.flatMap(({ data }) => data)}
                 rowKey={({ id }) => id}
                 columns={columns}
-                empty={pages.at(-1)?.next === null ? <NoEntries isFiltered={isFiltered} onClear={clear} /> : undefined}
+                empty={pages.at(-1)?.next !== null ? undefined : isFiltered ? <NothingFits noun="entry" /> : noEntries}
               />
-              <LoadMore
-                nouns={["entry", "entries"]}
-                pages={pages}
-                isLoading={log.isValidating && pages.length < log.size}
-                onMore={() => void log.setSize((size) => size + 1)}
-              />
+              <LoadMore nouns={["entry", "entries"]} log={log} />
             </>
           )}
         </Loaded>
@@ -59,19 +52,8 @@ const columns: readonly Column<AuditEntry>[] = [
   },
 ];
 
-function NoEntries({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => void }) {
-  if (!isFiltered) {
-    return (
-      <Empty icon="list" title="No activity yet">
-        <p>Changes to accounts, roles, credits, keys and vouchers are listed here.</p>
-      </Empty>
-    );
-  }
-  return (
-    <Empty icon="list" title="No entry fits these filters">
-      <div className="row">
-        <Button onClick={onClear}>Clear filters</Button>
-      </div>
-    </Empty>
-  );
-}
+const noEntries = (
+  <Empty icon="list" title="No activity yet">
+    <p>Changes to accounts, roles, credits, keys and vouchers are listed here.</p>
+  </Empty>
+);

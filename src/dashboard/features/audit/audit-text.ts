@@ -1,6 +1,6 @@
 import { type Role, toRoleName } from "../../data/roles.ts";
 import { formatCount, formatDay, formatUsd } from "../../format.ts";
-import { ruleTitles } from "../alerts/rule-titles.ts";
+import { titleOfRule } from "../alerts/rule-titles.ts";
 import type { AuditEntry } from "./api.ts";
 
 type Detail = AuditEntry["detail"];
@@ -37,7 +37,7 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
     `Verified the email, which ended what was made before: API keys ${keys}, people ${people}, teams ${teams}, invitations ${invitations}, alert channels ${channels}`,
   "account.sign_out": ({ sessions }) => `Ended ${sessions === 1 ? "1 session" : `${sessions} sessions`}`,
   "alert.rule": ({ enabled, threshold }, subject) => {
-    const rule = `the alert “${ruleTitles[subject]?.title ?? subject}”`;
+    const rule = `the alert “${titleOfRule(subject)}”`;
     if (enabled !== true) return `Turned off ${rule}`;
     return typeof threshold === "string" && threshold !== ""
       ? `Turned on ${rule} at ${threshold}`

@@ -10,7 +10,7 @@ export function AuthCard({
   children,
 }: {
   title: string;
-  description?: ReactNode;
+  description?: ReactNode | undefined;
   foot?: ReactNode;
   children: ReactNode;
 }) {

@@ -1,4 +1,3 @@
-import { useEffect, useState } from "react";
 import useSWRImmutable from "swr/immutable";
 import { api, request, toMessage } from "../../data/api.ts";
 import { reloadSession, signIn } from "../../data/session.ts";
@@ -44,24 +43,4 @@ export function InvitationPage({ token, onDismiss }: { token: string; onDismiss:
       )}
     </AuthCard>
   );
-}
-
-/**
- * The token of a link such as `/#invitation=…`. It is in the hash so that it never reaches a server log, and it is
- * removed from the URL at once. Also works for a link that is opened while the page is open.
- */
-export function useInvitation(): [token: string | undefined, dismiss: () => void] {
-  const [token, setToken] = useState(consumeToken);
-  useEffect(() => {
-    const onHash = () => setToken((current) => consumeToken() ?? current);
-    addEventListener("hashchange", onHash);
-    return () => removeEventListener("hashchange", onHash);
-  }, []);
-  return [token, () => setToken(undefined)];
-}
-
-function consumeToken(): string | undefined {
-  const token = new URLSearchParams(location.hash.slice(1)).get("invitation") ?? undefined;
-  if (token !== undefined) history.replaceState(null, "", location.pathname);
-  return token;
 }

@@ -1,15 +1,13 @@
 import { useEffect, useState } from "react";
 import { toMessage } from "../../data/api.ts";
-import { type Me, reloadSession, signUp } from "../../data/session.ts";
+import { type Me, reloadSession } from "../../data/session.ts";
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Callout } from "../../kit/feedback.tsx";
-import { NewPasswordField, TextField } from "../../kit/field.tsx";
-import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { useAction } from "../../kit/use-action.ts";
 import { joinTeam, readTeamInvitation } from "../team/api.ts";
 import { AuthCard } from "./auth-card.tsx";
 import { SignIn } from "./sign-in.tsx";
-import { signInAfterSignUp } from "./sign-up.tsx";
+import { SignUpForm } from "./sign-up.tsx";
 
 type Invitation = Awaited<ReturnType<typeof readTeamInvitation>>;
 
@@ -69,75 +67,21 @@ function JoinAsNew({
   onDismiss,
   onSignIn,
 }: Omit<JoinProps, "me"> & { invitation: Invitation; onSignIn: () => void }) {
-  const form = useForm({ name: "", email: email ?? "", password: "" }, async (fields) => {
-    await signUp({ ...fields, invitation: token });
-    if ((await signInAfterSignUp(fields)) === "code") return onSignIn();
+  const join = async () => {
     // Whoever had an account already is signed in now, and has not joined yet.
     await joinTeam(token);
     onDismiss();
-    return reloadSession();
-  });
+    await reloadSession();
+  };
   return (
-    <AuthCard
+    <SignUpForm
       title={`Join ${team}`}
       description="You've been invited to a team. Create your sign-in to join it."
-      foot={
-        <>
-          Already have an account? <LinkButton onClick={onSignIn}>Sign in</LinkButton>
-        </>
-      }
-    >
-      <Form form={form} isNative>
-        <TextField label="Name" name="name" autoComplete="name" required autoFocus {...form.field("name")} />
-        <TextField
-          label="Email"
-          name="email"
-          type="email"
-          autoComplete="username"
-          required
-          readOnly={email !== null}
-          {...form.field("email")}
-        />
-        <NewPasswordField label="Password" name="password" {...form.field("password")} />
-        <Submit form={form} label="Create and join" busyLabel="Joining…" look="primary wide" />
-      </Form>
-    </AuthCard>
+      email={email}
+      invitation={token}
+      labels={["Create and join", "Joining…"]}
+      onSignIn={onSignIn}
+      onSignedIn={join}
+    />
   );
-}
-
-const storageKey = "modelgate-team-invitation";
-
-/**
- * The token of a link such as `/#team=…`, which is removed from the address at once, like that of {@link useInvitation}. It
- * is kept in this tab until it is dismissed, for a single sign-on that leaves the page.
- */
-export function useTeamInvitation(): [token: string | undefined, dismiss: () => void] {
-  const [token, setToken] = useState(consumeToken);
-  useEffect(() => {
-    const onHash = () => setToken((current) => consumeToken() ?? current);
-    addEventListener("hashchange", onHash);
-    return () => removeEventListener("hashchange", onHash);
-  }, []);
-  const dismiss = () => {
-    withStorage((storage) => storage.removeItem(storageKey));
-    setToken(undefined);
-  };
-  return [token, dismiss];
-}
-
-function consumeToken(): string | undefined {
-  const token = new URLSearchParams(location.hash.slice(1)).get("team") ?? undefined;
-  if (token === undefined) return withStorage((storage) => storage.getItem(storageKey)) ?? undefined;
-  history.replaceState(null, "", location.pathname);
-  withStorage((storage) => storage.setItem(storageKey, token));
-  return token;
-}
-
-function withStorage<T>(use: (storage: Storage) => T): T | undefined {
-  try {
-    return use(sessionStorage);
-  } catch {
-    // Storage is blocked: the invitation is known until the page is left.
-    return undefined;
-  }
 }

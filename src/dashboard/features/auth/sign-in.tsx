@@ -8,6 +8,7 @@ import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { useAction } from "../../kit/use-action.ts";
 import { AuthCard } from "./auth-card.tsx";
 import { CodeForm } from "./code-form.tsx";
+import { takeFromHash } from "./link-token.ts";
 
 const ssoErrors = new Map([
   ["access_denied", "Single sign-on was cancelled or denied."],
@@ -93,8 +94,7 @@ function SsoButton() {
 
 /** The error of a failed single sign-on, read from the URL hash and removed from it. */
 function consumeSignInError(): string | undefined {
-  const code = new URLSearchParams(location.hash.slice(1)).get("sign-in-error");
-  if (code === null) return undefined;
-  history.replaceState(null, "", location.pathname);
+  const code = takeFromHash("sign-in-error");
+  if (code === undefined) return undefined;
   return ssoErrors.get(code) ?? `Single sign-on failed with “${code.slice(0, 80)}”.`;
 }

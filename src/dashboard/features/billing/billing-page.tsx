@@ -4,8 +4,9 @@ import { api, request } from "../../data/api.ts";
 import { mayAdminister, useMayChange } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { formatMoment, formatUsd } from "../../format.ts";
-import { Icon } from "../../kit/icon.tsx";
+import { DownloadLink } from "../../kit/button.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
+import { Stat } from "../../kit/stat.tsx";
 import { Table } from "../../kit/table.tsx";
 import { PayForm, RedeemForm } from "./credit-forms.tsx";
 import { EntriesSection } from "./entries-section.tsx";
@@ -22,24 +23,15 @@ export default function BillingPage() {
         <Link className="btn" href="/statement">
           Monthly statement
         </Link>
-        <a className="btn" href="/dashboard/api/entries.csv" download>
-          <Icon name="download" size={15} />
-          Download CSV
-        </a>
+        <DownloadLink href="/dashboard/api/entries.csv" label="Download CSV" />
       </PageHead>
       <div className="stack">
         <div className="billing-top">
-          <div className="card stat">
-            <span className="stat-name">Balance</span>
-            <span className="stat-value" title={me && `$${me.wallet.balance_usd}`}>
-              {me === undefined ? <span className="skeleton" /> : formatUsd(me.wallet.balance_usd)}
-            </span>
-            <span className="stat-note">
-              {me !== undefined && Number(me.wallet.held_usd) > 0
-                ? `${formatUsd(me.wallet.held_usd)} held for running calls`
-                : "no holds for running calls"}
-            </span>
-          </div>
+          <Stat name="Balance" value={me && formatUsd(me.wallet.balance_usd)} exact={me && `$${me.wallet.balance_usd}`}>
+            {me !== undefined && Number(me.wallet.held_usd) > 0
+              ? `${formatUsd(me.wallet.held_usd)} held for running calls`
+              : "no holds for running calls"}
+          </Stat>
           {mayChange && <RedeemForm />}
         </div>
         {me !== undefined && mayAdminister(me.role) && (

@@ -3,6 +3,7 @@ import { api, request, useGateway } from "../../data/api.ts";
 import { formatUsd } from "../../format.ts";
 import { Callout } from "../../kit/feedback.tsx";
 import { TextField } from "../../kit/field.tsx";
+import { UsdField } from "../../kit/figures.tsx";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
 
@@ -49,11 +50,9 @@ export function PayForm() {
         </Callout>
       )}
       <div className="redeem">
-        <TextField
+        <UsdField
           label="Add credit (USD)"
           placeholder="25.00"
-          inputMode="decimal"
-          autoComplete="off"
           {...form.field("usd")}
           hint={`You will be redirected to ${payments}`}
         />

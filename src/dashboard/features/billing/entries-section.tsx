@@ -1,10 +1,10 @@
 import useSWR from "swr";
-import { api, request } from "../../data/api.ts";
+import { api, request, slowRefresh } from "../../data/api.ts";
 import { formatMoment, formatUtcDay } from "../../format.ts";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Section, Usd } from "../../kit/page.tsx";
 import { type Column, Pager, Table } from "../../kit/table.tsx";
-import { useParam } from "../../kit/url-state.ts";
+import { usePageNumber } from "../../kit/url-state.ts";
 
 const getEntries = (page: number, account: string | undefined) => {
   const query = { page: String(page) };
@@ -22,23 +22,15 @@ const kinds: Record<Entry["kind"], string> = { charges: "Usage", credit: "Credit
  * @param account The account whose transactions an administrator reads; absent: the user's own.
  */
 export function EntriesSection({ account }: { account?: string }) {
-  const [text, setText] = useParam("page", "1");
-  const page = Math.max(1, Math.trunc(Number(text)) || 1);
-  const setPage = (next: number) => setText(String(next));
-  const entries = useSWR(["entries", page, account], () => getEntries(page, account), {
-    keepPreviousData: true,
-    refreshInterval: 15_000,
-  });
+  const [page, toPage] = usePageNumber();
+  const entries = useSWR(["entries", page, account], () => getEntries(page, account), slowRefresh);
   return (
     <Section title="Transactions" actions={<span className="faint">Usage is summed up by UTC day</span>}>
       <Loaded state={entries}>
         {({ data, pages }) => (
           <>
             <Table rows={data} rowKey={toRowKey} columns={columns} empty={empty} />
-            <Pager
-              onBack={page > 1 ? () => setPage(page - 1) : undefined}
-              onNext={page < pages ? () => setPage(page + 1) : undefined}
-            >
+            <Pager labels={["Newer", "Older"]} page={page} hasMore={page < pages} toPage={toPage}>
               <span>
                 Page {page} of {pages}
               </span>

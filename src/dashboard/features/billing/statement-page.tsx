@@ -2,11 +2,10 @@ import useSWR from "swr";
 import { Link } from "wouter";
 import { api, request } from "../../data/api.ts";
 import { formatCount, formatMoment } from "../../format.ts";
-import { Button } from "../../kit/button.tsx";
+import { Button, DownloadLink } from "../../kit/button.tsx";
 import { Loaded } from "../../kit/feedback.tsx";
 import { Select } from "../../kit/field.tsx";
-import { Icon } from "../../kit/icon.tsx";
-import { PageHead, Section } from "../../kit/page.tsx";
+import { Fact, PageHead, Section } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { useParam } from "../../kit/url-state.ts";
 
@@ -20,7 +19,7 @@ const openRefreshMs = 10_000;
 
 /** The statement of the wallet for a UTC month, with exact amounts, to be printed. */
 export default function StatementPage() {
-  const [month, setMonth] = useParam("month", "");
+  const [month, setMonth] = useParam("month");
   const statement = useSWR(["statement", month], () => getStatement(month), {
     keepPreviousData: true,
     refreshInterval: (shown) => (shown?.open === true ? openRefreshMs : 0),
@@ -29,8 +28,8 @@ export default function StatementPage() {
   const shown = statement.data?.month ?? month;
   return (
     <>
-      <Link href="/billing" className="back">
-        ← Billing
+      <Link className="link back" href="/billing">
+        Billing
       </Link>
       <PageHead title="Statement" description="Charges are those of calls that began in the month (UTC).">
         <Select
@@ -38,12 +37,9 @@ export default function StatementPage() {
           aria-label="Month"
           options={months.map((each) => [each, formatMonth(each)] as const)}
           value={shown}
-          onText={(text: string) => setMonth(text)}
+          onText={setMonth}
         />
-        <a className="btn" href={`/dashboard/api/statement.csv?month=${shown}`} download>
-          <Icon name="download" size={15} />
-          CSV
-        </a>
+        <DownloadLink href={`/dashboard/api/statement.csv?month=${shown}`} />
         <Button onClick={() => print()}>Print</Button>
       </PageHead>
       <Loaded state={statement} lines={8}>
@@ -67,18 +63,12 @@ function Sheet({ statement }: { statement: Statement }) {
             </span>
           </p>
           <dl className="facts">
-            <dt>Opening balance</dt>
-            <dd>{toUsd(statement.opening_usd)}</dd>
-            <dt>Payments, credits and debits</dt>
-            <dd>{toUsd(statement.transactions_usd)}</dd>
-            <dt>Charges</dt>
-            <dd>{toUsd(statement.charges_usd)}</dd>
-            <dt>
-              <strong>{open ? "Balance now" : "Closing balance"}</strong>
-            </dt>
-            <dd>
+            <Fact name="Opening balance">{toUsd(statement.opening_usd)}</Fact>
+            <Fact name="Payments, credits and debits">{toUsd(statement.transactions_usd)}</Fact>
+            <Fact name="Charges">{toUsd(statement.charges_usd)}</Fact>
+            <Fact name={<strong>{open ? "Balance now" : "Closing balance"}</strong>}>
               <strong>{toUsd(statement.closing_usd)}</strong>
-            </dd>
+            </Fact>
           </dl>
         </div>
       </Section>

@@ -1,5 +1,5 @@
 import useSWR, { mutate } from "swr";
-import { organization, readPages, request } from "../../data/api.ts";
+import { organization, readPages, request, slowRefresh } from "../../data/api.ts";
 
 const budgetsOf = (account: string) => organization.projects({ project_id: account }).budgets;
 const getBudgets = (account: string) => readPages((query) => request(budgetsOf(account).get({ query })));
@@ -13,12 +13,12 @@ export type BudgetPeriod = Budget["budget_period"];
 
 /** The budgets by subject of any account, for administrators. */
 export function useBudgets(account: string) {
-  return useSWR(["budgets", account], () => getBudgets(account), { refreshInterval: 15_000 });
+  return useSWR(["budgets", account], () => getBudgets(account), slowRefresh);
 }
 
 /** The subjects that have spent the most of a budget of each by itself. */
 export function useSpending(account: string, id: string) {
-  return useSWR(["budget-spending", id], () => getSpending(account, id), { refreshInterval: 15_000 });
+  return useSWR(["budget-spending", id], () => getSpending(account, id), slowRefresh);
 }
 
 /** Changes budgets, and then loads them anew. */

@@ -2,6 +2,7 @@ import { formatUsd } from "../../format.ts";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { SelectField, TextField } from "../../kit/field.tsx";
+import { UsdField } from "../../kit/figures.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { Usd } from "../../kit/page.tsx";
 import { Table } from "../../kit/table.tsx";
@@ -152,22 +153,16 @@ export function EditBudgetDialog({
       title="Edit budget"
       description={`Of ${title}. What is spent of it stays.`}
       form={form}
-      label="Save"
-      busyLabel="Saving…"
       isComplete={values.budget_usd.trim() !== "" && (values.raise_usd.trim() === "") === (values.raise_until === "")}
       onClose={onClose}
     >
-      <TextField
+      <UsdField
         label={`Budget (USD, ${periods.find(([period]) => period === budget.budget_period)?.[1]})`}
-        inputMode="decimal"
-        autoComplete="off"
         {...form.field("budget_usd")}
       />
       <div className="split">
-        <TextField
+        <UsdField
           label="Raise it by (USD)"
-          inputMode="decimal"
-          autoComplete="off"
           placeholder="Not raised"
           {...form.field("raise_usd")}
           hint="Added for a time; empty ends it"

@@ -1,4 +1,5 @@
-import { SelectField, TextField } from "../../kit/field.tsx";
+import { SelectField } from "../../kit/field.tsx";
+import { UsdField } from "../../kit/figures.tsx";
 
 /** The part of a form's state that is about a budget. */
 interface BudgetForm<Period> {
@@ -21,10 +22,8 @@ export function BudgetFields<Period extends string>({
 }) {
   return (
     <div className="split">
-      <TextField
+      <UsdField
         label={whose === "account" ? "Budget of the account (USD)" : "Budget (USD)"}
-        inputMode="decimal"
-        autoComplete="off"
         {...(whose !== undefined && { placeholder: "No limit" })}
         hint={whose === "account" ? "Maximum cost of premium calls of all keys" : "Maximum cost of premium calls"}
         {...form.field("budget_usd")}

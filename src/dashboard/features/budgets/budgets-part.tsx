@@ -4,7 +4,7 @@ import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Section } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { getKeyState, maskKey } from "../keys/api.ts";
 import { useModelNames } from "../models/api.ts";
@@ -90,36 +90,27 @@ export function BudgetsPart({ account, mayManage }: { account: string; mayManage
 
 function toActions(mayManage: boolean, toName: ToName, onAct: (act: Act, budget: Budget) => void): Column<Budget> {
   const toLabel = (act: string, budget: Budget) => `${act} ${toBudgetText(budget, toName)}`;
-  return {
-    name: "Actions",
-    className: "actions tight end",
-    isUnnamed: true,
-    cell: (budget) => (
-      <>
-        {budget.used_usd === null && (
-          <Button
-            look="plain small"
-            aria-label={toLabel("Spenders of", budget)}
-            onClick={() => onAct("spending", budget)}
-          >
-            Spenders
+  return actionsColumn((budget) => (
+    <>
+      {budget.used_usd === null && (
+        <Button
+          look="plain small"
+          aria-label={toLabel("Spenders of", budget)}
+          onClick={() => onAct("spending", budget)}
+        >
+          Spenders
+        </Button>
+      )}
+      {mayManage && (
+        <>
+          <Button look="plain small" aria-label={toLabel("Edit", budget)} onClick={() => onAct("edit", budget)}>
+            Edit
           </Button>
-        )}
-        {mayManage && (
-          <>
-            <Button look="plain small" aria-label={toLabel("Edit", budget)} onClick={() => onAct("edit", budget)}>
-              Edit
-            </Button>
-            <Button
-              look="plain small bad"
-              aria-label={toLabel("Delete", budget)}
-              onClick={() => onAct("delete", budget)}
-            >
-              Delete
-            </Button>
-          </>
-        )}
-      </>
-    ),
-  };
+          <Button look="plain small bad" aria-label={toLabel("Delete", budget)} onClick={() => onAct("delete", budget)}>
+            Delete
+          </Button>
+        </>
+      )}
+    </>
+  ));
 }

@@ -1,5 +1,5 @@
 import useSWR, { mutate } from "swr";
-import { fetchJson, organization, readPages, request } from "../../data/api.ts";
+import { fetchJson, organization, readPages, request, slowRefresh } from "../../data/api.ts";
 import type { ModelRow } from "../models/api.ts";
 
 const { catalogue } = organization;
@@ -55,8 +55,6 @@ export interface UnlistedTerms {
   readonly terms: Terms | null;
   readonly own: boolean;
 }
-
-const slowRefresh = { refreshInterval: 15_000, keepPreviousData: true };
 
 export const useCatalogue = () => useSWR("admin-catalogue", getModels, slowRefresh);
 export const useCatalogueDocument = () => useSWR("admin-catalogue-files", getDocument, slowRefresh);

@@ -5,7 +5,7 @@ import { SearchField } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
-import { useParam } from "../../kit/url-state.ts";
+import { useChoice, useParam } from "../../kit/url-state.ts";
 import {
   type CatalogueDocument,
   type CatalogueModel,
@@ -34,7 +34,6 @@ const parts = [
   ["virtual", "Virtual models"],
   ["unlisted", "Unlisted models"],
 ] as const;
-type Part = (typeof parts)[number][0];
 
 /**
  * The open dialog: the form of a model, of a new one, or the files. The document is that of the moment it was opened.
@@ -46,17 +45,9 @@ export default function CataloguePage() {
   const catalogue = useCatalogue();
   const { data: document, error } = useCatalogueDocument();
   const { data: unlisted } = useUnlisted();
-  const [search, setSearch] = useParam("search", "");
-  const [kind, setKind] = useParam<Kind>(
-    "from",
-    "all",
-    kinds.map(([name]) => name),
-  );
-  const [part, setPart] = useParam<Part>(
-    "part",
-    "models",
-    parts.map(([name]) => name),
-  );
+  const [search, setSearch] = useParam("search");
+  const [kind, setKind] = useChoice("from", kinds);
+  const [part, setPart] = useChoice("part", parts);
   const [open, setOpen] = useState<Open>();
   const toggle = async (model: CatalogueModel) => {
     if (document === undefined) return;

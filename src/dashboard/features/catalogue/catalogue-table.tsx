@@ -1,6 +1,6 @@
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Empty } from "../../kit/feedback.tsx";
-import { type Column, type FileColumn, Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, type FileColumn, Table } from "../../kit/table.tsx";
 import { ShortPrice } from "../models/models-table.tsx";
 import { firstRate } from "../models/price-lines.ts";
 import { isRetired, retiresSoon } from "../models/retirement.ts";
@@ -74,21 +74,16 @@ export function CatalogueTable({
         </span>
       ),
     },
-    {
-      name: "Actions",
-      isUnnamed: true,
-      className: "end actions",
-      cell: (entry) => (
-        <Button
-          look="plain small"
-          disabled={isReadOnly}
-          aria-label={`${entry.row.disabled ? "Enable" : "Disable"} ${entry.model} of ${entry.plugin}`}
-          onClick={() => void onToggle(entry)}
-        >
-          {entry.row.disabled ? "Enable" : "Disable"}
-        </Button>
-      ),
-    },
+    actionsColumn<CatalogueModel>((entry) => (
+      <Button
+        look="plain small"
+        disabled={isReadOnly}
+        aria-label={`${entry.row.disabled ? "Enable" : "Disable"} ${entry.model} of ${entry.plugin}`}
+        onClick={() => void onToggle(entry)}
+      >
+        {entry.row.disabled ? "Enable" : "Disable"}
+      </Button>
+    )),
   ];
   return (
     <>

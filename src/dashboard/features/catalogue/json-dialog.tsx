@@ -15,8 +15,6 @@ export function JsonDialog({ document, onClose }: { document: CatalogueDocument;
       title="Edit as JSON"
       description="Your own files, by name. They are checked as a whole, and nothing is written if one is wrong."
       form={form}
-      label="Save"
-      busyLabel="Saving…"
       isComplete={form.values.json.trim() !== ""}
       isWide
       onClose={onClose}

@@ -1,5 +1,5 @@
 import { Button } from "../../kit/button.tsx";
-import { Table } from "../../kit/table.tsx";
+import { actionsColumn, Table } from "../../kit/table.tsx";
 import type { ModelRow } from "../models/api.ts";
 import { shortPrice } from "../models/price-lines.ts";
 import type { CatalogueModel } from "./api.ts";
@@ -27,11 +27,8 @@ export function LayersSection({
           { name: "Plugin", className: "break soft", cell: (field) => formatValue(base, field) },
           { name: "Signed file", className: "break soft", cell: (field) => formatValue(signed, field) },
           { name: "Yours", className: "break", cell: (field) => formatValue(own, field) },
-          {
-            name: "Actions",
-            isUnnamed: true,
-            className: "end actions",
-            cell: (field) =>
+          actionsColumn<string>(
+            (field) =>
               own !== null &&
               field in own &&
               (base !== null || signed !== null) && (
@@ -39,7 +36,7 @@ export function LayersSection({
                   Reset
                 </Button>
               ),
-          },
+          ),
         ]}
       />
     </section>

@@ -6,14 +6,12 @@ import { Callout } from "../../kit/feedback.tsx";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { Submit, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { type Capability, capabilityNames } from "../models/api.ts";
+import { capabilityChoices } from "../models/api.ts";
 import { type CatalogueModel, writeRow } from "./api.ts";
 import { LayersSection } from "./layers-section.tsx";
 import { PriceFields } from "./price-fields.tsx";
 import { type RowDraft, toDraft, toRow, toUnder } from "./row-draft.ts";
 import { RowFields } from "./row-fields.tsx";
-
-const capabilities = Object.entries(capabilityNames) as [Capability, string][];
 
 /** Changes a model, or adds one when there is no `model`. */
 export function ModelDialog({
@@ -90,7 +88,7 @@ export function ModelDialog({
               <TextField label="Model ID" autoComplete="off" hint="What clients write in model" {...form.field("id")} />
               <SelectField
                 label="Capability"
-                options={capabilities}
+                options={capabilityChoices}
                 value={form.values.capability}
                 onText={(capability) => form.set({ capability })}
               />

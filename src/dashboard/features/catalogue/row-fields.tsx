@@ -1,4 +1,4 @@
-import { SelectField, TextField } from "../../kit/field.tsx";
+import { Check, SelectField, TextField } from "../../kit/field.tsx";
 import type { useForm } from "../../kit/form.tsx";
 import { featureNames } from "../models/api.ts";
 import { features, type RowDraft } from "./row-draft.ts";
@@ -65,30 +65,19 @@ export function RowFields({ form }: { form: ReturnType<typeof useForm<RowDraft>>
           <legend className="legend label">Features</legend>
           <div className="row">
             {features.map((name) => (
-              <label key={name} className="check">
-                <input type="checkbox" checked={values.features.includes(name)} onChange={() => toggle(name)} />
+              <Check key={name} checked={values.features.includes(name)} onCheck={() => toggle(name)}>
                 {featureNames[name]}
-              </label>
+              </Check>
             ))}
-            <label className="check">
-              <input
-                type="checkbox"
-                checked={values.reasoning}
-                onChange={(event) => set({ reasoning: event.target.checked })}
-              />
+            <Check checked={values.reasoning} onCheck={(isChecked) => set({ reasoning: isChecked })}>
               {featureNames.reasoning}
-            </label>
+            </Check>
           </div>
         </fieldset>
       )}
-      <label className="check">
-        <input
-          type="checkbox"
-          checked={values.disabled}
-          onChange={(event) => set({ disabled: event.target.checked })}
-        />
+      <Check checked={values.disabled} onCheck={(isChecked) => set({ disabled: isChecked })}>
         Disabled: not listed, and calls of it are refused
-      </label>
+      </Check>
     </>
   );
 }

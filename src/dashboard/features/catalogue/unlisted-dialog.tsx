@@ -1,13 +1,11 @@
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { type Capability, capabilityNames } from "../models/api.ts";
+import { capabilityChoices } from "../models/api.ts";
 import { type Terms, writeTerms } from "./api.ts";
 import { PriceFields } from "./price-fields.tsx";
 import { toDraft, toTerms } from "./row-draft.ts";
 import { billings } from "./row-fields.tsx";
-
-const capabilities = Object.entries(capabilityNames) as [Capability, string][];
 
 /** Changes the terms of a provider's unlisted models, or adds some when there are no `terms`. */
 export function UnlistedDialog({
@@ -36,7 +34,6 @@ export function UnlistedDialog({
       title={terms === undefined ? "Sell unlisted models" : `Unlisted models of ${plugin}`}
       description="The provider is asked for its models now and every hour. Models without an entry are charged at this price, so make it cover the most expensive one; 0 for models that cost nothing."
       form={form}
-      label="Save"
       busyLabel="Asking the provider…"
       isComplete={values.plugin !== ""}
       isWide
@@ -48,7 +45,7 @@ export function UnlistedDialog({
         )}
         <SelectField
           label="Capability"
-          options={capabilities}
+          options={capabilityChoices}
           value={values.capability}
           onText={(capability) => set({ capability })}
         />

@@ -3,7 +3,7 @@ import { Button, LinkButton } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty } from "../../kit/feedback.tsx";
 import { Section } from "../../kit/page.tsx";
-import { Table } from "../../kit/table.tsx";
+import { actionsColumn, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { capabilityNames } from "../models/api.ts";
 import { ShortPrice } from "../models/models-table.tsx";
@@ -74,20 +74,15 @@ export function UnlistedSection({
             cell: ({ own }) =>
               own ? <span className="badge is-accent">yours</span> : <span className="badge">plugin</span>,
           },
-          {
-            name: "Actions",
-            isUnnamed: true,
-            className: "end actions",
-            cell: (provider) => (
-              <Button
-                look="plain small"
-                aria-label={`Remove the terms of ${provider.id}`}
-                onClick={() => setRemoved(provider)}
-              >
-                Remove
-              </Button>
-            ),
-          },
+          actionsColumn<UnlistedTerms>((provider) => (
+            <Button
+              look="plain small"
+              aria-label={`Remove the terms of ${provider.id}`}
+              onClick={() => setRemoved(provider)}
+            >
+              Remove
+            </Button>
+          )),
         ]}
       />
       {open !== undefined && <UnlistedDialog {...open} plugins={others} onClose={() => setOpen(undefined)} />}

@@ -50,8 +50,6 @@ export function VirtualDialog({
       title={row?.id ?? "Add virtual model"}
       description="The first of its models that can serve a call does; the others are tried when it fails."
       form={form}
-      label="Save"
-      busyLabel="Saving…"
       isComplete={form.values.id.trim() !== "" && members.some(({ model }) => model.trim() !== "")}
       onClose={onClose}
     >

@@ -3,7 +3,7 @@ import { Button, LinkButton } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty } from "../../kit/feedback.tsx";
 import { Section } from "../../kit/page.tsx";
-import { Table } from "../../kit/table.tsx";
+import { actionsColumn, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { type CatalogueDocument, writeFile } from "./api.ts";
 import { strategies, VirtualDialog } from "./virtual-dialog.tsx";
@@ -45,16 +45,11 @@ export function VirtualSection({ document, modelIds }: { document: CatalogueDocu
           },
           { name: "Models", className: "break", sort: describeMembers, cell: describeMembers },
           { name: "Strategy", sort: describeStrategy, cell: describeStrategy },
-          {
-            name: "Actions",
-            isUnnamed: true,
-            className: "end actions",
-            cell: (row) => (
-              <Button look="plain small" aria-label={`Remove ${row.id}`} onClick={() => setRemoved(row)}>
-                Remove
-              </Button>
-            ),
-          },
+          actionsColumn<VirtualRow>((row) => (
+            <Button look="plain small" aria-label={`Remove ${row.id}`} onClick={() => setRemoved(row)}>
+              Remove
+            </Button>
+          )),
         ]}
       />
       {open !== undefined && <VirtualDialog {...open} modelIds={modelIds} onClose={() => setOpen(undefined)} />}

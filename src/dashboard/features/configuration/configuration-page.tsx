@@ -20,7 +20,7 @@ type Setting = NonNullable<ReturnType<typeof useSettings>["data"]>["data"][numbe
 /** The effective configuration, without secrets, in the groups and with the descriptions of its documentation. */
 export default function ConfigPage() {
   const settings = useSettings();
-  const [search, setSearch] = useParam("search", "");
+  const [search, setSearch] = useParam("search");
   const [isRoomy] = useState(() => matchMedia("(min-width: 821px)").matches);
   return (
     <>

@@ -120,14 +120,7 @@ function IssuersDialog({ issuers, onClose }: { issuers: readonly Issuer[]; onClo
     onClose();
   });
   return (
-    <FormDialog
-      title="Token issuers"
-      form={form}
-      label="Save"
-      busyLabel="Saving…"
-      isComplete={form.values.issuers.trim() !== ""}
-      onClose={onClose}
-    >
+    <FormDialog title="Token issuers" form={form} isComplete={form.values.issuers.trim() !== ""} onClose={onClose}>
       <TextAreaField
         label="Issuers (JSON)"
         rows={16}

@@ -6,12 +6,12 @@ import { Button } from "../../kit/button.tsx";
 import { Code, CopyButton } from "../../kit/copy.tsx";
 import { Loaded } from "../../kit/feedback.tsx";
 import { PasswordField, SelectField } from "../../kit/field.tsx";
-import { PageHead, Section } from "../../kit/page.tsx";
-import { useParam } from "../../kit/url-state.ts";
+import { Fact, PageHead, Section } from "../../kit/page.tsx";
+import { useChoice, useParam } from "../../kit/url-state.ts";
 import { NewKeyDialog } from "../keys/key-dialogs.tsx";
 import { byName, type Model, useModels } from "../models/api.ts";
 import { isRetired } from "../models/retirement.ts";
-import { type ClientName, clientNames, createSnippet, getClient } from "./snippets.ts";
+import { clientChoices, createSnippet, getClient } from "./snippets.ts";
 import { useExampleModel } from "./use-example-model.ts";
 
 /** The text of an example where the reader's own key belongs. */
@@ -53,19 +53,16 @@ export default function ConnectPage() {
 
 function Address({ name, url }: { name: string; url: string }) {
   return (
-    <>
-      <dt>{name}</dt>
-      <dd className="row">
-        <code>{url}</code>
-        <CopyButton text={url} label={`Copy the base URL for ${name}`} />
-      </dd>
-    </>
+    <Fact name={name} className="row">
+      <code>{url}</code>
+      <CopyButton text={url} label={`Copy the base URL for ${name}`} />
+    </Fact>
   );
 }
 
 function Examples({ models, baseUrl }: { models: readonly Model[]; baseUrl: string }) {
-  const [client, setClient] = useParam<ClientName>("client", "curl", clientNames);
-  const [modelName, setWanted] = useParam("model", "");
+  const [client, setClient] = useChoice("client", clientChoices);
+  const [modelName, setModelName] = useParam("model");
   /** Only in the memory of the page. */
   const [key, setKey] = useState("");
   const chats = models.filter(({ capability }) => capability === "chat").sort(byName);
@@ -77,14 +74,14 @@ function Examples({ models, baseUrl }: { models: readonly Model[]; baseUrl: stri
       <div className="stack card-body">
         {/* biome-ignore lint/a11y/useSemanticElements: a fieldset would draw its legend in the border */}
         <div className="row" role="group" aria-label="Client">
-          {clientNames.map((each) => (
+          {clientChoices.map(([each, label]) => (
             <Button
               key={each}
               look={each === client ? "small primary" : "small"}
               aria-pressed={each === client}
               onClick={() => setClient(each)}
             >
-              {getClient(each).name}
+              {label}
             </Button>
           ))}
         </div>
@@ -93,7 +90,7 @@ function Examples({ models, baseUrl }: { models: readonly Model[]; baseUrl: stri
             label="Model"
             options={chats.map((each) => [each.name, toLabel(each)] as const)}
             value={model?.name ?? ""}
-            onText={setWanted}
+            onText={setModelName}
             hint={
               <>
                 <Link href={model === undefined ? "/models" : `/models?model=${encodeURIComponent(model.id)}`}>

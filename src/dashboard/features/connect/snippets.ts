@@ -199,7 +199,8 @@ export const clients = {
 } as const satisfies Record<string, Client>;
 
 export type ClientName = keyof typeof clients;
-export const clientNames = Object.keys(clients) as ClientName[];
+/** All clients by name, and as people call them. */
+export const clientChoices = Object.entries(clients).map(([client, { name }]) => [client as ClientName, name] as const);
 /** Those that are shown with a new key. */
 export const newKeyClients: readonly (readonly [ClientName, string])[] = (
   ["curl", "node", "python", "codex", "claude"] as const

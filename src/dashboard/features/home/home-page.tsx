@@ -8,7 +8,7 @@ import { PageHead, Section, Usd } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { Change, Stat } from "../../kit/stat.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
-import { useParam } from "../../kit/url-state.ts";
+import { useChoice } from "../../kit/url-state.ts";
 import { FirstSteps } from "../overview/first-steps.tsx";
 import { toProviderPath } from "../providers/describe.tsx";
 import { HealthState } from "../providers/health.tsx";
@@ -46,34 +46,15 @@ export default function HomePage() {
   );
 }
 
-const usd = (value: number) => formatUsd(String(value));
+const yesterday = "yesterday by this time";
+const lastMonth = "last month by this time";
 
 function Figures({ home: { today, month } }: { home: Home }) {
-  const yesterday = "yesterday by this time";
-  const lastMonth = "last month by this time";
   const toShare = ({ errors, requests }: Home["today"]["now"]) => (requests === 0 ? null : errors / requests);
   return (
     <div className="stats is-four">
-      <Stat name="Spend today" value={formatUsd(today.now.cost_usd)} exact={`$${today.now.cost_usd}`}>
-        <Change
-          now={Number(today.now.cost_usd)}
-          before={Number(today.before.cost_usd)}
-          format={usd}
-          period={yesterday}
-          when={yesterday}
-        />
-        {formatUsd(today.now.charged_usd)} charged to wallets
-      </Stat>
-      <Stat name="Spend this month" value={formatUsd(month.now.cost_usd)} exact={`$${month.now.cost_usd}`}>
-        <Change
-          now={Number(month.now.cost_usd)}
-          before={Number(month.before.cost_usd)}
-          format={usd}
-          period={lastMonth}
-          when={lastMonth}
-        />
-        {formatUsd(month.now.charged_usd)} charged to wallets
-      </Stat>
+      <Spend name="Spend today" span={today} when={yesterday} />
+      <Spend name="Spend this month" span={month} when={lastMonth} />
       <Stat name="Requests today" value={formatShort(today.now.requests)} exact={formatCount(today.now.requests)}>
         <Change
           now={today.now.requests}
@@ -97,22 +78,53 @@ function Figures({ home: { today, month } }: { home: Home }) {
   );
 }
 
-/** A card with a short list, and the page that has more of it. */
-function List({ title, href, link, empty, children }: ListProps) {
+function Spend({ name, span: { now, before }, when }: { name: string; span: Home["month"]; when: string }) {
   return (
-    <Section title={title} actions={href !== undefined && <Link href={href}>{link}</Link>}>
-      {children ?? <p className="card-body faint">{empty}</p>}
-    </Section>
+    <Stat name={name} value={formatUsd(now.cost_usd)} exact={`$${now.cost_usd}`}>
+      <Change
+        now={Number(now.cost_usd)}
+        before={Number(before.cost_usd)}
+        format={formatUsd}
+        period={when}
+        when={when}
+      />
+      {formatUsd(now.charged_usd)} charged to wallets
+    </Stat>
   );
 }
 
-interface ListProps {
+/** A card with a short list, and the page that has more of it. */
+function List<Row>({
+  title,
+  rows,
+  count = rows.length,
+  more,
+  empty,
+  children,
+}: {
   title: string;
-  href?: string;
-  link?: string;
-  /** Shown without children. */
+  rows: readonly Row[];
+  /** How many there are, where the list has only some. */
+  count?: number;
+  /** The link to the page. */
+  more?: ReactNode;
+  /** The text in place of no rows. */
   empty: string;
-  children: ReactNode;
+  /** An `li` for each row. */
+  children: (row: Row) => ReactNode;
+}) {
+  return (
+    <Section title={title} actions={more}>
+      {rows.length === 0 ? (
+        <p className="card-body faint">{empty}</p>
+      ) : (
+        <ul className="items">
+          {rows.map(children)}
+          {count > rows.length && <li className="faint">and {formatCount(count - rows.length)} more</li>}
+        </ul>
+      )}
+    </Section>
+  );
 }
 
 /** The providers that need somebody, the worst first. */
@@ -154,43 +166,37 @@ function Providers() {
 
 function Alerts({ alerts: { count, data } }: { alerts: Home["alerts"] }) {
   return (
-    <List title="Active alerts" href="/admin/alerts" link="All alerts" empty="Nothing is wrong that a rule looks for.">
-      {data.length === 0 ? undefined : (
-        <ul className="items">
-          {data.map(({ id, text, since, level }) => (
-            <li key={id}>
-              <span className={level > 1 ? "badge is-bad" : "badge is-warn"}>{level > 1 ? "critical" : "warning"}</span>
-              <span className="break">{text}</span>
-              <span className="faint">{formatAge(since)}</span>
-            </li>
-          ))}
-          {count > data.length && <li className="faint">and {formatCount(count - data.length)} more</li>}
-        </ul>
+    <List
+      title="Active alerts"
+      more={<Link href="/admin/alerts">All alerts</Link>}
+      empty="Nothing is wrong that a rule looks for."
+      rows={data}
+      count={count}
+    >
+      {({ id, text, since, level }) => (
+        <li key={id}>
+          <span className={level > 1 ? "badge is-bad" : "badge is-warn"}>{level > 1 ? "critical" : "warning"}</span>
+          <span className="break">{text}</span>
+          <span className="faint">{formatAge(since)}</span>
+        </li>
       )}
     </List>
   );
 }
 
 type Mover = Home["movers"]["accounts"][number];
-const moverKinds = ["accounts", "models"] as const;
+const moverKinds = [
+  ["accounts", "Accounts"],
+  ["models", "Models"],
+] as const;
 
 function Movers({ movers }: { movers: Home["movers"] }) {
-  const [kind, setKind] = useParam<(typeof moverKinds)[number]>("movers", "accounts", moverKinds);
+  const [kind, setKind] = useChoice("movers", moverKinds);
   const rows = movers[kind];
   return (
     <Section
       title="Top movers"
-      actions={
-        <Segmented
-          label="Top movers by"
-          value={kind}
-          options={[
-            ["accounts", "Accounts"],
-            ["models", "Models"],
-          ]}
-          onChoose={setKind}
-        />
-      }
+      actions={<Segmented label="Top movers by" value={kind} options={moverKinds} onChoose={setKind} />}
     >
       <Table
         rows={rows}
@@ -230,24 +236,24 @@ const modelMovers = toMoverColumns(
 
 function Budgets({ budgets }: { budgets: Home["budgets"] }) {
   return (
-    <List title="Budgets that run out" empty="At the present pace every budget lasts until its period ends.">
-      {budgets.length === 0 ? undefined : (
-        <ul className="items">
-          {budgets.map(({ account, key, name, email, period, budget_usd, spent_usd, forecast_usd, ends_at }) => (
-            <li key={key ?? account}>
-              <Link className="link break" href={`/admin/accounts/${account}`}>
-                {name === null ? (email ?? account) : `${name}, ${email ?? account}`}
-              </Link>
-              <span>
-                {formatUsd(spent_usd)} of {formatUsd(budget_usd)} this {period}; forecast{" "}
-                <strong className={Number(forecast_usd) > Number(budget_usd) ? "tone is-bad" : ""}>
-                  {formatUsd(forecast_usd)}
-                </strong>{" "}
-                by its end {formatAge(ends_at)}
-              </span>
-            </li>
-          ))}
-        </ul>
+    <List
+      title="Budgets that run out"
+      empty="At the present pace every budget lasts until its period ends."
+      rows={budgets}
+    >
+      {({ account, key, name, email, period, budget_usd, spent_usd, forecast_usd, ends_at }) => (
+        <li key={key ?? account}>
+          <Link className="link break" href={`/admin/accounts/${account}`}>
+            {name === null ? (email ?? account) : `${name}, ${email ?? account}`}
+          </Link>
+          <span>
+            {formatUsd(spent_usd)} of {formatUsd(budget_usd)} this {period}; forecast{" "}
+            <strong className={Number(forecast_usd) > Number(budget_usd) ? "tone is-bad" : ""}>
+              {formatUsd(forecast_usd)}
+            </strong>{" "}
+            by its end {formatAge(ends_at)}
+          </span>
+        </li>
       )}
     </List>
   );
@@ -255,21 +261,17 @@ function Budgets({ budgets }: { budgets: Home["budgets"] }) {
 
 function LowWallets({ wallets }: { wallets: Home["low_wallets"] }) {
   return (
-    <List title="Low balances" empty="No wallet runs out within a week at the pace of the last one.">
-      {wallets.length === 0 ? undefined : (
-        <ul className="items">
-          {wallets.map(({ account, email, balance_usd, days_left }) => (
-            <li key={account}>
-              <Link className="link break" href={`/admin/accounts/${account}`}>
-                {email ?? account}
-              </Link>
-              <span>
-                <Usd value={balance_usd} />,{" "}
-                {days_left === 0 ? "nothing left" : `lasts ${days_left} ${days_left === 1 ? "day" : "days"}`}
-              </span>
-            </li>
-          ))}
-        </ul>
+    <List title="Low balances" empty="No wallet runs out within a week at the pace of the last one." rows={wallets}>
+      {({ account, email, balance_usd, days_left }) => (
+        <li key={account}>
+          <Link className="link break" href={`/admin/accounts/${account}`}>
+            {email ?? account}
+          </Link>
+          <span>
+            <Usd value={balance_usd} />,{" "}
+            {days_left === 0 ? "nothing left" : `lasts ${days_left} ${days_left === 1 ? "day" : "days"}`}
+          </span>
+        </li>
       )}
     </List>
   );
@@ -279,24 +281,20 @@ function ExpiringKeys({ keys }: { keys: Home["expiring_keys"] }) {
   return (
     <List
       title="Expiring keys"
-      href="/admin/api-keys?order=expires"
-      link="All API keys"
+      more={<Link href="/admin/api-keys?order=expires">All API keys</Link>}
       empty="No API key expires within two weeks."
+      rows={keys}
     >
-      {keys.length === 0 ? undefined : (
-        <ul className="items">
-          {keys.map(({ id, name, account, email, expires_at, last_used_at }) => (
-            <li key={id}>
-              <Link className="link break" href={`/admin/api-keys?search=${encodeURIComponent(id)}`}>
-                {name}, {email ?? account}
-              </Link>
-              <span>
-                expires {formatAge(expires_at)};{" "}
-                {last_used_at === null ? "never used" : `last used ${formatAge(last_used_at)}`}
-              </span>
-            </li>
-          ))}
-        </ul>
+      {({ id, name, account, email, expires_at, last_used_at }) => (
+        <li key={id}>
+          <Link className="link break" href={`/admin/api-keys?search=${encodeURIComponent(id)}`}>
+            {name}, {email ?? account}
+          </Link>
+          <span>
+            expires {formatAge(expires_at)};{" "}
+            {last_used_at === null ? "never used" : `last used ${formatAge(last_used_at)}`}
+          </span>
+        </li>
       )}
     </List>
   );

@@ -1,28 +1,20 @@
 import { useDeferredValue } from "react";
 import { Link } from "wouter";
 import { useMayChange } from "../../data/roles.ts";
+import { DownloadLink } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { SearchField, Select } from "../../kit/field.tsx";
-import { Icon } from "../../kit/icon.tsx";
 import { PageHead, Usd } from "../../kit/page.tsx";
 import { type Column, Pager } from "../../kit/table.tsx";
-import { setParams, usePageNumber, useParam } from "../../kit/url-state.ts";
-import { type KeySearch, keyOrders, keyStates, type OwnedKey, toKeysFile, useAllKeys } from "./api.ts";
+import { useChoice, usePageNumber, useParam } from "../../kit/url-state.ts";
+import { keyOrders, keyStates, type OwnedKey, toKeysFile, useAllKeys } from "./api.ts";
 import { KeysTable } from "./keys-table.tsx";
 
 /** The API keys of all accounts, for administrators. The search is in the address. */
 export default function AllKeysPage() {
-  const [search] = useParam("search", "");
-  const [state] = useParam<KeySearch["state"]>(
-    "state",
-    "active",
-    keyStates.map(([value]) => value),
-  );
-  const [order] = useParam<KeySearch["order"]>(
-    "order",
-    "created",
-    keyOrders.map(([value]) => value),
-  );
+  const [search, setSearch] = useParam("search");
+  const [state, setState] = useChoice("state", keyStates);
+  const [order, setOrder] = useChoice("order", keyOrders);
   const [page, toPage] = usePageNumber();
   const query = { search: useDeferredValue(search.trim().slice(0, 254)), state, order };
   const keys = useAllKeys(query, page);
@@ -33,10 +25,7 @@ export default function AllKeysPage() {
         title="All API keys"
         description="The keys of every account. Paste any part of a key that was found somewhere to see whose it is."
       >
-        <a className="btn" href={toKeysFile(query)} download>
-          <Icon name="download" size={15} />
-          CSV
-        </a>
+        <DownloadLink href={toKeysFile(query)} />
       </PageHead>
       <section className="card" aria-label="All API keys">
         <div className="card-head is-ruled">
@@ -44,22 +33,10 @@ export default function AllKeysPage() {
             label="Search keys"
             placeholder="Part of a key, name, email or account"
             value={search}
-            onText={(text) => setParams({ search: text, page: "" })}
+            onText={setSearch}
           />
-          <Select
-            isSmall
-            aria-label="State"
-            options={keyStates}
-            value={state}
-            onText={(next) => setParams({ state: next === "active" ? "" : next, page: "" })}
-          />
-          <Select
-            isSmall
-            aria-label="Order"
-            options={keyOrders}
-            value={order}
-            onText={(next) => setParams({ order: next === "created" ? "" : next, page: "" })}
-          />
+          <Select isSmall aria-label="State" options={keyStates} value={state} onText={setState} />
+          <Select isSmall aria-label="Order" options={keyOrders} value={order} onText={setOrder} />
         </div>
         <Loaded state={keys} lines={8}>
           {({ data, has_more }) => (
@@ -71,11 +48,7 @@ export default function AllKeysPage() {
                 more={ownerColumns}
                 empty={empty}
               />
-              <Pager
-                labels={["Previous", "Next"]}
-                onBack={page > 1 ? () => toPage(page - 1) : undefined}
-                onNext={has_more ? () => toPage(page + 1) : undefined}
-              />
+              <Pager page={page} hasMore={has_more} toPage={toPage} />
             </>
           )}
         </Loaded>

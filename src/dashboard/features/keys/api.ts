@@ -1,5 +1,5 @@
 import useSWR, { mutate } from "swr";
-import { api, organization, request, toSeconds } from "../../data/api.ts";
+import { api, organization, request, slowRefresh, toSeconds } from "../../data/api.ts";
 
 const getKeys = () => request(api.keys.get());
 
@@ -7,7 +7,7 @@ export type Key = Awaited<ReturnType<typeof getKeys>>["data"][number];
 
 /** The API keys of the account, without their secrets. */
 export function useKeys() {
-  return useSWR("keys", getKeys, { refreshInterval: 15_000 });
+  return useSWR("keys", getKeys, slowRefresh);
 }
 
 const once = { revalidateIfStale: false, revalidateOnFocus: false, revalidateOnReconnect: false };
@@ -95,17 +95,9 @@ function refreshKeys(): Promise<unknown> {
 }
 
 /** `null` removes a limit; absent fields stay unchanged. */
-export interface KeyChange {
-  readonly name?: string;
-  readonly expires_at?: string | null;
-  readonly allowed_models?: string[] | null;
-  readonly allowed_networks?: string[] | null;
-  readonly budget_usd?: string | null;
-  readonly budget_period?: BudgetPeriod;
-  readonly requests_per_minute?: number | null;
-  readonly tokens_per_minute?: number | null;
-  readonly concurrent_calls?: number | null;
-}
+export type KeyChange = Partial<Pick<NewKey, "name" | "budget_period">> & {
+  readonly [Name in Exclude<keyof NewKey, "name" | "budget_period">]?: NewKey[Name] | null;
+};
 
 export async function changeKey(account: string | undefined, id: string, change: KeyChange): Promise<void> {
   if (account === undefined) await request(api.keys({ id }).patch(change));

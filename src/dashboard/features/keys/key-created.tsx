@@ -1,9 +1,10 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import { useBaseUrl } from "../../data/api.ts";
-import { Code, CopyButton } from "../../kit/copy.tsx";
+import { Code, Secret } from "../../kit/copy.tsx";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Callout } from "../../kit/feedback.tsx";
+import { Fact } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { type ClientName, createSnippet, getClient, newKeyClients } from "../connect/snippets.ts";
 import { useExampleModel } from "../connect/use-example-model.ts";
@@ -34,13 +35,11 @@ export function KeyCreated({
           Copy the key now and store it safely; it will not be shown again. Anyone who has it can spend from your
           account.
         </Callout>
-        <div className="secret">
-          <code data-secret>{secret}</code>
-          <CopyButton text={secret} label="Copy key" />
-        </div>
+        <Secret text={secret} label="key" />
         <dl className="facts">
-          <dt>Base URL</dt>
-          <dd className="mono">{baseUrl}</dd>
+          <Fact name="Base URL" className="mono">
+            {baseUrl}
+          </Fact>
         </dl>
         {shown !== undefined && (
           <div className="stack stack-tight">

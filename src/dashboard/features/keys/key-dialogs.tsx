@@ -1,9 +1,10 @@
 import { useState } from "react";
 import { formatDay } from "../../format.ts";
+import { SelectField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { BudgetsOfKey } from "../budgets/budgets-of-key.tsx";
-import { changeKey, createKey, type Key } from "./api.ts";
+import { changeKey, createKey, type Key, rotateKey } from "./api.ts";
 import { KeyCreated } from "./key-created.tsx";
 import { isComplete, type KeyDraft, KeyFields, splitNetworks, toExpiresAt, toLimits } from "./key-fields.tsx";
 
@@ -62,17 +63,15 @@ export function NewKeyDialog({
   );
 }
 
-/** Changes the name and limits of a key, not its secret. */
-export function EditKeyDialog({
-  account,
-  apiKey,
-  onClose,
-}: {
+interface KeyDialogProps {
   /** As in {@link NewKeyDialog}. */
   account: string | undefined;
   apiKey: Key;
   onClose: () => void;
-}) {
+}
+
+/** Changes the name and limits of a key, not its secret. */
+export function EditKeyDialog({ account, apiKey, onClose }: KeyDialogProps) {
   const expires = apiKey.expires_at;
   const present: KeyDraft = {
     name: apiKey.name,
@@ -105,13 +104,41 @@ export function EditKeyDialog({
       title="Edit API key"
       description="The key itself doesn't change; apps using it keep working."
       form={form}
-      label="Save"
-      busyLabel="Saving…"
       isComplete={isComplete(form.values)}
       onClose={onClose}
     >
       <KeyFields form={form} {...(expires !== null && { kept: `Unchanged (${formatDay(expires)})` })} />
       {account !== undefined && <BudgetsOfKey account={account} apiKey={apiKey} />}
+    </FormDialog>
+  );
+}
+
+const graces = [
+  ["0", "Not at all"],
+  ["3600", "1 hour"],
+  ["86400", "1 day"],
+  ["604800", "7 days"],
+] as const;
+
+/** Gives a key another secret, then shows it once. */
+export function RotateKeyDialog({ account, apiKey, onClose }: KeyDialogProps) {
+  const [secret, setSecret] = useState<string>();
+  const form = useForm({ grace_seconds: "3600" }, async ({ grace_seconds }) => {
+    setSecret(await rotateKey(account, apiKey.id, Number(grace_seconds)));
+  });
+  if (secret !== undefined) {
+    return <KeyCreated title="API key rotated" secret={secret} model={apiKey.allowed_models?.[0]} onClose={onClose} />;
+  }
+  return (
+    <FormDialog
+      title={`Rotate ${apiKey.name}`}
+      description="The key gets another secret. Its limits and usage stay."
+      form={form}
+      label="Rotate key"
+      busyLabel="Rotating…"
+      onClose={onClose}
+    >
+      <SelectField label="The old secret still works for" options={graces} {...form.field("grace_seconds")} />
     </FormDialog>
   );
 }

@@ -1,4 +1,5 @@
 import { SelectField, TextField } from "../../kit/field.tsx";
+import { FigureField, isFigure, readFigures } from "../../kit/figures.tsx";
 import type { useForm } from "../../kit/form.tsx";
 import { BudgetFields } from "../budgets/budget-fields.tsx";
 import { useModels } from "../models/api.ts";
@@ -44,12 +45,11 @@ const limits = Object.keys(limitNames) as (keyof typeof limitNames)[];
 
 /** The limits of a draft as the API takes them; `null`: no limit. */
 export function toLimits(draft: KeyDraft) {
-  const read = (text: string) => (text.trim() === "" ? null : Number(text));
-  return {
-    requests_per_minute: read(draft.requests_per_minute),
-    tokens_per_minute: read(draft.tokens_per_minute),
-    concurrent_calls: read(draft.concurrent_calls),
-  };
+  return readFigures({
+    requests_per_minute: draft.requests_per_minute,
+    tokens_per_minute: draft.tokens_per_minute,
+    concurrent_calls: draft.concurrent_calls,
+  });
 }
 
 /** The networks of a text; absent: any. */
@@ -58,13 +58,11 @@ export function splitNetworks(text: string): string[] | undefined {
   return networks.length === 0 ? undefined : networks;
 }
 
-const isLimit = (text: string) => /^([1-9]\d{0,14})?$/.test(text.trim());
-
 const nameLengthMax = 200;
 
 export function isComplete(draft: KeyDraft): boolean {
   const { name, expires_at, day, allowed_models } = draft;
-  if (!limits.every((limit) => isLimit(draft[limit]))) return false;
+  if (!limits.every((limit) => isFigure(draft[limit]))) return false;
   return name.trim() !== "" && !(expires_at === "day" && day === "") && allowed_models?.length !== 0;
 }
 
@@ -110,13 +108,12 @@ export function KeyFields({
         <summary>Rate limits</summary>
         <div className="stack">
           {limits.map((limit) => (
-            <TextField
+            <FigureField
               key={limit}
               label={limitNames[limit]}
-              inputMode="numeric"
               placeholder="Limit of the account"
               {...field(limit)}
-              {...(!isLimit(values[limit]) && { error: "Enter a whole number from 1" })}
+              {...(!isFigure(values[limit]) && { error: "Enter a whole number from 1" })}
             />
           ))}
         </div>

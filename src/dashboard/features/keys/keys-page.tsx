@@ -3,6 +3,7 @@ import { isKeptOfKey, useContentLog } from "../../data/content.ts";
 import { useMayChange } from "../../data/roles.ts";
 import { Button } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { Check } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { useParam } from "../../kit/url-state.ts";
 import { ContentNotice } from "../settings/content-section.tsx";
@@ -13,7 +14,7 @@ import { KeysTable } from "./keys-table.tsx";
 export default function KeysPage() {
   const keys = useKeys();
   const [isCreating, setCreating] = useState(false);
-  const [shownKeys, setShownKeys] = useParam("keys", "active", ["active", "all"]);
+  const [shownKeys, setShownKeys] = useParam("keys", "active");
   const showsInactive = shownKeys === "all";
   const mayChange = useMayChange();
   const { data: content } = useContentLog();
@@ -53,15 +54,13 @@ export default function KeysPage() {
                   />
                   {data.length > active.length && (
                     <div className="table-foot">
-                      <label className="check">
-                        <input
-                          type="checkbox"
-                          checked={showsInactive}
-                          onChange={(event) => setShownKeys(event.target.checked ? "all" : "active")}
-                        />
+                      <Check
+                        checked={showsInactive}
+                        onCheck={(isChecked) => setShownKeys(isChecked ? "all" : "active")}
+                      >
                         Show expired and revoked keys, and those of the playground ({has_more && "the latest "}
                         {data.length - active.length})
-                      </label>
+                      </Check>
                     </div>
                   )}
                 </>

@@ -3,14 +3,13 @@ import { useMe } from "../../data/session.ts";
 import { formatAge, formatCount, formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useModelNames } from "../models/api.ts";
 import { getKeyState, type Key, maskKey, revokeKey } from "./api.ts";
-import { EditKeyDialog } from "./key-dialogs.tsx";
-import { RotateKeyDialog } from "./rotate-key-dialog.tsx";
+import { EditKeyDialog, RotateKeyDialog } from "./key-dialogs.tsx";
 
-const keyBadges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
+export const keyBadges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
 const never = <span className="faint">never</span>;
 
 interface KeysTableProps<Row extends Key> {
@@ -129,6 +128,33 @@ function toColumns(keeps: KeysTableProps<Key>["keeps"]): readonly Column<Key>[] 
   return columns.map((column) => (column.name === "Status" ? { ...column, cell: status } : column));
 }
 
+/** When a key was used last, when it ends, and when and by whom it was created. */
+export const keyTimes: readonly Column<
+  Pick<Key, "last_used_at" | "expires_at" | "created_at"> & { created_by: string | null }
+>[] = [
+  {
+    name: "Last used",
+    sort: ({ last_used_at }) => last_used_at,
+    cell: ({ last_used_at: at }) => (at === null ? never : formatAge(at)),
+  },
+  {
+    name: "Expires",
+    sort: ({ expires_at }) => expires_at,
+    cell: ({ expires_at: at }) => (at === null ? never : <span title={formatMoment(at)}>{formatAge(at)}</span>),
+  },
+  {
+    name: "Created",
+    className: "tight roomy-only",
+    sort: ({ created_at }) => created_at,
+    cell: ({ created_at, created_by }) => (
+      <>
+        {formatDay(created_at)}
+        {created_by !== null && <span className="sub cut">by {created_by}</span>}
+      </>
+    ),
+  },
+];
+
 const columns: readonly Column<Key>[] = [
   {
     name: "Name",
@@ -165,38 +191,15 @@ const columns: readonly Column<Key>[] = [
       </>
     ),
   },
-  {
-    name: "Last used",
-    sort: ({ last_used_at }) => last_used_at,
-    cell: ({ last_used_at: at }) => (at === null ? never : formatAge(at)),
-  },
-  {
-    name: "Expires",
-    sort: ({ expires_at }) => expires_at,
-    cell: ({ expires_at: at }) => (at === null ? never : <span title={formatMoment(at)}>{formatAge(at)}</span>),
-  },
-  {
-    name: "Created",
-    className: "tight roomy-only",
-    sort: ({ created_at }) => created_at,
-    cell: ({ created_at, created_by }) => (
-      <>
-        {formatDay(created_at)}
-        {created_by !== null && <span className="sub cut">by {created_by}</span>}
-      </>
-    ),
-  },
+  ...keyTimes,
 ];
 
 function toActions(
   { onEdit, onRotate, onRevoke }: Record<"onEdit" | "onRotate" | "onRevoke", (key: Key) => void>,
   mayChange: (key: Key) => boolean,
 ): Column<Key> {
-  return {
-    name: "Actions",
-    className: "actions tight end",
-    isUnnamed: true,
-    cell: (key) =>
+  return actionsColumn(
+    (key) =>
       mayChange(key) &&
       getKeyState(key) !== "revoked" && (
         <>
@@ -213,7 +216,7 @@ function toActions(
           </Button>
         </>
       ),
-  };
+  );
 }
 
 function listLimits({ requests_per_minute, tokens_per_minute, concurrent_calls }: Key): string[] {

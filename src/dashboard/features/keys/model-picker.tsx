@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { SearchField } from "../../kit/field.tsx";
+import { Check, SearchField } from "../../kit/field.tsx";
 import { type Capability, capabilityNames } from "../models/api.ts";
 
 /** One to choose; a virtual model has no capability. */
@@ -28,14 +28,12 @@ export function ModelPicker({
     <fieldset className="field">
       <legend className="label legend">{label}</legend>
       <div className="stack stack-tight">
-        <label className="check">
-          <input type="radio" name="models" checked={selected === undefined} onChange={() => onSelect(undefined)} />
+        <Check type="radio" name="models" checked={selected === undefined} onCheck={() => onSelect(undefined)}>
           All models, including future ones
-        </label>
-        <label className="check">
-          <input type="radio" name="models" checked={selected !== undefined} onChange={() => onSelect([])} />
+        </Check>
+        <Check type="radio" name="models" checked={selected !== undefined} onCheck={() => onSelect([])}>
           Only selected models
-        </label>
+        </Check>
         {selected !== undefined && <ModelChecklist models={models} selected={selected} onSelect={onSelect} />}
       </div>
       {error !== undefined && (
@@ -77,11 +75,10 @@ function ModelChecklist({
       <ul className="ticks">
         {shown.map(({ id, name, capability }) => (
           <li key={id}>
-            <label className="check">
-              <input type="checkbox" checked={selected.includes(id)} onChange={() => toggle(id)} />
+            <Check checked={selected.includes(id)} onCheck={() => toggle(id)}>
               <span className="break">{name ?? id}</span>
               <span className="faint ticks-end">{capability ? capabilityNames[capability] : ""}</span>
-            </label>
+            </Check>
           </li>
         ))}
         {models.length > 0 && shown.length === 0 && <li className="faint">No models match</li>}

@@ -4,10 +4,11 @@ import { formatCount } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
-import { SelectField, TextField } from "../../kit/field.tsx";
+import { SelectField } from "../../kit/field.tsx";
+import { FigureField, isFigure, readFigures, toFigureTexts } from "../../kit/figures.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, figureColumn, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { getKeyState, type Key, maskKey } from "../keys/api.ts";
 import { useModelNames, useModels } from "../models/api.ts";
@@ -77,21 +78,16 @@ function ModelLimitsSection({
     toFigure("Tokens per minute", ({ max_tokens_per_1_minute: limit }) => limit),
     toFigure("Concurrent calls", ({ max_concurrent_calls: limit }) => limit),
   ];
-  const actions: Column<RateLimit> = {
-    name: "Actions",
-    className: "actions tight end",
-    isUnnamed: true,
-    cell: (limit) => (
-      <>
-        <Button look="plain small" aria-label={`Edit ${toTitle(limit)}`} onClick={() => setEdited(limit)}>
-          Edit
-        </Button>
-        <Button look="plain small bad" aria-label={`Delete ${toTitle(limit)}`} onClick={() => setDeleted(limit)}>
-          Delete
-        </Button>
-      </>
-    ),
-  };
+  const actions = actionsColumn<RateLimit>((limit) => (
+    <>
+      <Button look="plain small" aria-label={`Edit ${toTitle(limit)}`} onClick={() => setEdited(limit)}>
+        Edit
+      </Button>
+      <Button look="plain small bad" aria-label={`Delete ${toTitle(limit)}`} onClick={() => setDeleted(limit)}>
+        Delete
+      </Button>
+    </>
+  ));
   return (
     <Section
       title="Limits of models"
@@ -138,17 +134,9 @@ function ModelLimitsSection({
   );
 }
 
-function toFigure(name: string, read: (limit: RateLimit) => number | null): Column<RateLimit> {
-  return {
-    name,
-    className: "end",
-    cell: (limit) => {
-      const figure = read(limit);
-      return figure === null ? <span className="faint">No limit</span> : formatCount(figure);
-    },
-    sort: read,
-  };
-}
+const noLimit = <span className="faint">No limit</span>;
+const toFigure = (name: string, read: (limit: RateLimit) => number | null) =>
+  figureColumn(name, read, formatCount, noLimit);
 
 /** Sets the limits of a model, or changes those of one. */
 function LimitDialog({
@@ -161,22 +149,20 @@ function LimitDialog({
   limit: RateLimit | undefined;
   onClose: () => void;
 }) {
-  const toText = (figure: number | null | undefined) => String(figure ?? "");
   const initial = {
     model: limit?.model ?? "",
     api_key_id: limit?.api_key_id ?? "",
-    max_requests_per_1_minute: toText(limit?.max_requests_per_1_minute),
-    max_tokens_per_1_minute: toText(limit?.max_tokens_per_1_minute),
-    max_concurrent_calls: toText(limit?.max_concurrent_calls),
+    ...toFigureTexts({
+      max_requests_per_1_minute: limit?.max_requests_per_1_minute ?? null,
+      max_tokens_per_1_minute: limit?.max_tokens_per_1_minute ?? null,
+      max_concurrent_calls: limit?.max_concurrent_calls ?? null,
+    }),
   };
   const form = useForm(initial, async ({ model, api_key_id, ...figures }) => {
-    const read = (text: string) => (text.trim() === "" ? null : Number(text));
     await setModelLimits(scope?.account, {
       model,
       api_key_id: api_key_id === "" ? null : api_key_id,
-      max_requests_per_1_minute: read(figures.max_requests_per_1_minute),
-      max_tokens_per_1_minute: read(figures.max_tokens_per_1_minute),
-      max_concurrent_calls: read(figures.max_concurrent_calls),
+      ...readFigures(figures),
     });
     toast("The limits are set");
     onClose();
@@ -184,12 +170,12 @@ function LimitDialog({
   const { data: models } = useModels();
   const nameOfModel = useModelNames();
   const { model, api_key_id: _, ...figures } = form.values;
-  const texts = Object.values(figures).map((text) => text.trim());
-  const isValid = texts.every((text) => /^([1-9]\d{0,14})?$/.test(text)) && texts.some((text) => text !== "");
+  const texts = Object.values(figures);
+  const isValid = texts.every((text) => isFigure(text)) && texts.some((text) => text.trim() !== "");
   const usableKeys = (scope?.keys ?? []).filter((key) => getKeyState(key) === "active");
   const choices = (models?.data ?? []).map(({ id, name }) => [id, name] as const);
   const field = (name: keyof typeof figures, label: string) => (
-    <TextField label={label} inputMode="numeric" autoComplete="off" placeholder="No limit" {...form.field(name)} />
+    <FigureField label={label} placeholder="No limit" {...form.field(name)} />
   );
   return (
     <FormDialog
@@ -197,7 +183,6 @@ function LimitDialog({
       description="Calls beyond its limits are refused, or go on to the next model of a virtual model."
       form={form}
       label="Set limits"
-      busyLabel="Saving…"
       isComplete={model !== "" && isValid}
       onClose={onClose}
     >

@@ -4,10 +4,10 @@ import { useMe } from "../../data/session.ts";
 import { formatCount } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Loaded } from "../../kit/feedback.tsx";
-import { TextField } from "../../kit/field.tsx";
+import { FigureField, isFigure, readFigures, toFigureTexts } from "../../kit/figures.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, figureColumn, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { type RoleLimit, setRoleLimits, useRoleLimits } from "./api.ts";
 
@@ -29,12 +29,9 @@ export function RoleLimitsSection() {
     toFigure("Concurrent calls", "max_concurrent_calls"),
     toFigure("Free tokens per day", "free_tokens_per_day"),
   ];
-  const actions: Column<RoleLimit> = {
-    name: "Actions",
-    className: "actions tight end",
-    isUnnamed: true,
-    // Only owners decide about owners.
-    cell: (limit) =>
+  // Only owners decide about owners.
+  const actions = actionsColumn<RoleLimit>(
+    (limit) =>
       (limit.id !== "owner" || me?.role === "owner") && (
         <Button
           look="plain small"
@@ -44,7 +41,7 @@ export function RoleLimitsSection() {
           Edit
         </Button>
       ),
-  };
+  );
   return (
     <Section title="Limits by role">
       <p className="soft card-body">For accounts that have no limits of their own. The default is the gateway’s.</p>
@@ -65,38 +62,20 @@ export function RoleLimitsSection() {
 
 type Figure = Exclude<keyof RoleLimit, "id" | "object">;
 
-function toFigure(name: string, figure: Figure): Column<RoleLimit> {
-  return {
-    name,
-    className: "end",
-    cell: ({ [figure]: limit }) => (limit === null ? <span className="faint">Default</span> : formatCount(limit)),
-  };
-}
+const byDefault = <span className="faint">Default</span>;
+const toFigure = (name: string, figure: Figure) =>
+  figureColumn<RoleLimit>(name, ({ [figure]: limit }) => limit, formatCount, byDefault);
 
 function RoleLimitsDialog({ limit: { id, object: _, ...limits }, onClose }: { limit: RoleLimit; onClose: () => void }) {
-  const toText = (figure: number | null) => String(figure ?? "");
-  const initial = {
-    max_requests_per_1_minute: toText(limits.max_requests_per_1_minute),
-    max_tokens_per_1_minute: toText(limits.max_tokens_per_1_minute),
-    max_concurrent_calls: toText(limits.max_concurrent_calls),
-    free_tokens_per_day: toText(limits.free_tokens_per_day),
-  };
-  const form = useForm(initial, async (texts) => {
-    const read = (text: string) => (text.trim() === "" ? null : Number(text));
-    await setRoleLimits(id, {
-      max_requests_per_1_minute: read(texts.max_requests_per_1_minute),
-      max_tokens_per_1_minute: read(texts.max_tokens_per_1_minute),
-      max_concurrent_calls: read(texts.max_concurrent_calls),
-      free_tokens_per_day: read(texts.free_tokens_per_day),
-    });
+  const form = useForm(toFigureTexts(limits), async (texts) => {
+    await setRoleLimits(id, readFigures(texts));
     toast("The limits are set");
     onClose();
   });
   const { free_tokens_per_day: quota, ...rates } = form.values;
-  const isValid =
-    /^\d{0,15}$/.test(quota.trim()) && Object.values(rates).every((text) => /^([1-9]\d{0,14})?$/.test(text.trim()));
+  const isValid = isFigure(quota, 0) && Object.values(rates).every((text) => isFigure(text));
   const field = (name: Figure, label: string) => (
-    <TextField label={label} inputMode="numeric" autoComplete="off" placeholder="Default" {...form.field(name)} />
+    <FigureField label={label} placeholder="Default" {...form.field(name)} />
   );
   return (
     <FormDialog
@@ -104,7 +83,6 @@ function RoleLimitsDialog({ limit: { id, object: _, ...limits }, onClose }: { li
       description="They apply at once to all accounts of the role that have none of their own."
       form={form}
       label="Set limits"
-      busyLabel="Saving…"
       isComplete={isValid}
       onClose={onClose}
     >

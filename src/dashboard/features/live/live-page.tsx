@@ -8,7 +8,7 @@ import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { callNames, useModelNames } from "../models/api.ts";
 
@@ -112,14 +112,9 @@ const columns: readonly Column<LiveCall>[] = [
 ];
 
 function toActions(onEnd: (call: LiveCall) => void): Column<LiveCall> {
-  return {
-    name: "Actions",
-    className: "actions tight end",
-    isUnnamed: true,
-    cell: (call) => (
-      <Button look="plain small bad" aria-label={`End ${call.id}`} onClick={() => onEnd(call)}>
-        End
-      </Button>
-    ),
-  };
+  return actionsColumn((call) => (
+    <Button look="plain small bad" aria-label={`End ${call.id}`} onClick={() => onEnd(call)}>
+      End
+    </Button>
+  ));
 }

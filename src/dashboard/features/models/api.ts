@@ -19,6 +19,8 @@ export const capabilityNames: Record<Capability, string> = {
   rerank: "Rerank",
 };
 
+export const capabilityChoices = Object.entries(capabilityNames) as [Capability, string][];
+
 /** The names of the kinds of calls, also at the further endpoints of a model. */
 export const callNames = { ...capabilityNames, imageEdits: "Image edits", translation: "Translation" };
 

@@ -1,4 +1,4 @@
-import { type ReactNode, useState } from "react";
+import { useState } from "react";
 import { Link } from "wouter";
 import { maySeeAll } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
@@ -8,6 +8,7 @@ import { CopyButton } from "../../kit/copy.tsx";
 import { Dialog } from "../../kit/dialog.tsx";
 import { Callout } from "../../kit/feedback.tsx";
 import { TextField } from "../../kit/field.tsx";
+import { Fact } from "../../kit/page.tsx";
 import { useStatistics } from "../statistics/api.ts";
 import { capabilityNames, featureNames, listFeatures, listOtherNames, type Model } from "./api.ts";
 import { Tier } from "./models-table.tsx";
@@ -18,10 +19,10 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
   const { contextTokens, outputTokensMax, inputTokensMax, inputCharactersMax, audioMsMax, dimensions } = model;
   const count = (value: number | undefined, unit: string) =>
     value === undefined ? undefined : `${formatCount(value)} ${unit}`;
-  const featureText =
-    listFeatures(model)
-      .map((name) => featureNames[name])
-      .join(", ") || undefined;
+  const featureText = listFeatures(model)
+    .map((name) => featureNames[name])
+    .join(", ");
+  const featuresUnknown = model.capability === "chat" && model.features === undefined;
   return (
     <Dialog title={model.name} description={describe(model)} onClose={onClose}>
       <div className="dialog-body">
@@ -37,21 +38,23 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
           <CopyButton text={model.name} label="Copy model name" shown="Copy model name" />
         </div>
         <dl className="facts">
-          <Detail name="Also called">{listOtherNames(model).join(", ") || undefined}</Detail>
-          <Detail name="Models">{model.members?.join(", ")}</Detail>
-          <Detail name="Price">
+          <Fact name="Also called">{listOtherNames(model).join(", ") || undefined}</Fact>
+          <Fact name="Models">{model.members?.join(", ")}</Fact>
+          <Fact name="Price">
             <Price price={model.price} />
-          </Detail>
-          <Detail name="Features">{featureText}</Detail>
-          <Detail name="Context window">{count(contextTokens, "tokens")}</Detail>
-          <Detail name="Max output tokens">{outputTokensMax && formatCount(outputTokensMax)}</Detail>
-          <Detail name="Max input">
+          </Fact>
+          <Fact name="Features">
+            {featuresUnknown ? [featureText, "others are not known"].filter(Boolean).join("; ") : featureText}
+          </Fact>
+          <Fact name="Context window">{count(contextTokens, "tokens")}</Fact>
+          <Fact name="Max output tokens">{outputTokensMax && formatCount(outputTokensMax)}</Fact>
+          <Fact name="Max input">
             {count(inputTokensMax, "tokens") ?? count(inputCharactersMax, "characters") ?? formatSeconds(audioMsMax)}
-          </Detail>
-          <Detail name="Dimensions">{dimensions && formatDimensions(dimensions)}</Detail>
-          <Detail name="Voices">{model.voices?.join(", ")}</Detail>
-          <Detail name="Default voice">{model.voiceDefault}</Detail>
-          <Detail name="Languages">{model.languages?.join(", ")}</Detail>
+          </Fact>
+          <Fact name="Dimensions">{dimensions && formatDimensions(dimensions)}</Fact>
+          <Fact name="Voices">{model.voices?.join(", ")}</Fact>
+          <Fact name="Default voice">{model.voiceDefault}</Fact>
+          <Fact name="Languages">{model.languages?.join(", ")}</Fact>
           <Measured model={model} />
         </dl>
         <Calculator price={model.price} />
@@ -78,10 +81,10 @@ function Measured({ model: { id } }: { model: Model }) {
   if (data === undefined || data.totals.requests === 0) return null;
   const { requests, errors, first_byte_ms: first, duration_ms: duration } = data.totals;
   return (
-    <Detail name="Measured here">
+    <Fact name="Measured here">
       {formatCount(requests)} requests in 30 days, {formatShare(errors / requests)} failed; first byte{" "}
       {formatMs(first.p50)}, in all {formatMs(duration.p50)} (p95 {formatMs(duration.p95)})
-    </Detail>
+    </Fact>
   );
 }
 
@@ -111,9 +114,7 @@ function Calculator({ price }: { price: Model["price"] }) {
           <TextField label="Output tokens" inputMode="numeric" value={output} onText={setOutput} />
           <TextField label="Calls" inputMode="numeric" value={calls} onText={setCalls} />
         </div>
-        <p role="status">
-          {cost === undefined ? "Enter whole numbers" : `${formatUsd(cost.toFixed(9))} by list price`}
-        </p>
+        <p role="status">{cost === undefined ? "Enter whole numbers" : `${formatUsd(cost)} by list price`}</p>
       </div>
     </details>
   );
@@ -124,16 +125,6 @@ function describe({ capability, ownedBy, members }: Model): string {
   return members === null
     ? `${kind} by ${ownedBy}`
     : `${kind}: each call goes to the first of its models that can answer it`;
-}
-
-function Detail({ name, children }: { name: string; children: ReactNode }) {
-  if (children === undefined || children === null) return null;
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
-  );
 }
 
 function Price({ price }: { price: Model["price"] }) {
@@ -148,22 +139,22 @@ function Price({ price }: { price: Model["price"] }) {
       ))}
       {price?.tiers?.map(({ aboveInputTokens, ...rates }) => (
         <li key={aboveInputTokens} className="soft">
-          above {formatCount(aboveInputTokens)} input tokens:{" "}
-          {priceLines({ markupPercent: price.markupPercent, ...rates } as Model["price"])
-            .map(({ usd, unit }) => `${usd} ${unit}`)
-            .join(", ")}
+          above {formatCount(aboveInputTokens)} input tokens: {describeRates(price, rates)}
         </li>
       ))}
       {Object.entries(price?.serviceTiers ?? {}).map(([tier, rates]) => (
         <li key={tier} className="soft">
-          service tier {tier}:{" "}
-          {priceLines({ markupPercent: price?.markupPercent, ...rates } as Model["price"])
-            .map(({ usd, unit }) => `${usd} ${unit}`)
-            .join(", ")}
+          service tier {tier}: {describeRates(price, rates)}
         </li>
       ))}
     </ul>
   );
+}
+
+/** Other rates of a price, such as those of long prompts. */
+function describeRates(price: Model["price"], rates: object): string {
+  const lines = priceLines({ markupPercent: price?.markupPercent, ...rates } as Model["price"]);
+  return lines.map(({ usd, unit }) => `${usd} ${unit}`).join(", ");
 }
 
 function formatDimensions({ min, max, default: defaultValue }: NonNullable<Model["dimensions"]>): string {

@@ -1,11 +1,21 @@
 import { maySeeAll } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
-import { Loaded } from "../../kit/feedback.tsx";
-import { SearchField, Select } from "../../kit/field.tsx";
+import { LinkButton } from "../../kit/button.tsx";
+import { Callout, Loaded } from "../../kit/feedback.tsx";
+import { Check, SearchField, Select } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
-import { useParam } from "../../kit/url-state.ts";
-import { byName, type Capability, capabilityNames, featureNames, listFeatures, type Model, useModels } from "./api.ts";
+import { useChoice, useParam } from "../../kit/url-state.ts";
+import {
+  byName,
+  type Capability,
+  capabilityChoices,
+  featureNames,
+  listFeatures,
+  listOtherNames,
+  type Model,
+  useModels,
+} from "./api.ts";
 import { ModelDialog } from "./model-dialog.tsx";
 import { ModelsTable } from "./models-table.tsx";
 import { Performance } from "./performance.tsx";
@@ -15,32 +25,29 @@ const views = [
   ["catalogue", "Catalogue"],
   ["performance", "Performance"],
 ] as const;
-type View = (typeof views)[number][0];
 type Kind = "all" | Capability;
 type Tier = "all" | "free" | "premium";
 
-const kinds = [["all", "All"], ...Object.entries(capabilityNames)] as readonly (readonly [Kind, string])[];
-const kindNames = kinds.map(([kind]) => kind);
+const kinds = [["all", "All"] as const, ...capabilityChoices];
 const tiers = [
   ["all", "All billing"],
   ["free", "Free quota"],
   ["premium", "Wallet"],
 ] as const satisfies readonly (readonly [Tier, string])[];
 const abilities = [["any", "All features"], ...Object.entries(featureNames)] as readonly (readonly [string, string])[];
-const tierNames = tiers.map(([tier]) => tier);
 
 export default function ModelsPage() {
   const models = useModels();
-  const [search, setSearch] = useParam("search", "");
-  const [kind, setKind] = useParam<Kind>("capability", "all", kindNames);
-  const [tier, setTier] = useParam<Tier>("billing", "all", tierNames);
-  const [feature, setFeature] = useParam("feature", "any", Object.keys(featureNames));
-  const [retired, setRetired] = useParam("retired", "hide", ["hide", "show"]);
-  const [shownId, setShownId] = useParam("model", "");
-  const [view, setView] = useParam<View>("view", "catalogue", ["catalogue", "performance"]);
+  const [search, setSearch] = useParam("search");
+  const [kind, setKind] = useChoice("capability", kinds);
+  const [tier, setTier] = useChoice("billing", tiers);
+  const [feature, setFeature] = useChoice("feature", abilities);
+  const [retired, setRetired] = useParam("retired", "hide");
+  const [shownId, setShownId] = useParam("model");
+  const [view, setView] = useChoice("view", views);
   const { data: me } = useMe();
   const isStaff = me !== undefined && maySeeAll(me.role);
-  const shownModel = models.data?.data.find(({ id, name }) => id === shownId || name === shownId);
+  const shownModel = models.data?.data.find((model) => [model.name, ...listOtherNames(model)].includes(shownId));
   const showsPerformance = isStaff && view === "performance";
   return (
     <>
@@ -50,54 +57,60 @@ export default function ModelsPage() {
       >
         {isStaff && <Segmented label="View" value={view} options={views} onChoose={setView} />}
       </PageHead>
-      <section className="card" aria-label="Models">
-        <div className="card-head is-ruled">
-          <SearchField
-            label="Search models"
-            placeholder="Name, alias, provider, voice"
-            value={search}
-            onText={setSearch}
-          />
-          {!showsPerformance && (
-            <>
-              <Select isSmall aria-label="Feature" options={abilities} value={feature} onText={setFeature} />
-              <Select isSmall aria-label="Billing" options={tiers} value={tier} onText={setTier} />
-              <Segmented label="Capability" value={kind} options={kinds} onChoose={setKind} />
-            </>
-          )}
-        </div>
-        {showsPerformance ? (
-          <Performance search={search} onShow={setShownId} />
-        ) : (
-          <Loaded state={models} lines={8}>
-            {({ data }) => {
-              const matching = data.filter((model) => matches(model, { search, kind, tier, feature })).sort(byName);
-              const current = matching.filter((model) => !isRetired(model));
-              const shown = retired === "show" ? matching : current;
-              return (
-                <>
-                  <ModelsTable models={shown} onShow={({ name }) => setShownId(name)} />
-                  <div className="table-foot">
-                    <span>
-                      {shown.length === data.length ? data.length : `${shown.length} of ${data.length}`} models
-                    </span>
-                    {matching.length > current.length && (
-                      <label className="check">
-                        <input
-                          type="checkbox"
-                          checked={retired === "show"}
-                          onChange={(event) => setRetired(event.target.checked ? "show" : "hide")}
-                        />
-                        Show retired models ({matching.length - current.length})
-                      </label>
-                    )}
-                  </div>
-                </>
-              );
-            }}
-          </Loaded>
+      <div className="stack">
+        {shownId !== "" && models.data !== undefined && shownModel === undefined && (
+          <Callout tone="warn">
+            This gateway has no model <span className="mono break">{shownId}</span> now.{" "}
+            <LinkButton onClick={() => setShownId("")}>Dismiss</LinkButton>
+          </Callout>
         )}
-      </section>
+        <section className="card" aria-label="Models">
+          <div className="card-head is-ruled">
+            <SearchField
+              label="Search models"
+              placeholder="Name, alias, provider, voice"
+              value={search}
+              onText={setSearch}
+            />
+            {!showsPerformance && (
+              <>
+                <Select isSmall aria-label="Feature" options={abilities} value={feature} onText={setFeature} />
+                <Select isSmall aria-label="Billing" options={tiers} value={tier} onText={setTier} />
+                <Segmented label="Capability" value={kind} options={kinds} onChoose={setKind} />
+              </>
+            )}
+          </div>
+          {showsPerformance ? (
+            <Performance search={search} onShow={setShownId} />
+          ) : (
+            <Loaded state={models} lines={8}>
+              {({ data }) => {
+                const matching = data.filter((model) => matches(model, { search, kind, tier, feature })).sort(byName);
+                const current = matching.filter((model) => !isRetired(model));
+                const shown = retired === "show" ? matching : current;
+                return (
+                  <>
+                    <ModelsTable models={shown} onShow={({ name }) => setShownId(name)} />
+                    <div className="table-foot">
+                      <span>
+                        {shown.length === data.length ? data.length : `${shown.length} of ${data.length}`} models
+                      </span>
+                      {matching.length > current.length && (
+                        <Check
+                          checked={retired === "show"}
+                          onCheck={(isChecked) => setRetired(isChecked ? "show" : "hide")}
+                        >
+                          Show retired models ({matching.length - current.length})
+                        </Check>
+                      )}
+                    </div>
+                  </>
+                );
+              }}
+            </Loaded>
+          )}
+        </section>
+      </div>
       {shownModel !== undefined && <ModelDialog model={shownModel} onClose={() => setShownId("")} />}
     </>
   );

@@ -3,8 +3,8 @@ import { formatCount, formatMs, formatShare, formatShort } from "../../format.ts
 import { LinkButton } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
-import { useParam } from "../../kit/url-state.ts";
+import { type Column, figureColumn, Table } from "../../kit/table.tsx";
+import { useChoice } from "../../kit/url-state.ts";
 import { type StatisticsGroup, useStatistics } from "../statistics/api.ts";
 import { toGroupName } from "../statistics/group-name.ts";
 
@@ -20,7 +20,7 @@ type Group = (typeof groups)[number][0];
 
 /** How fast and how reliable models and providers were in the last 24 hours, for all accounts together. */
 export function Performance({ search, onShow }: { search: string; onShow: (model: string) => void }) {
-  const [group, setGroup] = useParam<Group>("by", "model", ["model", "plugin"]);
+  const [group, setGroup] = useChoice("by", groups);
   const { from, to } = readChartSpan(new URLSearchParams({ range: "day" }), Date.now());
   const statistics = useStatistics({ from, to, interval: "hour", group_by: group, metric: "requests" });
   const query = search.trim().toLowerCase();
@@ -61,12 +61,6 @@ export function Performance({ search, onShow }: { search: string; onShow: (model
 }
 
 function toColumns(group: Group, onShow: (model: string) => void): readonly Column<StatisticsGroup>[] {
-  const latency = (name: string, of: (row: StatisticsGroup) => number | null): Column<StatisticsGroup> => ({
-    name,
-    className: "end",
-    sort: of,
-    cell: (row) => formatMs(of(row)),
-  });
   return [
     {
       name: group === "model" ? "Model" : "Provider",
@@ -81,12 +75,7 @@ function toColumns(group: Group, onShow: (model: string) => void): readonly Colu
           toGroupName(row, group)
         ),
     },
-    {
-      name: "Requests",
-      className: "end",
-      sort: ({ requests }) => requests,
-      cell: ({ requests }) => formatCount(requests),
-    },
+    figureColumn("Requests", ({ requests }) => requests),
     {
       name: "Error share",
       className: "end",
@@ -100,10 +89,10 @@ function toColumns(group: Group, onShow: (model: string) => void): readonly Colu
         </span>
       ),
     },
-    latency("First byte p50", ({ first_byte_ms }) => first_byte_ms.p50),
-    latency("First byte p95", ({ first_byte_ms }) => first_byte_ms.p95),
-    latency("Duration p50", ({ duration_ms }) => duration_ms.p50),
-    latency("Duration p95", ({ duration_ms }) => duration_ms.p95),
+    figureColumn("First byte p50", ({ first_byte_ms }) => first_byte_ms.p50, formatMs),
+    figureColumn("First byte p95", ({ first_byte_ms }) => first_byte_ms.p95, formatMs),
+    figureColumn("Duration p50", ({ duration_ms }) => duration_ms.p50, formatMs),
+    figureColumn("Duration p95", ({ duration_ms }) => duration_ms.p95, formatMs),
     {
       name: "Tokens per minute",
       className: "end",

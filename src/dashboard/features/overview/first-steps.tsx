@@ -7,6 +7,7 @@ import { useMe } from "../../data/session.ts";
 import { Button } from "../../kit/button.tsx";
 import { Icon } from "../../kit/icon.tsx";
 import { Section } from "../../kit/page.tsx";
+import { readItem, writeItem } from "../../kit/storage.ts";
 import { useKeys } from "../keys/api.ts";
 
 const storageKey = "modelgate-first-steps";
@@ -20,15 +21,11 @@ interface Step {
 /** The first steps, until all of them are done or it is hidden in this browser. */
 export function FirstSteps({ hasCalls }: { hasCalls: boolean | undefined }) {
   const { data: me } = useMe();
-  const [isHidden, setHidden] = useState(readHidden);
+  const [isHidden, setHidden] = useState(() => readItem(storageKey) !== null);
   if (isHidden || me === undefined || hasCalls === undefined) return null;
   const hide = () => {
     setHidden(true);
-    try {
-      localStorage.setItem(storageKey, "hidden");
-    } catch {
-      // Storage is blocked: hidden until the page is closed.
-    }
+    writeItem(storageKey, "hidden");
   };
   const Steps = mayAdminister(me.role) ? AdminSteps : UserSteps;
   return <Steps hasCalls={hasCalls} onHide={hide} />;
@@ -126,12 +123,4 @@ function Checklist({ steps, onHide }: { steps: readonly Step[]; onHide: () => vo
       </ol>
     </Section>
   );
-}
-
-function readHidden(): boolean {
-  try {
-    return localStorage.getItem(storageKey) !== null;
-  } catch {
-    return false;
-  }
 }

@@ -7,8 +7,8 @@ import { ChartSpanFields } from "../../kit/chart-span.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
-import { useParam, useUrlParams } from "../../kit/url-state.ts";
-import { type MetricName, metricNames, type StatisticsQuery, useStatistics } from "../statistics/api.ts";
+import { useChoice, useUrlParams } from "../../kit/url-state.ts";
+import { metricNames, type StatisticsQuery, useStatistics } from "../statistics/api.ts";
 import { GroupsTable } from "../statistics/groups-table.tsx";
 import { OverTime } from "../statistics/over-time.tsx";
 import { CallsCard } from "./calls-card.tsx";
@@ -16,12 +16,12 @@ import { FirstSteps } from "./first-steps.tsx";
 import { Stats } from "./stats.tsx";
 
 const minuteMs = 60_000;
-const metrics = ["requests", "tokens", "cost"] as const satisfies readonly MetricName[];
+const metrics = (["requests", "tokens", "cost"] as const).map((metric) => [metric, metricNames[metric]] as const);
 
 /** The account of the user: what it has, and what it used. */
 export function OverviewPage() {
   const { data: me } = useMe();
-  const [metric, setMetric] = useParam<(typeof metrics)[number]>("metric", "requests", metrics);
+  const [metric, setMetric] = useChoice("metric", metrics);
   const params = useUrlParams();
   const { range, from, to, intervals } = readChartSpan(params, Date.now());
   const interval = intervals.find((each) => each === params.get("interval")) ?? intervals[0] ?? "day";
@@ -52,12 +52,7 @@ export function OverviewPage() {
             ) : (
               <>
                 <OverTime data={data} query={query}>
-                  <Segmented
-                    label="Metric"
-                    value={metric}
-                    options={metrics.map((each) => [each, metricNames[each]] as const)}
-                    onChoose={setMetric}
-                  />
+                  <Segmented label="Metric" value={metric} options={metrics} onChoose={setMetric} />
                 </OverTime>
                 <GroupsTable data={data} query={query} isOfAll={false} sortName="models" isNarrowing={false} />
               </>

@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { useBaseUrl } from "../../data/api.ts";
 import { useParam } from "../../kit/url-state.ts";
 import { type Attachment, type ChatFields, listPendingCalls, type Turn, toRequestBody } from "./chat-request.ts";
 import { ChatSettings, findMistakes, noSettings } from "./chat-settings.tsx";
@@ -14,13 +13,12 @@ const [first, second] = conversations;
 export function ChatPanel(props: PanelProps) {
   const [settings, setSettings] = useState(noSettings);
   const [draft, setDraft] = useState("");
-  const [compared, setCompared] = useParam("compare", "");
+  const [compared, setCompared] = useParam("compare");
   const isComparing = props.models.some(({ id }) => id === compared);
   const main = first.use();
   const other = second.use();
   const fields: ChatFields = { ...settings, model: props.model.id };
   const pending = listPendingCalls(main.turns);
-  const baseUrl = useBaseUrl();
   const isRunning = main.isRunning || (isComparing && other.isRunning);
   const send = (text: string, attachments: readonly Attachment[]) => {
     if (pending.length > 0 && !isComparing) return sendResult(fields, { text, pending });
@@ -31,7 +29,7 @@ export function ChatPanel(props: PanelProps) {
   const next: Turn = { role: "user", text: draft === "" && main.turns.length === 0 ? "Say hello" : draft };
   return (
     <Panel
-      curl={toCurl(`${baseUrl}/chat/completions`, toRequestBody(fields, [...main.turns, next]), "-N")}
+      curl={(baseUrl) => toCurl(`${baseUrl}/chat/completions`, toRequestBody(fields, [...main.turns, next]), "-N")}
       settings={
         <ChatSettings
           panel={props}

@@ -2,6 +2,7 @@ import { toMessage } from "../../data/api.ts";
 import { sessionItemPrefix, signedOut } from "../../data/session.ts";
 import { formatUsd } from "../../format.ts";
 import { createStore } from "../../kit/create-store.ts";
+import { readList, writeItem } from "../../kit/storage.ts";
 import { type ChatFields, mergeToolCalls, type Turn, toRequestBody } from "./chat-request.ts";
 import { callApiWithJson, refreshUsage } from "./playground-key.ts";
 import { type ChunkUsage, readChunks } from "./read-chunks.ts";
@@ -17,7 +18,10 @@ interface Conversation {
  */
 function createConversation(name: string) {
   const storageKey = `${sessionItemPrefix}${name}`;
-  const store = createStore<Conversation>({ turns: readTurns(storageKey), isRunning: false });
+  const store = createStore<Conversation>({
+    turns: readList(storageKey, "sessionStorage") as Turn[],
+    isRunning: false,
+  });
   let running: AbortController | undefined;
 
   const set = (change: Partial<Conversation>) => store.set({ ...store.get(), ...change });
@@ -88,7 +92,7 @@ async function streamAnswer(
   const seconds = (until: number) => `${((until - startedAt) / 1000).toFixed(1)} s`;
   const parts = [
     used && `${used.prompt_tokens} tokens in, ${used.completion_tokens} out`,
-    used?.cost !== undefined && formatUsd(String(used.cost)),
+    used?.cost !== undefined && formatUsd(used.cost),
     firstAt !== undefined && `first token ${seconds(firstAt)}`,
     `total ${seconds(performance.now())}`,
     response.headers.get("x-modelgate-route"),
@@ -96,21 +100,8 @@ async function streamAnswer(
   return parts.filter(Boolean).join(" · ");
 }
 
-function readTurns(storageKey: string): readonly Turn[] {
-  try {
-    const turns: unknown = JSON.parse(sessionStorage.getItem(storageKey) ?? "[]");
-    return Array.isArray(turns) ? turns : [];
-  } catch {
-    return [];
-  }
-}
-
 /** Without what does not fit, such as large attachments: those turns last until a reload. */
 function saveTurns(storageKey: string, turns: readonly Turn[]): void {
-  try {
-    sessionStorage.removeItem(storageKey);
-    if (turns.length > 0) sessionStorage.setItem(storageKey, JSON.stringify(turns));
-  } catch {
-    // Too large, or storage is blocked.
-  }
+  writeItem(storageKey, null, "sessionStorage");
+  if (turns.length > 0) writeItem(storageKey, JSON.stringify(turns), "sessionStorage");
 }

@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { useBaseUrl } from "../../data/api.ts";
 import { Button } from "../../kit/button.tsx";
 import { SelectField, TextAreaField, TextField } from "../../kit/field.tsx";
 import { CallCard, ModelField, Panel, type PanelProps, toCurl, toLines } from "./panel.tsx";
@@ -40,7 +39,6 @@ export function DecisionsPanel(props: PanelProps) {
   const [input, setInput] = useState("");
   const [questions, setQuestions] = useState<readonly Question[]>([firstQuestion]);
   const [answered, setAnswered] = useState<readonly (readonly [title: string, Answer])[]>();
-  const baseUrl = useBaseUrl();
   const body = {
     model: props.model.id,
     input: input.trim() === "" ? example.input : input,
@@ -53,7 +51,7 @@ export function DecisionsPanel(props: PanelProps) {
   const change = (next: Question) => setQuestions(questions.map((each) => (each.id === next.id ? next : each)));
   const add = () => setQuestions([...questions, { ...firstQuestion, id: (questions.at(-1)?.id ?? 0) + 1 }]);
   return (
-    <Panel curl={toCurl(`${baseUrl}/decisions`, body)} settings={<ModelField {...props} />}>
+    <Panel curl={(baseUrl) => toCurl(`${baseUrl}/decisions`, body)} settings={<ModelField {...props} />}>
       <CallCard
         label="Decisions"
         icon="check"

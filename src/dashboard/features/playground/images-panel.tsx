@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { useBaseUrl } from "../../data/api.ts";
 import { SelectField, TextAreaField } from "../../kit/field.tsx";
 import {
   CallCard,
@@ -36,7 +35,6 @@ export function ImagesPanel(props: PanelProps) {
   const [size, setSize] = useState("1024x1024");
   const [quality, setQuality] = useState("standard");
   const [images, setImages] = useState<Images>();
-  const baseUrl = useBaseUrl();
   // As in requests, a model of which nothing is known may be able to.
   const edit = useSecondTask(props, "edit", ({ features }) => features?.includes("edits") !== false);
   const isEdit = edit.isChosen;
@@ -56,7 +54,7 @@ export function ImagesPanel(props: PanelProps) {
   const hasFile = file !== undefined && fileError === undefined;
   return (
     <Panel
-      curl={
+      curl={(baseUrl) =>
         isEdit
           ? toFormCurl(`${baseUrl}/images/edits`, ["image", file?.name ?? "image.png"], body)
           : toCurl(`${baseUrl}/images/generations`, body)

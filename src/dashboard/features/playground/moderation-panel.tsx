@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { useBaseUrl } from "../../data/api.ts";
 import { TextAreaField } from "../../kit/field.tsx";
 import { CallCard, ModelField, Panel, type PanelProps, toCurl } from "./panel.tsx";
 import { callApiWithJson } from "./playground-key.ts";
@@ -16,7 +15,6 @@ const example = "Is this a friendly text?";
 export function ModerationPanel(props: PanelProps) {
   const [text, setText] = useState("");
   const [verdict, setVerdict] = useState<Verdict>();
-  const baseUrl = useBaseUrl();
   const body = { model: props.model.id, input: text.trim() === "" ? example : text };
   const call = async () => {
     const response = await callApiWithJson("/moderations", body);
@@ -24,7 +22,7 @@ export function ModerationPanel(props: PanelProps) {
     setVerdict(results[0]);
   };
   return (
-    <Panel curl={toCurl(`${baseUrl}/moderations`, body)} settings={<ModelField {...props} />}>
+    <Panel curl={(baseUrl) => toCurl(`${baseUrl}/moderations`, body)} settings={<ModelField {...props} />}>
       <CallCard
         label="Moderation"
         icon="admin"

@@ -1,4 +1,5 @@
 import { type ReactNode, useState } from "react";
+import { useBaseUrl } from "../../data/api.ts";
 import { useCalls } from "../../data/calls.ts";
 import { formatCount, formatMs, formatUsd } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
@@ -31,9 +32,10 @@ export function Panel({
 }: {
   settings: ReactNode;
   /** The request as a curl command. */
-  curl: string;
+  curl: (baseUrl: string) => string;
   children: ReactNode;
 }) {
+  const baseUrl = useBaseUrl();
   const [showsCurl, setShowsCurl] = useState(false);
   /** On a phone the settings are folded, so that the chat is in sight. */
   const [isOpen, setOpen] = useState(false);
@@ -52,7 +54,7 @@ export function Panel({
             {showsCurl ? "Hide curl" : "Show as curl"}
           </Button>
         </div>
-        {showsCurl && <Code text={curl} label="curl command" />}
+        {showsCurl && <Code text={curl(baseUrl)} label="curl command" />}
       </div>
     </div>
   );
@@ -139,7 +141,7 @@ function toOption(model: Model): readonly [string, string, string] {
  * panel with these models alone while it is.
  */
 export function useSecondTask(props: PanelProps, task: string, canDo: (model: Model) => boolean) {
-  const [chosen, choose] = useParam("task", "");
+  const [chosen, choose] = useParam("task");
   const able = props.models.filter(canDo);
   const model = able.find(({ id }) => id === props.model.id) ?? able[0];
   const panel = chosen === task && model !== undefined ? { ...props, model, models: able } : undefined;

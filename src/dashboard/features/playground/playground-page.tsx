@@ -24,7 +24,6 @@ const tabs = [
   ["rerank", "Rerank"],
 ] as const;
 type Tab = (typeof tabs)[number][0];
-const tabNames = tabs.map(([name]) => name);
 
 const panels: Record<Tab, ComponentType<PanelProps>> = {
   chat: ChatPanel,
@@ -51,10 +50,11 @@ export default function PlaygroundPage() {
 }
 
 function Panels({ models }: { models: readonly Model[] }) {
-  const [modelName] = useParam("model", "");
+  const [modelName] = useParam("model");
   const requested = models.find(({ id, name }) => id === modelName || name === modelName);
   const ofModel = tabs.find(([name]) => name === requested?.capability)?.[0] ?? "chat";
-  const [tab] = useParam<Tab>("tab", ofModel, tabNames);
+  const [tabName] = useParam("tab");
+  const tab = tabs.find(([name]) => name === tabName)?.[0] ?? ofModel;
   // Models are called by the names that people know.
   const offered = models
     .filter((each) => isOffered(each, tab))

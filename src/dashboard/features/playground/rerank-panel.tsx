@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { useBaseUrl } from "../../data/api.ts";
 import { formatCount } from "../../format.ts";
 import { TextAreaField, TextField } from "../../kit/field.tsx";
 import { CallCard, ModelField, Panel, type PanelProps, toCurl, toLines } from "./panel.tsx";
@@ -19,7 +18,6 @@ export function RerankPanel(props: PanelProps) {
   const [text, setText] = useState("");
   const [count, setCount] = useState("");
   const [ranking, setRanking] = useState<Ranking>();
-  const baseUrl = useBaseUrl();
   const documents = toLines(text);
   const isWholeNumber = /^[1-9]\d*$/.test(count);
   const body = {
@@ -35,7 +33,7 @@ export function RerankPanel(props: PanelProps) {
   };
   return (
     <Panel
-      curl={toCurl(`${baseUrl}/rerank`, body)}
+      curl={(baseUrl) => toCurl(`${baseUrl}/rerank`, body)}
       settings={
         <>
           <ModelField {...props} />

@@ -1,5 +1,4 @@
 import { useEffect, useState } from "react";
-import { useBaseUrl } from "../../data/api.ts";
 import { formatCount } from "../../format.ts";
 import { SelectField, TextAreaField } from "../../kit/field.tsx";
 import { Icon } from "../../kit/icon.tsx";
@@ -13,13 +12,12 @@ export function SpeechPanel(props: PanelProps) {
   const [chosenVoice, setVoice] = useState("");
   const [audio, setAudio] = useState<Blob>();
   const voice = voices.includes(chosenVoice) ? chosenVoice : (voiceDefault ?? voices[0]);
-  const baseUrl = useBaseUrl();
   const body = { model: model.id, input: text === "" ? "Hello, world" : text, ...(voice !== undefined && { voice }) };
   const call = async () => setAudio(await (await callApiWithJson("/audio/speech", body)).blob());
   const limit = inputCharactersMax === undefined ? "" : ` of ${formatCount(inputCharactersMax)}`;
   return (
     <Panel
-      curl={toCurl(`${baseUrl}/audio/speech`, body, "-o speech.wav")}
+      curl={(baseUrl) => toCurl(`${baseUrl}/audio/speech`, body, "-o speech.wav")}
       settings={
         <>
           <ModelField {...props} />

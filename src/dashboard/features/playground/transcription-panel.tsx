@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { useBaseUrl } from "../../data/api.ts";
 import { CopyButton } from "../../kit/copy.tsx";
 import { TextField } from "../../kit/field.tsx";
 import {
@@ -23,7 +22,6 @@ export function TranscriptionPanel(props: PanelProps) {
   const [file, setFile] = useState<File>();
   const [language, setLanguage] = useState("");
   const [text, setText] = useState<string>();
-  const baseUrl = useBaseUrl();
   const translation = useSecondTask(props, "translate", ({ features }) => features?.includes("translation") === true);
   const isTranslation = translation.isChosen;
   const path = isTranslation ? "/audio/translations" : "/audio/transcriptions";
@@ -39,7 +37,7 @@ export function TranscriptionPanel(props: PanelProps) {
   const fileError = findFileError(file, "audio", endings);
   return (
     <Panel
-      curl={toFormCurl(`${baseUrl}${path}`, ["file", file?.name ?? "speech.wav"], fields)}
+      curl={(baseUrl) => toFormCurl(`${baseUrl}${path}`, ["file", file?.name ?? "speech.wav"], fields)}
       settings={
         <>
           <TaskField

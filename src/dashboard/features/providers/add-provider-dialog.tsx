@@ -1,5 +1,6 @@
 import { organization, request } from "../../data/api.ts";
 import { PasswordField, SelectField, TextAreaField, TextField } from "../../kit/field.tsx";
+import { UsdField } from "../../kit/figures.tsx";
 import { FormDialog, type useForm } from "../../kit/form.tsx";
 import { type ProviderList, providerOf, refreshProviders, testUnsaved } from "./api.ts";
 import { CredentialFields, readFields } from "./keys-part.tsx";
@@ -144,8 +145,8 @@ function ManifestFields({ form, isNew }: { form: Pick<FormOf, "field" | "set" | 
         hint="One per line: the name that clients use, then the provider's name if it differs. A line with * serves all models that the provider lists, at the prices below."
       />
       <div className="grid-two">
-        <TextField label="USD per million input tokens" inputMode="decimal" {...form.field("input_usd")} />
-        <TextField label="USD per million output tokens" inputMode="decimal" {...form.field("output_usd")} />
+        <UsdField label="USD per million input tokens" {...form.field("input_usd")} />
+        <UsdField label="USD per million output tokens" {...form.field("output_usd")} />
       </div>
       <p className="soft">With prices, calls are charged to the wallet; without, they use the free quota.</p>
       <TextAreaField

@@ -1,5 +1,5 @@
 import useSWR, { mutate } from "swr";
-import { api, organization, readPages, request } from "../../data/api.ts";
+import { api, organization, readPages, request, slowRefresh } from "../../data/api.ts";
 
 /** The providers, with what else is known about plugins and the sandbox. */
 const getProviders = async () => {
@@ -31,11 +31,10 @@ export const useProviders = () =>
   useSWR("admin-providers", getProviders, { refreshInterval: 5000, keepPreviousData: true });
 
 /** The health of the providers as every user sees it. */
-export const useStatus = () => useSWR("status", getStatus, { refreshInterval: 15_000, keepPreviousData: true });
+export const useStatus = () => useSWR("status", getStatus, slowRefresh);
 
 /** How many providers and alerts need somebody, for the navigation of administrators. */
-export const useAttention = (isStaff: boolean) =>
-  useSWR(isStaff ? "admin-attention" : null, getAttention, { refreshInterval: 15_000, keepPreviousData: true });
+export const useAttention = (isStaff: boolean) => useSWR(isStaff ? "admin-attention" : null, getAttention, slowRefresh);
 
 /** Shows a change at once, also on the page about models and in the shell. */
 export async function refreshProviders(): Promise<void> {

@@ -1,5 +1,6 @@
 import { fromSeconds } from "../../data/api.ts";
 import { formatAge, formatMoment } from "../../format.ts";
+import { Fact } from "../../kit/page.tsx";
 import { useModelNames } from "../models/api.ts";
 import type { ProviderHealth, TestResult } from "./api.ts";
 
@@ -56,17 +57,15 @@ export function HealthFacts({ health }: { health: ProviderHealth }) {
   const nameOf = useModelNames();
   return (
     <>
-      {reason !== null && (
-        <>
-          <dt>Reason</dt>
-          <dd className="break">
+      <Fact name="Reason" className="break">
+        {reason !== null && (
+          <>
             {reason}
             {since !== null && <span className="sub">since {formatMoment(fromSeconds(since))}</span>}
-          </dd>
-        </>
-      )}
-      <dt>Last error</dt>
-      <dd className="break">
+          </>
+        )}
+      </Fact>
+      <Fact name="Last error" className="break">
         {error === null ? (
           <span className="soft">none</span>
         ) : (
@@ -78,9 +77,8 @@ export function HealthFacts({ health }: { health: ProviderHealth }) {
             </span>
           </>
         )}
-      </dd>
-      <dt>Last test</dt>
-      <dd className="break">
+      </Fact>
+      <Fact name="Last test" className="break">
         {test === null ? (
           <span className="soft">none</span>
         ) : (
@@ -93,7 +91,7 @@ export function HealthFacts({ health }: { health: ProviderHealth }) {
             </span>
           </>
         )}
-      </dd>
+      </Fact>
     </>
   );
 }

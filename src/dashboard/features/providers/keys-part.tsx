@@ -7,7 +7,7 @@ import { Callout } from "../../kit/feedback.tsx";
 import { PasswordField, TextAreaField, TextField } from "../../kit/field.tsx";
 import { Form, Submit } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useAction } from "../../kit/use-action.ts";
 import { useModelNames } from "../models/api.ts";
@@ -38,11 +38,8 @@ export function KeysPart({
         <span title={attempts?.last_error?.reason}>{attempts === null ? "–" : describeErrors(attempts)}</span>
       ),
     },
-    {
-      name: "Actions",
-      className: "tight actions",
-      isUnnamed: true,
-      cell: (key) =>
+    actionsColumn(
+      (key) =>
         key.id !== null &&
         mayChange && (
           <KeyActions
@@ -53,7 +50,7 @@ export function KeysPart({
             onRemove={() => onRemove(key)}
           />
         ),
-    },
+    ),
   ];
   return (
     <Section title="API keys">
@@ -158,54 +155,48 @@ interface KeyFormProps {
   onDone: () => void;
 }
 
-function KeyForm(props: KeyFormProps) {
-  return props.credential === null ? (
-    <OneKeyForm {...props} />
-  ) : (
-    <FieldsForm {...props} credential={props.credential} />
-  );
-}
-
-/** Stores a key, or the fields of a credential, anew or in place of another. */
-async function save(name: string, replaced: ProviderKey | undefined, secret: { key: string } | { fields: object }) {
+/** Adds a key, or the fields of a credential, or stores them in place of another. */
+function KeyForm({ name, credential, replaced, onDone }: KeyFormProps) {
+  const noun = credential === null ? "key" : "credential";
   const { keys } = providerOf(name);
-  await request(replaced?.id ? keys({ provider_key_id: replaced.id }).post(secret) : keys.post(secret));
-}
-
-/** The fields of a credential. Which of them belong together, the gateway says. */
-function FieldsForm({
-  name,
-  credential: { fields },
-  replaced,
-  onDone,
-}: KeyFormProps & { credential: NonNullable<KeyFormProps["credential"]> }) {
-  const form = useTestedForm(Object.fromEntries(fields.map((field) => [field.name, ""])), {
+  const read = (values: Record<string, string>) =>
+    credential === null ? { key: values.key ?? "" } : { fields: readFields(values) };
+  const initial = Object.fromEntries((credential?.fields ?? [{ name: "key" }]).map((field) => [field.name, ""]));
+  const form = useTestedForm(initial, {
     nameOf: () => name,
-    test: (values) => testUnsaved({ name, fields: readFields(values) }),
+    test: (values) => testUnsaved({ name, ...read(values) }),
     save: async (values) => {
-      await save(name, replaced, { fields: readFields(values) });
+      const secret = read(values);
+      await request(replaced?.id ? keys({ provider_key_id: replaced.id }).post(secret) : keys.post(secret));
       form.reset();
       await refreshProviders();
-      toast(`${name} has a new credential; it is used from now on`);
+      toast(`${name} has a new ${noun}; it is used from now on`);
       onDone();
     },
   });
   return (
     <Form form={form} className="stack stack-tight">
-      <p className="hint">
-        Fill in those that belong together. What is secret is stored encrypted, and never shown again.
-      </p>
-      <CredentialFields fields={fields} toProps={form.field} />
+      {credential === null ? (
+        <PasswordField
+          label={replaced === undefined ? "Add a key" : `New key instead of …${replaced.last4}`}
+          autoComplete="off"
+          {...form.field("key")}
+          hint="Tested first. Stored encrypted, and never shown again"
+        />
+      ) : (
+        <>
+          <p className="hint">
+            Fill in those that belong together. What is secret is stored encrypted, and never shown again.
+          </p>
+          <CredentialFields fields={credential.fields} toProps={form.field} />
+        </>
+      )}
       <TestFailure failure={form.failure} />
       <div className="row">
         <Submit
           form={form}
           label={
-            form.failure !== undefined
-              ? "Save anyway"
-              : replaced === undefined
-                ? "Add credential"
-                : "Replace credential"
+            form.failure !== undefined ? "Save anyway" : replaced === undefined ? `Add ${noun}` : `Replace ${noun}`
           }
           busyLabel="Testing…"
           look=""
@@ -238,42 +229,4 @@ export function CredentialFields({
     if (secret) return <PasswordField key={field} {...shared} />;
     return <TextField key={field} placeholder={example} {...shared} />;
   });
-}
-
-function OneKeyForm({ name, replaced, onDone }: KeyFormProps) {
-  const form = useTestedForm(
-    { key: "" },
-    {
-      nameOf: () => name,
-      test: ({ key }) => testUnsaved({ name, key }),
-      save: async ({ key }) => {
-        await save(name, replaced, { key });
-        form.reset();
-        await refreshProviders();
-        toast(`${name} has a new key; it is used from now on`);
-        onDone();
-      },
-    },
-  );
-  return (
-    <Form form={form} className="stack stack-tight">
-      <PasswordField
-        label={replaced === undefined ? "Add a key" : `New key instead of …${replaced.last4}`}
-        autoComplete="off"
-        {...form.field("key")}
-        hint="Tested first. Stored encrypted, and never shown again"
-      />
-      <TestFailure failure={form.failure} />
-      <div className="row">
-        <Submit
-          form={form}
-          label={form.failure !== undefined ? "Save anyway" : replaced === undefined ? "Add key" : "Replace key"}
-          busyLabel="Testing…"
-          look=""
-          isComplete={form.values.key.trim() !== ""}
-        />
-        {replaced !== undefined && <Button onClick={onDone}>Cancel</Button>}
-      </div>
-    </Form>
-  );
 }

@@ -6,12 +6,12 @@ import { useMayAdminister } from "../../data/roles.ts";
 import { formatAge } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
-import { TextField } from "../../kit/field.tsx";
+import { FigureField, readFigures, toFigureTexts } from "../../kit/figures.tsx";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
-import { PageHead, Section } from "../../kit/page.tsx";
+import { Fact, PageHead, Section } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { useParam } from "../../kit/url-state.ts";
+import { useChoice } from "../../kit/url-state.ts";
 import { useAction } from "../../kit/use-action.ts";
 import { useModelNames } from "../models/api.ts";
 import {
@@ -36,7 +36,6 @@ const tabs = [
   ["keys", "API keys"],
   ["settings", "Settings"],
 ] as const;
-type Tab = (typeof tabs)[number][0];
 
 /** Everything about one provider. */
 export default function ProviderPage() {
@@ -70,11 +69,7 @@ export default function ProviderPage() {
 function ProviderView({ provider }: { provider: Provider }) {
   const { name, origin, base_url, error, health, status } = provider;
   const nameOf = useModelNames();
-  const [tab, setTab] = useParam<Tab>(
-    "tab",
-    "health",
-    tabs.map(([key]) => key),
-  );
+  const [tab, setTab] = useChoice("tab", tabs);
   const [result, setResult] = useState<TestResult>();
   const [question, ask] = useState<"disable" | "remove" | ProviderKey>();
   const mayChange = useMayAdminister();
@@ -128,19 +123,16 @@ function HealthPart({ provider: { health, status, routes } }: { provider: Provid
   return (
     <Section title="Health">
       <dl className="facts card-body">
-        <dt>State</dt>
-        <dd>{health.state === null ? <ProviderStatus status={status} /> : <HealthState state={health.state} />}</dd>
+        <Fact name="State">
+          {health.state === null ? <ProviderStatus status={status} /> : <HealthState state={health.state} />}
+        </Fact>
         <HealthFacts health={health} />
-        {paused.length > 0 && (
-          <>
-            <dt>Paused</dt>
-            <dd className="break">{paused.map(({ model }) => nameOf(model)).join(", ")}</dd>
-          </>
-        )}
-        <dt>24 hours</dt>
-        <dd>
+        <Fact name="Paused" className="break">
+          {paused.map(({ model }) => nameOf(model)).join(", ")}
+        </Fact>
+        <Fact name="24 hours">
           <Strip strip={health.strip} />
-        </dd>
+        </Fact>
       </dl>
     </Section>
   );
@@ -179,25 +171,15 @@ function SettingsPart({ provider, onRemove }: { provider: Provider; onRemove: ()
         }
       >
         <dl className="facts card-body">
-          <dt>Comes from</dt>
-          <dd>{origin}</dd>
-          <dt>Base URL</dt>
-          <dd className="break">
+          <Fact name="Comes from">{origin}</Fact>
+          <Fact name="Base URL" className="break">
             {base_url ?? "–"}
             {base_url_source === "environment" && ", from the environment"}
-          </dd>
-          {version !== null && (
-            <>
-              <dt>Version</dt>
-              <dd className="mono">{version}</dd>
-            </>
-          )}
-          {loaded_at !== null && (
-            <>
-              <dt>Loaded</dt>
-              <dd>{formatAge(fromSeconds(loaded_at))}</dd>
-            </>
-          )}
+          </Fact>
+          <Fact name="Version" className="mono">
+            {version}
+          </Fact>
+          <Fact name="Loaded">{loaded_at && formatAge(fromSeconds(loaded_at))}</Fact>
         </dl>
       </Section>
     </>
@@ -206,9 +188,8 @@ function SettingsPart({ provider, onRemove }: { provider: Provider; onRemove: ()
 
 /** The order in which routes of several providers to one model are called. */
 function OrderForm({ provider: { name, priority, weight } }: { provider: Provider }) {
-  const initial = { priority: String(priority ?? ""), weight: String(weight ?? "") };
-  const form = useForm(initial, async (values) => {
-    await request(providerOf(name).post({ priority: toNumber(values.priority), weight: toNumber(values.weight) }));
+  const form = useForm(toFigureTexts({ priority, weight }), async (texts) => {
+    await request(providerOf(name).post(readFigures(texts)));
     await refreshProviders();
     toast(`The order of ${name} is changed`);
   });
@@ -217,18 +198,14 @@ function OrderForm({ provider: { name, priority, weight } }: { provider: Provide
     <div className="card-body">
       <Form form={form} className="stack stack-tight">
         <div className="grid-two">
-          <TextField
+          <FigureField
             label="Priority"
-            inputMode="numeric"
-            autoComplete="off"
             placeholder="by model"
             {...form.field("priority")}
             hint="The lowest is called first"
           />
-          <TextField
+          <FigureField
             label="Weight"
-            inputMode="numeric"
-            autoComplete="off"
             placeholder="by model"
             {...form.field("weight")}
             hint="Load-balancing weight; 0: only if others fail"
@@ -241,5 +218,3 @@ function OrderForm({ provider: { name, priority, weight } }: { provider: Provide
     </div>
   );
 }
-
-const toNumber = (text: string) => (text.trim() === "" ? null : Number(text));

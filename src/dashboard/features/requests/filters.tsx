@@ -2,9 +2,9 @@ import { type FormEvent, useId, useState } from "react";
 import { listRanges, readChartSpan } from "../../data/time-range.ts";
 import { Button } from "../../kit/button.tsx";
 import { Select, SelectField } from "../../kit/field.tsx";
-import { DebouncedField, SpanFields, useDraft } from "../../kit/filters.tsx";
 import { Icon } from "../../kit/icon.tsx";
-import type { ChangeParams } from "../../kit/url-state.ts";
+import { DebouncedField, SpanFields, useDraft } from "../../kit/log.tsx";
+import { setParams } from "../../kit/url-state.ts";
 import { useKeys } from "../keys/api.ts";
 import { useModels } from "../models/api.ts";
 import { useStatistics } from "../statistics/api.ts";
@@ -42,46 +42,45 @@ const errorCodes = [
 interface FiltersProps {
   params: URLSearchParams;
   isAdmin: boolean;
-  onChange: ChangeParams;
 }
 
-export function Filters({ params, isAdmin, onChange }: FiltersProps) {
+export function Filters({ params, isAdmin }: FiltersProps) {
   const count = more.filter((name) => params.has(name)).length;
   const [isOpen, setOpen] = useState(count > 0);
   const id = useId();
   return (
     <>
       <div className="card-head is-ruled">
-        <TextSearch value={params.get("text") ?? ""} onText={(text) => onChange({ text })} />
+        <TextSearch value={params.get("text") ?? ""} onText={(text) => setParams({ text })} />
         <Select
           isSmall
           aria-label="Status"
           options={statuses}
           value={params.get("status") ?? ""}
-          onText={(status) => onChange({ status })}
+          onText={(status) => setParams({ status })}
         />
         <Select
           isSmall
           aria-label="Time"
           options={listRanges}
           value={params.get("span") ?? ""}
-          onText={(span) => onChange({ span, from: "", until: "" })}
+          onText={(span) => setParams({ span, from: "", until: "" })}
         />
         <Button look="small" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>
           {count === 0 ? "More filters" : `More filters (${count})`}
         </Button>
       </div>
-      {isOpen && <MoreFilters id={id} params={params} isAdmin={isAdmin} onChange={onChange} />}
+      {isOpen && <MoreFilters id={id} params={params} isAdmin={isAdmin} />}
     </>
   );
 }
 
-function MoreFilters({ id, params, isAdmin, onChange }: FiltersProps & { id: string }) {
+function MoreFilters({ id, params, isAdmin }: FiltersProps & { id: string }) {
   const keys = useKeys().data?.data ?? [];
   const models = useModels().data?.data ?? [];
   const text = (name: string) => ({
     value: params.get(name) ?? "",
-    onText: (value: string) => onChange({ [name]: value }),
+    onText: (value: string) => setParams({ [name]: value }),
   });
   const ownKeys = [["", "Any key"], ...keys.map((key) => [key.id, key.name] as const)] as const;
   return (
@@ -114,7 +113,7 @@ function MoreFilters({ id, params, isAdmin, onChange }: FiltersProps & { id: str
       <DebouncedField label="Session" {...text("session")} />
       <DebouncedField label="Tag" list={`${id}-tags`} {...text("tag")} />
       <Suggestions id={`${id}-tags`} group="tag" />
-      <SpanFields params={params} onChange={onChange} />
+      <SpanFields params={params} />
     </div>
   );
 }

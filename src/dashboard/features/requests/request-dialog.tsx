@@ -6,7 +6,8 @@ import { LinkButton } from "../../kit/button.tsx";
 import { CopyButton } from "../../kit/copy.tsx";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
-import { Usd } from "../../kit/page.tsx";
+import { Fact, Usd } from "../../kit/page.tsx";
+import { setParams } from "../../kit/url-state.ts";
 import { createSnippet } from "../connect/snippets.ts";
 import { maskKey } from "../keys/api.ts";
 import { callNames } from "../models/api.ts";
@@ -15,37 +16,24 @@ import { type RequestDetail, useRequest } from "./api.ts";
 import { CallCost, CallStatus } from "./call-columns.tsx";
 import { ContentPanel } from "./content-panel.tsx";
 
-interface RequestDialogProps {
-  id: string;
-  isAdmin: boolean;
-  onChange: (changes: Readonly<Record<string, string>>) => void;
-  onClose: () => void;
-}
-
 /** All that is known of one request. */
-export function RequestDialog({ id, isAdmin, onChange, onClose }: RequestDialogProps) {
+export function RequestDialog({ id, isAdmin, onClose }: { id: string; isAdmin: boolean; onClose: () => void }) {
   const request = useRequest(id);
-  const filterBy = (name: string, value: string) => onChange({ request: "", [name]: value });
   return (
     <Dialog title="Request" description={<span className="mono break">{id}</span>} isWide onClose={onClose}>
       <DialogContent label="Close" onClose={onClose}>
         <Loaded state={request} lines={8}>
-          {(detail) => <Detail detail={detail} isAdmin={isAdmin} filterBy={filterBy} />}
+          {(detail) => <Detail detail={detail} isAdmin={isAdmin} />}
         </Loaded>
       </DialogContent>
     </Dialog>
   );
 }
 
-function Detail({
-  detail,
-  isAdmin,
-  filterBy,
-}: {
-  detail: RequestDetail;
-  isAdmin: boolean;
-  filterBy: (name: string, value: string) => void;
-}) {
+/** Shows the requests that have the same value in place of the dialog, or another request in it. */
+const filterBy = (name: string, value: string) => setParams({ request: "", [name]: value });
+
+function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }) {
   const baseUrl = useBaseUrl();
   const name = detail.model_name ?? detail.model ?? "";
   const { requests, error, failed_attempts: attempts, ignored, lowered, warnings, session, tag } = detail;
@@ -116,7 +104,7 @@ function Detail({
         <Fact name="Node">{detail.node}</Fact>
       </dl>
       {detail.has_content && <ContentPanel request={detail} />}
-      {(attempts.length > 0 || detail.runs.length > 1) && <Timeline detail={detail} filterBy={filterBy} />}
+      {(attempts.length > 0 || detail.runs.length > 1) && <Timeline detail={detail} />}
       {warnings.length > 0 && (
         <div>
           <h3>Warnings of the plugin</h3>
@@ -137,7 +125,7 @@ function toCurl({ model, model_name: name }: RequestDetail, baseUrl: string): st
 }
 
 /** The attempts at providers in their order, and the models that a call fell back to, as one story. */
-function Timeline({ detail, filterBy }: { detail: RequestDetail; filterBy: (name: string, value: string) => void }) {
+function Timeline({ detail }: { detail: RequestDetail }) {
   const { failed_attempts: attempts, runs, id } = detail;
   const place = runs.findIndex((run) => run.id === id);
   return (
@@ -145,7 +133,7 @@ function Timeline({ detail, filterBy }: { detail: RequestDetail; filterBy: (name
       <h3>Attempts</h3>
       <ol className="attempts">
         {runs.slice(0, Math.max(0, place)).map((run) => (
-          <Run key={run.id} run={run} filterBy={filterBy} />
+          <Run key={run.id} run={run} />
         ))}
         {attempts.map(({ plugin, error, status, duration_ms, message }, attempt) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the list does not change
@@ -160,7 +148,7 @@ function Timeline({ detail, filterBy }: { detail: RequestDetail; filterBy: (name
           <span className="faint">{formatMs(detail.duration_ms)} in all</span>
         </li>
         {runs.slice(place + 1).map((run) => (
-          <Run key={run.id} run={run} filterBy={filterBy} />
+          <Run key={run.id} run={run} />
         ))}
       </ol>
     </div>
@@ -168,13 +156,7 @@ function Timeline({ detail, filterBy }: { detail: RequestDetail; filterBy: (name
 }
 
 /** Another model by which the same call was tried. */
-function Run({
-  run: { id, model, plugin, status, error_code },
-  filterBy,
-}: {
-  run: RequestDetail["runs"][number];
-  filterBy: (name: string, value: string) => void;
-}) {
+function Run({ run: { id, model, plugin, status, error_code } }: { run: RequestDetail["runs"][number] }) {
   return (
     <li>
       <LinkButton onClick={() => filterBy("request", id)}>{model ?? id}</LinkButton>{" "}
@@ -183,16 +165,6 @@ function Run({
       </span>{" "}
       <span className="faint">another model of the same call{plugin === null ? "" : `, at ${plugin}`}</span>
     </li>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  if (children === undefined || children === null || children === false || children === "") return null;
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
   );
 }
 

@@ -2,25 +2,30 @@ import { useState } from "react";
 import { toMessage } from "../../data/api.ts";
 import { maySeeAll } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
-import { Button } from "../../kit/button.tsx";
+import { Button, LinkButton } from "../../kit/button.tsx";
 import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
-import { useFilters } from "../../kit/filters.tsx";
+import { DownloadLinks, LoadMore, NothingFits, useFilters } from "../../kit/log.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { SavedViews } from "../../kit/saved-views.tsx";
-import { DownloadLinks, LoadMore } from "../../kit/search.tsx";
-import { filterNames, type RequestPage, toDownload, useRequests } from "./api.ts";
+import { type Column, Table } from "../../kit/table.tsx";
+import { setParams } from "../../kit/url-state.ts";
+import { maskKey, useKeyNames } from "../keys/api.ts";
+import { callNames, useModelNames } from "../models/api.ts";
+import { filterNames, type LoggedRequest, toDownload, useRequests } from "./api.ts";
+import { callColumns } from "./call-columns.tsx";
 import { Filters } from "./filters.tsx";
 import { RequestDialog } from "./request-dialog.tsx";
-import { RequestsTable } from "./requests-table.tsx";
 import { Volume } from "./volume.tsx";
 
 /** The request log. Filters and the opened request are in the address. */
 export default function RequestsPage() {
-  const { params, query, isFiltered, change, clear } = useFilters(filterNames);
+  const { params, query, isFiltered } = useFilters(filterNames);
   const [isLive, setLive] = useState(false);
   const role = useMe().data?.role;
   const isAdmin = role !== undefined && maySeeAll(role);
   const log = useRequests(query, isLive);
+  const keyName = useKeyNames();
+  const modelName = useModelNames();
   const shownId = params.get("request");
   return (
     <>
@@ -35,8 +40,8 @@ export default function RequestsPage() {
         <DownloadLinks toAddress={(format) => toDownload(query, format)} />
       </PageHead>
       <section className="card" aria-label="Requests">
-        <Filters params={params} isAdmin={isAdmin} onChange={change} />
-        <Volume query={query} onChange={change} />
+        <Filters params={params} isAdmin={isAdmin} />
+        <Volume query={query} />
         {log.data !== undefined && log.error !== undefined && (
           <div className="card-body">
             <Callout tone="bad">{toMessage(log.error)}</Callout>
@@ -44,52 +49,49 @@ export default function RequestsPage() {
         )}
         <Loaded state={log} lines={8}>
           {(pages) => (
-            <Pages
-              pages={pages}
-              isAdmin={isAdmin}
-              isLoading={log.isValidating && pages.length < log.size}
-              isFiltered={isFiltered}
-              onMore={() => void log.setSize((size) => size + 1)}
-              onShow={(id) => change({ request: id })}
-              onClear={clear}
-            />
+            <>
+              <Table
+                columns={toColumns(keyName, modelName, isAdmin)}
+                rows={pages.flatMap(({ data }) => data)}
+                rowKey={({ id }) => id}
+                empty={pages.at(-1)?.next !== null ? "" : isFiltered ? <NothingFits noun="request" /> : noRequests}
+              />
+              <LoadMore nouns={["request", "requests"]} log={log} />
+            </>
           )}
         </Loaded>
       </section>
-      {shownId !== null && (
-        <RequestDialog id={shownId} isAdmin={isAdmin} onChange={change} onClose={() => change({ request: "" })} />
-      )}
+      {shownId !== null && <RequestDialog id={shownId} isAdmin={isAdmin} onClose={() => setParams({ request: "" })} />}
     </>
   );
 }
 
-interface PagesProps {
-  pages: readonly RequestPage[];
-  isAdmin: boolean;
-  isLoading: boolean;
-  isFiltered: boolean;
-  onMore: () => void;
-  onShow: (id: string) => void;
-  onClear: () => void;
-}
+const noRequests = (
+  <Empty icon="list" title="No requests yet">
+    <p>Requests with your API keys are listed here, with their status, tokens, cost and provider.</p>
+  </Empty>
+);
 
-function Pages({ pages, isAdmin, isLoading, isFiltered, onMore, onShow, onClear }: PagesProps) {
-  const rows = pages.flatMap(({ data }) => data);
-  return (
-    <>
-      {rows.length > 0 && <RequestsTable requests={rows} isAdmin={isAdmin} onShow={onShow} />}
-      {rows.length === 0 && pages.at(-1)?.next === null && (
-        <Empty icon="list" title={isFiltered ? "No request fits these filters" : "No requests yet"}>
-          {isFiltered ? (
-            <div className="row">
-              <Button onClick={onClear}>Clear filters</Button>
-            </div>
-          ) : (
-            <p>Requests with your API keys are listed here, with their status, tokens, cost and provider.</p>
-          )}
-        </Empty>
-      )}
-      <LoadMore nouns={["request", "requests"]} pages={pages} isLoading={isLoading} onMore={onMore} />
-    </>
-  );
-}
+const toColumns = (
+  keyName: (id: string) => string,
+  modelName: (id: string) => string,
+  isAdmin: boolean,
+): readonly Column<LoggedRequest>[] => [
+  {
+    name: "Request",
+    className: "name lead",
+    cell: ({ id, model, requested_model, endpoint, capability, key_id, account, email }) => (
+      <>
+        <LinkButton look="link cut" title={id} onClick={() => setParams({ request: id })}>
+          {model === null ? (endpoint ?? id) : modelName(model)}
+        </LinkButton>
+        {requested_model !== null && <span className="sub cut">requested as {modelName(requested_model)}</span>}
+        <span className="sub cut" title={maskKey(key_id)}>
+          {capability !== null && `${callNames[capability]} · `}
+          {isAdmin ? (email ?? account) : keyName(key_id)}
+        </span>
+      </>
+    ),
+  },
+  ...callColumns,
+];

@@ -2,7 +2,7 @@ import type { Interval } from "../../data/time-range.ts";
 import { formatBucket, formatShort, formatTick } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { StackedBars } from "../../kit/chart/stacked-bars.tsx";
-import type { ChangeParams } from "../../kit/url-state.ts";
+import { setParams } from "../../kit/url-state.ts";
 import { type StatisticsQuery, filterNames as summedFilters, useStatistics } from "../statistics/api.ts";
 import type { RequestQuery } from "./api.ts";
 
@@ -13,13 +13,8 @@ const daysDefault = 30;
 const daysMax = 366;
 const hourlyDaysMax = 7;
 
-interface VolumeProps {
-  query: RequestQuery;
-  onChange: ChangeParams;
-}
-
 /** How many requests there were over time. What somebody drags over becomes the time of the log. */
-export function Volume({ query, onChange }: VolumeProps) {
+export function Volume({ query }: { query: RequestQuery }) {
   const { from, until, status, ...others } = query;
   const isSummed = Object.keys(others).every((name) => (summedFilters as readonly string[]).includes(name));
   const isKnownStatus = status === undefined || ["ok", "failed"].includes(status) || /^\d{3}$/.test(status);
@@ -27,19 +22,16 @@ export function Volume({ query, onChange }: VolumeProps) {
   const span = readSpan(from, until, Date.now());
   const exact = status === undefined || !/^\d{3}$/.test(status) ? {} : { status };
   const filter = { ...others, ...exact, ...span, group_by: "status" } as Omit<StatisticsQuery, "metric">;
-  return (
-    <Chart filter={filter} status={status} hasSpan={from !== undefined || until !== undefined} onChange={onChange} />
-  );
+  return <Chart filter={filter} status={status} hasSpan={from !== undefined || until !== undefined} />;
 }
 
 interface ChartProps {
   filter: Omit<StatisticsQuery, "metric">;
   status: string | undefined;
   hasSpan: boolean;
-  onChange: ChangeParams;
 }
 
-function Chart({ filter, status, hasSpan, onChange }: ChartProps) {
+function Chart({ filter, status, hasSpan }: ChartProps) {
   const requests = useStatistics({ ...filter, metric: "requests" }).data;
   const errors = useStatistics({ ...filter, metric: "errors" }).data;
   const { interval } = filter;
@@ -56,7 +48,7 @@ function Chart({ filter, status, hasSpan, onChange }: ChartProps) {
     const [from, end] = [starts[first], starts[last]];
     if (from === undefined || end === undefined) return;
     const until = new Date(Date.parse(end) + (interval === "hour" ? hourMs : dayMs)).toISOString();
-    onChange({ span: "", from, until });
+    setParams({ span: "", from, until });
   };
   return (
     <section className="volume" aria-label="Requests over time">
@@ -67,7 +59,7 @@ function Chart({ filter, status, hasSpan, onChange }: ChartProps) {
           <span className="faint wide-only"> · drag to choose a time</span>
         </span>
         {hasSpan && (
-          <Button look="small" onClick={() => onChange({ span: "", from: "", until: "" })}>
+          <Button look="small" onClick={() => setParams({ span: "", from: "", until: "" })}>
             Any time
           </Button>
         )}

@@ -2,7 +2,7 @@ import { toRoleName } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { Loaded } from "../../kit/feedback.tsx";
 import { Form, Submit } from "../../kit/form.tsx";
-import { PageHead, Section } from "../../kit/page.tsx";
+import { Fact, PageHead, Section } from "../../kit/page.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useOwnAlerts } from "../alerts/api.ts";
 import { ChannelsSection } from "../alerts/channels-section.tsx";
@@ -24,16 +24,14 @@ export default function SettingsPage() {
       <div className="stack narrow">
         <Section title="Profile">
           <dl className="facts card-body">
-            <dt>Name</dt>
-            <dd>{me.name}</dd>
-            <dt>Email</dt>
-            <dd>
+            <Fact name="Name">{me.name}</Fact>
+            <Fact name="Email">
               {me.email} {!me.email_verified && <span className="badge is-warn">not verified</span>}
-            </dd>
-            <dt>Role</dt>
-            <dd>{toRoleName(me.role)}</dd>
-            <dt>Account ID</dt>
-            <dd className="mono">{me.account}</dd>
+            </Fact>
+            <Fact name="Role">{toRoleName(me.role)}</Fact>
+            <Fact name="Account ID" className="mono">
+              {me.account}
+            </Fact>
           </dl>
         </Section>
         <AccountsSection />

@@ -1,4 +1,3 @@
-import { Fragment } from "react";
 import { formatCount, formatMs, formatShare, formatShort, formatUsd } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { ChartSpanFields } from "../../kit/chart-span.tsx";
@@ -91,7 +90,7 @@ export function StatisticsView({ title, description, account }: Props) {
 
 /** The target of a metric that does not add up, in the address. */
 function TargetField({ metric }: { metric: MetricName }) {
-  const [target, setTarget] = useParam("target", "");
+  const [target, setTarget] = useParam("target");
   const unit = targetUnits[metric];
   if (unit === undefined) return null;
   return (
@@ -126,17 +125,16 @@ function Filters({
   return (
     <div className="row">
       {names.map((name) => (
-        <Fragment key={name}>
-          <Button
-            look="small"
-            icon="close"
-            aria-label={`Remove the filter ${filterLabels[name]}`}
-            onClick={() => setParams({ [name]: "" })}
-          >
-            {filterLabels[name]}:{" "}
-            {(shown as Partial<Record<FilterName, string | null>> | undefined)?.[name] ?? query[name]}
-          </Button>
-        </Fragment>
+        <Button
+          key={name}
+          look="small"
+          icon="close"
+          aria-label={`Remove the filter ${filterLabels[name]}`}
+          onClick={() => setParams({ [name]: "" })}
+        >
+          {filterLabels[name]}:{" "}
+          {(shown as Partial<Record<FilterName, string | null>> | undefined)?.[name] ?? query[name]}
+        </Button>
       ))}
     </div>
   );
@@ -148,11 +146,7 @@ function Figures({ data: { totals, previous, refusals }, isOfAll }: { data: Stat
   return (
     <div className="stats is-even">
       <Stat name="Spend" value={formatUsd(totals.cost_usd)} exact={`$${totals.cost_usd}`}>
-        <Change
-          now={Number(totals.cost_usd)}
-          before={Number(previous.cost_usd)}
-          format={(value) => formatUsd(String(value))}
-        />
+        <Change now={Number(totals.cost_usd)} before={Number(previous.cost_usd)} format={formatUsd} />
         list price; {formatUsd(totals.charged_usd)} charged to {isOfAll ? "wallets" : "the wallet"}
       </Stat>
       <Stat name="Requests" value={formatShort(requests)} exact={formatCount(requests)}>

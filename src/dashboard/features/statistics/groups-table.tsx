@@ -1,9 +1,9 @@
 import { Link } from "wouter";
 import { formatCount, formatMs, formatShare, formatShort } from "../../format.ts";
+import { DownloadLink } from "../../kit/button.tsx";
 import { Swatch } from "../../kit/chart/stacked-bars.tsx";
-import { Icon } from "../../kit/icon.tsx";
-import { Section, Usd } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { Section } from "../../kit/page.tsx";
+import { type Column, Table, usdColumn } from "../../kit/table.tsx";
 import { setParams } from "../../kit/url-state.ts";
 import {
   filterNames,
@@ -46,14 +46,7 @@ export function GroupsTable({
               {count !== null && ` of ${formatCount(count)}`}, the largest by {rankName(query.metric)}
             </span>
           )}
-          <a
-            className="btn btn-small"
-            href={`/dashboard/api/statistics.csv?${new URLSearchParams({ ...query })}`}
-            download
-          >
-            <Icon name="download" size={14} />
-            CSV
-          </a>
+          <DownloadLink look="small" href={`/dashboard/api/statistics.csv?${new URLSearchParams({ ...query })}`} />
         </span>
       }
     >
@@ -131,12 +124,7 @@ function toColumns(shown: Omit<CellProps, "row">): readonly Column<StatisticsGro
     },
     latency("First byte", ({ first_byte_ms }) => first_byte_ms),
     latency("Duration", ({ duration_ms }) => duration_ms),
-    {
-      name: "Spend",
-      className: "end",
-      sort: ({ cost_usd }) => Number(cost_usd),
-      cell: ({ cost_usd }) => <Usd value={cost_usd} isAligned />,
-    },
+    usdColumn("Spend", ({ cost_usd }) => cost_usd, true),
   ];
 }
 
@@ -179,10 +167,11 @@ function GroupCell({ row, query, isOfAll, isNarrowing }: CellProps) {
   );
 }
 
-/** To the requests themselves. */
+/** To the requests themselves, where the log can be narrowed to them. */
 function RequestsLink({ row, query, isOfAll }: CellProps) {
   const { group_by: group, from, to, interval: _interval, metric: _metric, ...filters } = query;
-  if (row.value === "" || row.value === "*") return formatCount(row.requests);
+  const isUnknown = row.value === "" || row.value === "*" || (group === "status" && row.value === "0");
+  if (isUnknown) return formatCount(row.requests);
   const until = to.length > 10 ? to : new Date(Date.parse(to) + dayMs).toISOString();
   const params = new URLSearchParams({
     ...filters,

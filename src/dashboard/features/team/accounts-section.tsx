@@ -1,11 +1,10 @@
 import { useState } from "react";
 import { useMayChange } from "../../data/roles.ts";
 import { Button } from "../../kit/button.tsx";
-import { TextField } from "../../kit/field.tsx";
-import { FormDialog, useForm } from "../../kit/form.tsx";
+import { NameDialog } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
-import { toast, toastError } from "../../kit/toast.tsx";
-import { createTeam, renameTeam, switchAccount, useTeams } from "./api.ts";
+import { toastError } from "../../kit/toast.tsx";
+import { createTeam, switchAccount, useTeams } from "./api.ts";
 
 /** The accounts in which the user can work: their own and their teams'. */
 export function AccountsSection() {
@@ -48,44 +47,17 @@ export function AccountsSection() {
           </li>
         ))}
       </ul>
-      {isCreating && <CreateTeamDialog onClose={() => setCreating(false)} />}
+      {isCreating && (
+        <NameDialog
+          title="Create team"
+          description="A team has its own wallet, API keys, budget and requests, which its people share. You become its admin and can switch between your accounts."
+          label="Create team"
+          busyLabel="Creating…"
+          lengthMax={60}
+          act={createTeam}
+          onClose={() => setCreating(false)}
+        />
+      )}
     </Section>
-  );
-}
-
-function CreateTeamDialog({ onClose }: { onClose: () => void }) {
-  const form = useForm({ name: "" }, ({ name }) => createTeam(name));
-  return (
-    <FormDialog
-      title="Create team"
-      description="A team has its own wallet, API keys, budget and requests, which its people share. You become its admin and can switch between your accounts."
-      form={form}
-      label="Create team"
-      busyLabel="Creating…"
-      isComplete={form.values.name.trim() !== ""}
-      onClose={onClose}
-    >
-      <TextField label="Name" autoComplete="off" maxLength={60} {...form.field("name")} />
-    </FormDialog>
-  );
-}
-
-export function RenameTeamDialog({ name, onClose }: { name: string; onClose: () => void }) {
-  const form = useForm({ name }, async (values) => {
-    await renameTeam(values.name);
-    toast("The team is renamed");
-    onClose();
-  });
-  return (
-    <FormDialog
-      title="Rename team"
-      form={form}
-      label="Save"
-      busyLabel="Saving…"
-      isComplete={form.values.name.trim() !== ""}
-      onClose={onClose}
-    >
-      <TextField label="Name" autoComplete="off" maxLength={60} {...form.field("name")} />
-    </FormDialog>
   );
 }

@@ -1,5 +1,5 @@
 import useSWR, { mutate } from "swr";
-import { api, organization, request } from "../../data/api.ts";
+import { api, organization, request, slowRefresh } from "../../data/api.ts";
 import { forgetAccount } from "../../data/shown-account.ts";
 import type { BudgetPeriod } from "../keys/api.ts";
 import { endPlaygroundKey } from "../playground/playground-key.ts";
@@ -26,9 +26,11 @@ export function useTeams() {
 
 /** The team of an account for administrators of the gateway; without it, of the account in which the user works. */
 export function useTeam(account?: string) {
-  return useSWR(["team", account], () => (account === undefined ? getTeam() : request(adminTeam(account).get())), {
-    refreshInterval: 15_000,
-  });
+  return useSWR(
+    ["team", account],
+    () => (account === undefined ? getTeam() : request(adminTeam(account).get())),
+    slowRefresh,
+  );
 }
 
 const adminTeam = (id: string) => api.admin.accounts({ id }).team;

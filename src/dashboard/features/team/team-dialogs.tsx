@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
-import { SelectField, TextField } from "../../kit/field.tsx";
+import { Check, SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { type Created, inviteToTeam, type Person, removeFromTeam, type TeamRole, teamRoles } from "./api.ts";
@@ -47,7 +47,6 @@ export function InviteDialog({
       form={form}
       label="Create link"
       busyLabel="Creating…"
-      isComplete
       onClose={onClose}
     >
       <TextField
@@ -59,14 +58,9 @@ export function InviteDialog({
         {...form.field("email")}
       />
       {canMail && hasEmail && (
-        <label className="check">
-          <input
-            type="checkbox"
-            checked={form.values.sends}
-            onChange={(event) => form.set({ sends: event.target.checked })}
-          />
+        <Check checked={form.values.sends} onCheck={(isChecked) => form.set({ sends: isChecked })}>
           Send the link to this address
-        </label>
+        </Check>
       )}
       <SelectField
         label="Role in the team"
@@ -101,25 +95,13 @@ export function RemoveDialog({
     onClose();
   });
   return (
-    <FormDialog
-      title={`Remove ${email}?`}
-      form={form}
-      label="Remove"
-      busyLabel="Removing…"
-      isComplete
-      onClose={onClose}
-    >
+    <FormDialog title={`Remove ${email}?`} form={form} label="Remove" busyLabel="Removing…" onClose={onClose}>
       <p className="soft">
         They are signed out of this account, and their open invitations end. Their own account stays.
       </p>
-      <label className="check">
-        <input
-          type="checkbox"
-          checked={form.values.revokes}
-          onChange={(event) => form.set({ revokes: event.target.checked })}
-        />
+      <Check checked={form.values.revokes} onCheck={(isChecked) => form.set({ revokes: isChecked })}>
         Revoke the API keys that they created
-      </label>
+      </Check>
     </FormDialog>
   );
 }

@@ -6,14 +6,15 @@ import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Select } from "../../kit/field.tsx";
+import { NameDialog } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
-import { RenameTeamDialog } from "./accounts-section.tsx";
 import {
   deleteTeamInvitation,
   leaveTeam,
   type Person,
+  renameTeam,
   setTeamRole,
   type TeamInvitation,
   type TeamRole,
@@ -40,6 +41,11 @@ export function TeamSection({ account, mayManage }: TeamProps) {
   /** The name of a personal account is that of the person. */
   const canRename = account === undefined && team.data?.people.every(({ is_holder }) => !is_holder) === true;
   const [removing, setRemoving] = useState<Person>();
+  const rename = async (name: string) => {
+    await renameTeam(name);
+    toast("The team is renamed");
+    setRenaming(false);
+  };
   return (
     <Section
       title="Team"
@@ -91,7 +97,15 @@ export function TeamSection({ account, mayManage }: TeamProps) {
       {removing !== undefined && (
         <RemoveDialog account={account} person={removing} onClose={() => setRemoving(undefined)} />
       )}
-      {isRenaming && <RenameTeamDialog name={me?.account_name ?? ""} onClose={() => setRenaming(false)} />}
+      {isRenaming && (
+        <NameDialog
+          title="Rename team"
+          name={me?.account_name ?? ""}
+          lengthMax={60}
+          act={rename}
+          onClose={() => setRenaming(false)}
+        />
+      )}
       {isLeaving && (
         <Confirm title="Leave this team?" action="Leave team" act={leaveTeam} onClose={() => setLeaving(false)}>
           <p>You lose access to its keys, requests and balance. Keys that you created keep working.</p>
@@ -154,11 +168,8 @@ function toColumns({ account, mayManage, own, onRemove }: ColumnOptions): readon
       sort: ({ joined_at }) => joined_at,
       cell: ({ joined_at }) => (joined_at === null ? "" : formatDay(joined_at)),
     },
-    {
-      name: "Actions",
-      className: "actions tight end",
-      isUnnamed: true,
-      cell: (person) =>
+    actionsColumn(
+      (person) =>
         mayManage &&
         !person.is_holder &&
         (account !== undefined || person.id !== own) && (
@@ -166,7 +177,7 @@ function toColumns({ account, mayManage, own, onRemove }: ColumnOptions): readon
             Remove
           </Button>
         ),
-    },
+    ),
   ];
 }
 

@@ -1,5 +1,5 @@
 import useSWR from "swr";
-import { fromSeconds, organization, readPages, request, toSeconds } from "../../data/api.ts";
+import { fromSeconds, organization, readPages, request, slowRefresh, toSeconds } from "../../data/api.ts";
 
 /** More than a page of a browser is of use for; older ones are in the management API. */
 const shownMax = 1000;
@@ -17,7 +17,7 @@ export type AdminVoucher = Awaited<ReturnType<typeof getVouchers>>[number];
 
 /** The vouchers of the gateway without their codes, newest first. */
 export function useVouchers() {
-  return useSWR("admin-vouchers", getVouchers, { refreshInterval: 15_000, keepPreviousData: true });
+  return useSWR("admin-vouchers", getVouchers, slowRefresh);
 }
 
 /** Creates a voucher, and returns its code: nothing else ever tells it. */

@@ -3,6 +3,7 @@ import { mutate } from "swr";
 import { Code } from "../../kit/copy.tsx";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { TextField } from "../../kit/field.tsx";
+import { UsdField } from "../../kit/figures.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { createVoucher } from "./api.ts";
 
@@ -38,14 +39,7 @@ export function NewVoucherDialog({ onClose }: { onClose: () => void }) {
       isComplete={form.values.usd.trim() !== ""}
       onClose={onClose}
     >
-      <TextField
-        label="Amount (USD)"
-        inputMode="decimal"
-        autoComplete="off"
-        placeholder="25.00"
-        autoFocus
-        {...form.field("usd")}
-      />
+      <UsdField label="Amount (USD)" placeholder="25.00" autoFocus {...form.field("usd")} />
       <TextField
         label="Valid through (UTC)"
         type="date"

@@ -6,7 +6,7 @@ import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
-import { Table } from "../../kit/table.tsx";
+import { actionsColumn, Table } from "../../kit/table.tsx";
 import { type AdminVoucher, useVouchers, voidVoucher } from "./api.ts";
 import { NewVoucherDialog } from "./new-voucher-dialog.tsx";
 
@@ -97,18 +97,15 @@ function VouchersTable({
           sort: ({ redeemed_by_email, redeemed_by }) => redeemed_by_email ?? redeemed_by,
           cell: ({ redeemed_by_email, redeemed_by }) => redeemed_by_email ?? redeemed_by ?? "–",
         },
-        {
-          name: "Actions",
-          className: "tight actions",
-          isUnnamed: true,
-          cell: (voucher) =>
+        actionsColumn<AdminVoucher>(
+          (voucher) =>
             mayChange &&
             voucher.status === "unused" && (
               <Button look="small" aria-label={`Void ${voucher.id}`} onClick={() => onVoid(voucher)}>
                 Void
               </Button>
             ),
-        },
+        ),
       ]}
     />
   );

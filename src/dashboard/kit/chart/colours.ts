@@ -1,6 +1,8 @@
+import { readList, writeItem } from "../storage.ts";
+
 const paletteSize = 12;
 const storageKey = "modelgate-colours";
-const places = new Map<string, number>(readPlaces());
+const places = new Map(readList(storageKey).map((name, place) => [String(name), place]));
 
 /**
  * The custom property with the colour of a model, or of anything else that a chart shows by name. A name gets the next
@@ -11,23 +13,10 @@ export function seriesColour(name: string): string {
   if (place === undefined) {
     place = places.size;
     places.set(name, place);
-    try {
-      localStorage.setItem(storageKey, JSON.stringify([...places.keys()]));
-    } catch {
-      // Storage is blocked: the colours last until the page is closed.
-    }
+    writeItem(storageKey, JSON.stringify([...places.keys()]));
   }
   return `--series-${(place % paletteSize) + 1}`;
 }
 
 /** The colour of what is summed up as "others". */
 export const otherColour = "--series-other";
-
-function readPlaces(): [string, number][] {
-  try {
-    const names: unknown = JSON.parse(localStorage.getItem(storageKey) ?? "[]");
-    return Array.isArray(names) ? names.map((name, place) => [String(name), place]) : [];
-  } catch {
-    return [];
-  }
-}

@@ -256,9 +256,9 @@ function trimDecimals(labels: readonly string[]): string[] {
     return Array.from(digits).findLastIndex((digit) => digit !== "0") + 1;
   });
   const most = Math.max(0, ...decimals);
-  const colors = most === 1 ? 2 : most;
+  const places = most === 1 ? 2 : most;
   return labels.map((label) =>
-    label.replace(/\.(\d+)$/, (_all, digits: string) => (colors === 0 ? "" : `.${digits.slice(0, colors)}`)),
+    label.replace(/\.(\d+)$/, (_all, digits: string) => (places === 0 ? "" : `.${digits.slice(0, places)}`)),
   );
 }
 
