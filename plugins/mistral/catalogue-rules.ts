@@ -22,8 +22,9 @@ export default {
       ownedBy: "mistral",
       created: 1_730_937_600,
       price: { inputToken: { usd: "0.10", per: 1_000_000 } },
-      source: "https://mistral.ai/pricing",
-      checkedOn: "2026-11-26",
+      // It stands on a page of others: that of Mistral could not be read, and LiteLLM's list has none.
+      source: "https://hardais.com/models/mistral/moderation",
+      checkedOn: "2026-11-27",
     },
   ],
   leftOut: [

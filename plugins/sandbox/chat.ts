@@ -16,7 +16,7 @@ export async function chat(call: Call<ChatRequest>): Promise<ChatCompletion | Ch
   const { text, faults } = readFaults(getPrompt(request));
   await applyFaults(faults, signal);
   const replies = Array.from({ length: request.n ?? 1 }, (_, choice) => replyTo(request, model, text, choice));
-  const usage = faults.usageMissing ? undefined : countUsage(request, replies);
+  const usage = faults.usageMissing ? undefined : countUsage(request, replies, model);
   if (request.stream === true) return fromIterable(withFaults(toChunks(replies, usage), faults, signal));
   failWhole(faults);
   return {

@@ -30,7 +30,11 @@ export function replyTo(request: ChatRequest, model: Model, prompt: string, choi
 }
 
 /** Usage that the simulated provider reports, with pieces of text as tokens. */
-export function countUsage(request: ChatRequest, replies: readonly Reply[]): ChatUsage {
+export function countUsage(
+  request: ChatRequest,
+  replies: readonly Reply[],
+  { price }: Pick<Model, "price">,
+): ChatUsage {
   let prompt = 0;
   for (const message of request.messages) prompt += 1 + toPieces(getText(message)).length;
   let completion = 0;
@@ -45,6 +49,9 @@ export function countUsage(request: ChatRequest, replies: readonly Reply[]): Cha
     completion_tokens: completion,
     total_tokens: prompt + completion,
     completion_tokens_details: { reasoning_tokens: reasoning },
+    // As of a provider that counts an attachment as a page, and works for a second on each hundred tokens.
+    ...(price?.page && { pages: countAttachments(request) }),
+    ...(price?.second && { seconds: Math.ceil(completion / 100) }),
   };
 }
 

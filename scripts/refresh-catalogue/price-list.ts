@@ -49,14 +49,14 @@ function toSteppedPrice(steps: unknown): Price | undefined {
 
 /**
  * The same with the rates of service tiers, where the list has them. Flex for long prompts is left out with the tier when
- * the list does not have it; priority does not serve them.
+ * the list does not have it; priority and ultrafast do not serve them then.
  */
 export function toTieredPrice(listed: Listed): Price | undefined {
   const price = toTokenPrice(listed);
-  const tiers = ["flex", "priority"].flatMap((name) => {
+  const tiers = ["flex", "priority", "ultrafast"].flatMap((name) => {
     const tariff = toTariff(listed, `_${name}`);
     const isKnown = isPositive(listed[`input_cost_per_token_${name}`]);
-    const isWhole = name === "priority" || (tariff.tiers?.length ?? 0) === (price?.tiers?.length ?? 0);
+    const isWhole = name !== "flex" || (tariff.tiers?.length ?? 0) === (price?.tiers?.length ?? 0);
     return isKnown && isWhole ? [[name, tariff] as const] : [];
   });
   return price === undefined || tiers.length === 0 ? price : { ...price, serviceTiers: Object.fromEntries(tiers) };

@@ -3,7 +3,7 @@
  * configured one; the look-up of a key decides that, so that a change is in force with the next call.
  */
 import { GatewayError, isAmount } from "../contract/index.ts";
-import type { AccountRole, RoleLimitsTable, Store, TransactionScope } from "../db/index.ts";
+import { type AccountRole, isRoleOf, type RoleLimitsTable, type Store, type TransactionScope } from "../db/index.ts";
 import { recordAudit } from "./record-audit.ts";
 import { type Actor, roles } from "./roles.ts";
 
@@ -40,11 +40,12 @@ export async function listRoleLimits({
 
 /** The limits that an account has by its role, where it has none of its own. */
 export async function readRoleLimits({ db }: Pick<Store, "db">, accountId: string): Promise<RoleLimits> {
-  const holder = await db.selectFrom("users").select("role").where("account_id", "=", accountId).executeTakeFirst();
   const row = await db
-    .selectFrom("role_limits")
-    .selectAll()
-    .where("role", "=", holder?.role ?? "none")
+    .selectFrom("accounts")
+    .leftJoin("users", "users.account_id", "accounts.id")
+    .innerJoin("role_limits", (join) => join.on(isRoleOf("users")))
+    .selectAll("role_limits")
+    .where("accounts.id", "=", accountId)
     .executeTakeFirst();
   return toRoleLimits(row);
 }

@@ -1,6 +1,5 @@
-import { sql } from "kysely";
 import { GatewayError } from "../contract/index.ts";
-import type { AccountRole, Role, Store, TeamRole } from "../db/index.ts";
+import { isRoleOf, type Role, type Store, type TeamRole } from "../db/index.ts";
 import { readModelList } from "./key-fields.ts";
 
 /** A signed-in user. */
@@ -58,11 +57,7 @@ export async function readSessionUser(
       join.onRef("memberships.account_id", "=", "accounts.id").onRef("memberships.user_id", "=", "users.id"),
     )
     .leftJoin("users as holder", "holder.account_id", "accounts.id")
-    .leftJoin("role_limits", (join) =>
-      join.on((where) =>
-        where("role_limits.role", "=", where.fn.coalesce("holder.role", sql.lit<AccountRole>("none"))),
-      ),
-    )
+    .leftJoin("role_limits", (join) => join.on(isRoleOf("holder")))
     .select(["users.email_verified", "holder.email_verified as holder_email_verified"])
     .select("role_limits.free_tokens_per_day as role_free_tokens_per_day")
     .select(["own.email", "own.name", "own.disabled_at as own_disabled_at", "memberships.role as team_role"])

@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { hostname } from "node:os";
-import { callKeyOfTime, firstDayOfPeriod, isOfRunningPeriod, raisedBudget, type Store } from "../db/index.ts";
+import { callKeyOfTime, readAccountBudgets, readKeyBudgets, readSubjectBudgets, type Store } from "../db/index.ts";
 import type { Kernel } from "../kernel/index.ts";
 import type { ProviderHealth } from "../providers/index.ts";
 import { readLedgerCheck } from "./ledger-check.ts";
@@ -73,12 +73,14 @@ interface Wanted {
 /** Reads what all nodes share. Each query is bounded, since an embedded store answers on the thread that serves calls. */
 export async function readSharedState(store: Store, { walletBelow, accountIds, now }: Wanted): Promise<SharedState> {
   const isOfAll = accountIds === undefined;
+  // Less than half of a budget tells nobody.
+  const spent = { accountIds, leastShare: 0.5, limit: subjectsMax };
   return {
     wallets: await readWallets(store, { walletBelow, now, ...(accountIds && { accountIds }) }),
     budgets: [
-      ...(await readBudgets(store, now, accountIds)),
-      ...(await readAccountBudgets(store, now, accountIds)),
-      ...(await readSubjectBudgets(store, now, accountIds)),
+      ...(await readKeyBudgets(store, now, { ...spent, limit: isOfAll ? subjectsMax : subjectsMax * 10 })),
+      ...(await readAccountBudgets(store, now, spent)),
+      ...(await readSubjectBudgets(store, now, spent)),
     ],
     usage: isOfAll ? await readEstimates(store, now) : { calls: 0, estimated: 0 },
     ledger: isOfAll ? await readLedgerCheck(store) : undefined,
@@ -108,100 +110,6 @@ async function readWallets({ db }: Store, { walletBelow, accountIds, now }: Want
     .limit(subjectsMax)
     .execute();
   return rows.map(({ id, email, balance_nanodollars: nanodollars }) => ({ accountId: id, email, nanodollars }));
-}
-
-async function readBudgets(
-  { db }: Store,
-  now: number,
-  accountIds: readonly string[] | undefined,
-): Promise<SharedState["budgets"]> {
-  const rows = await db
-    .selectFrom("key_budget_usage")
-    .innerJoin("keys", "keys.id", "key_budget_usage.key_id")
-    .select([
-      "keys.id",
-      "keys.name",
-      "keys.account_id",
-      "keys.budget_nanodollars",
-      "keys.budget_period",
-      "spent_nanodollars",
-    ])
-    .where(isOfRunningPeriod(now))
-    .where("keys.revoked_at", "is", null)
-    .where("keys.budget_nanodollars", ">", 0)
-    // At least half of it; less tells nobody.
-    .where(({ eb, ref }) => eb(eb("spent_nanodollars", "*", 2), ">=", ref("keys.budget_nanodollars")))
-    .$if(accountIds !== undefined, (query) => query.where("keys.account_id", "in", accountIds ?? []))
-    .orderBy("spent_nanodollars", "desc")
-    .limit(accountIds === undefined ? subjectsMax : subjectsMax * 10)
-    .execute();
-  return rows.map(({ id, name, account_id: accountId, budget_nanodollars: budget, ...row }) => ({
-    accountId,
-    keyId: id,
-    name,
-    spentNanodollars: row.spent_nanodollars,
-    budgetNanodollars: budget ?? 0,
-    period: row.budget_period ?? "month",
-  }));
-}
-
-async function readAccountBudgets(
-  { db }: Store,
-  now: number,
-  accountIds: readonly string[] | undefined,
-): Promise<SharedState["budgets"]> {
-  const rows = await db
-    .selectFrom("accounts")
-    .innerJoin("daily_charges", "daily_charges.account_id", "accounts.id")
-    .select(["accounts.id", "accounts.email", "accounts.budget_nanodollars", "accounts.budget_period"])
-    .select(({ fn }) => fn.sum<number>("charged_nanodollars").as("spent"))
-    .where("accounts.budget_nanodollars", ">", 0)
-    .where("accounts.disabled_at", "is", null)
-    .where("daily_charges.day", ">=", firstDayOfPeriod("accounts", now))
-    .$if(accountIds !== undefined, (query) => query.where("accounts.id", "in", accountIds ?? []))
-    .groupBy(["accounts.id", "accounts.email", "accounts.budget_nanodollars", "accounts.budget_period"])
-    .having(({ eb, fn, ref }) =>
-      eb(eb(fn.sum("charged_nanodollars"), "*", 2), ">=", ref("accounts.budget_nanodollars")),
-    )
-    .limit(subjectsMax)
-    .execute();
-  return rows.map(({ id, email, budget_nanodollars: budget, budget_period: period, spent }) => ({
-    accountId: id,
-    name: email,
-    spentNanodollars: Number(spent),
-    budgetNanodollars: budget ?? 0,
-    period: period ?? "month",
-  }));
-}
-
-async function readSubjectBudgets(
-  { db }: Store,
-  now: number,
-  accountIds: readonly string[] | undefined,
-): Promise<SharedState["budgets"]> {
-  const limit = raisedBudget(now);
-  const rows = await db
-    .selectFrom("budgets")
-    .innerJoin("budget_usage", "budget_usage.budget_id", "budgets.id")
-    .innerJoin("accounts", "accounts.id", "budgets.account_id")
-    .select(["budgets.id", "budgets.account_id", "accounts.email", "budgets.subject", "budget_usage.name"])
-    .select(["budgets.budget_period", "budget_usage.spent_nanodollars", limit.as("limit")])
-    .where("accounts.disabled_at", "is", null)
-    .where("budget_usage.period_start", "=", firstDayOfPeriod("budgets", now))
-    .where(limit, ">", 0)
-    .where(({ eb }) => eb(eb("budget_usage.spent_nanodollars", "*", 2), ">=", limit))
-    .$if(accountIds !== undefined, (query) => query.where("budgets.account_id", "in", accountIds ?? []))
-    .orderBy("budget_usage.spent_nanodollars", "desc")
-    .limit(subjectsMax)
-    .execute();
-  return rows.map((row) => ({
-    accountId: row.account_id,
-    name: row.name,
-    period: row.budget_period,
-    budgetNanodollars: Number(row.limit),
-    spentNanodollars: row.spent_nanodollars,
-    ofSubject: { id: row.id, kind: row.subject, account: row.email },
-  }));
 }
 
 async function readEstimates({ db }: Store, now: number): Promise<SharedState["usage"]> {

@@ -1,4 +1,5 @@
-import { type BudgetSubject, type Model, nanodollarsPerUsd, type SubjectBudget } from "../contract/index.ts";
+import { type Model, nanodollarsPerUsd } from "../contract/index.ts";
+import type { SpentBudget } from "../db/index.ts";
 
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
@@ -76,23 +77,11 @@ export interface NodeState {
 export interface SharedState {
   readonly wallets: readonly { readonly accountId: string; readonly email: string; readonly nanodollars: number }[];
   /** Budgets of keys and accounts in their current period. */
-  readonly budgets: readonly Budget[];
+  readonly budgets: readonly SpentBudget[];
   /** Counts of the latest calls of a day. */
   readonly usage: { readonly calls: number; readonly estimated: number };
   /** Result of the last verification; absent before the first. */
   readonly ledger?: { readonly differences: number; readonly first?: string | undefined } | undefined;
-}
-
-export interface Budget {
-  readonly accountId: string;
-  /** Absent for the budget of an account. */
-  readonly keyId?: string;
-  readonly name: string;
-  readonly period: SubjectBudget["period"];
-  /** The budget of a subject that has the name: its id, what the subject is, and whose it is. */
-  readonly ofSubject?: { readonly id: string; readonly kind: BudgetSubject; readonly account: string };
-  readonly budgetNanodollars: number;
-  readonly spentNanodollars: number;
 }
 
 /** Fewer calls say nothing about the share of estimates. */
@@ -159,7 +148,7 @@ function findSpentBudgets({ budgets }: SharedState, threshold: number): Finding[
   });
 }
 
-function toSpender({ keyId, name, ofSubject }: Budget): string {
+function toSpender({ keyId, name, ofSubject }: SpentBudget): string {
   if (ofSubject === undefined)
     return keyId === undefined ? `The account ${name}` : `The API key “${toLine(name)}” (${keyId})`;
   const { kind, account } = ofSubject;

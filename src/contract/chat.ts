@@ -192,6 +192,7 @@ export const ChatUsage = Type.Object(
           cached_tokens: optional(Type.Integer()),
           cache_write_tokens: optional(Type.Integer()),
           cache_write_1h_tokens: optional(Type.Integer()),
+          cache_write_12h_tokens: optional(Type.Integer()),
           audio_tokens: optional(Type.Integer()),
           image_tokens: optional(Type.Integer()),
           cached_tokens_details: optional(Type.Object({ audio_tokens: optional(Type.Integer()) }, open)),
@@ -211,6 +212,8 @@ export const ChatUsage = Type.Object(
     ),
     /** The searches of the web that the provider ran and charges for; absent where it does not say. */
     web_search_requests: optional(Type.Integer()),
+    pages: optional(Type.Number({ description: "Pages that the provider charges for" })),
+    seconds: optional(Type.Number({ description: "Seconds that the provider charges for" })),
     /** The list price of all of it in dollars; absent when that is not known. */
     cost: Type.Optional(Type.Number()),
   },

@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import type { UnitsReport } from "./meters.ts";
 import { optional } from "./optional.ts";
 
 /** Request of an `embeddings` handler. */
@@ -62,5 +63,5 @@ export type EmbeddingList = Static<typeof EmbeddingList>;
  */
 export interface Embeddings {
   vectors: (number[] | string)[];
-  usage?: { prompt_tokens: number } | undefined;
+  usage?: ({ prompt_tokens: number } & UnitsReport) | undefined;
 }

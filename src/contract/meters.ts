@@ -14,6 +14,15 @@ interface Meter {
   readonly fallback?: string;
   /** How many tokens of the free quota one of it takes. Tokens take as many of the tokens per minute. */
   readonly quotaWeight: number;
+  /** A unit: more of it than one request uses, where neither its hold nor the row of the model bounds it. */
+  readonly requestMax?: number;
+  /** A unit: the field of a model's row with the most of it that one request uses. */
+  readonly rowMax?: "audioMsMax" | "pagesMax" | "secondsMax";
+  /**
+   * A unit that is counted by this field of what a provider reports, whatever the capability. Where a row has a price for it,
+   * the row says the most of it, which is held, and is charged where a report leaves it out.
+   */
+  readonly reportedAs?: "pages" | "seconds";
   /** The label of the counters `modelgate_tokens_total` and `modelgate_units_total`, and how many make one there. */
   readonly metric: readonly [label: string, divisor: number];
 }
@@ -22,7 +31,7 @@ interface Meter {
  * The quantities that are counted and priced: the one table that columns, sums, exports, metrics and prices are made of.
  * They are disjoint: a token read from a cache is a `cacheReadToken` and not also an `inputToken`, so that a bill is a dot
  * product of meters and prices. A token written to a cache is a `cacheWrite1hToken` where the provider keeps it for an hour,
- * which costs more, otherwise a `cacheWriteToken`. Tokens of audio and of images are counted apart where the provider does
+ * a `cacheWrite12hToken` where for twelve or more, which cost more each, otherwise a `cacheWriteToken`. Tokens of audio and of images are counted apart where the provider does
  * so, and cost what text does where they have no rate of their own. How to add one: `docs/architecture.md`.
  */
 export const meterTable = {
@@ -51,6 +60,12 @@ export const meterTable = {
   },
   cacheWriteToken: { column: "cache_write_tokens", kind: "prompt", quotaWeight: 1, metric: ["cache_write", 1] },
   cacheWrite1hToken: { column: "cache_write_1h_tokens", kind: "prompt", quotaWeight: 1, metric: ["cache_write_1h", 1] },
+  cacheWrite12hToken: {
+    column: "cache_write_12h_tokens",
+    kind: "prompt",
+    quotaWeight: 1,
+    metric: ["cache_write_12h", 1],
+  },
   outputToken: { column: "output_tokens", kind: "answer", quotaWeight: 1, metric: ["output", 1] },
   audioOutputToken: {
     column: "audio_output_tokens",
@@ -66,15 +81,56 @@ export const meterTable = {
     quotaWeight: 1,
     metric: ["image_output", 1],
   },
-  image: { column: "images", kind: "unit", isOutput: true, quotaWeight: 1290, metric: ["images", 1] },
+  image: { column: "images", kind: "unit", isOutput: true, quotaWeight: 1290, requestMax: 10, metric: ["images", 1] },
   /** An image that goes into an edit, of a model that is charged by the image. */
-  inputImage: { column: "input_images", kind: "unit", quotaWeight: 0, metric: ["input_images", 1] },
-  audioMs: { column: "audio_ms", kind: "unit", isOutput: true, quotaWeight: 0.032, metric: ["audio_seconds", 1000] },
-  character: { column: "characters", kind: "unit", isOutput: true, quotaWeight: 0.25, metric: ["characters", 1] },
+  inputImage: { column: "input_images", kind: "unit", quotaWeight: 0, requestMax: 160, metric: ["input_images", 1] },
+  audioMs: {
+    column: "audio_ms",
+    kind: "unit",
+    isOutput: true,
+    quotaWeight: 0.032,
+    requestMax: 14_400_000,
+    rowMax: "audioMsMax",
+    metric: ["audio_seconds", 1000],
+  },
+  character: {
+    column: "characters",
+    kind: "unit",
+    isOutput: true,
+    quotaWeight: 0.25,
+    requestMax: 100_000,
+    metric: ["characters", 1],
+  },
   /** A rerank query with up to 100 documents of up to 500 tokens. */
-  searchUnit: { column: "search_units", kind: "unit", quotaWeight: 1000, metric: ["search_units", 1] },
+  searchUnit: {
+    column: "search_units",
+    kind: "unit",
+    quotaWeight: 1000,
+    requestMax: 10_000,
+    metric: ["search_units", 1],
+  },
   /** A search of the web that the provider ran for a model. */
-  webSearch: { column: "web_searches", kind: "unit", quotaWeight: 1000, metric: ["web_searches", 1] },
+  webSearch: { column: "web_searches", kind: "unit", quotaWeight: 1000, requestMax: 1000, metric: ["web_searches", 1] },
+  /** A page of a document that a model read. */
+  page: {
+    column: "pages",
+    kind: "unit",
+    quotaWeight: 1000,
+    requestMax: 10_000,
+    rowMax: "pagesMax",
+    reportedAs: "pages",
+    metric: ["pages", 1],
+  },
+  /** A second that a provider bills: of video, or of the time that its hardware took. */
+  second: {
+    column: "seconds",
+    kind: "unit",
+    quotaWeight: 32,
+    requestMax: 86_400,
+    rowMax: "secondsMax",
+    reportedAs: "seconds",
+    metric: ["seconds", 1],
+  },
   /** A call of a model that is charged by the call. */
   call: { column: "call_units", kind: "unit", quotaWeight: 0, metric: ["calls", 1] },
 } as const satisfies Readonly<Record<string, Meter>>;
@@ -86,6 +142,11 @@ export const meterNames = Object.keys(meterTable) as MeterName[];
 /** Widens the table: an optional field may be asked of each meter. */
 const meterOf: Readonly<Record<MeterName, Meter>> = meterTable;
 
+/** The row of the table, of which an optional field may be asked. */
+export function getMeter(name: MeterName): Meter {
+  return meterOf[name];
+}
+
 function namesOf(isOf: (meter: Meter) => boolean): readonly MeterName[] {
   return meterNames.filter((name) => isOf(meterOf[name]));
 }
@@ -94,7 +155,7 @@ function namesOf(isOf: (meter: Meter) => boolean): readonly MeterName[] {
 export const promptMeters = namesOf(({ kind }) => kind === "prompt");
 
 /** Tokens of the answer of all kinds. */
-const answerMeters = namesOf(({ kind }) => kind === "answer");
+export const answerMeters = namesOf(({ kind }) => kind === "answer");
 
 /** Meters of a call's output. */
 export const outputMeters = namesOf(({ kind, isOutput }) => kind === "answer" || isOutput === true);
@@ -103,6 +164,12 @@ const tokenMeters = namesOf(({ kind }) => kind !== "unit");
 
 /** Meters counted otherwise than in tokens. */
 export const unitMeters = namesOf(({ kind }) => kind === "unit");
+
+/** Units that any answer may report, with the field of its usage and the field of the row that has the most of them. */
+export const reportedUnits = unitMeters.flatMap((name) => {
+  const { reportedAs: field, rowMax } = meterOf[name];
+  return field === undefined || rowMax === undefined ? [] : [{ name, field, rowMax }];
+});
 
 /** The meter whose rate applies where a price has none for this one. */
 export const fallbackMeterOf = Object.fromEntries(meterNames.map((name) => [name, meterOf[name].fallback])) as Readonly<
@@ -137,6 +204,10 @@ export const cacheReadColumns = columnsOf(
   promptMeters.filter((name) => name === "cacheReadToken" || meterOf[name].fallback === "cacheReadToken"),
 );
 
+/** Meters of tokens that a provider wrote to its cache, and their columns. */
+export const cacheWriteMeters = promptMeters.filter((name) => name.startsWith("cacheWrite"));
+export const cacheWriteColumns = columnsOf(cacheWriteMeters);
+
 /** The field that usage has for each of {@link unitMeters}, and how many of the column make one there. */
 export const unitFigures = unitMeters
   .filter((name) => name !== "call")
@@ -148,6 +219,12 @@ export const unitFigures = unitMeters
 /** Adds up some columns of a row of sums. */
 export function sumColumns(row: Readonly<Record<UsageColumn, number>>, columns: readonly UsageColumn[]): number {
   return columns.reduce((sum, column) => sum + row[column], 0);
+}
+
+/** Units that an answer reports beside its tokens: {@link reportedUnits}. A part of one counts as one. */
+export interface UnitsReport {
+  pages?: number | null | undefined;
+  seconds?: number | null | undefined;
 }
 
 /** Amounts by meter, whole and not negative. An absent meter is unknown or not of this capability, never zero by default. */
@@ -180,6 +257,7 @@ export function toMeters(usage: ChatUsage | null | undefined): Meters | undefine
     details?.cached_tokens ?? 0,
     details?.cache_write_tokens ?? 0,
     details?.cache_write_1h_tokens ?? 0,
+    details?.cache_write_12h_tokens ?? 0,
     details?.audio_tokens ?? 0,
     details?.image_tokens ?? 0,
     details?.cached_tokens_details?.audio_tokens ?? 0,
@@ -187,11 +265,11 @@ export function toMeters(usage: ChatUsage | null | undefined): Meters | undefine
     drawn ?? 0,
   ] as const;
   if (!parts.every(isAmount)) return undefined;
-  const [read, written, hourly, audioIn, seen, heardBefore, audio, images] = parts;
+  const [read, written, hourly, halfDaily, audioIn, seen, heardBefore, audio, images] = parts;
   const input = prompt - read - written;
   const output = (completion ?? 0) - audio - images;
   const isContradictory = audioIn > prompt || seen > prompt || heardBefore > Math.min(audioIn, read);
-  if (input < 0 || isContradictory || output < 0 || hourly > written) return undefined;
+  if (input < 0 || isContradictory || output < 0 || hourly + halfDaily > written) return undefined;
   // Audio and images that were read from a cache are counted as that; some providers say how much of the audio was.
   const audioInput = Math.min(audioIn - heardBefore, input);
   const imageInput = Math.min(seen, input - audioInput);
@@ -200,8 +278,9 @@ export function toMeters(usage: ChatUsage | null | undefined): Meters | undefine
   if (imageInput > 0) meters.imageInputToken = imageInput;
   if (read > heardBefore) meters.cacheReadToken = read - heardBefore;
   if (heardBefore > 0) meters.audioCacheReadToken = heardBefore;
-  if (written > hourly) meters.cacheWriteToken = written - hourly;
+  if (written > hourly + halfDaily) meters.cacheWriteToken = written - hourly - halfDaily;
   if (hourly > 0) meters.cacheWrite1hToken = hourly;
+  if (halfDaily > 0) meters.cacheWrite12hToken = halfDaily;
   if (completion !== undefined) meters.outputToken = output;
   if (audio > 0) meters.audioOutputToken = audio;
   if (images > 0) meters.imageOutputToken = images;

@@ -45,6 +45,12 @@ export const Model = Type.Object(
     inputTokensMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one embedding input" })),
     inputCharactersMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one speech input" })),
     audioMsMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one transcription" })),
+    pagesMax: Type.Optional(
+      Type.Integer({ minimum: 1, description: "The most pages that one request is charged for" }),
+    ),
+    secondsMax: Type.Optional(
+      Type.Integer({ minimum: 1, description: "The most seconds that one request is charged for" }),
+    ),
     outputTokensMax: Type.Optional(Type.Integer({ minimum: 1 })),
     reasoning: Type.Optional(
       Type.Boolean({ description: "It reasons before it answers, and what it reasons is billed but not all shown" }),

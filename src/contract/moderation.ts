@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import type { UnitsReport } from "./meters.ts";
 
 const open = { additionalProperties: true } as const;
 
@@ -47,5 +48,5 @@ export type ModerationResponse = Static<typeof ModerationResponse>;
  */
 export interface Moderations {
   results: ModerationResult[];
-  usage?: { prompt_tokens: number } | undefined;
+  usage?: ({ prompt_tokens: number } & UnitsReport) | undefined;
 }

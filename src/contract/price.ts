@@ -1,7 +1,14 @@
 import { createHash } from "node:crypto";
 import { type Static, type TOptional, Type } from "@sinclair/typebox";
 import { type Capability, capabilityForms } from "./capability.ts";
-import { fallbackMeterOf, type MeterName, type Meters, meterNames, sumPromptTokens } from "./meters.ts";
+import {
+  cacheWriteMeters,
+  fallbackMeterOf,
+  type MeterName,
+  type Meters,
+  meterNames,
+  sumPromptTokens,
+} from "./meters.ts";
 
 /** A rate as people write it: decimal US dollars for a number of units, `{ "usd": "0.10", "per": 1000000 }`. */
 export const Rate = Type.Object(
@@ -85,15 +92,15 @@ export function getBasicMeters(capability: Capability, price: Price | undefined)
 
 /**
  * The most that a call of these amounts can cost: a provider may write the whole prompt to its cache, which can cost more
- * than to read it, and most of all where it is to be kept for an hour.
+ * than to read it, and most of all where it is to be kept for an hour or longer.
  *
  * @returns `undefined` as {@link costNanodollars}.
  */
-export function costMaxNanodollars(price: CompiledPrice, meters: Meters, keepsHour: boolean): number | undefined {
+export function costMaxNanodollars(price: CompiledPrice, meters: Meters, keepsLonger: boolean): number | undefined {
   const { numerators } = findTable(price, meters);
   const { inputToken = 0, ...others } = meters;
   let costliest: MeterName = "inputToken";
-  for (const name of ["cacheWriteToken", ...(keepsHour ? ["cacheWrite1hToken" as const] : [])] as const) {
+  for (const name of keepsLonger ? cacheWriteMeters : (["cacheWriteToken"] as const)) {
     const [rate, most] = [numerators[name], numerators[costliest]];
     if (rate !== undefined && most !== undefined && rate > most) costliest = name;
   }

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import type { UnitsReport } from "./meters.ts";
 import { optional } from "./optional.ts";
 
 /** The most documents of one request: Cohere's limit, applied to every provider. */
@@ -25,5 +26,5 @@ export interface RankedDocument {
 /** Answer of a `rerank` handler: the documents in any order, and the usage that the provider bills. */
 export interface Ranking {
   results: RankedDocument[];
-  usage?: { prompt_tokens?: number | undefined; search_units?: number | undefined } | undefined;
+  usage?: ({ prompt_tokens?: number | undefined; search_units?: number | undefined } & UnitsReport) | undefined;
 }

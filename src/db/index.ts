@@ -5,16 +5,14 @@ export { type Contents, createContents, type NewContent } from "./contents.ts";
 export {
   dayOf,
   endOfPeriod,
-  firstDayOfPeriod,
   isOfRunningPeriod,
-  raisedBudget,
   startOfDay,
   startOfPeriod,
 } from "./dates.ts";
 export { deleteInBatches } from "./delete-in-batches.ts";
 export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
 export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts";
-export type { KeyRecord } from "./key-query.ts";
+export { isRoleOf, type KeyRecord } from "./key-query.ts";
 export type {
   BudgetDraw,
   BudgetFigures,
@@ -46,6 +44,7 @@ export {
   type TeamRole,
   type UsageKind,
 } from "./schema.ts";
+export { readAccountBudgets, readKeyBudgets, readSubjectBudgets, type SpentBudget } from "./spent-budgets.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";
 export {
   type AbandonedCall,

@@ -1,6 +1,6 @@
-import { type InferResult, type Kysely, type RawBuilder, sql } from "kysely";
+import { type InferResult, type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
 import type { Engine } from "./migrations/migration.ts";
-import type { AccountRole, Database } from "./schema.ts";
+import type { Database } from "./schema.ts";
 
 /**
  * A key with the settings of its account, as one look-up. `budgets` and `model_limits` are JSON arrays of the rows that its calls
@@ -35,15 +35,18 @@ const rowsOfKey = {
   postgres: (row: RawBuilder<unknown>) => sql<string>`json_agg(json_build_array(${row}) order by created_at, id)::text`,
 };
 
+/** Whether limits are those of the role of an account's holder; `none` where nobody signs in to it. */
+export function isRoleOf(holder: "users" | "holder"): RawBuilder<SqlBool> {
+  return sql`role_limits.role = coalesce(${sql.ref(`${holder}.role`)}, 'none')`;
+}
+
 /** The look-up of a key, with a place for its id or its foreign hash. */
 export function keyQuery(db: Kysely<Database>, engine: Engine, column: "id" | "foreign_hash" = "id") {
   return db
     .selectFrom("keys")
     .innerJoin("accounts", "accounts.id", "keys.account_id")
     .leftJoin("users", "users.account_id", "accounts.id")
-    .leftJoin("role_limits", (join) =>
-      join.on((where) => where("role_limits.role", "=", where.fn.coalesce("users.role", sql.lit<AccountRole>("none")))),
-    )
+    .leftJoin("role_limits", (join) => join.on(isRoleOf("users")))
     .select([
       "keys.id",
       "keys.account_id",

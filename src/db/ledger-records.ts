@@ -32,7 +32,7 @@ export interface HoldAmounts {
 
 /** A hold that was decided about, and how large it could have been. */
 export interface GrantedHold extends HoldAmounts {
-  /** All that is there for it, of wallet and budget or of the quota; of a shared store whatever budgets of key and account say. */
+  /** All that is there for it, of wallet and budgets or of the quota. */
   readonly available: number;
 }
 

@@ -12,7 +12,7 @@ import type {
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
  * `period_start` the first UTC day of a period of a budget, `_nanodollars` a billionth of a dollar. Flags are 0 or 1.
  */
-export interface Database extends AlertTables, ContentTables, UsageTables {
+export interface Database {
   accounts: AccountsTable;
   keys: KeysTable;
   service_accounts: ServiceAccountsTable;
@@ -70,6 +70,19 @@ export interface Database extends AlertTables, ContentTables, UsageTables {
   provider_keys: ProviderKeysTable;
   provider_attempts: ProviderAttemptsTable;
   provider_outcomes: ProviderOutcomesTable;
+  contents: ContentsTable;
+  content_switches: ContentSwitchesTable;
+  usage: UsageTable;
+  usage_tops: UsageTopsTable;
+  usage_progress: UsageProgressTable;
+  alert_channels: AlertChannelsTable;
+  alert_rules: AlertRulesTable;
+  alerts: AlertsTable;
+  alert_history: AlertHistoryTable;
+  alert_mutes: AlertMutesTable;
+  metric_rules: MetricRulesTable;
+  alert_messages: AlertMessagesTable;
+  alert_turns: AlertTurnsTable;
   /** Migrations that have run; `hash` is that of their text. */
   schema_versions: { version: number; hash: string; applied_at: number };
 }
@@ -594,12 +607,6 @@ export interface IdempotencyKeysTable {
   expires_at: number;
 }
 
-/** Tables of the content log. */
-export interface ContentTables {
-  contents: ContentsTable;
-  content_switches: ContentSwitchesTable;
-}
-
 /** Prompts and answers, one row per call. */
 interface ContentsTable {
   /** The response's `x-request-id`. */
@@ -625,13 +632,6 @@ interface ContentSwitchesTable {
   /** The administrator's account. */
   set_by: string;
   set_at: number;
-}
-
-/** The sums of requests, and how far they go. */
-export interface UsageTables {
-  usage: UsageTable;
-  usage_tops: UsageTopsTable;
-  usage_progress: UsageProgressTable;
 }
 
 type LatencyColumns = Record<`f${number}` | `d${number}`, number>;
@@ -678,10 +678,6 @@ export interface UsageKey {
   name: string;
 }
 
-/**
- * Progress of the sums: the one row says up to which `seq` all are. Calls behind it are not yet, except, while a
- * large step is written in parts, those up to `until_seq` of the accounts up to `upto`.
- */
 /** The largest accounts and keys of a day that is over. */
 interface UsageTopsTable {
   /** The first hour of the day, counted from 1970. */
@@ -692,24 +688,16 @@ interface UsageTopsTable {
   list: string;
 }
 
+/**
+ * Progress of the sums: the one row says up to which `seq` all are. Calls behind it are not yet, except, while a
+ * large step is written in parts, those up to `until_seq` of the accounts up to `upto`.
+ */
 interface UsageProgressTable {
   id: 1;
   seq: number;
   /** Null: no step is written in part. */
   until_seq: number | null;
   upto: string | null;
-}
-
-/** The tables of alerts. */
-export interface AlertTables {
-  alert_channels: AlertChannelsTable;
-  alert_rules: AlertRulesTable;
-  alerts: AlertsTable;
-  alert_history: AlertHistoryTable;
-  alert_mutes: AlertMutesTable;
-  metric_rules: MetricRulesTable;
-  alert_messages: AlertMessagesTable;
-  alert_turns: AlertTurnsTable;
 }
 
 /** Where alerts are sent. In these tables `owner` is an account, or `gateway` for the operator. */

@@ -19,7 +19,7 @@ import { isRecord } from "../lib/json.ts";
 import type { ModelRun, OutputHold } from "./call.ts";
 import { costMaxOfRun } from "./call.ts";
 import { tokensMax } from "./normalize/prompt-bounds.ts";
-import { toQuotaTokens } from "./normalize/usage-meter.ts";
+import { boundUnits, toQuotaTokens } from "./normalize/usage-meter.ts";
 import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/http-client.ts";
 
@@ -153,9 +153,9 @@ function toHidden(
  */
 function toHold(run: ModelRun, bound: Meters): HoldAmount {
   const { model } = run.modelEntry;
-  // Choices that are asked for one by one are so many requests.
-  const { n } = run.request as { n?: number | null };
-  const meters = model.price?.call === undefined ? bound : { ...bound, call: n ?? 1 };
+  const { requestsHeld } = run;
+  const units = boundUnits(model, requestsHeld);
+  const meters = { ...bound, ...units, ...(model.price?.call !== undefined && { call: requestsHeld }) };
   if (!model.premium) return { nanodollars: 0, tokens: toQuotaTokens(meters, model) };
   return { nanodollars: costMaxOfRun(run, meters) ?? Number.MAX_SAFE_INTEGER, tokens: 0 };
 }

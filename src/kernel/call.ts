@@ -27,6 +27,7 @@ import {
   type Model,
   type ModerationRequest,
   type Moderations,
+  meterTable,
   type PartialImage,
   type PassedAnswer,
   type PassthroughFormat,
@@ -322,10 +323,12 @@ export class ModelRun<C extends Capability = Capability> {
 
   /** The most tokens of the prompt by a count of the provider's; absent where there is none. */
   countedTokensMax: number | undefined = undefined;
-  /** Whether the request asks a provider to keep a part of the prompt for an hour. */
-  keepsHour = false;
+  /** Whether the request asks a provider to keep a part of the prompt for an hour or longer. */
+  keepsLonger = false;
   /** Only its provider's report tells what the prompt costs. */
   isOpenEnded = false;
+  /** A long text is spoken in so many parts, each by a request. */
+  parts = 1;
   /** The most tokens of the prompt as it was sent; a provider that searches the web reads it again with what was found. */
   sentTokensMax = Number.POSITIVE_INFINITY;
   /** Present once it was admitted. */
@@ -412,6 +415,11 @@ export class ModelRun<C extends Capability = Capability> {
   /** The plugin whose provider began to answer; absent until then. */
   get answeredBy(): string | undefined {
     return this.attempt?.isAnswered === true ? this.plugin : undefined;
+  }
+
+  /** The requests that it is held for: one for each part, or for each choice, which some providers are asked for one by one. */
+  get requestsHeld(): number {
+    return this.parts * ((this.request as { n?: number | null }).n ?? 1);
   }
 
   /** Fields of the client's request that the last attempt left out or could not keep to. */
@@ -564,32 +572,33 @@ function findAsked({ modelEntry, passthrough, request }: ModelRun, isAnswered: b
 /** The most that usage can cost by any tier that may serve the call; `undefined` as {@link costMaxNanodollars}. */
 export function costMaxOfRun(run: ModelRun, meters: Meters): number | undefined {
   const { compiledPrice } = run.modelEntry;
-  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, run.keepsHour);
+  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, run.keepsLonger);
   const requested = findAsked(run, false);
   if (cost === undefined || requested === undefined) return cost;
-  const other = costMaxNanodollars(requested.price, meters, run.keepsHour);
+  const other = costMaxNanodollars(requested.price, meters, run.keepsLonger);
   return other === undefined ? undefined : Math.max(cost, other);
 }
 
 /**
  * The price that a call is charged by: that of the tier that was requested if the provider says that it served it, the
- * more expensive one if the provider says nothing, otherwise the model's own.
+ * more expensive one if the provider says nothing. Of another tier that it says it served its rates count where the row has
+ * them and they are lower than the model's own; otherwise the model's own, for which it was held.
  */
 export function priceOfRun(run: ModelRun, meters: Meters): CompiledPrice | undefined {
   const { compiledPrice } = run.modelEntry;
-  const requested = findAsked(run, true);
-  if (compiledPrice === undefined || requested === undefined || run.ignored.has("service_tier")) return compiledPrice;
+  if (compiledPrice?.serviceTiers === undefined) return compiledPrice;
   const { servedTier } = run;
-  if (servedTier !== undefined) {
-    const isServed = servedTier === requested.tier || getOwn(namesOf, requested.tier)?.includes(servedTier);
-    return isServed ? requested.price : compiledPrice;
+  const requested = run.ignored.has("service_tier") ? undefined : findAsked(run, true);
+  const own = costNanodollars(compiledPrice, meters) ?? 0;
+  if (requested !== undefined && servedTier === undefined) {
+    return (costNanodollars(requested.price, meters) ?? 0) > own ? requested.price : compiledPrice;
   }
-  const [own, other] = [compiledPrice, requested.price].map((price) => costNanodollars(price, meters) ?? 0);
-  return (other as number) > (own as number) ? requested.price : compiledPrice;
+  if (servedTier === undefined) return compiledPrice;
+  const isServed = servedTier === requested?.tier || getOwn(namesOf, requested?.tier ?? "")?.includes(servedTier);
+  if (requested !== undefined && isServed) return requested.price;
+  const served = getOwn(compiledPrice.serviceTiers, servedTier);
+  return served !== undefined && (costNanodollars(served, meters) ?? own) < own ? served : compiledPrice;
 }
-
-/** More than a provider runs for one answer. */
-const searchesLimit = 1000;
 
 /**
  * The passed-through side of a chat call: the request as the client wrote it, and the answer as the provider gave it. The
@@ -653,7 +662,7 @@ export class Passthrough implements PassedAnswer {
    */
   searchLimitOf({ model, routes }: ModelEntry): number {
     if (model.price?.webSearch === undefined || !routes.some((route) => this.isServedBy(route))) return 0;
-    return Math.min(this.format.searchLimitOf(this.body) ?? this.#searchesDefault, searchesLimit);
+    return Math.min(this.format.searchLimitOf(this.body) ?? this.#searchesDefault, meterTable.webSearch.requestMax);
   }
 
   /** The most tokens that searches put into one prompt, together; infinite where only the context bounds them. */

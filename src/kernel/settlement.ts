@@ -4,21 +4,32 @@
  * believed.
  */
 import {
+  answerMeters,
   type Capability,
   costNanodollars,
   GatewayError,
+  getMeter,
+  type MeterName,
   type Meters,
-  outputMeters,
   promptMeters,
+  reportedUnits,
   sumOutputTokens,
   sumPromptTokens,
   UpstreamError,
-  type UsageSource,
+  unitMeters,
 } from "../contract/index.ts";
 import type { Attempt, ModelRun } from "./call.ts";
 import { priceOfRun } from "./call.ts";
 import { contextTokensDefault, getContextTokensMax } from "./normalize/prompt-bounds.ts";
-import { addMeters, type ServedUsage, toQuotaTokens, UsageMeter } from "./normalize/usage-meter.ts";
+import {
+  addMeters,
+  boundUnits,
+  type Count,
+  readUnits,
+  type ServedUsage,
+  toQuotaTokens,
+  UsageMeter,
+} from "./normalize/usage-meter.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
 
 const messageCharactersMax = 500;
@@ -26,7 +37,6 @@ const messageCharactersMax = 500;
 const mediaTokensDefault = 32_768;
 /** A limit of the output is not kept to the token: the mark of its end may count, or what was begun. */
 const limitMargin = { share: 1.1, tokens: 64 };
-const audioMsDefault = 14_400_000;
 const limitNames = ["max_tokens", "max_completion_tokens"];
 
 /** Creates the usage meter of a call: it counts the answer, and whatever was served if the answer failed. */
@@ -35,11 +45,37 @@ export function createUsageMeter<C extends Capability>(
   run: ModelRun<C>,
   handler: CapabilityHandler<C>,
 ): UsageMeter {
-  return new UsageMeter(() => handler.estimate(run, kernel), {
+  const { model } = run.modelEntry;
+  const estimate = async () => {
+    const open = run.owedRequests.filter(({ usage }) => usage === undefined).length;
+    return addMeters(await handler.estimate(run, kernel), boundUnits(model, Math.max(1, open)));
+  };
+  return new UsageMeter(estimate, {
     hasSeveral: () => run.sent.size > 1,
     served: () => sumServed(run, handler),
-    bound: (meters) => boundReport(run, meters),
+    unitsOf: (usages) => readUnits(usages, model),
+    charge: (count, isReported) => toCharge(run, count, isReported),
   });
+}
+
+/** Makes a charge of a count: within its bounds, with what its report leaves out, and with the price of each request. */
+function toCharge(run: ModelRun, count: Count, isReported: boolean): Count {
+  let { meters, source } = count;
+  if (source === "none") return count;
+  const { model } = run.modelEntry;
+  const requests = Math.max(1, run.sent.size);
+  const bounded = isReported ? boundReport(run, meters, requests) : undefined;
+  if (bounded !== undefined) {
+    run.usageMeter.implausible = meters;
+    [meters, source] = [bounded, "estimated"];
+  }
+  const unitsMax = boundUnits(model, requests);
+  for (const { name } of reportedUnits) {
+    if (unitsMax[name] === undefined || meters[name] !== undefined) continue;
+    [meters, source] = [{ ...meters, [name]: unitsMax[name] }, "estimated"];
+  }
+  // The price per call is owed for each request that was not refused.
+  return { meters: model.price?.call === undefined ? meters : { ...meters, call: requests }, source };
 }
 
 /**
@@ -55,6 +91,7 @@ export function recordOwed(kernel: Kernel, run: ModelRun, error: unknown, isUnpa
 }
 
 function sumServed<C extends Capability>(run: ModelRun<C>, handler: CapabilityHandler<C>): ServedUsage {
+  const { model } = run.modelEntry;
   const requests = run.owedRequests;
   let meters: Meters | undefined;
   let [open, cut] = [0, 0];
@@ -63,35 +100,47 @@ function sumServed<C extends Capability>(run: ModelRun<C>, handler: CapabilityHa
     if (report === undefined) {
       open++;
       if (!isWhole) cut++;
-    } else meters = addMeters(meters ?? {}, report);
+    } else
+      meters = addMeters(addMeters(meters ?? {}, report), { ...boundUnits(model, 1), ...readUnits([usage], model) });
   }
   return { requests: requests.length, open, cut, meters };
 }
 
 /**
  * Bounds a report that exceeds what the call can have used: of the prompt more than the model's context for each
- * request, of the output more than its limit. The rest of the report is believed.
+ * request, of the output more than its limit, of a unit more than is held for it. The rest of the report is believed.
  */
-function boundReport(run: ModelRun, meters: Meters): Meters | undefined {
-  const { upper = {}, sent: sentRequests } = run;
+function boundReport(run: ModelRun, meters: Meters, requests: number): Meters | undefined {
+  const { upper = {} } = run;
   const { model } = run.modelEntry;
-  const requests = Math.max(1, sentRequests.size);
   const context = (getContextTokensMax(model) ?? contextTokensDefault) * requests;
   const limit = (model.outputTokensMax ?? mediaTokensDefault) * requests;
   const outputMax = (sumOutputTokens(upper) ?? 0) * limitMargin.share + limitMargin.tokens;
   // A limit that the provider was not sent bounds nothing.
   const isLimited = run.call.request.capability === "chat" && !limitNames.some((name) => run.ignored.has(name));
-  const isPromptOver = sumPromptTokens(meters) > Math.max(context, sumPromptTokens(upper));
-  const isOutputOver =
-    (sumOutputTokens(meters) ?? 0) > (isLimited ? outputMax : Math.max(outputMax, limit)) ||
-    (meters.audioMs ?? 0) > Math.max(upper.audioMs ?? 0, model.audioMsMax ?? audioMsDefault);
-  if (!isPromptOver && !isOutputOver) return undefined;
+  const over: MeterName[] = [];
+  if (sumPromptTokens(meters) > Math.max(context, sumPromptTokens(upper))) over.push(...promptMeters);
+  if ((sumOutputTokens(meters) ?? 0) > (isLimited ? outputMax : Math.max(outputMax, limit))) over.push(...answerMeters);
+  const unitRequests = Math.max(requests, run.requestsHeld);
+  for (const name of unitMeters) {
+    if (meters[name] !== undefined && meters[name] > unitRequests * getUnitMax(run, name)) over.push(name);
+  }
+  if (over.length === 0) return undefined;
   const bounded: Meters = { ...meters };
-  for (const name of [...(isPromptOver ? promptMeters : []), ...(isOutputOver ? outputMeters : [])]) {
+  for (const name of over) {
     delete bounded[name];
-    if (upper[name] !== undefined) bounded[name] = upper[name];
+    const most = upper[name] ?? (unitMeters.includes(name) ? requests * getUnitMax(run, name) : 0);
+    if (most > 0) bounded[name] = most;
   }
   return bounded;
+}
+
+/** The most of a unit that one request uses: what is held for it, or what the row of the model says where that is more. */
+function getUnitMax({ upper = {}, modelEntry: { model } }: ModelRun, name: MeterName): number {
+  const { rowMax, requestMax = 0 } = getMeter(name);
+  if (rowMax !== undefined) return Math.max(upper[name] ?? 0, model[rowMax] ?? requestMax);
+  // A unit that has no price is not held.
+  return upper[name] ?? (model.price?.[name] === undefined ? requestMax : 0);
 }
 
 /** Counts what the run used, and charges it. */
@@ -99,17 +148,16 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
   const { call, usageMeter } = run;
   const { capability, startedMs, protocol, clientRequestId, tag } = call.request;
   const { model } = run.modelEntry;
-  let { reported: counted = {} } = usageMeter;
-  let source: UsageSource = usageMeter.reported === undefined ? "none" : "reported";
+  const { reported } = usageMeter;
+  let charge: Count | Promise<Count>;
   try {
-    const count = usageMeter.count();
-    ({ meters: counted, source } = count instanceof Promise ? await count : count);
+    charge = usageMeter.count();
+    if (charge instanceof Promise) charge = await charge;
   } catch (error) {
     kernel.log.error("estimate_failed", { call: call.id, error });
+    charge = toCharge(run, { meters: reported ?? {}, source: reported === undefined ? "none" : "reported" }, true);
   }
-  // The price per call is owed for each request that was not refused.
-  const isByRequest = model.price?.call !== undefined && source !== "none";
-  const meters = isByRequest ? { ...counted, call: Math.max(1, run.sent.size) } : counted;
+  const { meters, source } = charge;
   run.meters = meters;
   run.usageSource = source;
   if (usageMeter.implausible !== undefined) {

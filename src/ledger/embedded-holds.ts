@@ -6,7 +6,6 @@ import {
   type Caller,
   GatewayError,
   type QuotaState,
-  type SubjectBudgetState,
   type WalletState,
 } from "../contract/index.ts";
 import {
@@ -108,16 +107,10 @@ export class EmbeddedHolds implements CallHolds {
     return {
       budget: limit === undefined ? undefined : account.budget(keyId, limit, now),
       accountBudget: accountBudget && account.accountBudget(accountBudget),
-      budgets: caller.budgets && findKnownDraws(caller, now).map((draw) => this.#readSubject(accountId, draw)),
+      budgets:
+        caller.budgets &&
+        findKnownDraws(caller, now).map((draw) => toSubjectState(draw, this.#subjects.read(accountId, draw))),
     };
-  }
-
-  #readSubject(accountId: string, draw: BudgetDraw): SubjectBudgetState {
-    try {
-      return toSubjectState(draw, this.#subjects.read(accountId, draw));
-    } catch (error) {
-      throw accountNotRead(error);
-    }
   }
 
   /** Another process, such as the command line, may have credited the account since it was read: a refusal reads it again. */
@@ -141,7 +134,7 @@ export class EmbeddedHolds implements CallHolds {
     now: number,
   ): GrantedHold {
     if (draws === undefined) return account.take(admission, now);
-    this.#enter(admission.caller.accountId, draws, now);
+    this.#subjects.enter(admission.caller.accountId, draws, now);
     try {
       const grant = account.take(admission, now, this.#subjects.findScarcest(draws));
       this.#subjects.addHold(draws, grant.holdNanodollars);
@@ -159,7 +152,7 @@ export class EmbeddedHolds implements CallHolds {
     { account, admission, now }: { account: AccountState; admission: AdmissionRequest; now: number },
   ): GrantedHold {
     const { draws: before = [], holdNanodollars } = open;
-    this.#enter(open.accountId, draws, now);
+    this.#subjects.enter(open.accountId, draws, now);
     this.#subjects.addHold(before, -holdNanodollars);
     try {
       const scarcest = draws.length === 0 ? undefined : this.#subjects.findScarcest(draws);
@@ -171,14 +164,6 @@ export class EmbeddedHolds implements CallHolds {
       this.#subjects.addHold(before, holdNanodollars);
       this.#subjects.leave(draws);
       throw error;
-    }
-  }
-
-  #enter(accountId: string, draws: readonly BudgetDraw[], now: number): void {
-    try {
-      this.#subjects.enter(accountId, draws, now);
-    } catch (error) {
-      throw accountNotRead(error);
     }
   }
 
@@ -452,7 +437,7 @@ class AccountState {
     if (!isFree && (availableNanodollars <= 0 || holdNanodollars < admission.minNanodollars)) {
       const isScarce = (part: number) => part <= 0 || part < available;
       if (scarcest !== undefined && isScarce(ofSubject) && ofSubject <= availableNanodollars) {
-        throw subjectBudgetExceeded(admission, scarcest.draw, scarcest, now);
+        throw subjectBudgetExceeded(admission, scarcest.draw.name, toSubjectState(scarcest.draw, scarcest), now);
       }
       if (key !== undefined && limit !== undefined && isScarce(inBudget) && (!ofAccount || inBudget <= inAccount)) {
         throw budgetExceeded(admission, key.budget(limit), now);

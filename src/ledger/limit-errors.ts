@@ -9,8 +9,6 @@ import {
   type SubjectBudgetState,
   type WalletState,
 } from "../contract/index.ts";
-import type { BudgetDraw, BudgetFigures } from "../db/index.ts";
-import { toSubjectState } from "./subject-budgets.ts";
 
 /** How long a caller should wait when the ledger cannot be written. */
 const unavailableRetryMs = 1000;
@@ -94,20 +92,21 @@ const subjectNames = {
   model: "model",
 };
 
+/** @param subjectName Of the end user, for example; empty: the call names none. */
 export function subjectBudgetExceeded(
   admission: Least,
-  draw: BudgetDraw,
-  figures: BudgetFigures,
+  subjectName: string,
+  state: SubjectBudgetState,
   now: number,
 ): GatewayError {
   const { model, modelName = model } = admission;
-  const { subject, period } = draw.budget;
-  const name = subject === "model" && draw.name === model ? modelName : draw.name;
+  const { subject, period } = state.budget;
+  const name = subject === "model" && subjectName === model ? modelName : subjectName;
   const named =
     name === "" ? `requests without ${subjectNames[subject]}` : `${subjectNames[subject]} ${quoteValue(name)}`;
   const owner = subject === "account" || subject === "key" ? `this ${subject}` : named;
   const advice = "raise the budget, or use a model that is not premium";
-  return toBudgetError(admission, toSubjectState(draw, figures), { period, owner, advice }, now);
+  return toBudgetError(admission, state, { period, owner, advice }, now);
 }
 
 function toBudgetError(

@@ -50,14 +50,11 @@ export class PostgresHolds implements CallHolds {
 
   async open(admission: AdmissionRequest, quota: GrantedHold | undefined, now: number): Promise<AdmittedCall> {
     const requested = quota === undefined ? undecidedHold(admission, now) : toOpenCall(admission, quota);
-    const [granted, budgetLeft] = await Promise.all([
-      this.#write(requested, admission, now),
-      this.#leftOfBudget(admission, now),
-    ]);
+    const granted = await this.#write(requested, admission, now);
     if (quota !== undefined) return { open: requested, available: quota.available };
     const { available, ...amounts } = granted as GrantedHold;
     const open = { ...requested, ...amounts, guard: undefined };
-    return { open, available: Math.max(open.holdNanodollars, Math.min(available, budgetLeft)) };
+    return { open, available: Math.max(open.holdNanodollars, available) };
   }
 
   async extend(
@@ -164,21 +161,6 @@ export class PostgresHolds implements CallHolds {
     return { budget: ofKey || undefined, accountBudget: ofAccount };
   }
 
-  /** Read beside the hold, whose decision tells it only if it refuses: it bounds what may be asked of the provider. */
-  async #leftOfBudget(admission: AdmissionRequest, now: number): Promise<number> {
-    const hasOne = getBudgetLimit(admission) !== undefined || admission.caller.accountBudget !== undefined;
-    if (!admission.premium || !hasOne) return Number.POSITIVE_INFINITY;
-    const budgets = await this.#budgetsOfOwners(admission.caller, now).catch(() => undefined);
-    // Unknown: the call keeps to what it holds.
-    if (budgets === undefined) return 0;
-    const amounts = [budgets.budget, budgets.accountBudget].map((budget) =>
-      budget === undefined
-        ? Number.POSITIVE_INFINITY
-        : budget.limitNanodollars - budget.spentNanodollars - budget.heldNanodollars,
-    );
-    return Math.min(...amounts);
-  }
-
   async #read(accountId: string, requested?: { keyId: string; periodStart: number }): Promise<AccountBalance> {
     try {
       return await this.#store.readBalance(accountId, requested);
@@ -231,8 +213,10 @@ function toGatewayError(
       const resetsAt = endOfPeriod(startOfPeriod(now, period), period);
       return budgetExceeded(admission, { limitNanodollars, ...figures, resetsAt }, now, "account");
     }
-    case "subject_budget":
-      return subjectBudgetExceeded(admission, draw as BudgetDraw, figures, now);
+    case "subject_budget": {
+      const subject = draw as BudgetDraw;
+      return subjectBudgetExceeded(admission, subject.name, toSubjectState(subject, figures), now);
+    }
     case "quota": {
       const resetsAt = startOfDay((day as number) + 1);
       return quotaExceeded(admission, { limitTokens, usedTokens: there, heldTokens: openHolds, resetsAt }, now);

@@ -6,6 +6,7 @@
  */
 import type { AdmissionRequest, BudgetSubject, Caller, SubjectBudget, SubjectBudgetState } from "../contract/index.ts";
 import { type BudgetDraw, type BudgetFigures, type EmbeddedStore, endOfPeriod, startOfPeriod } from "../db/index.ts";
+import { accountNotRead } from "./call-records.ts";
 import { IdleMap } from "./idle-map.ts";
 
 /** The budgets that a call draws on; undefined where there is none, which is most. */
@@ -97,14 +98,18 @@ export class SubjectCounters {
     this.#counters = new IdleMap(countersMax, () => new SubjectCounter());
   }
 
-  /** @throws When the store cannot be read. */
+  /** @throws {GatewayError} `unavailable` when the store cannot be read. */
   read(accountId: string, draw: BudgetDraw): BudgetFigures {
     const counter = this.#counters.get(draw.text);
     if (counter !== undefined) return { spentNanodollars: counter.spent, heldNanodollars: counter.held };
-    return this.#store.readBudgets(accountId, [draw])[0] as BudgetFigures;
+    try {
+      return this.#store.readBudgets(accountId, [draw])[0] as BudgetFigures;
+    } catch (error) {
+      throw accountNotRead(error);
+    }
   }
 
-  /** Counts a call in, which keeps its counters. @throws When the store cannot be read; nothing is counted then. */
+  /** Counts a call in, which keeps its counters. @throws {GatewayError} As {@link read}; nothing is counted then. */
   enter(accountId: string, draws: readonly BudgetDraw[], now: number): void {
     const figures = draws.map((draw) => this.read(accountId, draw));
     for (const [at, { text }] of draws.entries()) {

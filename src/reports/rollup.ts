@@ -26,7 +26,7 @@ const firstPauseMs = 1000;
 const callsMax = 5000;
 /** Calls of one step, whose sums are in memory. */
 const callsAtOnce = 10_000;
-/** Calls that are read at once, in the embedded store while the event loop stands still. */
+/** Numbers of calls that are read at once, in the embedded store while the event loop stands still. */
 const rowsAtOnce = 200;
 /** Sums that are written in one transaction: some hundred rows, and a few milliseconds in the embedded store. */
 const cellsAtOnce = 40;
@@ -187,22 +187,21 @@ function readProgress({ db }: Store): Promise<UsageProgress> {
   return db.selectFrom("usage_progress").select(["seq", "until_seq", "upto"]).executeTakeFirstOrThrow();
 }
 
-/** In reads of their own, so that calls go on in between. */
+/**
+ * In reads of their own, so that calls go on in between. Each has its range: with a limit alone PostgreSQL, while it knows little of a table
+ * that grows, sorts all that is left for each.
+ */
 async function* readUncounted({ db }: Store, from: number, until: number): AsyncGenerator<CallRow> {
-  for (let seq = from; seq < until; ) {
-    const rows = await db
+  for (let seq = from; seq < until; seq += rowsAtOnce) {
+    if (seq > from) await pause();
+    yield* await db
       .selectFrom("calls")
-      .select(["seq", ...countedColumns])
+      .select(countedColumns)
       .where("seq", ">", seq)
-      .where("seq", "<=", until)
+      .where("seq", "<=", Math.min(seq + rowsAtOnce, until))
       .where(isUncounted)
       .orderBy("seq")
-      .limit(rowsAtOnce)
       .execute();
-    yield* rows;
-    if (rows.length < rowsAtOnce) return;
-    seq = rows.at(-1)?.seq ?? until;
-    await pause();
   }
 }
 

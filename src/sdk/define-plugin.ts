@@ -20,7 +20,7 @@ import { isRecord } from "../lib/json.ts";
 import { readUsage } from "../protocols/openai/usage-report.ts";
 import { classifyRefusal } from "../protocols/upstream-errors.ts";
 import { PluginError } from "./errors.ts";
-import { findMissingRates, readModelsOnce } from "./read-models.ts";
+import { findMissingRates, findUnboundedRate, readModelsOnce } from "./read-models.ts";
 
 /** Changes of each version of the contract for authors of plugins. A new version adds a row. */
 const contractChanges: Readonly<Record<number, string>> = {
@@ -270,6 +270,8 @@ function checkUnlisted(plugin: string, unlisted: unknown, handlers: Handlers): U
       `unlisted has no price for ${missing.join(", ")}, by which other models could be sold; add ${example}`,
     );
   }
+  const unbounded = findUnboundedRate({ price });
+  if (unbounded !== undefined) fail(plugin, `unlisted cannot be sold: ${unbounded} to a row of its own`);
   if (handlers[capability] === undefined)
     fail(plugin, `unlisted can ${capability}, but there is no handlers.${capability}`);
   return unlisted as Unlisted;

@@ -1,4 +1,12 @@
-import { type Capability, compilePrice, getBasicMeters, type MeterName, Model, type Price } from "../contract/index.ts";
+import {
+  type Capability,
+  compilePrice,
+  getBasicMeters,
+  type MeterName,
+  Model,
+  type Price,
+  reportedUnits,
+} from "../contract/index.ts";
 import { lowerFirst, shapeChecker } from "../lib/check-shape.ts";
 import { isRecord } from "../lib/json.ts";
 import { PluginError } from "./errors.ts";
@@ -6,6 +14,33 @@ import { PluginError } from "./errors.ts";
 /** The rates that a price lacks to sell calls of this capability. */
 export function findMissingRates(price: Price | undefined, capability: Capability): readonly MeterName[] {
   return getBasicMeters(capability, price).filter((name) => price?.[name] === undefined);
+}
+
+/**
+ * A rate of a unit that any answer may report, of which a row does not say the most: no hold would cover it.
+ *
+ * @returns What is missing, as the end of an error message; `undefined` where nothing is.
+ */
+export function findUnboundedRate({
+  price = {},
+  ...row
+}: Pick<Model, "audioMsMax" | "pagesMax" | "secondsMax"> & { price: Price | undefined }): string | undefined {
+  const tariffs: [string, Partial<Price>][] = [["price", price]];
+  for (const [index, tier] of (price.tiers ?? []).entries()) tariffs.push([`price.tiers[${index}]`, tier]);
+  for (const [tier, tariff] of Object.entries(price.serviceTiers ?? {})) {
+    const at = `price.serviceTiers.${tier}`;
+    tariffs.push([at, tariff]);
+    for (const [index, long] of (tariff.tiers ?? []).entries()) tariffs.push([`${at}.tiers[${index}]`, long]);
+  }
+  for (const { name, rowMax } of reportedUnits) {
+    const [at] = tariffs.find(([, tariff]) => tariff[name] !== undefined) ?? [];
+    if (at === undefined) continue;
+    if (price[name] === undefined) return `it has ${at}.${name} without price.${name}; add that`;
+    if (row[rowMax] === undefined) {
+      return `it has ${at}.${name} without the most of it that one request is charged for; add "${rowMax}": 100`;
+    }
+  }
+  return undefined;
 }
 
 const findRowError = shapeChecker(Model);
@@ -57,6 +92,8 @@ function checkPrice(row: Model, at: string): void {
     const message = lowerFirst(cause instanceof Error ? cause.message : String(cause));
     throw new PluginError(`Cannot read ${at}.price (${id}): ${message}; write fewer digits`, { cause });
   }
+  const unbounded = findUnboundedRate({ ...row, price });
+  if (unbounded !== undefined) throw new PluginError(`Cannot sell ${at} (${id}): ${unbounded}`);
   const missing = findMissingRates(price, capability);
   if (missing.length === 0 || !premium) return;
   throw new PluginError(

@@ -5,6 +5,7 @@ import { fillPostgresAccounts, fillStore, keyOfAccount, keyPattern } from "./fil
 import { probe, runLoad } from "./load.ts";
 import { runOpenLoad } from "./open-load.ts";
 import type { Options } from "./options.ts";
+import { cpuUsBetween, readTreeCpu } from "./process-stats.ts";
 import type { Processes } from "./processes.ts";
 import { median, type Row, runRounds, warmUp } from "./rounds.ts";
 import { startServers, whyNoServers } from "./servers.ts";
@@ -15,17 +16,22 @@ const active = [1, accounts];
 const connections = 32;
 /** Of what the gateway can do. */
 const loadShare = 0.7;
-const tailSeconds = 5;
+/** A rate that each store keeps up with: a call costs the more the fewer come together, of the bare proxy too. */
+const sameRate = 500;
+const rateSeconds = 5;
 
-/** Times of JSON calls at a fixed rate, which is a share of what the gateway can do. */
-export interface Tail {
+/** CPU and times of JSON calls at a fixed rate. */
+export interface AtRate {
   callsPerSecond: number;
-  rows: { subject: string; p50Ms: number; p99Ms: number }[];
+  rows: { subject: string; cpuUs: number; p50Ms: number; p99Ms: number }[];
 }
 
 export interface AccountsResult {
   rows: Row[];
-  tail?: Tail;
+  /** Every store with all accounts at work, at the same rate. */
+  alike?: AtRate;
+  /** The embedded store at a share of what it can do. */
+  tail?: AtRate;
   /** What could not be measured, and why: on a machine with other work a gateway may refuse calls. */
   gaps: string[];
 }
@@ -68,12 +74,18 @@ export async function measureAccounts(
       say(`accounts: no figure of ${gaps.at(-1)}`);
     };
     const rows = await runRounds(processes, [bare, ...subjects], order, leave);
-    const many = subjects[1] as Subject;
-    const tail = await measureTail(processes, [bare, many], { rounds, say }).catch((error) => {
-      leave({ name: "at a fixed rate" }, error);
-      return undefined;
-    });
-    return { rows, gaps, ...(tail && { tail }) };
+    const busy = subjects.filter(({ name }) => name.endsWith(`, ${accounts} at work`));
+    const atRate = (all: Subject[], callsPerSecond: number) =>
+      measureAtRate(processes, all, { rounds, callsPerSecond }).catch((error) => {
+        leave({ name: `at ${callsPerSecond} calls a second` }, error);
+        return undefined;
+      });
+    const alike = await atRate([bare, ...busy], sameRate);
+    const [many] = busy as [Subject];
+    const callsPerSecond = Math.floor((await findMost(processes, many)) * loadShare);
+    say(`accounts: ${callsPerSecond} calls a second`);
+    const tail = await atRate([bare, many], callsPerSecond);
+    return { rows, gaps, ...(alike && { alike }), ...(tail && { tail }) };
   } finally {
     for (const pid of [bare.pid, ...gates.map(({ gate }) => gate.pid)]) await processes.end(pid);
     await servers?.remove();
@@ -91,29 +103,35 @@ function withKeys(gate: Subject, count: number): Subject {
   return { ...gate, key: keyOfAccount(1), keys: { pattern: keyPattern, count } };
 }
 
-/** The last subject is the one whose share of load all of them get. */
-async function measureTail(
+/** Calls a second that a subject can do. */
+async function findMost(processes: Processes, { url, key, keys }: Subject): Promise<number> {
+  const most = await runLoad(processes, await probe({ kind: "json", url, key, keys, connections, seconds: 2 }));
+  return most.calls / most.seconds;
+}
+
+async function measureAtRate(
   processes: Processes,
   subjects: Subject[],
-  { rounds, say }: { rounds: number; say: (line: string) => void },
-): Promise<Tail> {
-  const { url, key, keys } = subjects.at(-1) as Subject;
-  const most = await runLoad(processes, await probe({ kind: "json", url, key, keys, connections, seconds: 2 }));
-  const callsPerSecond = Math.floor((most.calls / most.seconds) * loadShare);
-  say(`accounts: ${callsPerSecond} calls a second`);
-  const times = subjects.map(() => ({ p50: [] as number[], p99: [] as number[] }));
+  { rounds, callsPerSecond }: { rounds: number; callsPerSecond: number },
+): Promise<AtRate> {
+  const figures = subjects.map(() => ({ cpuUs: [] as number[], p50Ms: [] as number[], p99Ms: [] as number[] }));
   for (let seed = 0; seed < rounds; seed++) {
-    for (const [index, { url, key, keys }] of subjects.entries()) {
-      const question = { kind: "json", url, key, keys } as const;
-      const order = { ...question, callsPerSecond, seconds: tailSeconds, seed: seed + 1 };
-      const { wholeMs } = await runOpenLoad(processes, order).catch(() => runOpenLoad(processes, order));
-      times[index]?.p50.push(percentile(wholeMs, 0.5));
-      times[index]?.p99.push(percentile(wholeMs, 0.99));
+    for (const [index, { url, key, keys, pid }] of subjects.entries()) {
+      const order = { kind: "json", url, key, keys, callsPerSecond, seconds: rateSeconds, seed: seed + 1 } as const;
+      const run = async () => {
+        const before = readTreeCpu(pid);
+        const { wholeMs } = await runOpenLoad(processes, order);
+        return { wholeMs, cpuUs: cpuUsBetween(before, readTreeCpu(pid)) / wholeMs.length };
+      };
+      const { wholeMs, cpuUs } = await run().catch(run);
+      figures[index]?.cpuUs.push(cpuUs);
+      figures[index]?.p50Ms.push(percentile(wholeMs, 0.5));
+      figures[index]?.p99Ms.push(percentile(wholeMs, 0.99));
     }
   }
   const rows = subjects.map(({ name }, index) => {
-    const { p50, p99 } = times[index] as { p50: number[]; p99: number[] };
-    return { subject: name, p50Ms: median(p50), p99Ms: median(p99) };
+    const { cpuUs, p50Ms, p99Ms } = figures[index] as (typeof figures)[number];
+    return { subject: name, cpuUs: median(cpuUs), p50Ms: median(p50Ms), p99Ms: median(p99Ms) };
   });
   return { callsPerSecond, rows };
 }

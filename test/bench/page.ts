@@ -1,3 +1,4 @@
+import type { AtRate } from "./accounts.ts";
 import { chunkCount, isStreamed, jobs } from "./job.ts";
 import type { Latency } from "./latency.ts";
 import type { Machine } from "./machine.ts";
@@ -24,7 +25,8 @@ export function formatTables(results: Results): Map<string, string> {
     tables.set("gaps", formatGaps(field));
   }
   if (accounts !== undefined) tables.set("accounts", formatAccounts(accounts));
-  if (accounts?.tail !== undefined) tables.set("tail", formatTail(accounts.tail));
+  if (accounts?.alike !== undefined) tables.set("alike", formatAtRate(accounts.alike));
+  if (accounts?.tail !== undefined) tables.set("tail", formatAtRate(accounts.tail));
   if (memory !== undefined) tables.set("memory", formatMemory(memory, openStreams));
   if (profiles !== undefined) tables.set("profiles", formatProfiles(profiles));
   if (translations !== undefined) {
@@ -169,15 +171,18 @@ function formatAccounts({ rows, gaps }: NonNullable<Results["accounts"]>): strin
   return [...formatTable(columns, lines, [0]), ...(left.length === 0 ? [] : ["", ...left])];
 }
 
-function formatTail({ callsPerSecond, rows }: NonNullable<NonNullable<Results["accounts"]>["tail"]>): string[] {
+function formatAtRate({ callsPerSecond, rows }: AtRate): string[] {
   const [bare] = rows;
-  const lines = rows.map(({ subject, p50Ms, p99Ms }) => [
+  const lines = rows.map(({ subject, cpuUs, p50Ms, p99Ms }) => [
     subject,
+    cpuUs.toFixed(0),
+    (cpuUs / (bare?.cpuUs ?? Number.NaN)).toFixed(2),
     p50Ms.toFixed(2),
     p99Ms.toFixed(2),
     (p99Ms / (bare?.p99Ms ?? Number.NaN)).toFixed(2),
   ]);
-  return formatTable([`${callsPerSecond} calls a second`, "p50 ms", "p99 ms", "p99 × bare"], lines, [0]);
+  const columns = [`${callsPerSecond} calls a second`, "CPU µs", "× bare", "p50 ms", "p99 ms", "p99 × bare"];
+  return formatTable(columns, lines, [0]);
 }
 
 function formatMemory(

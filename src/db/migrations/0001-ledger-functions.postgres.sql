@@ -99,6 +99,7 @@ declare
   there bigint;
   held numeric;
   available numeric;
+  rest numeric;
   hold numeric;
   refusal text;
 begin
@@ -152,14 +153,14 @@ begin
           order by remaining, figures.place limit 1;
       end if;
       -- least() ignores nulls: without a budget the wallet alone decides.
-      hold := least(available, budget_left, account_left, subject_left, given.hold_nanodollars);
+      rest := least(available, budget_left, account_left, subject_left);
+      hold := least(rest, given.hold_nanodollars);
       -- A call that costs nothing is admitted also where nothing is left.
       if given.hold_nanodollars = 0 then
         hold := 0;
-      elsif least(available, budget_left, account_left, subject_left) <= 0 or hold < given.min_hold then
+      elsif rest <= 0 or hold < given.min_hold then
         refusal := case
-          when (subject_left <= 0 or subject_left < available)
-            and subject_left <= least(available, budget_left, account_left, subject_left) then 'subject_budget'
+          when (subject_left <= 0 or subject_left < available) and subject_left <= rest then 'subject_budget'
           when (budget_left <= 0 or budget_left < available) and (account_left is null or budget_left <= account_left)
             then 'budget'
           when account_left <= 0 or account_left < available then 'account_budget' else 'balance' end;
@@ -188,9 +189,9 @@ begin
           into quota_used, quota_held
           from open_call_rows where account_id = given.account_id and quota_day = of_day and id <> given.id;
       end if;
-      available := given.quota_limit - quota_used - quota_held;
-      hold := least(available, given.hold_tokens);
-      if available <= 0 or hold < given.min_hold then refusal := 'quota'; end if;
+      rest := given.quota_limit - quota_used - quota_held;
+      hold := least(rest, given.hold_tokens);
+      if rest <= 0 or hold < given.min_hold then refusal := 'quota'; end if;
       there := quota_used;
       held := quota_held;
     end if;
@@ -216,8 +217,8 @@ begin
       quota_account := null;
     end if;
     decisions := array_append(decisions, json_build_object('id', given.id, 'refused', refusal, 'there', there,
-      'held', held, 'hold', hold, 'day', of_day, 'period_start', of_period,
-      'place', subject_place, 'subject_left', subject_left));
+      'held', held, 'hold', hold, 'available', rest, 'day', of_day, 'period_start', of_period,
+      'place', subject_place));
   end loop;
   return array_to_json(decisions);
 end $$;

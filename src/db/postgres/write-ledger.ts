@@ -13,10 +13,11 @@ interface DecisionRow extends Pick<RefusedHold, "there" | "day"> {
   held: number;
   /** The hold of the call if it is not refused. */
   hold: number;
+  /** The most that it could have been. */
+  available: number;
   period_start: number | null;
-  /** The place of the scarcest of the call's budgets of subjects, from 1 on, and the rest of it; null without one. */
+  /** The place of the scarcest of the call's budgets of subjects, from 1 on; null without one. */
   place: number | null;
-  subject_left: number | null;
 }
 
 /** Where a batch is written, and as which node. */
@@ -78,19 +79,15 @@ function jsonKey(callId: string): string {
   return `\\x${toCallKey(callId).toString("hex")}`;
 }
 
-function toDecision({ callId, premium, guard, draws }: OpenCall, row: DecisionRow | undefined): HoldDecision {
+function toDecision({ callId, premium, draws }: OpenCall, row: DecisionRow | undefined): HoldDecision {
   if (row === undefined) throw new Error(`PostgreSQL did not decide about the hold of call ${callId}`);
-  const { refused, there, held: openHolds, hold, day, period_start: periodStart, place } = row;
+  const { refused, there, held: openHolds, hold, available, day, period_start: periodStart, place } = row;
   if (refused !== null) {
     return { refused, there, openHolds, day, periodStart, draw: place === null ? undefined : draws?.[place - 1] };
   }
-  if (premium) {
-    const available = Math.min(there - openHolds, row.subject_left ?? Number.POSITIVE_INFINITY);
-    return { quotaDay: null, periodStart, holdNanodollars: hold, holdTokens: 0, available };
-  }
-  const { quotaLimit } = guard as NonNullable<typeof guard>;
-  const available = quotaLimit - there - openHolds;
-  return { quotaDay: day, periodStart: null, holdNanodollars: 0, holdTokens: hold, available };
+  return premium
+    ? { quotaDay: null, periodStart, holdNanodollars: hold, holdTokens: 0, available }
+    : { quotaDay: day, periodStart: null, holdNanodollars: 0, holdTokens: hold, available };
 }
 
 type HoldWrite = OpenCall | ExtendedHold;

@@ -1,13 +1,12 @@
 import { Elysia } from "elysia";
-import { sql } from "kysely";
 import { emailsOf } from "../../accounts/index.ts";
 import { gatewayOwner, readFiring } from "../../alerts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import {
   endOfPeriod,
   figureColumns,
-  firstDayOfPeriod,
-  isOfRunningPeriod,
+  readAccountBudgets,
+  readKeyBudgets,
   type Store,
   startOfPeriod,
 } from "../../db/index.ts";
@@ -162,19 +161,22 @@ async function readExpiringKeys(store: Store, now: number) {
 
 /** Budgets that are nearly spent, or will be before their period ends if it goes on like this; the worst first. */
 async function readBudgets(store: Store, now: number) {
-  const rows = [...(await readKeyBudgets(store, now)), ...(await readAccountBudgets(store, now))];
-  const data = rows.flatMap(({ budget, spent, period, ...row }) => {
-    if (budget === null || budget <= 0) return [];
-    const firstDay = startOfPeriod(now, period);
-    const [start, end] = [firstDay * dayMs, endOfPeriod(firstDay, period)];
-    // In the first hour a single call would be a forecast.
-    const elapsed = Math.max(hourMs, now - start);
-    const forecast = Math.round((spent * (end - start)) / Math.min(elapsed, end - start));
-    if (forecast < budget && spent < budget * budgetShare) return [];
-    return [
-      { ...row, period, budget, spent, forecast, share: Math.max(spent, forecast) / budget, ends_at: toIso(end) },
-    ];
-  });
+  const filter = { leastShare: 0, limit: budgetsReadMax };
+  const rows = [...(await readKeyBudgets(store, now, filter)), ...(await readAccountBudgets(store, now, filter))];
+  const data = rows.flatMap(
+    ({ accountId: account, keyId, budgetNanodollars: budget, spentNanodollars: spent, ...row }) => {
+      const { period } = row;
+      const firstDay = startOfPeriod(now, period);
+      const [start, end] = [firstDay * dayMs, endOfPeriod(firstDay, period)];
+      // In the first hour a single call would be a forecast.
+      const elapsed = Math.max(hourMs, now - start);
+      const forecast = Math.round((spent * (end - start)) / Math.min(elapsed, end - start));
+      if (forecast < budget && spent < budget * budgetShare) return [];
+      const [key, name] = keyId === undefined ? [null, null] : [keyId, row.name];
+      const share = Math.max(spent, forecast) / budget;
+      return [{ account, key, name, period, budget, spent, forecast, share, ends_at: toIso(end) }];
+    },
+  );
   data.sort((one, other) => other.share - one.share);
   const shown = data.slice(0, listedMax);
   const emails = await emailsOf(
@@ -187,50 +189,6 @@ async function readBudgets(store: Store, now: number) {
     budget_usd: formatUsd(budget),
     spent_usd: formatUsd(spent),
     forecast_usd: formatUsd(forecast),
-  }));
-}
-
-async function readKeyBudgets({ db }: Store, now: number) {
-  const rows = await db
-    .selectFrom("key_budget_usage")
-    .innerJoin("keys", "keys.id", "key_budget_usage.key_id")
-    .select(["keys.id", "keys.name", "keys.account_id", "keys.budget_nanodollars", "keys.budget_period"])
-    .select("spent_nanodollars")
-    .where(isOfRunningPeriod(now))
-    .where("keys.revoked_at", "is", null)
-    .where("keys.budget_nanodollars", ">", 0)
-    .orderBy("spent_nanodollars", "desc")
-    .limit(budgetsReadMax)
-    .execute();
-  return rows.map(({ id, name, account_id: account, budget_nanodollars: budget, ...row }) => ({
-    account,
-    key: id as string | null,
-    name: name as string | null,
-    budget,
-    spent: row.spent_nanodollars,
-    period: row.budget_period ?? ("month" as const),
-  }));
-}
-
-async function readAccountBudgets({ db }: Store, now: number) {
-  // A join would have the embedded store look at all accounts, in the order of the groups.
-  const spent = sql<number>`(select coalesce(cast(sum(charged_nanodollars) as bigint), 0) from daily_charges
-    where daily_charges.account_id = accounts.id and daily_charges.day >= ${firstDayOfPeriod("accounts", now)})`;
-  const rows = await db
-    .selectFrom("accounts")
-    .select(["accounts.id", "accounts.budget_nanodollars", "accounts.budget_period", spent.as("spent")])
-    .where("accounts.budget_nanodollars", ">", 0)
-    .where("accounts.disabled_at", "is", null)
-    .orderBy("spent", "desc")
-    .limit(budgetsReadMax)
-    .execute();
-  return rows.map(({ id, budget_nanodollars: budget, budget_period: period, spent }) => ({
-    account: id,
-    key: null,
-    name: null,
-    budget,
-    spent: Number(spent),
-    period: period ?? ("month" as const),
   }));
 }
 

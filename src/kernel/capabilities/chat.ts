@@ -141,11 +141,10 @@ export const chatHandler: CapabilityHandler<"chat"> = {
 
   upperBound(run) {
     const { request, modelEntry, countedTokensMax = Number.POSITIVE_INFINITY } = run;
-    const { model } = modelEntry;
     const counted = promptCopiesMax(request, modelEntry) * countedTokensMax;
     const bounds = boundPrompts(run);
     run.isOpenEnded = bounds.some(({ isOpenEnded }) => isOpenEnded);
-    run.keepsHour = bounds.some(({ keepsHour }) => keepsHour);
+    run.keepsLonger = bounds.some(({ keepsLonger }) => keepsLonger);
     let [textTokens, audioInputToken] = [0, 0];
     for (const { meters } of bounds) {
       textTokens = Math.max(textTokens, meters.inputToken ?? 0);
@@ -158,13 +157,8 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     run.sentTokensMax = textTokens;
     // The results of a search are part of the prompt that is read next, and only its provider counts it.
     run.isOpenEnded ||= searches > 0;
-    const outputTokens = (request.n ?? 1) * getOutputTokensMax(request, modelEntry);
-    return {
-      inputToken: searches > 0 ? promptTokensMax(run, searches, outputTokens) : textTokens,
-      ...(audioInputToken > 0 && { audioInputToken }),
-      ...(searches > 0 && { webSearch: searches }),
-      [getOutputMeter(request, model)]: outputTokens,
-    };
+    const toBound = createBounds(run, { inputToken: textTokens, audioInputToken });
+    return toBound(request.n ?? 1, getOutputTokensMax(request, modelEntry));
   },
 
   async countPrompt(kernel, run) {
@@ -181,14 +175,14 @@ export const chatHandler: CapabilityHandler<"chat"> = {
   lowerBound: (run, upper) =>
     run.passthrough?.isBounded === false || mayExceed(run.request, run.modelEntry)
       ? upper
-      : createLowerBounds(run, upper)(1, firstOutputTokens, searchesMin(run)),
+      : createBounds(run, upper)(1, firstOutputTokens, searchesMin(run)),
 
   growth(run, upper) {
     const { sink, request, modelEntry } = run;
     const isSound = getOutputMeter(request, modelEntry.model) !== "outputToken";
     if (sink === undefined || isSound) return undefined;
     const isHidden = reasons(run);
-    const toBound = createLowerBounds(run, upper);
+    const toBound = createBounds(run, upper);
     const choices = () => run.request.n ?? 1;
     return {
       stepTokens: choices() * (isHidden ? hiddenStepTokens : stepTokens),
@@ -204,7 +198,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
    */
   lower(run, upper, covers) {
     const { request, modelEntry } = run;
-    const toBound = createLowerBounds(run, upper);
+    const toBound = createBounds(run, upper);
     let n = request.n ?? 1;
     const { searchesMax = 0 } = run.passthrough ?? {};
     if (searchesMax > 0) {
@@ -238,9 +232,9 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const { searches = 0 } = run.passthrough ?? {};
     return {
       ...(await estimatePrompt(kernel, run)),
-      // The search results are unknown, and were read each time.
-      ...(searches > 0 && { inputToken: promptTokensMax(run, searches, outputToken), webSearch: searches }),
       outputToken,
+      // The search results are unknown, and were read each time.
+      ...boundSearches(run, searches, outputToken),
       ...estimateAudio(request, audioLength),
     };
   },
@@ -320,7 +314,7 @@ function finishCompletion(
   if (typeof tier === "string") run.servedTier = tier;
   usageMeter.produced = true;
   const meters = toMeters(completion.usage);
-  if (meters !== undefined) usageMeter.report(meters);
+  if (meters !== undefined) usageMeter.report(meters, completion.usage);
   // The text is only needed for an estimate.
   if (!meters?.outputToken) {
     for (const choice of completion.choices) {
@@ -594,30 +588,31 @@ function promptCopiesMax({ n }: Pick<ChatRequest, "n">, { routes }: ModelEntry):
   return routes.some((route) => needsFanOut(route, { n })) ? n : 1;
 }
 
-/** Bounds of the same request with other limits. A long prompt is counted once: its tokens are taken from the upper bound. */
-function createLowerBounds(run: ModelRun<"chat">, upper: Meters) {
+/**
+ * Makes the bounds of a request, of the prompt that is given: the one place where what a chat can use is put together. With
+ * lower limits, its prompt is not counted again.
+ */
+function createBounds(run: ModelRun<"chat">, { inputToken = 0, audioInputToken = 0 }: Meters) {
   const { request, modelEntry } = run;
-  const { inputToken = 0, audioInputToken = 0 } = upper;
   const copiesMax = promptCopiesMax(request, modelEntry);
   const most = getOutputTokensMax(request, modelEntry);
   const outputMeter = getOutputMeter(request, modelEntry.model);
   const sentTokens = Math.min(inputToken, run.sentTokensMax);
   return (n: number, outputTokens: number, searches = run.passthrough?.searchesMax ?? 0): Meters => {
-    if (searches > 0) {
-      return {
-        inputToken: promptTokensMax(run, searches, n * Math.min(most, outputTokens)),
-        ...(audioInputToken > 0 && { audioInputToken }),
-        webSearch: searches,
-        [outputMeter]: n * Math.min(most, outputTokens),
-      };
-    }
-    const copies = promptCopiesMax({ n }, modelEntry);
+    const output = n * Math.min(most, outputTokens);
+    const copies = searches > 0 ? copiesMax : promptCopiesMax({ n }, modelEntry);
     return {
       inputToken: (copies * sentTokens) / copiesMax,
       ...(audioInputToken > 0 && { audioInputToken: (copies * audioInputToken) / copiesMax }),
-      [outputMeter]: n * Math.min(most, outputTokens),
+      [outputMeter]: output,
+      ...boundSearches(run, searches, output),
     };
   };
+}
+
+/** The most of so many searches, with the prompt that is read once more after each; nothing where there are none. */
+function boundSearches(run: ModelRun<"chat">, searches: number, output: number): Meters {
+  return searches === 0 ? {} : { inputToken: promptTokensMax(run, searches, output), webSearch: searches };
 }
 
 /**

@@ -72,7 +72,7 @@ export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
     usageMeter.produced = true;
     usageMeter.complete = true;
     const reported = answer.usage?.prompt_tokens;
-    if (isReportable(reported) && reported > 0) usageMeter.report({ inputToken: reported });
+    if (isReportable(reported) && reported > 0) usageMeter.report({ inputToken: reported }, answer.usage);
     const { inputToken } = (await usageMeter.count()).meters;
     return toList(answer, run.publicName, inputToken as number);
   },

@@ -6,6 +6,7 @@ import {
   type ChatStream,
   type ChatUsage,
   fromIterable,
+  reportedUnits,
   UpstreamError,
 } from "../../contract/index.ts";
 import { maySendAgain } from "../failover.ts";
@@ -127,6 +128,11 @@ function sumUsage(usages: (ChatUsage | undefined)[]): ChatUsage | undefined {
     sum.completion_tokens = (sum.completion_tokens as number) + usage.completion_tokens;
     addParts(prompt, usage.prompt_tokens_details);
     addParts(completion, usage.completion_tokens_details);
+  }
+  for (const { field } of reportedUnits) {
+    const amounts = usages.map((usage) => usage?.[field]);
+    if (amounts.every((amount) => typeof amount === "number"))
+      sum[field] = amounts.reduce((total, amount) => total + Math.ceil(amount), 0);
   }
   sum.total_tokens = sum.prompt_tokens + (sum.completion_tokens as number);
   if (Object.keys(prompt).length > 0) sum.prompt_tokens_details = prompt;

@@ -105,7 +105,7 @@ const handler: CapabilityHandler<"images" | "imageEdits"> = {
     const meters = isByToken(run)
       ? toReported(run, answer.usage)
       : toImageMeters(run, Math.min(getWanted(request), answer.images.length + run.owedRequests.filter(isCut).length));
-    if (meters !== undefined) usageMeter.report(meters);
+    if (meters !== undefined) usageMeter.report(meters, answer.usage);
     return answer;
   },
 };

@@ -41,7 +41,7 @@ export const moderationHandler: CapabilityHandler<"moderation"> = {
     usageMeter.produced = true;
     usageMeter.complete = true;
     const reported = toReported(answer.usage?.prompt_tokens);
-    if (reported !== undefined) usageMeter.report(reported);
+    if (reported !== undefined) usageMeter.report(reported, answer.usage);
     return answer;
   },
 };

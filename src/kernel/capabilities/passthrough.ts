@@ -183,12 +183,13 @@ class PassthroughReader {
     const tier = this.#passthrough.format.servedTierOf(head);
     if (typeof tier === "string") this.#run.servedTier = tier;
     const { usageMeter } = this.#run;
-    const reported = toMeters(this.#readUsage(part));
+    const usage = this.#readUsage(part);
+    const reported = toMeters(usage);
     const searches = this.#countSearches(part, head);
     if (reported === undefined) return;
     // A provider that does not say how many searches it charges for is taken to charge for all that were seen.
     const meters = searches === 0 ? reported : { webSearch: searches, ...reported };
-    usageMeter.report(meters);
+    usageMeter.report(meters, usage);
     // Also an answer of hidden reasoning alone is paid for.
     if (meters.outputToken !== undefined && meters.outputToken > 1) usageMeter.produced = true;
   }

@@ -51,7 +51,7 @@ export const rerankHandler: CapabilityHandler<"rerank"> = {
     usageMeter.produced = true;
     usageMeter.complete = true;
     const reported = toReported(ranking.usage, run.modelEntry.model);
-    if (reported !== undefined) usageMeter.report(reported);
+    if (reported !== undefined) usageMeter.report(reported, ranking.usage);
     return ranking;
   },
 };

@@ -78,11 +78,14 @@ export const speechHandler: CapabilityHandler<"speech"> = {
     checkOneOf("speech_sample_rate", request.speech_sample_rate, model.sampleRates, model);
   },
 
-  upperBound: ({ request, modelEntry }) =>
-    isByToken(modelEntry.model) ? toMost(request, modelEntry.model) : toMeters(request, counterOf(modelEntry)),
+  upperBound(run) {
+    const { request, modelEntry } = run;
+    const { model } = modelEntry;
+    run.parts = splitText(request.input, model.inputCharactersMax ?? Number.POSITIVE_INFINITY).length;
+    return isByToken(model) ? toMost(request, model, run.parts) : toMeters(request, counterOf(modelEntry));
+  },
   promptTokens: ({ request }) => boundText(request, SpeechRequest),
-  toReport: ({ modelEntry: { model } }, usage) =>
-    isByToken(model) ? toTokenMeters(usage, { input: "text_tokens", output: "audio_tokens" }) : undefined,
+  toReport: ({ modelEntry: { model } }, usage) => (isByToken(model) ? toReported(usage) : undefined),
 
   /**
    * Speech that broke off costs the characters, or the audio, that were spoken until then; a part of the text of which no audio
@@ -130,7 +133,7 @@ export const speechHandler: CapabilityHandler<"speech"> = {
     });
     usageMeter.produced = true;
     let [total, spoken, seconds] = [0, 0, 0];
-    const usages: (Meters | undefined)[] = [];
+    const usages: (Record<string, unknown> | undefined)[] = [];
     const write = (bytes: Bytes) => {
       total += bytes.length;
       if (total > kernel.network.bounds.streamBytesMax)
@@ -157,10 +160,10 @@ export const speechHandler: CapabilityHandler<"speech"> = {
       await pump(sound.stream, take);
       spoken += all;
       if (!isByToken(model)) usageMeter.output.length = spoken;
-      usages.push(toTokenMeters(sound.readUsage?.(), { input: "text_tokens", output: "audio_tokens" }));
+      usages.push(sound.readUsage?.());
     }
-    const meters = isByToken(model) ? sumMeters(usages) : toMeters(request, count);
-    if (meters !== undefined) usageMeter.report(meters);
+    const meters = isByToken(model) ? sumMeters(usages.map(toReported)) : toMeters(request, count);
+    if (meters !== undefined) usageMeter.report(meters, ...usages);
     usageMeter.complete = true;
     return undefined;
   },
@@ -262,10 +265,9 @@ function invalid(param: string, message: string): GatewayError {
 /** Whether speech of this model is charged by tokens, not by characters. */
 const isByToken = ({ price }: Model) => !getBasicMeters("speech", price).includes("character");
 
-/** The most tokens of a text, whose parts are spoken with the same instructions each, whatever field those stand in. */
-function toMost(request: SpeechRequest, { inputCharactersMax, outputTokensMax }: Model): Meters {
+/** The most tokens of a text, of which so many parts are spoken with the same instructions each, whatever field those stand in. */
+function toMost(request: SpeechRequest, { outputTokensMax }: Model, parts: number): Meters {
   const { input, ...others } = request;
-  const parts = splitText(input, inputCharactersMax ?? Number.POSITIVE_INFINITY).length;
   const pace = Math.min(1, request.speed ?? 1, request.pace ?? 1);
   const seconds = secondsMin * parts + (countCharacters(input) * secondsPerCharacterMax) / pace;
   const tokens = Math.ceil(seconds * audioTokensPerSecond);
@@ -274,6 +276,8 @@ function toMost(request: SpeechRequest, { inputCharactersMax, outputTokensMax }:
     audioOutputToken: outputTokensMax === undefined ? tokens : Math.min(tokens, parts * outputTokensMax),
   };
 }
+
+const toReported = (usage: unknown) => toTokenMeters(usage, { input: "text_tokens", output: "audio_tokens" });
 
 /** The sum of all parts, or `undefined` when one is unknown. */
 function sumMeters(parts: (Meters | undefined)[]): Meters | undefined {

@@ -90,7 +90,7 @@ const handler: CapabilityHandler<"transcription" | "translation"> = {
     const meters = isByToken(run.modelEntry.model)
       ? toTokenMeters(transcript.usage, { input: "audio_tokens", output: "text_tokens" })
       : toLength(transcript, request);
-    if (meters !== undefined) usageMeter.report(meters);
+    if (meters !== undefined) usageMeter.report(meters, transcript.usage);
     return transcript;
   },
 };

@@ -247,7 +247,7 @@ export class StreamNormalizer {
     if (meters === undefined) return;
     // An empty report does not replace an earlier one.
     if (this.usage !== undefined && !usage.prompt_tokens && !usage.completion_tokens) return;
-    this.#usageMeter.report(meters);
+    this.#usageMeter.report(meters, usage);
     this.usage = usage;
   }
 

@@ -69,7 +69,7 @@ export interface PromptBound {
   /** Something in it is named by its address: what is there for a count may be another thing for the call. */
   readonly hasAddress: boolean;
   /** A cache mark asks for longer than five minutes, which costs more. */
-  readonly keepsHour: boolean;
+  readonly keepsLonger: boolean;
 }
 
 /** Largest prompt that a provider can bill: the limit of its own model, even if the gateway declares a lower one. */
@@ -82,18 +82,18 @@ export function boundPrompt(body: object, form: PromptForm, model: Model): Promp
   const bound = new BoundVisitor();
   walkPrompt(body, form, bound);
   const contextTokens = getContextTokensMax(model);
-  const { isOpenEnded, hasAddress, keepsHour } = bound;
+  const { isOpenEnded, hasAddress, keepsLonger } = bound;
   const images = bound.images * (model.imageTokensMax ?? imageTokensDefault);
   if (!hasAudioPrice(model)) {
     const inputToken = cap(bound.tokens + images + bound.audioTokens, contextTokens, isOpenEnded);
-    return { meters: { inputToken }, isOpenEnded, hasAddress, keepsHour };
+    return { meters: { inputToken }, isOpenEnded, hasAddress, keepsLonger };
   }
   // A prompt without a bound may be audio, which costs more. Earlier answers in audio stand in the prompt by their ids.
   const answers = bound.audioAnswers * (model.outputTokensMax ?? answerTokensDefault);
   const audioInputToken = cap(bound.audioTokens + answers, contextTokens, isOpenEnded);
   const inputToken = cap(bound.tokens + images, contextTokens, false);
   const meters = { inputToken, ...(audioInputToken > 0 && { audioInputToken }) };
-  return { meters, isOpenEnded, hasAddress, keepsHour };
+  return { meters, isOpenEnded, hasAddress, keepsLonger };
 }
 
 function cap(tokens: number, contextTokens: number | undefined, isOpen: boolean): number {
@@ -168,7 +168,7 @@ abstract class PromptVisitor {
   /** A part of it can fill the context, whatever bytes it has. */
   isOpenEnded = false;
   hasAddress = false;
-  keepsHour = false;
+  keepsLonger = false;
   /** An address was looked for in all of the part or item that is visited, and what is in it needs no look of its own. */
   isSearched = false;
   /** A JSON schema may have a reference, which some providers are sent what it refers to for. */
@@ -412,7 +412,7 @@ function visitCall(call: unknown, visitor: PromptVisitor): void {
 function visitMember(name: string, value: unknown, visitor: PromptVisitor): void {
   if (name === "$ref") visitor.hasReference = true;
   if (name === "cache_control" && isRecord(value)) {
-    if (value.ttl !== undefined && value.ttl !== "5m") visitor.keepsHour = true;
+    if (value.ttl !== undefined && value.ttl !== "5m") visitor.keepsLonger = true;
     if (isMark(value)) return;
   }
   visitor.inJson(name, 3);

@@ -3,14 +3,17 @@ import {
   type CompiledPrice,
   costNanodollars,
   isAmount,
+  isReportable,
   type Meters,
   type Model,
   meterNames,
   nanodollarsPerUsd,
   outputMeters,
   quotaWeights,
+  reportedUnits,
   sumOutputTokens,
   sumPromptTokens,
+  type UnitsReport,
   type UsageSource,
 } from "../../contract/index.ts";
 import { TextSample } from "./tokenizer.ts";
@@ -56,8 +59,10 @@ export interface UsageMeterOptions {
   /** Whether several requests were sent, some of which the answer may leave out. */
   hasSeveral?: () => boolean;
   served?: () => ServedUsage;
-  /** Returns what is charged for a report that is more than the call can have used; `undefined` for one that it can. */
-  bound?: (meters: Meters) => Meters | undefined;
+  /** Reads the units that a row is priced by from the usage of one answer, or of its parts. */
+  unitsOf?: (usages: readonly unknown[]) => Meters;
+  /** Makes of a count what is charged. `isReported`: a provider's report has a part in it. */
+  charge?: (count: Count, isReported: boolean) => Count;
 }
 
 /**
@@ -88,8 +93,9 @@ export class UsageMeter {
     this.#options = options;
   }
 
-  report(meters: Meters): void {
-    this.reported = meters;
+  /** @param usages What the answer, or each of its parts, reported, with the units that are not in the meters. */
+  report(meters: Meters, ...usages: unknown[]): void {
+    this.reported = { ...meters, ...this.#options.unitsOf?.(usages) };
   }
 
   /** The answer is complete. An empty report counts for an empty answer. */
@@ -110,17 +116,12 @@ export class UsageMeter {
     const isReported = this.complete && reported !== undefined && this.#isUsable(reported);
     const isOnly = isReported && this.#options.hasSeveral?.() !== true;
     this.#hasReport = reported !== undefined;
-    if (isOnly) return this.#bound({ meters: reported, source: "reported" });
-    return this.#countAll(isReported).then((count) => this.#bound(count));
+    if (isOnly) return this.#charge({ meters: reported, source: "reported" });
+    return this.#countAll(isReported).then((count) => this.#charge(count));
   }
 
-  #bound(count: Count): Count {
-    // The estimate itself is within bounds.
-    if (!this.#hasReport) return count;
-    const bounded = this.#options.bound?.(count.meters);
-    if (bounded === undefined) return count;
-    this.implausible = count.meters;
-    return { meters: bounded, source: "estimated" };
+  #charge(count: Count): Count {
+    return this.#options.charge?.(count, this.#hasReport) ?? count;
   }
 
   /** @param isReported The last report is that of a complete answer. */
@@ -155,6 +156,27 @@ export class UsageMeter {
 function isZero(meters: Meters): boolean {
   for (const name of meterNames) if (meters[name] !== undefined && meters[name] !== 0) return false;
   return true;
+}
+
+/** The most units of {@link reportedUnits} that so many requests use, of those that the model has a price for. */
+export function boundUnits(model: Model, requests: number): Meters {
+  const meters: Meters = {};
+  for (const { name, rowMax } of reportedUnits) {
+    const most = model[rowMax];
+    if (model.price?.[name] !== undefined && most !== undefined) meters[name] = requests * most;
+  }
+  return meters;
+}
+
+/** The units that each of some reports has, together. One that a report leaves out, or has no number of, is left out. */
+export function readUnits(usages: readonly unknown[], { price }: Model): Meters {
+  const meters: Meters = {};
+  for (const { name, field } of reportedUnits) {
+    if (price?.[name] === undefined || usages.length === 0) continue;
+    const amounts = usages.map((usage) => Math.ceil((usage as UnitsReport | undefined)?.[field] ?? Number.NaN));
+    if (amounts.every(isReportable)) meters[name] = amounts.reduce((sum, amount) => sum + amount, 0);
+  }
+  return meters;
 }
 
 /** Adds the second to the first, which it returns. */

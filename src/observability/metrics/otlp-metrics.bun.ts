@@ -2,7 +2,13 @@ import type { Attributes, Counter } from "@opentelemetry/api";
 import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
-import { nanodollarsPerUsd, promptMeters, sumOutputTokens, trimSlashes } from "../../contract/index.ts";
+import {
+  cacheWriteMeters,
+  nanodollarsPerUsd,
+  promptMeters,
+  sumOutputTokens,
+  trimSlashes,
+} from "../../contract/index.ts";
 import { type Call, type CallObserver, monotonicNow } from "../../kernel/index.ts";
 import type { OtlpOptions } from "../otlp-options.ts";
 import { addAmounts, operations, providerName } from "../traces/span-attributes.ts";
@@ -88,7 +94,7 @@ class OtlpCallMetrics implements CallObserver {
     add(this.#usage.input, addAmounts(...promptMeters.map((name) => meters[name])));
     add(this.#usage.output, sumOutputTokens(meters));
     add(this.#usage.cacheRead, meters.cacheReadToken);
-    add(this.#usage.cacheWrite, addAmounts(meters.cacheWriteToken, meters.cacheWrite1hToken));
+    add(this.#usage.cacheWrite, addAmounts(...cacheWriteMeters.map((name) => meters[name])));
     add(this.#cost, costNanodollars === undefined ? undefined : costNanodollars / nanodollarsPerUsd);
   }
 

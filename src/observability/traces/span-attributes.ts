@@ -1,5 +1,12 @@
 import type { Attributes } from "@opentelemetry/api";
-import { type Capability, type Model, nanodollarsPerUsd, promptMeters, sumOutputTokens } from "../../contract/index.ts";
+import {
+  type Capability,
+  cacheWriteMeters,
+  type Model,
+  nanodollarsPerUsd,
+  promptMeters,
+  sumOutputTokens,
+} from "../../contract/index.ts";
 import type { Call } from "../../kernel/index.ts";
 
 /** OpenTelemetry's operation names, and our own where it has none. */
@@ -59,7 +66,7 @@ export function callAttributes(call: Call, answeredBy: Model | undefined): Attri
     "gen_ai.usage.input_tokens": addAmounts(...promptMeters.map((name) => meters[name])),
     "gen_ai.usage.output_tokens": sumOutputTokens(meters),
     "gen_ai.usage.cache_read.input_tokens": meters.cacheReadToken,
-    "gen_ai.usage.cache_write.input_tokens": addAmounts(meters.cacheWriteToken, meters.cacheWrite1hToken),
+    "gen_ai.usage.cache_write.input_tokens": addAmounts(...cacheWriteMeters.map((name) => meters[name])),
     "gen_ai.conversation.id": call.request.session,
     "modelgate.client_request_id": clientRequestId,
     "modelgate.cost_usd": costNanodollars === undefined ? undefined : costNanodollars / nanodollarsPerUsd,

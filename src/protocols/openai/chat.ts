@@ -179,7 +179,7 @@ function streams({ stream, response_format: format }: ChatRequest, { streams: an
 }
 
 /** The service tiers OpenAI's clients know; other values are dropped. */
-const serviceTiers = ["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"];
+const serviceTiers = ["auto", "default", "flex", "scale", "priority", "fast", "ultrafast", "batch"];
 const finishReasonsDefault: Readonly<Record<string, string>> = { eos: "stop" };
 const reasoningFieldsDefault: readonly string[] = ["reasoning_content", "reasoning"];
 

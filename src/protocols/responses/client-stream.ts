@@ -634,6 +634,7 @@ const serviceTiers: ReadonlySet<unknown> = new Set([
   "priority",
   "fast",
   "ultrafast",
+  "batch",
 ]);
 
 /**

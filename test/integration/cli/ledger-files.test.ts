@@ -87,12 +87,12 @@ describe("ledger export", () => {
     const [header, first, second, , fourth] = stdout.split("\n");
     expect(header).toStartWith("id,account,key,model,capability,premium,plugin,state,usage_source,cost_nanodollars,");
     expect(header).toEndWith(
-      "input_tokens,audio_input_tokens,image_input_tokens,cache_read_tokens,audio_cache_read_tokens,cache_write_tokens,cache_write_1h_tokens,output_tokens,audio_output_tokens,image_output_tokens,images,input_images,audio_ms,characters,search_units,web_searches",
+      "input_tokens,audio_input_tokens,image_input_tokens,cache_read_tokens,audio_cache_read_tokens,cache_write_tokens,cache_write_1h_tokens,cache_write_12h_tokens,output_tokens,audio_output_tokens,image_output_tokens,images,input_images,audio_ms,characters,search_units,web_searches,pages,seconds",
     );
     expect(first).toStartWith(
       `c1,${accountId},key_1,acme-1,chat,true,acme,settled,reported,1200,1200,0,v1,session-1,200,,2026`,
     );
-    expect(first).toEndWith(",7,,,,,,,5,,,,,,,,");
+    expect(first).toEndWith(",7,,,,,,,,5,,,,,,,,,,");
     expect(second).toContain("settled,reported,,0,10,");
     expect(fourth).toContain(',"a ""b"", c",');
   });

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtBinary } from "../../support/binary.ts";
 import { commandLine, type Gateway, startGateway } from "../../support/gateway.ts";
+import { isLong } from "../../support/long.ts";
 
 /** The promise is 2 s; a machine that has other work may be later, and what is tested is that no restart is needed. */
 const effectMsMax = 60_000;
@@ -15,7 +16,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const premium = "famA-4.1";
 const free = "famA-4.1-nano";
 
-describe.each(["source", "binary"] as const)("commands beside a running gateway, from %s", (form) => {
+const forms = isLong ? (["source", "binary"] as const) : (["binary"] as const);
+if (!isLong) console.log("Commands from source, beside a gateway from source, are for LONG=1");
+
+describe.each(forms)("commands beside a running gateway, from %s", (form) => {
   let gateway: Gateway;
   let account: { id: string; email: string };
   let key: { id: string; key: string };

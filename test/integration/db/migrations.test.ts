@@ -14,8 +14,8 @@ import { temporaryFile } from "./temporary-store.ts";
  * again: a database that was made by it would be refused. What is not released yet may change, and its line with it.
  */
 const hashes = {
-  sqlite: ["8dcccff1bca606bc684d07e8c9d7f9c98f788edeb7efbd2e73c9887849ddf88b"],
-  postgres: ["9dad06f6453f32d17a6b2d0fdeab52f48fc9cdd355e8b4cdb8a4990997dd4380"],
+  sqlite: ["ef25ad6df633f148c62a54891b1f2ed89a4a6b2408a4dfd0a0bdcf3c33ead9eb"],
+  postgres: ["ac5bfbc455d067f993f110120e8bead897cc230d39f622a9fae83c45954318d8"],
 };
 
 describe("migrations", () => {

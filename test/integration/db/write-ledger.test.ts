@@ -102,6 +102,9 @@ describe("writeLedger", () => {
       audioCacheReadToken: 14,
       searchUnit: 15,
       webSearch: 16,
+      cacheWrite12hToken: 18,
+      page: 19,
+      second: 20,
       call: 8,
     };
     const logged = { protocol: "messages", clientRequestId: "mine-1", detail: '{"finish":["stop"]}', tag: "t-1" };
@@ -141,6 +144,9 @@ describe("writeLedger", () => {
         audio_cache_read_tokens: 14,
         search_units: 15,
         web_searches: 16,
+        cache_write_12h_tokens: 18,
+        pages: 19,
+        seconds: 20,
         call_units: 8,
         usage_source: "reported",
         cost_nanodollars: 13,

@@ -66,7 +66,7 @@ describe("the current models", () => {
   });
 
   test.each(rows)(
-    "%s has rates of service tiers for all that its price has: flex cheaper, priority dearer",
+    "%s has rates of service tiers for all that its price has: flex cheaper, priority and ultrafast dearer",
     (_, row) => {
       const { serviceTiers = {}, tiers: _long, markupPercent: _markup, webSearch: _search, ...own } = row.price ?? {};
       for (const [name, { tiers: _tiers, ...rates }] of Object.entries(serviceTiers)) {
@@ -80,7 +80,7 @@ describe("the current models", () => {
           const factor = Number(rate.usd) / Number(own[meter as keyof typeof own]?.usd);
           // Some cost the same from a cache.
           const isFlex = factor < 1 || (factor === 1 && meter === "cacheReadToken");
-          expect(name === "flex" ? isFlex : name === "priority" && factor > 1).toBe(true);
+          expect(name === "flex" ? isFlex : ["priority", "ultrafast"].includes(name) && factor > 1).toBe(true);
         }
       }
     },

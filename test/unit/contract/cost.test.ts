@@ -50,6 +50,7 @@ function costInFractions(price: Price, meters: Meters): bigint | undefined {
     meters.cacheReadToken,
     meters.cacheWriteToken,
     meters.cacheWrite1hToken,
+    meters.cacheWrite12hToken,
   ];
   const prompt = input.reduce((sum: bigint, tokens) => sum + BigInt(tokens ?? 0), 0n);
   const tiers = (price.tiers ?? []).filter(({ aboveInputTokens }) => prompt > BigInt(aboveInputTokens));
@@ -261,35 +262,37 @@ describe("the most that a call can cost", () => {
     cacheWriteToken: perMillion("3.75"),
     cacheWrite1hToken: perMillion("6"),
   };
-  const most = (price: Price, keepsHour: boolean) =>
+  const most = (price: Price, keepsLonger: boolean) =>
     costMaxNanodollars(
       compilePrice({ ...price, outputToken: perMillion("15") }),
       { inputToken: 100, outputToken: 10 },
-      keepsHour,
+      keepsLonger,
     );
 
   test.each<[string, Price, boolean, number | undefined]>([
     ["has its prompt written to the cache", write, false, 525_000],
     ["has it written for an hour where that is asked for", write, true, 750_000],
+    ["has it written for twelve", { ...write, cacheWrite12hToken: perMillion("8") }, true, 950_000],
     ["is the plain price where there is no other", { inputToken: perMillion("3") }, true, 450_000],
     ["is the plain price where that is the dearest", { ...write, inputToken: perMillion("9") }, true, 1_050_000],
     ["is unknown where that of the prompt is", { cacheWriteToken: perMillion("3") }, true, undefined],
-  ])("%s", (_, price, keepsHour, cost) => {
-    expect(most(price, keepsHour)).toBe(cost);
+  ])("%s", (_, price, keepsLonger, cost) => {
+    expect(most(price, keepsLonger)).toBe(cost);
   });
 
   test("is never below the cost of any split of the prompt", () => {
     fc.assert(
       fc.property(
         price,
-        fc.array(fc.nat(1e6), { minLength: 3, maxLength: 3 }),
-        (tariff, [plain = 0, written = 0, hour = 0]) => {
+        fc.array(fc.nat(1e6), { minLength: 4, maxLength: 4 }),
+        (tariff, [plain = 0, written = 0, hour = 0, halfDay = 0]) => {
           const known = compiled(tariff);
-          const bound = costMaxNanodollars(known, { inputToken: plain + written + hour }, true);
+          const bound = costMaxNanodollars(known, { inputToken: plain + written + hour + halfDay }, true);
           const cost = costNanodollars(known, {
             inputToken: plain,
             cacheWriteToken: written,
             cacheWrite1hToken: hour,
+            cacheWrite12hToken: halfDay,
           });
           if (bound !== undefined && cost !== undefined) expect(cost).toBeLessThanOrEqual(bound);
         },

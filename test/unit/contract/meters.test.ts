@@ -107,6 +107,13 @@ describe("toMeters", () => {
       { prompt_tokens: 5, prompt_tokens_details: { cache_write_tokens: 2, cache_write_1h_tokens: 3 } },
     ],
     [
+      "has more written for an hour and for twelve than written",
+      {
+        prompt_tokens: 5,
+        prompt_tokens_details: { cache_write_tokens: 3, cache_write_1h_tokens: 2, cache_write_12h_tokens: 2 },
+      },
+    ],
+    [
       "has a negative part written for an hour",
       { prompt_tokens: 5, prompt_tokens_details: { cache_write_tokens: 2, cache_write_1h_tokens: -1 } },
     ],
@@ -118,21 +125,23 @@ describe("toMeters", () => {
   test("neither loses nor doubles a token of a true report", () => {
     fc.assert(
       fc.property(
-        fc.array(fc.nat(1e9), { minLength: 5, maxLength: 5 }),
-        ([plain = 0, read = 0, write = 0, hour = 0, out = 0]) => {
+        fc.array(fc.nat(1e9), { minLength: 6, maxLength: 6 }),
+        ([plain = 0, read = 0, write = 0, hour = 0, halfDay = 0, out = 0]) => {
           const meters = toMeters({
-            prompt_tokens: plain + read + write + hour,
+            prompt_tokens: plain + read + write + hour + halfDay,
             completion_tokens: out,
             prompt_tokens_details: {
               cached_tokens: read,
-              cache_write_tokens: write + hour,
+              cache_write_tokens: write + hour + halfDay,
               cache_write_1h_tokens: hour,
+              cache_write_12h_tokens: halfDay,
             },
           });
           expect(meters?.inputToken).toBe(plain);
           expect(meters?.cacheReadToken ?? 0).toBe(read);
           expect(meters?.cacheWriteToken ?? 0).toBe(write);
           expect(meters?.cacheWrite1hToken ?? 0).toBe(hour);
+          expect(meters?.cacheWrite12hToken ?? 0).toBe(halfDay);
           expect(meters?.outputToken).toBe(out);
         },
       ),

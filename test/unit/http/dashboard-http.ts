@@ -8,6 +8,7 @@ import type { Role } from "../../../src/db/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 import { enterAs } from "../../support/session-cookie.ts";
+import { createBench } from "../kernel/support.ts";
 import { helloPlugin, httpOf } from "./support.ts";
 
 export { password } from "../../support/session-cookie.ts";
@@ -20,11 +21,10 @@ export async function dashboardHttp(
   payments?: Payments,
   parts: Partial<HttpDeps> = {},
 ) {
-  const bench = httpOf();
-  const { now } = bench.clock;
+  const { log, clock } = createBench([]);
+  const { now } = clock;
   const store = await temporaryStore(undefined, now);
   const config = readConfig({ MODELGATE_HOME: join(tmpdir(), "modelgate-dashboard-test"), ...env });
-  const { log } = bench;
   const http = httpOf(plugins, {
     ...(await openSignIn({ config, store, log }, now)),
     ...openPayments({ config, log }, payments, now),
@@ -55,7 +55,7 @@ export async function dashboardHttp(
       remove: (path: string) => send(path, { method: "DELETE", headers: { cookie, origin } }),
     };
   };
-  return { ...http, log: bench.log, clock: bench.clock, store, accounts, send, enter };
+  return { ...http, log, clock, store, accounts, send, enter };
 }
 
 export function cookieOf(response: Response): string {

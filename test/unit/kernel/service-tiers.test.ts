@@ -67,6 +67,37 @@ describe("service_tier", () => {
   });
 
   test.each([
+    ["batch", undefined, 1],
+    [undefined, undefined, 1],
+    ["default", "default", 1],
+    ["priority", "priority", 1],
+  ])("%s that is served as batch costs what the row says of batch, which is less", async (asked, sent, usd) => {
+    const serviceTiers = { batch: rates("1"), priority: rates("4") };
+    const price = { ...rates("2"), serviceTiers };
+    const bench = tierBench("batch", [{ ...row, price }]);
+    await runCall(bench.kernel, chatCall(asked === undefined ? {} : { service_tier: asked }));
+    expect(bench.sent[0]?.service_tier).toBe((asked === "batch" ? "batch" : sent) as string);
+    expect(bench.ledger.settlement.costNanodollars).toBe(costAt(usd));
+  });
+
+  test("batch that is asked for and served as something else costs the model's own price", async () => {
+    const price = { ...rates("2"), serviceTiers: { batch: rates("1") } };
+    for (const served of ["default", undefined]) {
+      const { kernel, ledger } = tierBench(served, [{ ...row, price }]);
+      await runCall(kernel, chatCall({ service_tier: "batch" }));
+      expect(ledger.settlement.costNanodollars).toBe(costAt(2));
+    }
+  });
+
+  test("without a price of a batch, batch is left out of the request", async () => {
+    const bench = tierBench("default");
+    const call = chatCall({ service_tier: "batch" });
+    await runCall(bench.kernel, call);
+    expect(bench.sent[0]?.service_tier).toBeUndefined();
+    expect([...(call.run?.ignored ?? [])]).toEqual(["service_tier"]);
+  });
+
+  test.each([
     ["scale", undefined],
     ["default", "default"],
     ["auto", "default"],

@@ -87,6 +87,24 @@ describe("readModels", () => {
       [{ ...plainModel, premium: true, capability: "speech" }],
       "has no price for character",
     ],
+    ...(["page", "second"] as const).flatMap<[string, unknown, string]>((unit) => {
+      const most = `${unit}sMax`;
+      const rate = { usd: "0.01", per: 1 };
+      const priced = { ...sold, price: { ...sold.price, [unit]: rate } };
+      return [
+        [
+          `a price for a ${unit} of which the row does not say the most`,
+          [priced],
+          `Cannot sell models[0] (acme-1): it has price.${unit} without the most of it that one request is charged for; add "${most}": 100`,
+        ],
+        [
+          `a price for a ${unit} of a service tier alone`,
+          [{ ...sold, [most]: 9, price: { ...sold.price, serviceTiers: { batch: { [unit]: rate } } } }],
+          `it has price.serviceTiers.batch.${unit} without price.${unit}; add that`,
+        ],
+        [`no ${unit} at the most`, [{ ...priced, [most]: 0 }], `Cannot read models[0].${most} (acme-1)`],
+      ];
+    }),
     [
       "a name twice",
       [plainModel, { ...plainModel, id: "acme-2", aliases: ["acme-1"] }],

@@ -5,20 +5,45 @@ import type { CatalogueModel, FileRow, Terms } from "./api.ts";
 type Price = NonNullable<ModelRow["price"]>;
 /** The meters of each capability; others are shown when they have a price. */
 const metersOf: Record<Capability, readonly Meter[]> = {
-  chat: ["inputToken", "outputToken", "cacheReadToken", "cacheWriteToken", "cacheWrite1hToken", "webSearch", "call"],
-  embeddings: ["inputToken", "call"],
-  images: ["image", "inputImage", "inputToken", "imageInputToken", "outputToken", "imageOutputToken", "call"],
-  transcription: ["audioMs", "inputToken", "audioInputToken", "outputToken", "call"],
-  speech: ["character", "inputToken", "outputToken", "audioOutputToken", "call"],
-  moderation: ["inputToken", "call"],
-  rerank: ["searchUnit", "inputToken", "call"],
+  chat: [
+    "inputToken",
+    "outputToken",
+    "cacheReadToken",
+    "cacheWriteToken",
+    "cacheWrite1hToken",
+    "cacheWrite12hToken",
+    "webSearch",
+  ],
+  embeddings: ["inputToken"],
+  images: ["image", "inputImage", "inputToken", "imageInputToken", "outputToken", "imageOutputToken"],
+  transcription: ["audioMs", "inputToken", "audioInputToken", "outputToken"],
+  speech: ["character", "inputToken", "outputToken", "audioOutputToken"],
+  moderation: ["inputToken"],
+  rerank: ["searchUnit", "inputToken"],
 };
 
+/** The meters that a model of any capability may be priced by as well. */
+const furtherMeters: readonly Meter[] = ["page", "second", "call"];
+
 export function shownMeters({ capability, rates }: RowDraft): Meter[] {
-  return meterNames.filter((meter) => metersOf[capability].includes(meter) || rates[meter].usd !== "");
+  const shown = [...metersOf[capability], ...furtherMeters];
+  return meterNames.filter((meter) => shown.includes(meter) || rates[meter].usd !== "");
 }
 
-export const features = ["vision", "tools", "json_schema", "audio", "pdf"] as const;
+/** The features that a model of a capability may have. */
+export const featuresOf: Partial<Record<Capability, readonly string[]>> = {
+  chat: ["vision", "tools", "json_schema", "audio", "pdf"],
+  images: ["edits"],
+  transcription: ["translation"],
+};
+
+/** The features of the form; an image model of which the row says nothing is sent edits too. */
+function toFeatures({ capability, features }: RowDraft, under: Partial<ModelRow>): readonly string[] | undefined {
+  const names: readonly string[] = featuresOf[capability] ?? [];
+  const own = features.filter((name) => names.includes(name));
+  if (capability === "images") return own.length > 0 && under.features === undefined ? undefined : own;
+  return orNone(own) ?? (under.features?.length === 0 ? [] : undefined);
+}
 
 /** A rate as it is typed; without dollars the meter has no price. */
 export interface RateDraft {
@@ -40,6 +65,8 @@ export interface RowDraft {
   weight: string;
   contextTokens: string;
   outputTokensMax: string;
+  pagesMax: string;
+  secondsMax: string;
   features: readonly string[];
   reasoning: boolean;
   retiredOn: string;
@@ -53,7 +80,7 @@ export interface RowDraft {
 }
 
 const texts = ["upstreamId", "retiredOn", "successor", "source", "checkedOn"] as const;
-const numbers = ["priority", "weight", "contextTokens", "outputTokensMax"] as const;
+const numbers = ["priority", "weight", "contextTokens", "outputTokensMax", "pagesMax", "secondsMax"] as const;
 const shown: readonly string[] = [
   "id",
   "capability",
@@ -85,7 +112,7 @@ export function toDraft(plugin: string, id: string, row: Partial<ModelRow>, own:
     premium: row.premium ?? true,
     rates,
     markupPercent: text(row.price?.markupPercent),
-    features: row.features ?? [],
+    features: row.features ?? (row.capability === "images" ? ["edits"] : []),
     reasoning: row.reasoning ?? false,
     whenRetired: row.whenRetired ?? "",
     disabled: row.disabled ?? false,
@@ -115,7 +142,7 @@ export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow
     capability: draft.capability,
     premium: draft.premium,
     aliases: orNone(splitNames(draft.aliases)),
-    features: orNone(draft.features) ?? (under.features?.length === 0 ? [] : undefined),
+    features: toFeatures(draft, under),
     reasoning: draft.reasoning || (under.reasoning === false ? false : undefined),
     whenRetired: draft.whenRetired || undefined,
     disabled: draft.disabled || undefined,

@@ -1,7 +1,7 @@
 import { Check, SelectField, TextField } from "../../kit/field.tsx";
 import type { useForm } from "../../kit/form.tsx";
 import { featureNames } from "../models/api.ts";
-import { features, type RowDraft } from "./row-draft.ts";
+import { featuresOf, type RowDraft } from "./row-draft.ts";
 
 export const billings = [
   ["wallet", "Wallet (premium)"],
@@ -16,6 +16,7 @@ const endings = [
 /** The fields of a row other than its price. */
 export function RowFields({ form }: { form: ReturnType<typeof useForm<RowDraft>> }) {
   const { values, set, field } = form;
+  const features = featuresOf[values.capability] ?? [];
   const toggle = (name: string) =>
     set({
       features: values.features.includes(name)
@@ -51,6 +52,12 @@ export function RowFields({ form }: { form: ReturnType<typeof useForm<RowDraft>>
         />
         <TextField label="Context window (tokens)" inputMode="numeric" {...field("contextTokens")} />
         <TextField label="Max output (tokens)" inputMode="numeric" {...field("outputTokensMax")} />
+        {values.rates.page.usd !== "" && (
+          <TextField label="Max pages of a call" inputMode="numeric" {...field("pagesMax")} />
+        )}
+        {values.rates.second.usd !== "" && (
+          <TextField label="Max seconds of a call" inputMode="numeric" {...field("secondsMax")} />
+        )}
         <TextField label="Retired on" type="date" {...field("retiredOn")} />
         <TextField label="Successor" {...field("successor")} />
         <SelectField
@@ -60,7 +67,7 @@ export function RowFields({ form }: { form: ReturnType<typeof useForm<RowDraft>>
           onText={(whenRetired) => set({ whenRetired })}
         />
       </div>
-      {values.capability === "chat" && (
+      {features.length > 0 && (
         <fieldset className="fields">
           <legend className="legend label">Features</legend>
           <div className="row">
@@ -69,9 +76,11 @@ export function RowFields({ form }: { form: ReturnType<typeof useForm<RowDraft>>
                 {featureNames[name]}
               </Check>
             ))}
-            <Check checked={values.reasoning} onCheck={(isChecked) => set({ reasoning: isChecked })}>
-              {featureNames.reasoning}
-            </Check>
+            {values.capability === "chat" && (
+              <Check checked={values.reasoning} onCheck={(isChecked) => set({ reasoning: isChecked })}>
+                {featureNames.reasoning}
+              </Check>
+            )}
           </div>
         </fieldset>
       )}

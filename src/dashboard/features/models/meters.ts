@@ -91,6 +91,14 @@ export const meters: Readonly<Record<Meter, MeterText>> = {
     sizes: counts,
     price: "per M 1-hour cache write tokens",
   },
+  cacheWrite12hToken: {
+    column: "cache_write_12h_tokens",
+    kind: "prompt",
+    name: "Cache writes, 12 hours",
+    amount: "tokens cached for twelve hours",
+    sizes: counts,
+    price: "per M 12-hour cache write tokens",
+  },
   outputToken: {
     column: "output_tokens",
     kind: "answer",
@@ -168,6 +176,29 @@ export const meters: Readonly<Record<Meter, MeterText>> = {
       [1, "1"],
     ],
     price: "per K web searches",
+  },
+  page: {
+    column: "pages",
+    kind: "unit",
+    name: "Pages",
+    amount: "pages",
+    sizes: [
+      [1000, "1K"],
+      [1, "1"],
+    ],
+    price: "per K pages",
+  },
+  second: {
+    column: "seconds",
+    kind: "unit",
+    name: "Seconds",
+    amount: "seconds",
+    sizes: [
+      [1, "second"],
+      [60, "minute"],
+      [3600, "hour"],
+    ],
+    price: "per second",
   },
   call: { kind: "unit", name: "Call", amount: "calls", sizes: [[1, "call"]], price: "per call" },
 };

@@ -77,8 +77,8 @@ postgresTest("a budget, a quota and a wallet of one batch are each their own, ex
   const money = { quotaDay: null, holdTokens: 0 };
   const tokens = { quotaDay: 7, periodStart: null, holdNanodollars: 0 };
   expect(opens.map((open) => said?.get(open))).toEqual([
-    { ...money, periodStart: 20, holdNanodollars: 4, available: max },
-    { ...money, periodStart: 20, holdNanodollars: 6, available: max - 4 },
+    { ...money, periodStart: 20, holdNanodollars: 4, available: 10 },
+    { ...money, periodStart: 20, holdNanodollars: 6, available: 6 },
     expect.objectContaining({ refused: "budget", there: 0, openHolds: 10, periodStart: 20 }),
     { ...money, periodStart: null, holdNanodollars: max - 20, available: max - 10 },
     { ...tokens, holdTokens: 80, available: 100 },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import {
   exampleCost,
+  shownMeters,
   toDraft,
   toRow,
   toTerms,
@@ -51,6 +52,31 @@ describe("the row that a form makes", () => {
     const own = { id: "m", omit: ["tools"], priority: 5 };
     const draft = { ...draftOf({ ...base, ...own }, own), priority: "" };
     expect(toRow(draft, base, base.price)).toEqual({ id: "m", omit: ["tools"] });
+  });
+
+  test("of an image model says whether it edits, which one without the feature does too", () => {
+    const image: ModelRow = { ...base, capability: "images", price: { image: { usd: "0.04", per: 1 } } };
+    const rowOf = (under: ModelRow, features: string[]) =>
+      toRow({ ...draftOf(under), features }, under, under.price)?.features;
+    expect(draftOf(image).features).toEqual(["edits"]);
+    expect(rowOf(image, ["edits"])).toBeUndefined();
+    expect(rowOf(image, [])).toEqual([]);
+    expect(rowOf({ ...image, features: [] }, ["edits"])).toEqual(["edits"]);
+    expect(rowOf({ ...image, features: ["edits"] }, ["edits"])).toBeUndefined();
+    expect(rowOf({ ...image, features: ["edits"] }, [])).toEqual([]);
+  });
+
+  test("has the prices of pages and seconds with the most of them, for every capability", () => {
+    const rates = { ...draftOf().rates, page: { usd: "0.01", per: 1000 }, second: { usd: "0.002", per: 60 } };
+    for (const capability of ["chat", "embeddings", "speech"] as const) {
+      const draft = { ...draftOf(), capability, rates, pagesMax: "20", secondsMax: "90" };
+      expect(shownMeters(draft)).toEqual(expect.arrayContaining(["page", "second", "call"]));
+      expect(toRow(draft, base, base.price)).toMatchObject({
+        price: { page: { usd: "0.01", per: 1000 }, second: { usd: "0.002", per: 60 } },
+        pagesMax: 20,
+        secondsMax: 90,
+      });
+    }
   });
 
   test("of a successor says what happens then", () => {

@@ -34,12 +34,22 @@ describe("GET /usage", () => {
       audio_cache_read_tokens: 4,
       cache_write_tokens: 8,
       cache_write_1h_tokens: 20,
+      cache_write_12h_tokens: 30,
       audio_input_tokens: 0,
       audio_output_tokens: 0,
       image_output_tokens: 0,
       output_tokens: 5,
     };
-    const units = { images: 1, input_images: 4, audio_ms: 1500, characters: 7, search_units: 8, web_searches: 9 };
+    const units = {
+      images: 1,
+      input_images: 4,
+      audio_ms: 1500,
+      characters: 7,
+      search_units: 8,
+      web_searches: 9,
+      pages: 10,
+      seconds: 11,
+    };
     const rest = { ...units, call_units: 0, quota_tokens: 3 };
     const money = { cost_nanodollars: 1_500_000, charged_nanodollars: 1_000_000 };
     await insertUsage(store, [{ accountId: ada.account.id, hour, model: "chat-1", ...figures, ...rest, ...money }]);
@@ -47,9 +57,9 @@ describe("GET /usage", () => {
     const expected = {
       requests: 2,
       failures: 1,
-      prompt_tokens: 60,
+      prompt_tokens: 90,
       completion_tokens: 5,
-      total_tokens: 65,
+      total_tokens: 95,
       cached_tokens: 22,
       characters: 7,
       images: 1,
@@ -57,6 +67,8 @@ describe("GET /usage", () => {
       audio_seconds: 1.5,
       search_units: 8,
       web_searches: 9,
+      pages: 10,
+      seconds: 11,
       quota_tokens: 3,
       cost_usd: "0.0015",
       charged_usd: "0.001",

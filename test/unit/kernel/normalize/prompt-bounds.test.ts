@@ -256,7 +256,7 @@ describe("the bound of a prompt", () => {
     expect(boundPrompt(body, forms[protocol], model)).toMatchObject({
       meters: { inputToken: context },
       isOpenEnded: true,
-      keepsHour: false,
+      keepsLonger: false,
     });
     expect(boundPrompt(body, forms[protocol], {} as Model).meters.inputToken as number).toBeGreaterThan(1_000_000);
     expect(readPromptText(body, forms[protocol], model).isOpenEnded).toBe(true);
@@ -335,14 +335,14 @@ describe("the bound of a prompt", () => {
       message([{ type: "tool_result", content: [{ type: "text", text: "a", cache_control: { ttl: "1h" } }] }]),
     ],
   ])("knows of a cache mark of more than five minutes on %s (%s)", (_, protocol, body) => {
-    expect(boundPrompt(body, forms[protocol], model).keepsHour).toBe(true);
+    expect(boundPrompt(body, forms[protocol], model).keepsLonger).toBe(true);
   });
 
   test("of a request whose marks are of five minutes does not take them for longer ones", () => {
     const body = message([{ type: "text", text: "a", cache_control: { type: "ephemeral", ttl: "5m" } }], {
       cache_control: { type: "ephemeral" },
     });
-    expect(boundPrompt(body, forms.messages, model).keepsHour).toBe(false);
+    expect(boundPrompt(body, forms.messages, model).keepsLonger).toBe(false);
   });
 });
 
