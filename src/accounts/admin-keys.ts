@@ -14,7 +14,7 @@ import { recordAudit } from "./record-audit.ts";
 import { type Actor, mayAdminister, maySeeAll, readRole, toAdminKeyActor } from "./roles.ts";
 
 /** Areas that an admin key may read, or read and write. */
-export const adminKeyAreas = ["accounts", "keys", "providers", "catalogue", "usage", "audit"] as const;
+export const adminKeyAreas = ["accounts", "keys", "providers", "catalogue", "alerts", "usage", "audit"] as const;
 export type AdminKeyArea = (typeof adminKeyAreas)[number];
 
 /** A right of an admin key: to write includes to read, and `all` is all that there is, also later. */

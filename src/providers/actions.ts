@@ -172,6 +172,7 @@ export function providerActions(deps: ActionsDeps) {
     },
     /** Chooses whether the sandbox stays beside real providers. */
     async setSandbox(by: string, setting: SandboxSetting): Promise<void> {
+      if (settings.sandbox.setting === setting) return;
       if (settings.sandbox.source === "environment") {
         throw new GatewayError("conflict", "SANDBOX is set in the environment, which decides; unset it first");
       }

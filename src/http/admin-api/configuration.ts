@@ -247,7 +247,7 @@ const areas: Readonly<Record<Section, AdminKeyArea>> = {
   sandbox: "providers",
   catalogue: "catalogue",
   virtual_models: "catalogue",
-  alerts: "accounts",
+  alerts: "alerts",
   jwt_issuers: "accounts",
 };
 

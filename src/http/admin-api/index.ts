@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { HttpDeps } from "../deps.ts";
 import { adminKeysController } from "./admin-keys.ts";
+import { organizationAlertsController } from "./alerts.ts";
 import { auditLogsController } from "./audit-logs.ts";
 import { budgetController, budgetsController } from "./budgets.ts";
 import { organizationCatalogueController } from "./catalogue.ts";
@@ -63,6 +64,7 @@ export function organizationApi(deps: HttpDeps, api: AdminApi) {
     .use(sandboxController(deps, api))
     .use(pluginsController(deps, api))
     .use(organizationCatalogueController(deps, api))
+    .use(organizationAlertsController(deps, api))
     .use(liveCallsController(deps, api))
     .use(auditLogsController(deps, api))
     .use(organizationUsageController(deps, api))

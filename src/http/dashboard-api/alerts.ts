@@ -1,21 +1,16 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { RateLimiter, recordAudit, type SessionUser, takeAttempt } from "../../accounts/index.ts";
+import { RateLimiter, takeAttempt } from "../../accounts/index.ts";
 import {
   addChannel,
-  addMetricRule,
   type Channel,
-  changeMetricRule,
   checkWebhookUrl,
   createDelivery,
   deleteChannel,
-  deleteMetricRule,
   findSmtp,
-  gatewayOwner,
   getRuleInfo,
   getRulesOf,
   listChannels,
-  listMetricRules,
   type MetricRule,
   metricUnits,
   muteAlert,
@@ -27,45 +22,37 @@ import {
   ruleMinutes,
   ruleNames,
   writeRule,
-  writeSmtp,
 } from "../../alerts/index.ts";
 import { formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { withAdminSession, withOwnerSession, withTeamSession } from "../lifecycle/session.ts";
+import { withTeamSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { toIso } from "./serializers.ts";
 
-const RuleChange = formBody({
+export const RuleChange = formBody({
   enabled: Type.Boolean(),
   threshold: Type.Optional(Type.String({ minLength: 1, maxLength: 30 })),
 });
-const webhook = {
+export const webhookFields = {
   url: Type.String({ minLength: 1, maxLength: 2000 }),
   secret: Type.Optional(
     Type.String({ pattern: "^whsec_[A-Za-z0-9+/]{32,100}={0,2}$", title: "whsec_…", maxLength: 110 }),
   ),
 };
-const NewWebhook = formBody(webhook);
+const NewWebhook = formBody(webhookFields);
 const Address = Type.String({ pattern: "^[^\\s@<>,]{1,64}@[^\\s@<>,]{1,189}$", title: "name@host", maxLength: 254 });
-const NewEmail = formBody({ to: Type.Array(Address, { minItems: 1, maxItems: 10 }) });
-const NewSmtp = formBody({
+export const emailFields = { to: Type.Array(Address, { minItems: 1, maxItems: 10 }) };
+export const smtpFields = {
   host: Type.String({ pattern: "^[A-Za-z0-9._:-]{1,253}$", title: "mail.example.com" }),
   port: Type.Integer({ minimum: 1, maximum: 65_535 }),
   tls: Type.Boolean(),
   user: Type.Optional(Type.String({ minLength: 1, maxLength: 254 })),
   password: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })),
   from: Address,
-});
+};
 
-const Mute = formBody({
-  id: Type.String({ minLength: 1, maxLength: 500 }),
-  /** `null`: until somebody ends it. Absent: it is muted no more. */
-  hours: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: 24 * 365 }), Type.Null()])),
-});
 const oneOf = <Name extends string>(names: readonly Name[]) =>
   Type.Unsafe<Name>(Type.Union(names.map((name) => Type.Literal(name))));
-export type MetricRuleBody = Omit<Static<typeof NewMetricRule>, "metric" | "scope" | "comparison"> &
-  Pick<MetricRule, "metric" | "scope" | "comparison">;
 export const metricRuleFields = {
   name: Type.String({ minLength: 1, maxLength: 80 }),
   metric: oneOf(["error_rate", "duration_p95", "first_byte_p95", "spend", "calls"]),
@@ -79,7 +66,13 @@ export const metricRuleFields = {
   min_calls: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),
   enabled: Type.Optional(Type.Boolean()),
 };
-const NewMetricRule = formBody(metricRuleFields);
+/** A rule of one's own, in the words of the API. */
+export interface MetricRuleBody extends Pick<MetricRule, "name" | "metric" | "scope" | "comparison" | "minutes"> {
+  readonly subject?: string;
+  readonly threshold: string;
+  readonly min_calls?: number;
+  readonly enabled?: boolean;
+}
 
 const hourMs = 3_600_000;
 /** Alerts that are over, on the page. */
@@ -94,13 +87,12 @@ const testsPerMinuteMax = 6;
 const testMailLimit = { max: 20, windowMs: 3_600_000, what: "test messages by e-mail" };
 
 /** The alerts of an owner: what is wrong, the rules and the channels. */
-function alertActions(deps: HttpDeps) {
+export function alertActions(deps: HttpDeps) {
   const { store, secrets: box, now } = deps;
   const delivery = createDelivery(deps);
   const changes = new RateLimiter(changesPerMinuteMax, now, { what: "changes of alerts" });
   const tests = new RateLimiter(testsPerMinuteMax, now, { what: "test messages" });
   return {
-    delivery,
     read: async (owner: string) => {
       const active = await store.db
         .selectFrom("alerts")
@@ -163,119 +155,6 @@ function alertActions(deps: HttpDeps) {
       return { id, error: (await delivery.sendTest(id)) ?? null };
     },
   };
-}
-
-/** The alerts of the gateway, for administrators, and the mail server, for owners. Every change is in the audit log. */
-export function adminAlertsController(deps: HttpDeps) {
-  return new Elysia({ prefix: "/admin/alerts" }).use(gatewayAlertsController(deps)).use(mailServerController(deps));
-}
-
-function gatewayAlertsController(deps: HttpDeps) {
-  const { store, now, config } = deps;
-  const actions = alertActions(deps);
-  const record = (accountId: string, action: string, subject: string, detail: Record<string, string | boolean> = {}) =>
-    recordAudit(store, { accountId, action, subject, detail }, now());
-  return new Elysia()
-    .use(withAdminSession(deps))
-    .get("", async () => {
-      const smtp = await findSmtp(deps);
-      const metricRules = (await listMetricRules(store)).map(toMetricRuleJson);
-      return {
-        ...(await actions.read(gatewayOwner)),
-        metric_rules: metricRules,
-        smtp: toSmtpJson(smtp, config.smtpUrl !== undefined),
-      };
-    })
-    .post(
-      "/mute",
-      ({ admin, body }) => actions.mute(gatewayOwner, admin.accountId, { id: body.id, hours: body.hours }),
-      {
-        body: Mute,
-      },
-    )
-    .post(
-      "/metric-rules",
-      async ({ admin, body }) => {
-        const rule = await addMetricRule(store, await readMetricRule(deps, body as MetricRuleBody), now());
-        await record(admin.accountId, "alert.metric_rule", rule.id, { name: rule.name });
-        return toMetricRuleJson(rule);
-      },
-      { body: NewMetricRule },
-    )
-    .put(
-      "/metric-rules/:id",
-      async ({ admin, params: { id }, body }) => {
-        const rule = { ...(await readMetricRule(deps, body as MetricRuleBody)), id };
-        await changeMetricRule(store, rule);
-        await record(admin.accountId, "alert.metric_rule", id, { name: rule.name, enabled: rule.isEnabled });
-        return toMetricRuleJson(rule);
-      },
-      { body: NewMetricRule },
-    )
-    .delete("/metric-rules/:id", async ({ admin, params: { id } }) => {
-      await deleteMetricRule(store, id);
-      await record(admin.accountId, "alert.metric_rule_delete", id);
-      return { id };
-    })
-    .put(
-      "/rules/:id",
-      async ({ admin, params: { id }, body }) => {
-        const rule = await actions.setRule(gatewayOwner, id, body);
-        await record(admin.accountId, "alert.rule", id, { enabled: body.enabled, threshold: rule.threshold ?? "" });
-        return rule;
-      },
-      { body: RuleChange },
-    )
-    .post(
-      "/webhooks",
-      async ({ admin, body: { url, secret } }) => {
-        const channel = await actions.add(gatewayOwner, "webhook", {
-          url: checkWebhookUrl(url, config.alertNetworks ?? []),
-          secret,
-        });
-        await record(admin.accountId, "alert.channel", channel.id, { to: channel.label });
-        return channel;
-      },
-      { body: NewWebhook },
-    )
-    .post(
-      "/emails",
-      async ({ admin, body: { to } }) => {
-        const channel = await actions.add(gatewayOwner, "email", { to });
-        await record(admin.accountId, "alert.channel", channel.id, { to: channel.label });
-        return channel;
-      },
-      { body: NewEmail },
-    )
-    .delete("/channels/:id", async ({ admin, params: { id } }) => {
-      await actions.remove(gatewayOwner, id);
-      await record(admin.accountId, "alert.channel_delete", id);
-      return { id };
-    })
-    .post("/channels/:id/test", ({ params: { id } }) => actions.test(gatewayOwner, id));
-}
-
-/** The mail server carries the links by which owners sign in, so whoever sets it could become one. */
-function mailServerController(deps: HttpDeps) {
-  const { store, secrets, now } = deps;
-  const record = ({ ownAccountId: accountId }: SessionUser, subject: string) =>
-    recordAudit(store, { accountId, action: "alert.smtp", subject, detail: {} }, now());
-  return new Elysia()
-    .use(withOwnerSession(deps))
-    .put(
-      "/smtp",
-      async ({ user, body: { tls: isTls, ...body } }) => {
-        await writeSmtp(store, secrets, { ...body, isTls });
-        await record(user, body.host);
-        return { host: body.host };
-      },
-      { body: NewSmtp },
-    )
-    .delete("/smtp", async ({ user }) => {
-      await writeSmtp(store, secrets, undefined);
-      await record(user, "none");
-      return { host: null };
-    });
 }
 
 /** The alerts of the user's own account: its wallet and the budgets of its keys. */
@@ -400,12 +279,4 @@ export function toRuleJson({ rule, isEnabled, threshold }: RuleSetting) {
 function toChannelJson({ id, kind, label, createdAt, sentAt, error, errorAt }: Channel) {
   const outcome = { sent_at: toIso(sentAt), error: error ?? null, error_at: toIso(errorAt) };
   return { id, kind, label, created_at: toIso(createdAt), ...outcome };
-}
-
-/** Omits the password; reports whether one is set. */
-function toSmtpJson(smtp: Awaited<ReturnType<typeof findSmtp>>, isFromEnvironment: boolean) {
-  if (smtp === undefined) return null;
-  const { host, port, isTls, user, password, from } = smtp;
-  const shown = { host, port, tls: isTls, user: user ?? null, from, has_password: password !== undefined };
-  return { ...shown, from_environment: isFromEnvironment };
 }

@@ -9,7 +9,7 @@ import { formBody } from "../lifecycle/validate.ts";
 import { accountController, checkoutController, meController, sessionsController } from "./account.ts";
 import { adminAccountController } from "./admin-account.ts";
 import { adminAccountsController } from "./admin-accounts.ts";
-import { adminAlertsController, alertsController } from "./alerts.ts";
+import { alertsController } from "./alerts.ts";
 import { auditController } from "./audit.ts";
 import { adminContentController, contentController } from "./content.ts";
 import { emailController } from "./email.ts";
@@ -73,8 +73,7 @@ function gatewayControllers(deps: HttpDeps) {
     .use(auditController(deps))
     .use(systemStatusController(deps))
     .use(adminHealthController(deps))
-    .use(attentionController(deps))
-    .use(adminAlertsController(deps));
+    .use(attentionController(deps));
 }
 
 function publicController(deps: HttpDeps) {

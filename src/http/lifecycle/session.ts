@@ -115,16 +115,6 @@ export function withAdminSession(deps: HttpDeps, readBody = readSmallJson) {
   }));
 }
 
-/** Routes for owners alone: what is decided there gives somebody what only owners may hold. */
-export function withOwnerSession(deps: HttpDeps) {
-  const admit = sessionGuard(deps, async (_, request) => {
-    const user = await readUser(deps, request);
-    if (user.role === "owner") return user;
-    throw new GatewayError("forbidden", "This is for owners of this gateway; ask one of them");
-  });
-  return guardedRoutes(deps, admit);
-}
-
 /**
  * Refuses the write of a tab that still shows another account than the one to which the user has switched elsewhere: it
  * would land in the wrong one. Other clients don't send the header.

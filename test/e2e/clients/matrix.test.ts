@@ -24,7 +24,8 @@ const rows: [string, unknown[]][] = [
   ["litellm errors", ["AuthenticationError", "AuthenticationError", "ContextWindowExceededError", "RateLimitError"]],
   ["instructor", ["str", "str", "str"]],
   ["pydantic-ai", [true, true, true]],
-  ["anthropic", [true, false, model, true]],
+  // Its display name is that of the provider.
+  ["anthropic", [true, false, "gpt-4o-mini", true]],
   ["openai", [true, true, model, 2, true]],
 ];
 

@@ -47,6 +47,11 @@ test("every example of the OpenAPI document is answered", async () => {
       expect([response.status, answer]).toEqual([409, expect.stringContaining("SANDBOX is set in the environment")]);
       continue;
     }
+    if (path.endsWith("/alerts/{alert_id}/mute")) {
+      // Nothing is wrong at this gateway.
+      expect([response.status, answer]).toEqual([404, expect.stringContaining("The alert is over")]);
+      continue;
+    }
     expect([path, response.status, response.ok ? "" : answer]).toEqual([path, 200, ""]);
     answered.push(path);
   }

@@ -78,6 +78,20 @@ def named(case):
     return {"key": f"key-of-a-provider-{number}"} if "/keys" in path else body
 
 
+def alert(path, body):
+    """Bodies of the routes for alerts, whose fields must fit one another."""
+    if path.endswith("/channels"):
+        return {"kind": "webhook", "url": "https://hooks.example.com/alerts"}
+    if "/metric_rules" in path:
+        condition = {"metric": "calls", "scope": "gateway", "comparison": "above", "threshold": "5", "minutes": 60}
+        return {"name": "calls", **condition}
+    if "/rules/" in path:
+        return {"enabled": True, "threshold": "80"}
+    if path.endswith("/mail_server"):
+        return {"host": "mail.example.com", "port": 587, "tls": False, "from": "gateway@example.com"}
+    return body
+
+
 def budget(path, body):
     """A budget that is not there yet; a raise has an amount and a time to come."""
     body = body | ({} if "raise_usd" not in body else {"raise_usd": "1.00", "raise_until": 4102444800})
@@ -121,6 +135,8 @@ def manage(case):
             body = budget(case.operation.path, body)
         if "/rate_limits" in case.operation.path:
             body = body | {"max_requests_per_1_minute": 5} | ({"api_key_id": None} if "api_key_id" in body else {})
+        if "/alerts/" in case.operation.path or case.operation.path.endswith("/mail_server"):
+            body = alert(case.operation.path, body)
         if case.operation.path.endswith("/jwt_issuers"):
             body = {"issuers": []}
         if "expires_at" in body:

@@ -30,6 +30,9 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     ).id;
   const limit = async (path: string, model: string) =>
     (await post(`${path}/rate_limits`, { model, max_requests_per_1_minute: 5 })).id;
+  const condition = { metric: "calls", scope: "gateway", comparison: "above", threshold: "5", minutes: 60 };
+  const metricRule = async () => (await post("/alerts/metric_rules", { name: "calls", ...condition })).id;
+  const channel = async () => (await post("/alerts/channels", { kind: "email", to: ["ops@example.com"] })).id;
   const providerId = await provider("test-a");
   await post("/catalogue/files/openai", { content: { models: [] } });
   return {
@@ -40,6 +43,11 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     provider_key_id: await providerKey(providerId, "key-to-be-replaced"),
     ended_provider_key_id: await providerKey(providerId, "key-to-be-deleted"),
     file_id: "openai",
+    rule_id: "budget",
+    metric_rule_id: await metricRule(),
+    ended_metric_rule_id: await metricRule(),
+    channel_id: await channel(),
+    ended_channel_id: await channel(),
     catalogue_model_id: "openai:famA-4.1-nano",
     budget_id: await budget("a"),
     ended_budget_id: await budget("b"),

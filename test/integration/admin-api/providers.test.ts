@@ -174,6 +174,8 @@ describe("providers by the management API", () => {
     const ready = plugins.json.manifests.find(({ name }: { name: string }) => name === "ollama");
     expect(ready.manifest.baseUrl).toContain("11434");
     const sandbox = (await ask("GET", "/sandbox")).json;
+    const again = await ask("POST", "/sandbox", { body: { setting: sandbox.setting } });
+    expect([again.status, again.json]).toEqual([200, sandbox]);
     expect(sandbox).toMatchObject({ object: "organization.sandbox", simulates: false });
   });
 

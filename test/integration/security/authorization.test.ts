@@ -50,11 +50,6 @@ const admin = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({
   ...row,
   statuses: { others: 401, member: 403, "other member": 403, admin: status, owner: status },
 });
-/** For owners alone: an administrator who decided it could become one. */
-const owner = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({
-  ...row,
-  statuses: { others: 401, member: 403, "other member": 403, viewer: 403, admin: 403, owner: status },
-});
 /** For everybody who is signed in, viewers too: it changes only their own sign-in. */
 const ownSignIn = ({ statuses, ...row }: Row): Row => ({
   ...row,
@@ -185,11 +180,7 @@ const rows: Record<string, Row> = {
   ...teamRows({ session, own, admin, ownSignIn, forTeam }, { store: () => gateway.store, ids: () => ids }),
   "POST /dashboard/api/invitations/account": open(404, { body: { token: "unknown" } }),
   "POST /dashboard/api/invitations/team": open(404, { body: { token: "unknown" } }),
-  ...alertRows(
-    { session, own, admin, owner, forTeam },
-    (who) => addDeadChannel(gateway, ids.member, who),
-    (rule) => newOf("POST /dashboard/api/admin/alerts/metric-rules", "admin", rule),
-  ),
+  ...alertRows({ session, own, forTeam }, () => addDeadChannel(gateway, ids.member, "member")),
   "GET /dashboard/api/admin/api-keys/file.csv": admin(200),
   "POST /dashboard/api/admin/accounts/:id/invite": admin(200, { id: newAccount }),
   "GET /dashboard/api/admin/accounts/:id": admin(200, { id: newAccount }),

@@ -183,7 +183,15 @@ describe("a secret", () => {
       "settings",
     ];
     const admin = ["accounts", "audit", "settings", "health"];
-    const managed = ["vouchers", "catalogue", "catalogue/models", "providers", "live_calls"];
+    const managed = [
+      "vouchers",
+      "catalogue",
+      "catalogue/models",
+      "providers",
+      "live_calls",
+      "alerts",
+      "alerts/channels",
+    ];
     for (const page of pages) await see(`/dashboard/api/${page}`);
     for (const page of admin) await see(`/dashboard/api/admin/${page}`);
     for (const path of managed) await see(`/v1/organization/${path}`);

@@ -6,6 +6,7 @@ import {
   setModelLimits,
 } from "../../../src/accounts/index.ts";
 import type { InProcessGateway } from "../../support/in-process.ts";
+import { addDeadChannel } from "./alert-rows.ts";
 import { joinTeam, type TeamIds } from "./team-rows.ts";
 
 interface Made {
@@ -146,6 +147,17 @@ export function organizationRows<Row>(
     await parts.send(`POST ${unlisted}`, { terms: null }, "groq");
     return "groq";
   };
+  const condition = { metric: "error_rate", scope: "gateway", comparison: "above", threshold: "5", minutes: 60 };
+  const aMetricRule = { name: "errors", ...condition };
+  const newMetricRule = keptUntilDeleted(
+    () => parts.send("POST /v1/organization/alerts/metric_rules", aMetricRule),
+    async (id) => {
+      const rules = parts.gateway().store.db.selectFrom("metric_rules").select("id");
+      return (await rules.where("id", "=", id).executeTakeFirst())?.id;
+    },
+  );
+  const newChannel = () => addDeadChannel(parts.gateway(), ids().member, "gateway");
+  const aMailServer = { host: "mail.example.com", port: 25, tls: false, from: "gateway@example.com" };
   const path = "{api}/organization";
   const project = `${path}/projects/:project_id`;
   const projects: Record<string, Row> = {
@@ -242,8 +254,8 @@ export function organizationRows<Row>(
     // A provider that cannot be reached is an answer of the test, not an error of the route.
     [`POST ${path}/provider_tests`]: managed(200, { body: () => ({ ...toProvider(), key: "provider-key" }) }),
     [`GET ${path}/sandbox`]: managed(200),
-    // The environment sets SANDBOX.
-    [`POST ${path}/sandbox`]: managed(409, { body: { setting: "on" } }),
+    // The environment sets the same, so that nothing changes.
+    [`POST ${path}/sandbox`]: managed(200, { body: { setting: "on" } }),
     [`GET ${path}/plugins`]: managed(200),
     [`GET ${path}/catalogue`]: managed(200),
     [`PUT ${path}/catalogue`]: managed(200, { body: { revision: "*", files: {} } }),
@@ -263,6 +275,23 @@ export function organizationRows<Row>(
       body: { content: { models: [] } },
     }),
     [`DELETE ${path}/catalogue/files/:file_id`]: managed(200, { id: aFile }),
+    [`GET ${path}/alerts`]: managed(200),
+    // No such alert is there.
+    [`POST ${path}/alerts/:alert_id/mute`]: managed(404, { id: () => "disk_full", body: { hours: 1 } }),
+    [`POST ${path}/alerts/:alert_id/unmute`]: managed(404, { id: () => "disk_full" }),
+    [`GET ${path}/alerts/rules`]: managed(200),
+    [`POST ${path}/alerts/rules/:rule_id`]: managed(200, { id: () => "budget", body: { enabled: true } }),
+    [`GET ${path}/alerts/metric_rules`]: managed(200),
+    [`POST ${path}/alerts/metric_rules`]: managed(200, { body: aMetricRule }),
+    [`POST ${path}/alerts/metric_rules/:metric_rule_id`]: managed(200, { id: newMetricRule, body: aMetricRule }),
+    [`DELETE ${path}/alerts/metric_rules/:metric_rule_id`]: managed(200, { id: newMetricRule }),
+    [`GET ${path}/alerts/channels`]: managed(200),
+    [`POST ${path}/alerts/channels`]: managed(200, { body: { kind: "email", to: ["ops@example.com"] } }),
+    [`DELETE ${path}/alerts/channels/:channel_id`]: managed(200, { id: newChannel }),
+    [`POST ${path}/alerts/channels/:channel_id/test`]: managed(200, { id: newChannel }),
+    [`GET ${path}/mail_server`]: managed(200),
+    [`PUT ${path}/mail_server`]: toRow({ ...toStatuses(200, 403), admin: 403 }, { body: aMailServer }),
+    [`DELETE ${path}/mail_server`]: toRow({ ...toStatuses(200, 403), admin: 403 }, {}),
     [`GET ${path}/live_calls`]: ofUsage(),
     [`DELETE ${path}/live_calls/:call_id`]: managed(404, { id: () => "unknown" }),
     [`GET ${path}/audit_logs`]: managed(200),

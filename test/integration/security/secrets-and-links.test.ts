@@ -121,13 +121,13 @@ async function plant(): Promise<void> {
     return token === undefined ? [] : [token];
   });
   await give(
-    `PUT ${api}/admin/alerts/smtp`,
+    "PUT /v1/organization/mail_server",
     "owner",
     smtpOf(sink.port, { user: "gate", password: "canaryMailPassword" }),
   );
   planted["password of the mail server"] = ["canaryMailPassword"];
   const [ofGateway, ofMember] = [hook("canaryGatewayHook"), hook("canaryMemberHook")];
-  await give(`POST ${api}/admin/alerts/webhooks`, "admin", ofGateway);
+  await give("POST /v1/organization/alerts/channels", "admin", { kind: "webhook", ...ofGateway });
   await give(`POST ${api}/alerts/webhooks`, "member", ofMember);
   planted["alert channel"] = [ofGateway, ofMember].flatMap(({ url, secret }) => [url, secret]);
   const acme = { name: "acme", manifest: manifestOf("https://acme.example/v1", "acme/chat") };
@@ -303,17 +303,6 @@ describe("the table of secrets and links", () => {
     [`POST ${api}/alerts/emails`]: ["alert channel"],
     [`DELETE ${api}/alerts/channels/:id`]: ["alert channel"],
     [`POST ${api}/alerts/channels/:id/test`]: ["message of an alert", "password of the mail server"],
-    [`PUT ${api}/admin/alerts/rules/:id`]: ["message of an alert"],
-    [`POST ${api}/admin/alerts/mute`]: [],
-    [`POST ${api}/admin/alerts/metric-rules`]: ["message of an alert"],
-    [`PUT ${api}/admin/alerts/metric-rules/:id`]: ["message of an alert"],
-    [`DELETE ${api}/admin/alerts/metric-rules/:id`]: [],
-    [`POST ${api}/admin/alerts/webhooks`]: ["alert channel"],
-    [`POST ${api}/admin/alerts/emails`]: ["alert channel"],
-    [`DELETE ${api}/admin/alerts/channels/:id`]: ["alert channel"],
-    [`POST ${api}/admin/alerts/channels/:id/test`]: ["message of an alert", "password of the mail server"],
-    [`PUT ${api}/admin/alerts/smtp`]: ["password of the mail server"],
-    [`DELETE ${api}/admin/alerts/smtp`]: ["password of the mail server"],
     [`POST ${api}/invitations/accept`]: ["invitation to set a password", "password"],
     [`POST ${api}/invitations/account`]: ["invitation to set a password"],
     [`POST ${api}/invitations/team`]: ["invitation to a team"],
@@ -463,16 +452,21 @@ describe("who decides where they go", () => {
   test.each<[string, () => string, (caller: Caller) => unknown, Statuses]>([
     [
       "the mail server of links to owners: owners",
-      () => `PUT ${api}/admin/alerts/smtp`,
+      () => "PUT /v1/organization/mail_server",
       () => smtpOf(sink.port),
-      only({ owner: 200 }),
+      only({ owner: 200, "admin key": 200, "limited admin key": 403 }),
     ],
-    ["whether there is one: owners", () => `DELETE ${api}/admin/alerts/smtp`, () => undefined, only({ owner: 200 })],
+    [
+      "whether there is one: owners",
+      () => "DELETE /v1/organization/mail_server",
+      () => undefined,
+      only({ owner: 200, "admin key": 200, "limited admin key": 403 }),
+    ],
     [
       "the webhooks of the gateway: administrators",
-      () => `POST ${api}/admin/alerts/webhooks`,
-      () => hook("x"),
-      only({ admin: 200, owner: 200 }),
+      () => "POST /v1/organization/alerts/channels",
+      () => ({ kind: "webhook", ...hook("x") }),
+      only({ admin: 200, owner: 200, "admin key": 200, "limited admin key": 403 }),
     ],
     [
       "the webhooks of an account: its admins",
@@ -546,8 +540,8 @@ describe("who decides where they go", () => {
 
   test("a link that an owner mails to an owner goes by the mail server of owners, and not by one of an administrator", async () => {
     const own = await startSmtpSink();
-    expect((await send(`PUT ${api}/admin/alerts/smtp`, "admin", smtpOf(own.port))).status).toBe(403);
-    await give(`PUT ${api}/admin/alerts/smtp`, "owner", smtpOf(sink.port));
+    expect((await send("PUT /v1/organization/mail_server", "admin", smtpOf(own.port))).status).toBe(403);
+    await give("PUT /v1/organization/mail_server", "owner", smtpOf(sink.port));
     const { id } = await give<{ id: string }>("POST /v1/organization/projects", "owner", { email: "next@example.org" });
     await give(`POST /v1/organization/projects/${id}`, "owner", { role: "owner" });
     const { length } = sink.mails;

@@ -1,13 +1,49 @@
 import useSWR, { mutate } from "swr";
-import { api, request, slowRefresh } from "../../data/api.ts";
+import { api, fromSeconds, organization, readPages, request, slowRefresh } from "../../data/api.ts";
 
-const getAdminAlerts = () => request(api.admin.alerts.get());
+const { alerts, mail_server: mailServer } = organization;
 const getOwnAlerts = () => request(api.alerts.get());
 
+/** The alerts of the gateway in the form of those of an account. */
+async function getAdminAlerts() {
+  const list = (state: "active" | "ended") => readPages((query) => request(alerts.get({ query: { ...query, state } })));
+  const [active, ended, rules, metricRules, channels, mail] = await Promise.all([
+    list("active"),
+    list("ended"),
+    readPages((query) => request(alerts.rules.get({ query }))),
+    readPages((query) => request(alerts.metric_rules.get({ query }))),
+    readPages((query) => request(alerts.channels.get({ query }))),
+    request(mailServer.get()),
+  ]);
+  return {
+    active: active.map((alert) => ({
+      ...alert,
+      since: fromSeconds(alert.started_at),
+      notified_at: fromSeconds(alert.notified_at),
+      muted_until: fromSeconds(alert.muted_until),
+    })),
+    history: ended.map((alert) => ({
+      ...alert,
+      since: fromSeconds(alert.started_at),
+      ended: fromSeconds(alert.ended_at),
+    })),
+    rules: rules.map(({ id, ...rule }) => ({ rule: id, ...rule })),
+    metric_rules: metricRules,
+    channels: channels.map((channel) => ({
+      ...channel,
+      created_at: fromSeconds(channel.created_at),
+      sent_at: fromSeconds(channel.sent_at),
+      error_at: fromSeconds(channel.error_at),
+    })),
+    smtp: mail.server && { ...mail.server, from_environment: mail.from_environment },
+  };
+}
+
 export type AdminAlerts = Awaited<ReturnType<typeof getAdminAlerts>>;
+type OwnAlerts = Awaited<ReturnType<typeof getOwnAlerts>>;
 export type Alert = AdminAlerts["active"][number];
-export type AlertRule = AdminAlerts["rules"][number];
-export type AlertChannel = AdminAlerts["channels"][number];
+export type AlertRule = Omit<OwnAlerts["rules"][number], "rule"> & { readonly rule: string };
+export type AlertChannel = OwnAlerts["channels"][number];
 export type PastAlert = AdminAlerts["history"][number];
 export type MetricRule = AdminAlerts["metric_rules"][number];
 export type SmtpServer = NonNullable<AdminAlerts["smtp"]>;
@@ -18,7 +54,6 @@ export const useOwnAlerts = () => useSWR("alerts-own", getOwnAlerts, slowRefresh
 /** The rules and channels of the gateway, or of the own account. */
 export type AlertScope = "admin" | "own";
 
-const rootOf = (scope: AlertScope) => (scope === "admin" ? api.admin.alerts : api.alerts);
 const refresh = (scope: AlertScope) => mutate(`alerts-${scope}`);
 
 export async function setRule(
@@ -26,59 +61,68 @@ export async function setRule(
   rule: string,
   change: { enabled: boolean; threshold?: string },
 ): Promise<void> {
-  await request(rootOf(scope).rules({ id: rule }).put(change));
+  await (scope === "admin"
+    ? request(alerts.rules({ rule_id: rule }).post(change))
+    : request(api.alerts.rules({ id: rule }).put(change)));
   await refresh(scope);
 }
 
 /** Sends no messages about an alert for some hours; `null`: until somebody ends it; absent: sends them again. */
 export async function muteAlert(id: string, hours?: number | null): Promise<void> {
-  await request(api.admin.alerts.mute.post({ id, ...(hours !== undefined && { hours }) }));
+  const alert = alerts({ alert_id: id });
+  await request(hours === undefined ? alert.unmute.post() : alert.mute.post({ hours }));
   await Promise.all([refresh("admin"), mutate("admin-attention")]);
 }
 
-type MetricRuleBody = Parameters<(typeof api.admin.alerts)["metric-rules"]["post"]>[0];
+type MetricRuleBody = Parameters<typeof alerts.metric_rules.post>[0];
 
 /** Adds a rule, or changes the one with the id. */
 export async function saveMetricRule(rule: MetricRuleBody, id?: string): Promise<void> {
-  const rules = api.admin.alerts["metric-rules"];
-  await request(id === undefined ? rules.post(rule) : rules({ id }).put(rule));
+  const rules = alerts.metric_rules;
+  await request(id === undefined ? rules.post(rule) : rules({ metric_rule_id: id }).post(rule));
   await refresh("admin");
 }
 
 export async function deleteMetricRule(id: string): Promise<void> {
-  await request(api.admin.alerts["metric-rules"]({ id }).delete());
+  await request(alerts.metric_rules({ metric_rule_id: id }).delete());
   await refresh("admin");
 }
 
 export async function addWebhook(scope: AlertScope, webhook: { url: string; secret?: string }): Promise<void> {
-  await request(rootOf(scope).webhooks.post(webhook));
+  await (scope === "admin"
+    ? request(alerts.channels.post({ kind: "webhook", ...webhook }))
+    : request(api.alerts.webhooks.post(webhook)));
   await refresh(scope);
 }
 
 /** For an account, `to` is its own address. */
 export async function addEmail(scope: AlertScope, to: string[]): Promise<void> {
-  await request(scope === "admin" ? api.admin.alerts.emails.post({ to }) : api.alerts.emails.post());
+  await (scope === "admin" ? request(alerts.channels.post({ kind: "email", to })) : request(api.alerts.emails.post()));
   await refresh(scope);
 }
 
 export async function deleteChannel(scope: AlertScope, id: string): Promise<void> {
-  await request(rootOf(scope).channels({ id }).delete());
+  await (scope === "admin"
+    ? request(alerts.channels({ channel_id: id }).delete())
+    : request(api.alerts.channels({ id }).delete()));
   await refresh(scope);
 }
 
 /** Sends a test message. Returns why it failed, `null` when it was accepted. */
 export async function testChannel(scope: AlertScope, id: string): Promise<string | null> {
-  const { error } = await request(rootOf(scope).channels({ id }).test.post());
+  const { error } = await (scope === "admin"
+    ? request(alerts.channels({ channel_id: id }).test.post())
+    : request(api.alerts.channels({ id }).test.post()));
   await refresh(scope);
   return error;
 }
 
-export async function setSmtp(smtp: Parameters<typeof api.admin.alerts.smtp.put>[0]): Promise<void> {
-  await request(api.admin.alerts.smtp.put(smtp));
+export async function setSmtp(smtp: Parameters<typeof mailServer.put>[0]): Promise<void> {
+  await request(mailServer.put(smtp));
   await refresh("admin");
 }
 
 export async function removeSmtp(): Promise<void> {
-  await request(api.admin.alerts.smtp.delete());
+  await request(mailServer.delete());
   await refresh("admin");
 }

@@ -146,7 +146,7 @@ function toBody({
   minutes,
   min_calls,
   enabled,
-}: Omit<MetricRule, "id" | "unit">) {
+}: Omit<MetricRule, "id" | "object" | "unit">) {
   return {
     name,
     metric,

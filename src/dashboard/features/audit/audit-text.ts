@@ -46,6 +46,8 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "alert.channel": ({ to }) => `Added the alert channel ${to}`,
   "alert.metric_rule": ({ name }) => `Set the alert rule “${name}”`,
   "alert.metric_rule_delete": () => "Deleted an alert rule",
+  "alert.mute": ({ until }) => (until ? `Muted an alert until ${until}` : "Muted an alert"),
+  "alert.unmute": () => "Unmuted an alert",
   "alert.channel_delete": () => "Deleted an alert channel",
   "content.view": ({ request }) => `Viewed the content of request ${request}`,
   "content.switch": ({ on, name }) => {
@@ -196,6 +198,8 @@ export const auditGroups: readonly (readonly [
       rule: "Rule changed",
       metric_rule: "Rule of one's own changed",
       metric_rule_delete: "Rule of one's own deleted",
+      mute: "Alert muted",
+      unmute: "Alert unmuted",
       channel: "Channel added",
       channel_delete: "Channel deleted",
       smtp: "Mail server changed",

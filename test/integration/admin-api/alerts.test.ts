@@ -26,7 +26,8 @@ async function fixture(env: Record<string, string> = { ALERT_NETWORKS: "127.0.0.
   return { ...http, webhook, admin, owner, ada, put };
 }
 
-const root = "/dashboard/api/admin/alerts";
+const root = "/v1/organization/alerts";
+const mailServer = "/v1/organization/mail_server";
 const secret = `whsec_${btoa("0123456789abcdef0123456789abcdef")}`;
 const idOf = async (response: Response) => ((await response.json()) as { id: string }).id;
 
@@ -35,12 +36,13 @@ describe("secrets of alerts", () => {
     const { admin, owner, webhook, put } = await fixture();
     const smtp = { host: "mail.example.org", port: 587, tls: false, from: "gate@example.org" };
     const answers = [
-      await admin.post(`${root}/webhooks`, { url: webhook.url, secret }),
-      await put(owner, `${root}/smtp`, { ...smtp, user: "gate", password: "canary-password" }),
-      await admin.get(root),
+      await admin.post(`${root}/channels`, { kind: "webhook", url: webhook.url, secret }),
+      await put(owner, mailServer, { ...smtp, user: "gate", password: "canary-password" }),
+      await admin.get(`${root}/channels`),
+      await admin.get(mailServer),
       await admin.get("/dashboard/api/admin/audit"),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     const all = (await Promise.all(answers.map((answer) => answer.text()))).join("\n");
     expect(all).toContain("has_password");
     expect(all).not.toMatch(/whsec|canary-password|services\/T0/);
@@ -51,12 +53,12 @@ describe("secrets of alerts", () => {
     const sink = await startSmtpSink();
     stops.push(sink.stop);
     const smtp = { host: "127.0.0.1", port: sink.port, tls: false, from: "gate@example.org", user: "gate" };
-    expect((await put(owner, `${root}/smtp`, { ...smtp, password: "canary-password" })).status).toBe(200);
-    expect((await put(owner, `${root}/smtp`, { ...smtp, from: "other@example.org" })).status).toBe(200);
-    const moved = await put(owner, `${root}/smtp`, { ...smtp, host: "localhost" });
+    expect((await put(owner, mailServer, { ...smtp, password: "canary-password" })).status).toBe(200);
+    expect((await put(owner, mailServer, { ...smtp, from: "other@example.org" })).status).toBe(200);
+    const moved = await put(owner, mailServer, { ...smtp, host: "localhost" });
     expect([moved.status, await moved.json()]).toMatchObject([400, { error: { param: "password" } }]);
-    const id = await idOf(await admin.post(`${root}/emails`, { to: ["ops@example.org"] }));
-    expect(await (await admin.post(`${root}/channels/${id}/test`)).json()).toEqual({ id, error: null });
+    const id = await idOf(await admin.post(`${root}/channels`, { kind: "email", to: ["ops@example.org"] }));
+    expect(await (await admin.post(`${root}/channels/${id}/test`)).json()).toMatchObject({ id, ok: true, error: null });
     expect(sink.mails).toMatchObject([{ from: "other@example.org", login: "gate canary-password" }]);
     expect(sink.mails[0]?.text).toContain("Subject: [modelgate] Test");
   });
@@ -65,16 +67,17 @@ describe("secrets of alerts", () => {
 describe("the routes of alerts", () => {
   test("add, test and delete a webhook, and record it in the audit log", async () => {
     const { admin, webhook } = await fixture();
-    const id = await idOf(await admin.post(`${root}/webhooks`, { url: webhook.url, secret }));
-    expect(await (await admin.post(`${root}/channels/${id}/test`)).json()).toEqual({ id, error: null });
+    const id = await idOf(await admin.post(`${root}/channels`, { kind: "webhook", url: webhook.url, secret }));
+    expect(await (await admin.post(`${root}/channels/${id}/test`)).json()).toMatchObject({ id, ok: true, error: null });
     expect(JSON.parse(webhook.requests[0]?.body ?? "")).toMatchObject({ type: "test", alerts: [] });
     webhook.answer(410);
-    expect(await (await admin.post(`${root}/channels/${id}/test`)).json()).toEqual({
+    expect(await (await admin.post(`${root}/channels/${id}/test`)).json()).toMatchObject({
       id,
+      ok: false,
       error: "The webhook answered 410",
     });
-    expect(await (await admin.get(root)).json()).toMatchObject({
-      channels: [{ id, label: new URL(webhook.url).origin, error: "The webhook answered 410" }],
+    expect(await (await admin.get(`${root}/channels`)).json()).toMatchObject({
+      data: [{ id, label: new URL(webhook.url).origin, error: "The webhook answered 410" }],
     });
     expect((await admin.remove(`${root}/channels/${id}`)).status).toBe(200);
     expect((await admin.remove(`${root}/channels/${id}`)).status).toBe(404);
@@ -85,14 +88,20 @@ describe("the routes of alerts", () => {
   test("set a rule within its range", async () => {
     const { admin, ada, put } = await fixture();
     const set = async (rule: string, threshold?: string) =>
-      (await put(admin, `${root}/rules/${rule}`, { enabled: true, ...(threshold && { threshold }) })).status;
+      (await admin.post(`${root}/rules/${rule}`, { enabled: true, ...(threshold && { threshold }) })).status;
     expect(await set("wallet_low", "2.50")).toBe(200);
     expect(await set("wallet_low", "-1")).toBe(400);
     expect(await set("budget", "49")).toBe(400);
     expect(await set("disk_full", "101")).toBe(400);
     expect(await set("unknown")).toBe(404);
-    const { rules } = (await (await admin.get(root)).json()) as { rules: object[] };
-    expect(rules[0]).toEqual({ rule: "wallet_low", enabled: true, unit: "usd", threshold: "2.5" });
+    const { data } = (await (await admin.get(`${root}/rules`)).json()) as { data: object[] };
+    expect(data[0]).toEqual({
+      id: "wallet_low",
+      object: "organization.alert.rule",
+      enabled: true,
+      unit: "usd",
+      threshold: "2.5",
+    });
     expect((await put(ada, "/dashboard/api/alerts/rules/disk_full", { enabled: true })).status).toBe(404);
     expect((await put(ada, "/dashboard/api/alerts/rules/budget", { enabled: false })).status).toBe(200);
   });
@@ -104,13 +113,13 @@ describe("the routes of alerts", () => {
       expect([url, (await ada.post(own, { url })).status]).toEqual([url, 400]);
     }
     for (const url of ["http://10.0.0.1/", "https://10.0.0.1/"]) {
-      const refused = await admin.post(`${root}/webhooks`, { url });
+      const refused = await admin.post(`${root}/channels`, { kind: "webhook", url });
       expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param: "url" } }]);
     }
   });
 
   test("add, change and delete a rule of one's own, for what exists and within its metric", async () => {
-    const { admin, put } = await fixture();
+    const { admin } = await fixture();
     const rule = {
       name: "Errors of Ada",
       metric: "error_rate",
@@ -121,7 +130,7 @@ describe("the routes of alerts", () => {
       minutes: 15,
     };
     const refused = async (change: object) => {
-      const response = await admin.post(`${root}/metric-rules`, { ...rule, ...change });
+      const response = await admin.post(`${root}/metric_rules`, { ...rule, ...change });
       return [response.status, ((await response.json()) as { error: { param: string } }).error.param];
     };
     expect(await refused({ subject: "nobody@example.org" })).toEqual([400, "subject"]);
@@ -129,31 +138,37 @@ describe("the routes of alerts", () => {
     expect(await refused({ threshold: "101" })).toEqual([400, "threshold"]);
     expect(await refused({ minutes: 7 })).toEqual([400, "minutes"]);
     expect((await refused({ metric: "luck" }))[0]).toBe(400);
-    const made = (await (await admin.post(`${root}/metric-rules`, rule)).json()) as { id: string; subject: string };
+    const made = (await (await admin.post(`${root}/metric_rules`, rule)).json()) as { id: string; subject: string };
     expect(made).toMatchObject({ threshold: "5", unit: "percent", min_calls: 20, enabled: true });
     expect(made.subject).toStartWith("acc_");
     const spend = { ...rule, scope: "gateway", metric: "spend", threshold: "12.50", minutes: 1440, enabled: false };
-    expect(await (await put(admin, `${root}/metric-rules/${made.id}`, spend)).json()).toMatchObject({
+    expect(await (await admin.post(`${root}/metric_rules/${made.id}`, spend)).json()).toMatchObject({
       id: made.id,
       unit: "usd",
       threshold: "12.5",
       enabled: false,
       subject: "",
     });
-    const { metric_rules: rules } = (await (await admin.get(root)).json()) as { metric_rules: object[] };
+    const { data: rules } = (await (await admin.get(`${root}/metric_rules`)).json()) as { data: object[] };
     expect(rules).toMatchObject([{ id: made.id, metric: "spend" }]);
-    expect((await admin.remove(`${root}/metric-rules/${made.id}`)).status).toBe(200);
-    expect((await admin.remove(`${root}/metric-rules/${made.id}`)).status).toBe(404);
-    expect((await admin.post(`${root}/mute`, { id: "gateway wallet_low nobody", hours: 1 })).status).toBe(404);
+    expect((await admin.remove(`${root}/metric_rules/${made.id}`)).status).toBe(200);
+    expect((await admin.remove(`${root}/metric_rules/${made.id}`)).status).toBe(404);
+    const muted = `${root}/${encodeURIComponent("gateway wallet_low nobody")}`;
+    expect((await admin.post(`${muted}/mute`, { hours: 1 })).status).toBe(404);
+    expect((await admin.post(`${muted}/unmute`)).status).toBe(404);
   });
 
   test("refuse bad addresses, an eleventh channel and too many tests", async () => {
     const { admin, ada, webhook } = await fixture();
     for (const url of ["ftp://example.org/", "not an address", "https://user:pass@example.org/"]) {
-      expect((await admin.post(`${root}/webhooks`, { url })).status).toBe(400);
+      expect((await admin.post(`${root}/channels`, { kind: "webhook", url })).status).toBe(400);
     }
-    expect((await admin.post(`${root}/webhooks`, { url: webhook.url, secret: "short" })).status).toBe(400);
-    expect((await admin.post(`${root}/emails`, { to: ["a@b.example\r\nBcc: c@d.example"] })).status).toBe(400);
+    expect((await admin.post(`${root}/channels`, { kind: "webhook", url: webhook.url, secret: "short" })).status).toBe(
+      400,
+    );
+    expect(
+      (await admin.post(`${root}/channels`, { kind: "email", to: ["a@b.example\r\nBcc: c@d.example"] })).status,
+    ).toBe(400);
     const own = "/dashboard/api/alerts";
     expect((await ada.post(`${own}/emails`)).status).toBe(200);
     expect((await ada.post(`${own}/emails`)).status).toBe(409);
@@ -167,12 +182,48 @@ describe("the routes of alerts", () => {
   });
 });
 
+describe("an alert of the gateway", () => {
+  test("is listed while it is active and when it has ended, and muted and unmuted by its id", async () => {
+    const { admin, store } = await fixture();
+    const id = "gateway circuit_open acme/model?x=1";
+    const alert = { owner: "gateway", rule: "circuit_open", text: "acme fails", level: 1, since_at: 5000 };
+    const fresh = { seen_at: Date.now(), notified_at: null, notified_level: null };
+    await store.db
+      .insertInto("alerts")
+      .values({ id, ...alert, ...fresh })
+      .execute();
+    const ended = { id: "past", alert_id: "gateway disk_full ", ended_at: 9000 };
+    await store.db
+      .insertInto("alert_history")
+      .values({ ...alert, ...ended })
+      .execute();
+    const list = async (query: string) => ((await (await admin.get(root + query)).json()) as { data: object[] }).data;
+    const facts = { object: "organization.alert", rule: "circuit_open", text: "acme fails", level: 1, started_at: 5 };
+    const none = { notified_at: null, muted: false, muted_until: null };
+    expect(await list("")).toEqual([{ id, state: "active", ended_at: null, ...facts, ...none }]);
+    expect(await list("?state=ended")).toEqual([{ id: "past", state: "ended", ended_at: 9, ...facts, ...none }]);
+    expect((await admin.get(`${root}?state=all`)).status).toBe(400);
+    const path = `${root}/${encodeURIComponent(id)}`;
+    const muted = (await (await admin.post(`${path}/mute`, { hours: 2 })).json()) as { muted_until: number };
+    expect(muted).toMatchObject({ id, muted: true });
+    expect(muted.muted_until).toBeGreaterThan(5);
+    expect(await (await admin.post(`${path}/mute`, { hours: null })).json()).toMatchObject({
+      muted: true,
+      muted_until: null,
+    });
+    expect((await admin.post(`${path}/mute`, {})).status).toBe(400);
+    expect(await (await admin.post(`${path}/unmute`)).json()).toMatchObject({ id, muted: false });
+    const { data } = (await (await admin.get("/dashboard/api/admin/audit")).json()) as { data: { action: string }[] };
+    expect(data.map(({ action }) => action).sort()).toEqual(["alert.mute", "alert.mute", "alert.unmute"]);
+  });
+});
+
 describe("a receiver of alerts", () => {
   test("that hangs delays no call", async () => {
     const { admin, send } = await fixture();
     const silent = await startRaw(() => undefined);
     stops.push(silent.stop);
-    const id = await idOf(await admin.post(`${root}/webhooks`, { url: silent.baseUrl }));
+    const id = await idOf(await admin.post(`${root}/channels`, { kind: "webhook", url: silent.baseUrl }));
     let isTested = false;
     const tested = admin.post(`${root}/channels/${id}/test`).then((response) => {
       isTested = true;

@@ -1,0 +1,428 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { type Manager, recordAudit } from "../../accounts/index.ts";
+import {
+  addMetricRule,
+  changeMetricRule,
+  checkWebhookUrl,
+  deleteMetricRule,
+  findSmtp,
+  gatewayOwner,
+  listMetricRules,
+  writeSmtp,
+} from "../../alerts/index.ts";
+import { GatewayError } from "../../contract/index.ts";
+import {
+  alertActions,
+  emailFields,
+  type MetricRuleBody,
+  metricRuleFields,
+  RuleChange,
+  readMetricRule,
+  smtpFields,
+  toMetricRuleJson,
+  webhookFields,
+} from "../dashboard-api/alerts.ts";
+import type { HttpDeps } from "../deps.ts";
+import { parseUrl } from "../lifecycle/origin.ts";
+import { formBody } from "../lifecycle/validate.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { invalid, listOf, listParameters, nullable, pickPage, readPage, toList, toSeconds } from "./lists.ts";
+
+const Mute = formBody({
+  hours: nullable(Type.Integer({ minimum: 1, maximum: 24 * 365, description: "`null`: until somebody ends it" })),
+});
+const NewMetricRule = formBody(metricRuleFields);
+const NewChannel = formBody({
+  kind: Type.Union([Type.Literal("webhook"), Type.Literal("email")]),
+  url: Type.Optional(webhookFields.url),
+  secret: webhookFields.secret,
+  to: Type.Optional(emailFields.to),
+});
+const NewMailServer = formBody(smtpFields);
+
+const Time = Type.Integer();
+const AlertObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.alert"),
+  state: Type.Union([Type.Literal("active"), Type.Literal("ended")]),
+  rule: Type.String({ description: "The rule that found it; `metric`: one of your own" }),
+  text: Type.String(),
+  level: Type.Integer({ description: "2 and more is urgent" }),
+  started_at: Time,
+  notified_at: nullable(Type.Integer({ description: "When messages about it were last sent" })),
+  ended_at: nullable(Time),
+  muted: Type.Boolean({ description: "Whether no messages are sent" }),
+  muted_until: nullable(Type.Integer({ description: "`null`: until somebody ends it" })),
+});
+const RuleObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.alert.rule"),
+  enabled: Type.Boolean(),
+  unit: nullable(Type.String()),
+  threshold: nullable(Type.String()),
+});
+const MetricRuleObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.alert.metric_rule"),
+  name: Type.String(),
+  metric: Type.String(),
+  scope: Type.String(),
+  subject: Type.String({ description: "The id or name of what the scope is; empty for the gateway" }),
+  comparison: Type.String(),
+  threshold: Type.String(),
+  unit: Type.String(),
+  minutes: Type.Integer(),
+  min_calls: Type.Integer(),
+  enabled: Type.Boolean(),
+});
+const ChannelObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.alert.channel"),
+  kind: NewChannel.properties.kind,
+  label: Type.String({ description: "The origin of a webhook, or the addresses. No answer has the rest" }),
+  created_at: Time,
+  sent_at: nullable(Time),
+  error: nullable(Type.String({ description: "Of the last message; `null`: it was accepted" })),
+  error_at: nullable(Time),
+});
+const TestObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.alert.channel.test"),
+  ok: Type.Boolean(),
+  error: nullable(Type.String()),
+});
+const MailServerObject = Type.Object({
+  object: Type.Literal("organization.mail_server"),
+  server: nullable(
+    Type.Object({
+      host: Type.String(),
+      port: Type.Integer(),
+      tls: Type.Boolean(),
+      user: nullable(Type.String()),
+      from: Type.String(),
+      has_password: Type.Boolean(),
+    }),
+  ),
+  from_environment: Type.Boolean({ description: "Whether SMTP_URL sets it, so that it cannot be changed here" }),
+});
+
+/** Alerts of the gateway, the rules that find them, and the channels of their messages. Every change is in the audit log. */
+export function organizationAlertsController(deps: HttpDeps, api: AdminApi) {
+  const actions = alertActions(deps);
+  return new Elysia()
+    .use(alertsController(deps, api, actions))
+    .use(rulesController(deps, api, actions))
+    .use(metricRulesController(deps, api))
+    .use(channelsController(deps, api, actions))
+    .use(mailServerController(deps, api));
+}
+
+type Actions = ReturnType<typeof alertActions>;
+type Detail = Readonly<Record<string, string | boolean>>;
+
+const recorder =
+  ({ store, now }: HttpDeps) =>
+  ({ accountId }: Manager, action: string, subject: string, detail: Detail = {}) =>
+    recordAudit(store, { accountId, action, subject, detail }, now());
+
+function alertsController(deps: HttpDeps, api: AdminApi, actions: Actions) {
+  const record = recorder(deps);
+  const list = async (state: "active" | "ended") => (await readAlerts(actions)).filter((one) => one.state === state);
+  const find = async (id: string) => {
+    const alert = (await list("active")).find((one) => one.id === id);
+    if (alert !== undefined) return alert;
+    throw new GatewayError("not_found", "The alert is over; it may have been resolved meanwhile");
+  };
+  return new Elysia({ prefix: "/organization/alerts" })
+    .use(adminRoutes(deps, api, "alerts"))
+    .get(
+      "",
+      async ({ request }) => {
+        const query = parseUrl(request).searchParams;
+        const state = query.get("state") ?? "active";
+        if (state !== "active" && state !== "ended") throw invalid("state", "state is neither active nor ended");
+        const page = pickPage(await list(state), query, ({ id }) => id);
+        return toList(page, readPage(query).limit, (alert) => alert);
+      },
+      {
+        detail: describeRead("List the alerts of the gateway", listOf(AlertObject), {
+          description: "The newest first; of those that have ended, the latest 100 of 90 days.",
+          query: {
+            ...listParameters,
+            state: {
+              description: "Those that are active, or have ended",
+              schema: { type: "string", enum: ["active", "ended"], default: "active" },
+            },
+          },
+        }),
+      },
+    )
+    .post(
+      "/:alert_id/mute",
+      ({ request, admin, body, params: { alert_id: id } }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          await find(id);
+          await actions.mute(gatewayOwner, admin.accountId, { id, hours: body.hours });
+          const alert = await find(id);
+          const until = alert.muted_until === null ? "" : new Date(alert.muted_until * 1000).toISOString();
+          await record(admin, "alert.mute", id, { until });
+          return alert;
+        }),
+      {
+        body: Mute,
+        detail: describeWrite("Send no messages about an alert for some hours", AlertObject),
+      },
+    )
+    .post(
+      "/:alert_id/unmute",
+      ({ request, admin, params: { alert_id: id } }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          await find(id);
+          await actions.mute(gatewayOwner, admin.accountId, { id, hours: undefined });
+          await record(admin, "alert.unmute", id);
+          return await find(id);
+        }),
+      { detail: describeWrite("Send messages about an alert again", AlertObject) },
+    );
+}
+
+function rulesController(deps: HttpDeps, api: AdminApi, actions: Actions) {
+  const record = recorder(deps);
+  const toRule = ({ rule: id, ...rule }: Awaited<ReturnType<Actions["setRule"]>>) => {
+    return { id, object: "organization.alert.rule" as const, ...rule };
+  };
+  return new Elysia({ prefix: "/organization/alerts/rules" })
+    .use(adminRoutes(deps, api, "alerts"))
+    .get(
+      "",
+      async ({ request }) => {
+        const query = parseUrl(request).searchParams;
+        const { rules } = await actions.read(gatewayOwner);
+        const page = pickPage(rules, query, ({ rule }) => rule);
+        return toList(page, readPage(query).limit, toRule);
+      },
+      {
+        detail: describeRead("List the rules of the gateway's alerts", listOf(RuleObject), { query: listParameters }),
+      },
+    )
+    .post(
+      "/:rule_id",
+      ({ request, admin, body, params: { rule_id: id } }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const rule = await actions.setRule(gatewayOwner, id, body);
+          await record(admin, "alert.rule", id, { enabled: body.enabled, threshold: rule.threshold ?? "" });
+          return toRule(rule);
+        }),
+      { body: RuleChange, detail: describeWrite("Turn a rule on or off, with its threshold", RuleObject) },
+    );
+}
+
+function metricRulesController(deps: HttpDeps, api: AdminApi) {
+  const { store, now } = deps;
+  const record = recorder(deps);
+  const toRule = (rule: Parameters<typeof toMetricRuleJson>[0]) => {
+    return { object: "organization.alert.metric_rule" as const, ...toMetricRuleJson(rule) };
+  };
+  const read = (body: Static<typeof NewMetricRule>) => readMetricRule(deps, body as MetricRuleBody);
+  return new Elysia({ prefix: "/organization/alerts/metric_rules" })
+    .use(adminRoutes(deps, api, "alerts"))
+    .get(
+      "",
+      async ({ request }) => {
+        const query = parseUrl(request).searchParams;
+        const page = pickPage(await listMetricRules(store), query, ({ id }) => id);
+        return toList(page, readPage(query).limit, toRule);
+      },
+      {
+        detail: describeRead("List your own rules for metrics", listOf(MetricRuleObject), { query: listParameters }),
+      },
+    )
+    .post(
+      "",
+      ({ request, admin, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const rule = await addMetricRule(store, await read(body), now());
+          await record(admin, "alert.metric_rule", rule.id, { name: rule.name });
+          return toRule(rule);
+        }),
+      { body: NewMetricRule, detail: describeWrite("Create a rule for a metric", MetricRuleObject) },
+    )
+    .post(
+      "/:metric_rule_id",
+      ({ request, admin, body, params: { metric_rule_id: id } }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const rule = { ...(await read(body)), id };
+          await changeMetricRule(store, rule);
+          await record(admin, "alert.metric_rule", id, { name: rule.name, enabled: rule.isEnabled });
+          return toRule(rule);
+        }),
+      { body: NewMetricRule, detail: describeWrite("Replace a rule for a metric", MetricRuleObject) },
+    )
+    .delete(
+      "/:metric_rule_id",
+      ({ request, admin, params: { metric_rule_id: id } }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          await deleteMetricRule(store, id);
+          await record(admin, "alert.metric_rule_delete", id);
+          return { id, object: "organization.alert.metric_rule.deleted", deleted: true };
+        }),
+      { detail: describeDelete("Delete a rule for a metric", "organization.alert.metric_rule.deleted") },
+    );
+}
+
+function channelsController(deps: HttpDeps, api: AdminApi, actions: Actions) {
+  const { config } = deps;
+  const record = recorder(deps);
+  const add = ({ kind, url, secret, to }: Static<typeof NewChannel>) => {
+    if (kind === "webhook") {
+      if (url === undefined || to !== undefined) throw invalid("url", "A webhook has a url, and no addresses in to");
+      const target = { url: checkWebhookUrl(url, config.alertNetworks ?? []), secret };
+      return actions.add(gatewayOwner, kind, target);
+    }
+    if (to === undefined || url !== undefined)
+      throw invalid("to", "A channel for e-mail has addresses in to, and no url");
+    return actions.add(gatewayOwner, kind, { to });
+  };
+  return new Elysia({ prefix: "/organization/alerts/channels" })
+    .use(adminRoutes(deps, api, "alerts"))
+    .get(
+      "",
+      async ({ request }) => {
+        const query = parseUrl(request).searchParams;
+        const { channels } = await actions.read(gatewayOwner);
+        const page = pickPage(channels, query, ({ id }) => id);
+        return toList(page, readPage(query).limit, toChannel);
+      },
+      {
+        detail: describeRead("List the channels to which alerts are sent", listOf(ChannelObject), {
+          query: listParameters,
+        }),
+      },
+    )
+    .post(
+      "",
+      ({ request, admin, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const channel = await add(body);
+          await record(admin, "alert.channel", channel.id, { to: channel.label });
+          return toChannel(channel);
+        }),
+      {
+        body: NewChannel,
+        detail: describeWrite("Add a webhook, or addresses for e-mail", ChannelObject, {
+          description: "The address and secret of a webhook are stored encrypted and not shown again.",
+        }),
+      },
+    )
+    .delete(
+      "/:channel_id",
+      ({ request, admin, params: { channel_id: id } }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          await actions.remove(gatewayOwner, id);
+          await record(admin, "alert.channel_delete", id);
+          return { id, object: "organization.alert.channel.deleted", deleted: true };
+        }),
+      { detail: describeDelete("Delete a channel", "organization.alert.channel.deleted") },
+    )
+    .post(
+      "/:channel_id/test",
+      async ({ params: { channel_id: id } }) => {
+        const { error } = await actions.test(gatewayOwner, id);
+        return { id, object: "organization.alert.channel.test" as const, ok: error === null, error };
+      },
+      {
+        detail: describeWrite("Send a test message to a channel", TestObject, {
+          description: "One that is not accepted is an answer with `ok` false.",
+        }),
+      },
+    );
+}
+
+/** The mail server carries the links by which owners sign in, so whoever sets it could become one: owners alone do. */
+function mailServerController(deps: HttpDeps, api: AdminApi) {
+  const { store, secrets, config } = deps;
+  const record = recorder(deps);
+  const answer = async (): Promise<Static<typeof MailServerObject>> => {
+    const smtp = await findSmtp(deps);
+    const base = { object: "organization.mail_server" as const, from_environment: config.smtpUrl !== undefined };
+    if (smtp === undefined) return { ...base, server: null };
+    const { host, port, isTls, user, password, from } = smtp;
+    return {
+      ...base,
+      server: { host, port, tls: isTls, user: user ?? null, from, has_password: password !== undefined },
+    };
+  };
+  const expectOwner = ({ role }: Manager) => {
+    if (role === "owner") return;
+    throw new GatewayError("forbidden", "Only owners and their admin keys change the mail server");
+  };
+  return new Elysia({ prefix: "/organization/mail_server" })
+    .use(adminRoutes(deps, api, "accounts"))
+    .get("", answer, {
+      detail: describeRead("Retrieve the mail server, without its password", MailServerObject),
+    })
+    .put(
+      "",
+      ({ request, admin, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          expectOwner(admin);
+          const { tls: isTls, ...smtp } = body;
+          await writeSmtp(store, secrets, { ...smtp, isTls });
+          await record(admin, "alert.smtp", body.host);
+          return await answer();
+        }),
+      {
+        body: NewMailServer,
+        detail: describeWrite("Set the mail server, for owners", MailServerObject, {
+          description: "Without a password, the present one stays where the host and the user do.",
+        }),
+      },
+    )
+    .delete(
+      "",
+      ({ request, admin }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          expectOwner(admin);
+          await writeSmtp(store, secrets, undefined);
+          await record(admin, "alert.smtp", "none");
+          return await answer();
+        }),
+      { detail: describeWrite("Remove the mail server, for owners", MailServerObject) },
+    );
+}
+
+/** The alerts of the gateway, those that are active first. */
+async function readAlerts(actions: Actions): Promise<(Static<typeof AlertObject> & { id: string })[]> {
+  const { active, history } = await actions.read(gatewayOwner);
+  const object = "organization.alert" as const;
+  return [
+    ...active.map(({ since, notified_at: notified, muted_until: until, ...alert }) => ({
+      ...{ object, ...alert, state: "active" as const, started_at: fromIso(since) as number },
+      ...{ notified_at: fromIso(notified), ended_at: null, muted_until: fromIso(until) },
+    })),
+    ...history.map(({ since, ended, ...alert }) => ({
+      ...{ object, ...alert, state: "ended" as const, started_at: fromIso(since) as number },
+      ...{ notified_at: null, ended_at: fromIso(ended), muted: false, muted_until: null },
+    })),
+  ];
+}
+
+function toChannel({
+  created_at: created,
+  sent_at: sent,
+  error_at: failed,
+  ...channel
+}: Awaited<ReturnType<Actions["add"]>>) {
+  return {
+    object: "organization.alert.channel" as const,
+    ...channel,
+    created_at: fromIso(created) as number,
+    sent_at: fromIso(sent),
+    error_at: fromIso(failed),
+  };
+}
+
+function fromIso(time: string | null): number | null {
+  return time === null ? null : toSeconds(Date.parse(time));
+}
