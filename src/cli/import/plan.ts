@@ -147,15 +147,17 @@ export function toRates({ price }: Model): Rates | undefined {
 }
 
 /**
- * The price in the row of a model at an address of its own: theirs, else that of the model which has the same name here. Without
- * both it is not known, and its calls draw on the free quota until the operator sets one.
+ * The price in the row of a model at an address of its own: theirs, else that of the model which has the same name here, with
+ * what it is sold as. Without both it is not known, and its calls draw on the free quota until the operator sets one.
  */
 export function toPricedRow(theirs: Rates | undefined, same: Model | undefined): Record<string, unknown> {
   const rate = (usd: number) => ({ usd: String(Number(usd.toFixed(9))), per: 1_000_000 });
   if (theirs !== undefined) {
     return { premium: true, price: { inputToken: rate(theirs.input), outputToken: rate(theirs.output) } };
   }
-  return same?.price === undefined ? { premium: false } : { premium: same.premium, price: same.price };
+  if (same?.price === undefined) return { premium: false };
+  const { capability, premium, price, audioMsMax, pagesMax, secondsMax } = same;
+  return { capability, premium, price, audioMsMax, pagesMax, secondsMax };
 }
 
 export function formatPlan(plan: ImportPlan): string {

@@ -4,6 +4,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import openai from "../../../plugins/openai/index.ts";
+import { toPricedRow } from "../../../src/cli/import/plan.ts";
+import type { Model } from "../../../src/contract/index.ts";
+import { readManifest } from "../../../src/providers/manifest.ts";
 import { type Gateway, startGateway } from "../../support/gateway.ts";
 import { type MariaDbServer, startMariaDb, whyNoMariaDb } from "../../support/mariadb.ts";
 import { type PostgresServer, startPostgres, whyNoPostgres } from "../../support/postgres.ts";
@@ -256,6 +260,19 @@ guardrails: []
       const { code, stderr } = await gateway.run("import", "litellm", join(folder, file), "--dry-run");
       expect([code, stderr]).toEqual([2, expect.stringContaining(reason)]);
     }
+  });
+});
+
+describe("a model at an address of its own", () => {
+  test("is sold as the one of the same name here, so that its price fits: vectors, sound and images too", () => {
+    const priced = openai.models.filter(({ price }) => price !== undefined);
+    expect(new Set(priced.map(({ capability }) => capability)).size).toBeGreaterThan(4);
+    const models = priced.map((same) => ({ id: `theirs/${same.id}`, ...toPricedRow(undefined, same) }));
+    const manifest = { baseUrl: "https://models.example.com/v1", dialect: "openai", models };
+    // As it is written to its file.
+    const read = readManifest(JSON.parse(JSON.stringify(manifest)), "theirs");
+    const facts = ({ capability, premium, price }: Model) => ({ capability, premium, price });
+    expect(read.models.map(facts)).toEqual(priced.map(facts));
   });
 });
 
