@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -277,7 +278,6 @@ describe("a model at an address of its own", () => {
 });
 
 function readRows(query: string, ...values: string[]): Record<string, unknown>[] {
-  const { Database } = require("bun:sqlite") as typeof import("bun:sqlite");
   const database = new Database(join(gateway.home, "modelgate.db"), { readonly: true });
   const rows = database.query(query).all(...values) as Record<string, unknown>[];
   database.close();
@@ -461,6 +461,14 @@ describe("import openrouter", () => {
       expect(made.keys.map(({ name }) => name)).toEqual(["key 0", "prod", "once"]);
       expect(made.keys.every(({ key }) => key.startsWith("sk-mg-"))).toBe(true);
       expect(await run.json("wallet", "show", "--account", made.account)).toMatchObject({ balance_usd: "3" });
+      const database = new Database(join(run.home, "modelgate.db"));
+      const fill = database.query("insert into budgets values (?, ?, null, 'tag', ?, 1, 'day', null, null, 0)");
+      for (let index = 1; index < 1000; index++) fill.run(`bud_${index}`, made.account, `tag ${index}`);
+      database.close();
+      const full = await run.run(...command, "--account", made.account);
+      expect(full.stdout).toContain(
+        "The key once has no budget of 25 USD in all here: the account has 1000, its limit",
+      );
       run.remove();
       const wrong = makeBench({ stdin: async () => "sk-or-wrong" });
       expect(await wrong.run(...command)).toMatchObject({ code: 2, stderr: expect.stringContaining("answered 401") });
