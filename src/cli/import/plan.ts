@@ -383,7 +383,7 @@ export async function addBudgets(
   return left;
 }
 
-/** What to say of budgets that an account or key was not given. */
+/** Notes of budgets that an account or key was not given. */
 export function noteBudgets(who: string, left: readonly PlannedBudget[]): string[] {
   return left.map(({ model, ...budget }) => {
     const of = model === undefined ? "" : ` for ${model}`;
