@@ -160,7 +160,7 @@ guardrails: []
       };
       await execute(url, [
         `insert into "LiteLLM_TeamTable" (team_id, team_alias, max_budget, budget_duration, models, rpm_limit, max_parallel_requests, spend, metadata, admins, members)
-         values ('t1', 'Search', 250.5, '30d', '{gpt-4o-mini,smart,own}', 600, 40, 12.5, '{"model_rpm_limit": {"smart": 90}}', '{}', '{}')`,
+         values ('t1', 'Search', 250.5, '30d', '{gpt-4o-mini,smart,own}', 600, 40, 12.5, '{"model_rpm_limit": {"smart": 90}, "model_tpm_limit": {"smart": 1}}', '{}', '{}')`,
         `insert into "LiteLLM_UserTable" (user_id, user_email, user_alias, models) values ('u1', 'Ada@Example.com', 'Ada', '{}')`,
         `insert into "LiteLLM_EndUserTable" (user_id, blocked) values ('customer', false)`,
         token(ada, {
@@ -202,7 +202,8 @@ guardrails: []
         "copy has no price in the file: it has that of famA-4.1-mini",
         "plain has no price in the file: it draws on the free quota",
         "Limits of models",
-        "Team Search has limits of smart, which 2 models share here",
+        "Team Search has limits of smart, which 2 models share here\n",
+        "Team Search has limits of smart, which 2 models share here: 1 for each, more than its 1 in all",
         "Key ada has limits of dream, which nothing here serves",
         "Nothing was changed",
       ]) {
