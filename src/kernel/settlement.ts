@@ -47,7 +47,7 @@ export function createUsageMeter<C extends Capability>(
 ): UsageMeter {
   const { model } = run.modelEntry;
   const estimate = async () => {
-    const open = run.owedRequests.filter(({ usage }) => usage === undefined).length;
+    const { open } = sumServed(run, handler);
     return addMeters(await handler.estimate(run, kernel), boundUnits(model, Math.max(1, open)));
   };
   return new UsageMeter(estimate, {

@@ -157,6 +157,18 @@ function chargeOf(name: (typeof meterNames)[number], amount: number) {
   return { count: run.usageMeter.count(), usageMeter: run.usageMeter };
 }
 
+test("each of several requests whose report cannot be used is charged the most units of one", async () => {
+  const modelEntry = { model: row, compiledPrice: undefined, routes: [] };
+  const handler = { toReport: () => undefined, estimate: async () => ({ inputToken: 30, outputToken: 6 }) };
+  const usageMeterOf = (made: ModelRun) => createUsageMeter({} as never, made, handler as never);
+  const run = new ModelRun(newCall(), { modelEntry }, { usageMeterOf });
+  for (let index = 0; index < 3; index++) {
+    run.sent.add({ usage: { prompt_tokens: "many" }, isAnswered: true, isWhole: true } as never);
+  }
+  run.usageMeter.produced = run.usageMeter.complete = true;
+  expect((await run.usageMeter.count()).meters).toEqual({ inputToken: 30, outputToken: 6, page: 15, second: 180 });
+});
+
 describe("a report", () => {
   const reported = meterNames.filter((name) => name !== "call");
 
