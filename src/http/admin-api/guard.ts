@@ -175,7 +175,7 @@ interface Write {
  * is encrypted with what only the sender knows, the admin key itself or the cookie, because a database must not give away a
  * secret that it has a hash of. What is sent again is a response that is made already, so that its type does not say so.
  *
- * @throws {GatewayError} `conflict` for another body, or while the first one runs.
+ * @throws {GatewayError} `conflict` for another body or query, or while the first one runs.
  */
 export async function writeOnce<Answer extends object>(
   deps: HttpDeps,
@@ -185,19 +185,22 @@ export async function writeOnce<Answer extends object>(
   const key = idempotencyKeyOf(request);
   if (key === undefined) return await work();
   const credential = admin.key === undefined ? readSessionCookie(request) : readApiKey(request);
-  const path = parseUrl(request).pathname.replace(deps.config.basePath, "/v1");
+  const { pathname, search } = parseUrl(request);
+  const path = pathname.replace(deps.config.basePath, "/v1");
   const toHmac = (...parts: unknown[]) => createHmac("sha256", deps.sealKey).update(JSON.stringify(parts));
   const keyed: KeyedRequest = {
     id: toHmac("admin", admin.key?.id ?? credential, request.method, path, key).digest("hex"),
     accountId: admin.accountId,
     callId: makeCallId(deps.now()),
-    bodyHash: toHmac("admin", body ?? null).digest("hex"),
+    bodyHash: toHmac("admin", body ?? null, search).digest("hex"),
   };
   const seal = toHmac("admin", credential).digest();
   const { idempotencyKeys } = deps.store;
   const claim = await withStoreTimeout(deps, idempotencyKeys.claim(keyed));
   if (claim.state === "other_body") {
-    throw conflict("This Idempotency-Key belongs to a request with another body; use a new key for a new request");
+    throw conflict(
+      "This Idempotency-Key belongs to a request with another body or query; use a new key for a new request",
+    );
   }
   if (claim.state === "running") throw conflict("A request with this Idempotency-Key is running; send it again", 1000);
   if (claim.state === "done") {
