@@ -42,7 +42,7 @@ export interface SpentBySubject {
 }
 
 /** Budgets of one account: each call is compared with all of them. */
-const budgetsMax = 1000;
+export const budgetsMax = 1000;
 /** As long as a name can be that a call is counted by. */
 const nameCharactersMax = 200;
 

@@ -29,6 +29,8 @@ export { type Audited, auditedActions, createAudited } from "./audit.ts";
 export { type AccountDefaults, getFreeQuota, RefusedKeyError } from "./authenticator.ts";
 export {
   type BudgetChanges,
+  type BudgetTarget,
+  budgetsMax,
   changeBudget,
   checkBudget,
   createBudget,

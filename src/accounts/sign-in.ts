@@ -35,6 +35,8 @@ export interface SignIn {
    * @throws {GatewayError} When the request is refused.
    */
   handle(request: Request, network: string): Promise<Response>;
+  /** Loads the library that reads sessions, where these cookies name one: a part of a second at the first time, and none of the store's. */
+  prepare(cookies: string | null): Promise<void>;
   /** Reads the user of these cookies; `undefined` when they have no valid session. */
   sessionUserOf(cookies: string | null): Promise<SessionUser | undefined>;
 }
@@ -95,14 +97,18 @@ export function createSignIn(options: SignInOptions): SignIn {
     await forget();
     return response;
   };
+  const hasSession = (cookies: string | null): cookies is string => cookies?.includes(`${sessionCookie}=`) === true;
   const sessionUserOf = async (cookies: string | null) => {
-    if (!cookies?.includes(`${sessionCookie}=`)) return undefined;
+    if (!hasSession(cookies)) return undefined;
     const session = await (await load()).readSession(cookies);
     return session === undefined || session.expiresAt <= now()
       ? undefined
       : await readSessionUser(store, session, now());
   };
   return {
+    async prepare(cookies) {
+      if (hasSession(cookies)) await load();
+    },
     sessionUserOf,
     async handle(request, network) {
       const url = new URL(request.url);

@@ -139,8 +139,7 @@ function boundReport(run: ModelRun, meters: Meters, requests: number): Meters | 
 function getUnitMax({ upper = {}, modelEntry: { model } }: ModelRun, name: MeterName): number {
   const { rowMax, requestMax = 0 } = getMeter(name);
   if (rowMax !== undefined) return Math.max(upper[name] ?? 0, model[rowMax] ?? requestMax);
-  // A unit that has no price is not held.
-  return upper[name] ?? (model.price?.[name] === undefined ? requestMax : 0);
+  return upper[name] ?? requestMax;
 }
 
 /** Counts what the run used, and charges it. */

@@ -15,6 +15,7 @@ import {
   formatBudget,
   formatPlan,
   type ImportPlan,
+  noteBudgets,
   splitBudget,
   toNanodollars,
   toPlanJson,
@@ -135,9 +136,9 @@ export const importOpenRouter = defineCommand({
       name,
       budget === undefined ? "no budget" : formatBudget(budget),
     ];
-    const tail = notes.map((note) => `\n- ${note}`).join("");
+    const tail = () => notes.map((note) => `\n- ${note}`).join("");
     if (flags["dry-run"] !== undefined) {
-      const text = `${shown(keys.map(describe))}${tail}\n\nNothing was changed`;
+      const text = `${shown(keys.map(describe))}${tail()}\n\nNothing was changed`;
       const json = keys.map(({ name, budget, expiresAt }) => ({
         name,
         budget: budget ?? null,
@@ -165,7 +166,8 @@ export const importOpenRouter = defineCommand({
           const { own, budgets } = splitBudget(budget);
           const bounds = own && { budgetNanodollars: own.limitNanodollars, budgetPeriod: own.period };
           const key = await accounts.createKey({ accountId, name, bounds, expiresAt, by: commandLine.accountId });
-          await addBudgets(store, { accountId, keyId: key.id, budgets }, now);
+          const left = await addBudgets(store, { accountId, keyId: key.id, budgets }, now);
+          notes.push(...noteBudgets(`The key ${name}`, left));
           made.push({ name, ...key });
         }
         return { account: accountId, keys: made };
@@ -173,7 +175,7 @@ export const importOpenRouter = defineCommand({
       now,
     );
     const rows = created.keys.map(({ name, key }) => [name, key]);
-    return { json: { ...created, notes }, text: `${shown(rows)}\n\nEach key is shown only once${tail}` };
+    return { json: { ...created, notes }, text: `${shown(rows)}\n\nEach key is shown only once${tail()}` };
   },
 });
 

@@ -32,6 +32,7 @@ import {
   providerSet,
   providerTest,
 } from "./provider.ts";
+import { roleList, roleSet } from "./role.ts";
 import { backup, config, health, serve, version } from "./system.ts";
 import { teamBudget, teamInvite, teamList, teamRemove, teamSet } from "./team.ts";
 import { voucherCreate, voucherList, voucherVoid } from "./voucher.ts";
@@ -60,6 +61,8 @@ export const commands: readonly Command[] = [
   limitSet,
   limitList,
   limitDelete,
+  roleSet,
+  roleList,
   adminKeyCreate,
   adminKeyList,
   adminKeyRevoke,

@@ -370,7 +370,7 @@ function toKey(
 
 /**
  * Limits of single models, which LiteLLM has in `metadata`. One of a name that several models serve is shared out among them,
- * rounded down, so that it is never looser.
+ * rounded down, yet is at least 1 for each.
  */
 function readModelLimits(
   { metadata }: ForeignRow,
@@ -390,7 +390,10 @@ function readModelLimits(
       if (limit === undefined) continue;
       const targets = targetsOf(model);
       if (targets.length === 0) note(`has limits of ${model}, which nothing here serves`);
-      if (targets.length > 1) note(`has limits of ${model}, which ${targets.length} models share here`);
+      if (targets.length > 1) {
+        const share = limit < targets.length ? `: 1 for each, more than its ${limit} in all` : "";
+        note(`has limits of ${model}, which ${targets.length} models share here${share}`);
+      }
       for (const target of targets) {
         const share = Math.max(1, Math.floor(limit / targets.length));
         const present = limits.get(target) ?? {};

@@ -2,11 +2,14 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
+  type BudgetTarget,
+  budgetsMax,
   commandLine,
   createBudget,
   createProject,
   type ForeignKey,
   importForeignKeys,
+  listBudgets,
   listModelLimits,
   type ProjectChanges,
   setModelLimits,
@@ -147,15 +150,17 @@ export function toRates({ price }: Model): Rates | undefined {
 }
 
 /**
- * The price in the row of a model at an address of its own: theirs, else that of the model which has the same name here. Without
- * both it is not known, and its calls draw on the free quota until the operator sets one.
+ * The price in the row of a model at an address of its own: theirs, else that of the model which has the same name here, with
+ * what it is sold as. Without both it is not known, and its calls draw on the free quota until the operator sets one.
  */
 export function toPricedRow(theirs: Rates | undefined, same: Model | undefined): Record<string, unknown> {
   const rate = (usd: number) => ({ usd: String(Number(usd.toFixed(9))), per: 1_000_000 });
   if (theirs !== undefined) {
     return { premium: true, price: { inputToken: rate(theirs.input), outputToken: rate(theirs.output) } };
   }
-  return same?.price === undefined ? { premium: false } : { premium: same.premium, price: same.price };
+  if (same?.price === undefined) return { premium: false };
+  const { capability, premium, price, audioMsMax, pagesMax, secondsMax } = same;
+  return { capability, premium, price, audioMsMax, pagesMax, secondsMax };
 }
 
 export function formatPlan(plan: ImportPlan): string {
@@ -305,11 +310,14 @@ export async function applyPlan(
   }));
   const { added, ids: keyIds } = await importForeignKeys(store, keys, { now, by: commandLine.accountId });
   await setLimits(plan, store, { ids, keyIds, now });
-  for (const { ref, budgets = [] } of plan.accounts) {
-    await addBudgets(store, { accountId: ids.get(ref) as string, budgets }, now);
+  for (const { ref, name, budgets = [] } of plan.accounts) {
+    const left = await addBudgets(store, { accountId: ids.get(ref) as string, budgets }, now);
+    notes.push(...noteBudgets(name, left));
   }
-  for (const { account, sha256, budgets = [] } of plan.keys) {
-    await addBudgets(store, { accountId: ids.get(account) as string, keyId: keyIds.get(sha256), budgets }, now);
+  for (const { account, name, sha256, budgets = [] } of plan.keys) {
+    const accountId = ids.get(account) as string;
+    const left = await addBudgets(store, { accountId, keyId: keyIds.get(sha256), budgets }, now);
+    notes.push(...noteBudgets(`The key ${name}`, left));
   }
   const addedProviders = await addProviders(plan.providers, providers, notes);
   const virtualModels = addVirtualModels(plan.models, config);
@@ -344,25 +352,43 @@ async function setLimits(
   }
 }
 
-/** Adds the budgets beside the own one of an account or of a key. Those that are there stay, with what they have counted. */
+/**
+ * Adds the budgets beside the own one of an account or of a key. Those that are there stay, with what they have counted.
+ *
+ * @returns Those that were not added, because the account has as many as it can.
+ */
 export async function addBudgets(
   store: OpenedStore["store"],
   { accountId, keyId, budgets }: { accountId: string; keyId?: string | undefined; budgets: readonly PlannedBudget[] },
   now: number,
-): Promise<void> {
-  for (const { model, limitNanodollars, period } of budgets) {
-    const target =
+): Promise<readonly PlannedBudget[]> {
+  const left: PlannedBudget[] = [];
+  for (const budget of budgets) {
+    const { model, limitNanodollars, period } = budget;
+    const target: BudgetTarget =
       model !== undefined
-        ? ({ subject: "model", name: model, keyId } as const)
+        ? { subject: "model", name: model, keyId, period }
         : keyId !== undefined
-          ? ({ subject: "key", name: keyId } as const)
-          : ({ subject: "account" } as const);
+          ? { subject: "key", name: keyId, period }
+          : { subject: "account", period };
     try {
-      await createBudget(store, { by: commandLine, accountId, ...target, limitNanodollars, period }, now);
+      await createBudget(store, { by: commandLine, accountId, ...target, limitNanodollars }, now);
     } catch (error) {
       if (!(error instanceof GatewayError) || error.code !== "conflict") throw error;
+      const present = await listBudgets(store, [accountId], { limit: budgetsMax });
+      const fields = ["subject", "name", "keyId", "period"] as const;
+      if (!present.some((one) => fields.every((field) => one[field] === target[field]))) left.push(budget);
     }
   }
+  return left;
+}
+
+/** Notes of budgets that an account or key was not given. */
+export function noteBudgets(who: string, left: readonly PlannedBudget[]): string[] {
+  return left.map(({ model, ...budget }) => {
+    const of = model === undefined ? "" : ` for ${model}`;
+    return `${who} has no budget of ${formatBudget(budget)}${of} here: the account has ${budgetsMax}, its limit`;
+  });
 }
 
 /** The address of a team that was imported, by which the next import finds it again. */

@@ -192,6 +192,7 @@ export async function writeOnce<Answer extends object>(
     id: toHmac("admin", admin.key?.id ?? credential, request.method, path, key).digest("hex"),
     accountId: admin.accountId,
     callId: makeCallId(deps.now()),
+    // The query says whether a request only asks what it would change.
     bodyHash: toHmac("admin", body ?? null, search).digest("hex"),
   };
   const seal = toHmac("admin", credential).digest();

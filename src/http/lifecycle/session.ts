@@ -53,7 +53,10 @@ export async function readUser(deps: HttpDeps, request: Request): Promise<Sessio
 }
 
 async function readAnyUser(deps: HttpDeps, request: Request): Promise<SessionUser> {
-  const user = await withStoreTimeout(deps, deps.signIn.sessionUserOf(request.headers.get("cookie")));
+  const cookies = request.headers.get("cookie");
+  // The first session of a process loads a library, which a busy machine may do for longer than a store may take.
+  await deps.signIn.prepare(cookies);
+  const user = await withStoreTimeout(deps, deps.signIn.sessionUserOf(cookies));
   if (user !== undefined) return user;
   const message = request.headers.has("authorization")
     ? "This endpoint needs the cookie 'session' of a signed-in user, not an API key; GET /key returns the limits of a key"

@@ -55,6 +55,20 @@ const served = async (id: string) => {
 const clear = () => put({ revision: "*", files: {} });
 
 describe("the catalogue as one document", () => {
+  test("is written after a dry run with the same Idempotency-Key only by another key, and the dry run is not the answer", async () => {
+    const document = {
+      revision: (await read()).revision,
+      files: { openai: { models: [{ id: "famA-5", disabled: true }] } },
+    };
+    const send = (query: string, key: string) =>
+      ask("PUT", `/catalogue${query}`, document, { authorization: `Bearer ${adminKey}`, "idempotency-key": key });
+    expect((await send("?dry_run=true", "one")).json.dry_run).toBe(true);
+    expect((await send("", "one")).refusal).toEqual([409, "conflict", "Idempotency-Key"]);
+    expect((await send("", "two")).json.dry_run).toBe(false);
+    expect((await read()).files).toEqual(document.files);
+    await clear();
+  });
+
   test("goes back as it came, is served at once, and the audit log says what changed", async () => {
     const before = await read();
     expect(before.files).toEqual({});

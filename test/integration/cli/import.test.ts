@@ -1,9 +1,14 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import openai from "../../../plugins/openai/index.ts";
+import { toPricedRow } from "../../../src/cli/import/plan.ts";
+import type { Model } from "../../../src/contract/index.ts";
+import { readManifest } from "../../../src/providers/manifest.ts";
 import { type Gateway, startGateway } from "../../support/gateway.ts";
 import { type MariaDbServer, startMariaDb, whyNoMariaDb } from "../../support/mariadb.ts";
 import { type PostgresServer, startPostgres, whyNoPostgres } from "../../support/postgres.ts";
@@ -155,7 +160,7 @@ guardrails: []
       };
       await execute(url, [
         `insert into "LiteLLM_TeamTable" (team_id, team_alias, max_budget, budget_duration, models, rpm_limit, max_parallel_requests, spend, metadata, admins, members)
-         values ('t1', 'Search', 250.5, '30d', '{gpt-4o-mini,smart,own}', 600, 40, 12.5, '{"model_rpm_limit": {"smart": 90}}', '{}', '{}')`,
+         values ('t1', 'Search', 250.5, '30d', '{gpt-4o-mini,smart,own}', 600, 40, 12.5, '{"model_rpm_limit": {"smart": 90}, "model_tpm_limit": {"smart": 1}}', '{}', '{}')`,
         `insert into "LiteLLM_UserTable" (user_id, user_email, user_alias, models) values ('u1', 'Ada@Example.com', 'Ada', '{}')`,
         `insert into "LiteLLM_EndUserTable" (user_id, blocked) values ('customer', false)`,
         token(ada, {
@@ -197,7 +202,8 @@ guardrails: []
         "copy has no price in the file: it has that of famA-4.1-mini",
         "plain has no price in the file: it draws on the free quota",
         "Limits of models",
-        "Team Search has limits of smart, which 2 models share here",
+        "Team Search has limits of smart, which 2 models share here\n",
+        "Team Search has limits of smart, which 2 models share here: 1 for each, more than its 1 in all",
         "Key ada has limits of dream, which nothing here serves",
         "Nothing was changed",
       ]) {
@@ -259,8 +265,20 @@ guardrails: []
   });
 });
 
+describe("a model at an address of its own", () => {
+  test("is sold as the one of the same name here, so that its price fits: vectors, sound and images too", () => {
+    const priced = openai.models.filter(({ price }) => price !== undefined);
+    expect(new Set(priced.map(({ capability }) => capability)).size).toBeGreaterThan(4);
+    const models = priced.map((same) => ({ id: `theirs/${same.id}`, ...toPricedRow(undefined, same) }));
+    const manifest = { baseUrl: "https://models.example.com/v1", dialect: "openai", models };
+    // As it is written to its file.
+    const read = readManifest(JSON.parse(JSON.stringify(manifest)), "theirs");
+    const facts = ({ capability, premium, price }: Model) => ({ capability, premium, price });
+    expect(read.models.map(facts)).toEqual(priced.map(facts));
+  });
+});
+
 function readRows(query: string, ...values: string[]): Record<string, unknown>[] {
-  const { Database } = require("bun:sqlite") as typeof import("bun:sqlite");
   const database = new Database(join(gateway.home, "modelgate.db"), { readonly: true });
   const rows = database.query(query).all(...values) as Record<string, unknown>[];
   database.close();
@@ -444,6 +462,14 @@ describe("import openrouter", () => {
       expect(made.keys.map(({ name }) => name)).toEqual(["key 0", "prod", "once"]);
       expect(made.keys.every(({ key }) => key.startsWith("sk-mg-"))).toBe(true);
       expect(await run.json("wallet", "show", "--account", made.account)).toMatchObject({ balance_usd: "3" });
+      const database = new Database(join(run.home, "modelgate.db"));
+      const fill = database.query("insert into budgets values (?, ?, null, 'tag', ?, 1, 'day', null, null, 0)");
+      for (let index = 1; index < 1000; index++) fill.run(`bud_${index}`, made.account, `tag ${index}`);
+      database.close();
+      const full = await run.run(...command, "--account", made.account);
+      expect(full.stdout).toContain(
+        "The key once has no budget of 25 USD in all here: the account has 1000, its limit",
+      );
       run.remove();
       const wrong = makeBench({ stdin: async () => "sk-or-wrong" });
       expect(await wrong.run(...command)).toMatchObject({ code: 2, stderr: expect.stringContaining("answered 401") });

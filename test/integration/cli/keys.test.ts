@@ -78,6 +78,38 @@ describe("key", () => {
   });
 });
 
+describe("role", () => {
+  test("set changes the limits that are named, none gives the configured one back, and list shows every role", async () => {
+    const unset = {
+      requests_per_minute: null,
+      tokens_per_minute: null,
+      concurrent_calls: null,
+      free_tokens_per_day: null,
+    };
+    const set = (...flags: string[]) => bench.json("role", "set", "member", ...flags);
+    await set("--requests-per-minute", "60", "--concurrent-calls", "4");
+    const changed = { ...unset, role: "member", concurrent_calls: 4, free_tokens_per_day: 0 };
+    expect(await set("--requests-per-minute", "none", "--free-tokens-per-day", "0")).toEqual(changed);
+    expect(await bench.json("role", "list")).toEqual([
+      { role: "owner", ...unset },
+      { role: "admin", ...unset },
+      { role: "viewer", ...unset },
+      changed,
+      { role: "none", ...unset },
+    ]);
+    expect((await bench.run("role", "list")).stdout).toMatch(/member +configured +configured +4 +0/);
+  });
+
+  test.each([
+    [["member"], "Nothing to change"],
+    [["guest", "--concurrent-calls", "1"], "There is no role guest, expected one of owner,"],
+    [["member", "--concurrent-calls", "0"], "expected a whole number from 1"],
+  ])("set with %p is refused", async (words, message) => {
+    const { code, stderr } = await bench.run("role", "set", ...words);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+  });
+});
+
 describe("limit", () => {
   test("set, list and delete work on the limits of a model for each account, for one and for a key", async () => {
     const { id: keyId } = await bench.json<{ id: string }>(

@@ -113,6 +113,28 @@ describe("pages and seconds", () => {
   });
 });
 
+describe("searches that a provider runs of itself", () => {
+  const search: Model = { ...chatModel, price: { ...rates, webSearch: { usd: "0.01", per: 1 } } };
+
+  test("are owed as they are reported, although the request named none and nothing was held for them", async () => {
+    for (const stream of [false, true]) {
+      const { kernel, ledger } = benchOf({ ...tokens, web_search_requests: 2 }, search);
+      await runCall(kernel, chatCall({ stream, max_tokens: 10 }, stream ? { sink: new Sink<never>() } : {}));
+      expect(ledger.settlement).toMatchObject({
+        meters: { inputToken: 10, outputToken: 2, webSearch: 2 },
+        usageSource: "reported",
+        costNanodollars: tokensCost + 20_000_000,
+      });
+    }
+  });
+
+  test("are at most as many as one request uses", async () => {
+    const { kernel, ledger } = benchOf({ ...tokens, web_search_requests: 1_000_000 }, search);
+    await runCall(kernel, chatCall({ max_tokens: 10 }));
+    expect(ledger.settlement).toMatchObject({ meters: { webSearch: 1000 }, usageSource: "estimated" });
+  });
+});
+
 /** A complete call whose hold has three of a meter, of whose model the row says three too, with this report. */
 function chargeOf(name: (typeof meterNames)[number], amount: number) {
   const model: Model = {
