@@ -57,8 +57,9 @@ export function setTerms(files: CatalogueFiles, plugin: string, terms: unknown):
       result[name] = file;
       continue;
     }
-    const { unlisted: _, ...fields } = Array.isArray(file) ? { models: file } : (file as Record<string, unknown>);
-    const isEmpty = missing === undefined && readFile(name, file).models.length === 0;
+    const { models } = readFile(name, file);
+    const { unlisted: _, ...fields } = isRecord(file) ? file : { models };
+    const isEmpty = missing === undefined && models.length === 0;
     if (!isEmpty) result[name] = missing === undefined ? fields : { ...fields, unlisted: missing };
     missing = undefined;
   }
@@ -67,7 +68,10 @@ export function setTerms(files: CatalogueFiles, plugin: string, terms: unknown):
 
 /** A file of a plugin, which has no other: one of its name can be for another plugin. */
 function toNewFile(files: CatalogueFiles, plugin: string, content: object): CatalogueFiles {
-  return files[plugin] === undefined ? { [plugin]: content } : { [`${plugin}-rows`]: { plugin, ...content } };
+  if (files[plugin] === undefined) return { [plugin]: content };
+  let name = `${plugin}-rows`;
+  for (let number = 2; files[name] !== undefined; number++) name = `${plugin}-rows-${number}`;
+  return { [name]: { plugin, ...content } };
 }
 
 interface CatalogueFile {

@@ -120,7 +120,7 @@ describe.skipIf(!hasChromium)("alerts", () => {
         .prepare(
           "insert into alerts (id, owner, rule, text, level, since_at, seen_at) values (?, 'gateway', 'disk_full', ?, 2, ?, ?)",
         )
-        .run("gateway disk_full x", "The disk of x is 99 % full", now - 600_000, now + 600_000);
+        .run("gateway disk_full x/y?z#100%", "The disk of x is 99 % full", now - 600_000, now + 600_000);
       database.close();
       await signIn(page, "owner@localhost");
       await page.getByRole("link", { name: "Alerts 1 active" }).click();

@@ -70,6 +70,11 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await page.getByText("famA-4o-mini is enabled").waitFor();
       expect(await statusOf("famA-4o-mini")).toBe(200);
       expect(existsSync(file())).toBe(false);
+      await page.getByLabel("Search catalogue").fill("famA/oss-20b");
+      await page.getByRole("button", { name: "Disable famA/oss-20b of groq" }).click();
+      await page.getByText("famA/oss-20b is disabled").waitFor();
+      await page.getByRole("button", { name: "Enable famA/oss-20b of groq" }).click();
+      await page.getByText("famA/oss-20b is enabled").waitFor();
       await page.getByRole("button", { name: "Add model" }).click();
       await page.getByLabel("Model ID").fill("house-model");
       await page.getByLabel("Plugin").selectOption("openai");

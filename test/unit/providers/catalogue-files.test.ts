@@ -41,6 +41,18 @@ describe("files that a person wrote", () => {
   });
 });
 
+test("a new file takes the place of none that is there, whosever it is", () => {
+  const files = {
+    acme: { plugin: "other", models: [{ id: "o" }] },
+    "acme-rows": { plugin: "another", models: [{ id: "p" }] },
+  };
+  const made = { "acme-rows-2": { plugin: "acme", models: [{ id: "m" }] } };
+  expect(setRow(files, { plugin: "acme", id: "m" }, { id: "m" })).toEqual({ ...files, ...made });
+  expect(setTerms({ acme: null }, "acme", { premium: false })).toEqual({
+    acme: { models: [], unlisted: { premium: false } },
+  });
+});
+
 describe("the terms of unlisted models", () => {
   const rate = { usd: "0", per: 1_000_000 };
   const terms = { premium: false, price: { inputToken: rate, outputToken: rate } };

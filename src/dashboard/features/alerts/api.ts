@@ -69,7 +69,8 @@ export async function setRule(
 
 /** Sends no messages about an alert for some hours; `null`: until somebody ends it; absent: sends them again. */
 export async function muteAlert(id: string, hours?: number | null): Promise<void> {
-  const alert = alerts({ alert_id: id });
+  // Eden leaves a segment of the path as it is, and the id has the name of what the alert is about.
+  const alert = alerts({ alert_id: encodeURIComponent(id) });
   await request(hours === undefined ? alert.unmute.post() : alert.mute.post({ hours }));
   await Promise.all([refresh("admin"), mutate("admin-attention")]);
 }

@@ -72,7 +72,8 @@ export async function writeRow(
   row: FileRow | undefined,
   revision: string,
 ): Promise<void> {
-  const one = catalogue.models({ catalogue_model_id: `${plugin}:${model}` });
+  // Eden leaves a segment of the path as it is, and many names of models have a slash.
+  const one = catalogue.models({ catalogue_model_id: encodeURIComponent(`${plugin}:${model}`) });
   await (row === undefined
     ? request(one.delete(undefined, { query: { revision } }))
     : request(one.post({ row: { ...row }, revision })));
