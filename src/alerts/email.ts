@@ -49,7 +49,9 @@ export async function sendEmail(smtp: Smtp, to: readonly string[], { id, subject
 /** The words of a mail server may repeat what it was sent, so only the codes are told. */
 function toDeliveryError(error: unknown): DeliveryError {
   if (error instanceof DeliveryError) return error;
-  const { code, responseCode } = error as { code?: string; responseCode?: number };
+  const { code, command, responseCode } = error as { code?: string; command?: string; responseCode?: number };
   const codes = [code, responseCode].filter((one) => one !== undefined).join(", ");
-  return new DeliveryError(`The mail server did not accept the message${codes === "" ? "" : ` (${codes})`}`);
+  const failure =
+    command === "CONN" ? "Cannot connect to the mail server" : "The mail server did not accept the message";
+  return new DeliveryError(`${failure}${codes === "" ? "" : ` (${codes})`}`);
 }

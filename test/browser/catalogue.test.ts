@@ -165,4 +165,23 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       expect(readRows()).toHaveLength(2);
       expect(await findViolations(page)).toEqual([]);
     }));
+
+  test("takes a model's changes back unless somebody else has changed the catalogue meanwhile", () =>
+    dashboard.visit(async (page) => {
+      await signIn(page, "owner@localhost");
+      await search(page, "famA-5");
+      await page.getByRole("button", { name: "famA-5", exact: true }).click();
+      await page.getByRole("button", { name: "Reset all…" }).click();
+      const before = readRows();
+      await dashboard.visit(async (other) => {
+        await signIn(other, "owner@localhost");
+        await search(other, "famA-4o-mini");
+        await other.getByRole("button", { name: "Disable famA-4o-mini of openai" }).click();
+        await other.getByText("famA-4o-mini is disabled").waitFor();
+      });
+      await page.getByRole("button", { name: "Reset model" }).click();
+      await page.getByText("The catalogue has changed since you read it").waitFor();
+      expect(readRows()).toHaveLength(before.length + 1);
+      expect(readRows()).toEqual(expect.arrayContaining(before));
+    }));
 });

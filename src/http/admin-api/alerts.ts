@@ -13,7 +13,6 @@ import {
 } from "../../alerts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import {
-  alertActions,
   emailFields,
   type MetricRuleBody,
   metricRuleFields,
@@ -109,16 +108,14 @@ const MailServerObject = Type.Object({
 
 /** Alerts of the gateway, the rules that find them, and the channels of their messages. Every change is in the audit log. */
 export function organizationAlertsController(deps: HttpDeps, api: AdminApi) {
-  const actions = alertActions(deps);
   return new Elysia()
-    .use(alertsController(deps, api, actions))
-    .use(rulesController(deps, api, actions))
+    .use(alertsController(deps, api))
+    .use(rulesController(deps, api))
     .use(metricRulesController(deps, api))
-    .use(channelsController(deps, api, actions))
+    .use(channelsController(deps, api))
     .use(mailServerController(deps, api));
 }
 
-type Actions = ReturnType<typeof alertActions>;
 type Detail = Readonly<Record<string, string | boolean>>;
 
 const recorder =
@@ -126,7 +123,8 @@ const recorder =
   ({ accountId }: Manager, action: string, subject: string, detail: Detail = {}) =>
     recordAudit(store, { accountId, action, subject, detail }, now());
 
-function alertsController(deps: HttpDeps, api: AdminApi, actions: Actions) {
+function alertsController(deps: HttpDeps, api: AdminApi) {
+  const { alerts: actions } = api;
   const record = recorder(deps);
   const list = async (state: "active" | "ended") => (await readAlerts(actions)).filter((one) => one.state === state);
   const find = async (id: string) => {
@@ -187,9 +185,10 @@ function alertsController(deps: HttpDeps, api: AdminApi, actions: Actions) {
     );
 }
 
-function rulesController(deps: HttpDeps, api: AdminApi, actions: Actions) {
+function rulesController(deps: HttpDeps, api: AdminApi) {
+  const { alerts: actions } = api;
   const record = recorder(deps);
-  const toRule = ({ rule: id, ...rule }: Awaited<ReturnType<Actions["setRule"]>>) => {
+  const toRule = ({ rule: id, ...rule }: Awaited<ReturnType<AdminApi["alerts"]["setRule"]>>) => {
     return { id, object: "organization.alert.rule" as const, ...rule };
   };
   return new Elysia({ prefix: "/organization/alerts/rules" })
@@ -271,7 +270,8 @@ function metricRulesController(deps: HttpDeps, api: AdminApi) {
     );
 }
 
-function channelsController(deps: HttpDeps, api: AdminApi, actions: Actions) {
+function channelsController(deps: HttpDeps, api: AdminApi) {
+  const { alerts: actions } = api;
   const { config } = deps;
   const record = recorder(deps);
   const add = ({ kind, url, secret, to }: Static<typeof NewChannel>) => {
@@ -393,7 +393,7 @@ function mailServerController(deps: HttpDeps, api: AdminApi) {
 }
 
 /** The alerts of the gateway, those that are active first. */
-async function readAlerts(actions: Actions): Promise<(Static<typeof AlertObject> & { id: string })[]> {
+async function readAlerts(actions: AdminApi["alerts"]): Promise<(Static<typeof AlertObject> & { id: string })[]> {
   const { active, history } = await actions.read(gatewayOwner);
   const object = "organization.alert" as const;
   return [
@@ -413,7 +413,7 @@ function toChannel({
   sent_at: sent,
   error_at: failed,
   ...channel
-}: Awaited<ReturnType<Actions["add"]>>) {
+}: Awaited<ReturnType<AdminApi["alerts"]["add"]>>) {
   return {
     object: "organization.alert.channel" as const,
     ...channel,

@@ -30,9 +30,11 @@ const changesMax = 4000;
 /** Models on a page of their list, of which a gateway may have several hundred. */
 const modelsMax = 1000;
 
-const revision = Type.Optional(
-  Type.String({ maxLength: 100, description: "Of the catalogue as it was read; another one now is a `conflict`" }),
-);
+const expectedRevision = {
+  maxLength: 100,
+  description: "Of the catalogue as it was read; another one now is a `conflict`",
+};
+const revision = Type.Optional(Type.String(expectedRevision));
 const Files = Type.Record(Type.String(), Type.Unknown(), {
   description: "Your files by name without `.json`: that of a plugin whose models it changes, or `virtual`",
 });
@@ -116,6 +118,11 @@ const toDeleted = (object: string) =>
   });
 const dryRun = {
   dry_run: { description: "Only say what would change", schema: { type: "boolean", default: false } },
+};
+/** A deletion has no body, so that its revision is a parameter. */
+const deletion = {
+  ...dryRun,
+  revision: { description: expectedRevision.description, schema: { type: "string" } },
 };
 
 /** Models, prices and virtual models: what is in force and where it comes from, and the operator's own files, which change it. */
@@ -213,14 +220,15 @@ function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
           if (expectModel(deps, id).own === null)
             throw new GatewayError("not_found", `You say nothing of ${quoteValue(id)}`);
           const files = setRow(readCatalogue(deps).files, readPlace(deps, id), undefined);
-          const written = await writeFiles(deps, { request, admin, files, param: "row" });
+          const revision = readRevision(request);
+          const written = await writeFiles(deps, { request, admin, files, revision, param: "row" });
           const deleted = { id, object: "organization.catalogue.model.deleted" as const, deleted: !written.dry_run };
           return { ...deleted, ...written };
         }),
       {
         detail: describeWrite("Take back what you say of a model", toDeleted("organization.catalogue.model"), {
           description: "It is as its plugin and signed files have it; one that you added is gone.",
-          query: dryRun,
+          query: deletion,
         }),
       },
     );
@@ -280,7 +288,8 @@ function unlistedModelsController(deps: HttpDeps, api: AdminApi) {
             throw new GatewayError("not_found", `You have no terms for the unlisted models of ${id}`);
           }
           const rest = setTerms(files, id, undefined);
-          const written = await writeFiles(deps, { request, admin, files: rest, param: "terms" });
+          const revision = readRevision(request);
+          const written = await writeFiles(deps, { request, admin, files: rest, revision, param: "terms" });
           const deleted = { id, object: "organization.catalogue.unlisted.deleted" as const, deleted: !written.dry_run };
           return { ...deleted, ...written };
         }),
@@ -288,7 +297,7 @@ function unlistedModelsController(deps: HttpDeps, api: AdminApi) {
         detail: describeWrite(
           "Take back your terms for a provider's models without a row",
           toDeleted("organization.catalogue.unlisted"),
-          { description: "Those of its plugin apply again, if it has some.", query: dryRun },
+          { description: "Those of its plugin apply again, if it has some.", query: deletion },
         ),
       },
     );
@@ -332,13 +341,14 @@ function catalogueFilesController(deps: HttpDeps, api: AdminApi) {
           const { files } = readCatalogue(deps);
           expectFile(files, id);
           const { [id]: _, ...rest } = files;
-          const written = await writeFiles(deps, { request, admin, files: rest, param: "content" });
+          const revision = readRevision(request);
+          const written = await writeFiles(deps, { request, admin, files: rest, revision, param: "content" });
           const deleted = { id, object: "organization.catalogue.file.deleted" as const, deleted: !written.dry_run };
           return { ...deleted, ...written };
         }),
       {
         detail: describeWrite("Delete a file of models and prices", toDeleted("organization.catalogue.file"), {
-          query: dryRun,
+          query: deletion,
         }),
       },
     );
@@ -391,6 +401,11 @@ function expectFile(files: Readonly<Record<string, unknown>>, id: string): unkno
 /** The operator's files with their revision. @throws {GatewayError} `invalid_request` when one cannot be read. */
 function readCatalogue(deps: HttpDeps) {
   return refusing(() => deps.catalogue.read(), "files");
+}
+
+/** The revision that a deletion expects, if it names one. */
+function readRevision(request: Request): string | undefined {
+  return parseUrl(request).searchParams.get("revision") ?? undefined;
 }
 
 /** Writes the files, unless the request is a dry run. @throws {GatewayError} `invalid_request`, `conflict` */

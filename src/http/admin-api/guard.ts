@@ -12,6 +12,7 @@ import {
 import { GatewayError, makeCallId } from "../../contract/index.ts";
 import type { KeyedRequest } from "../../db/index.ts";
 import { responses } from "../api/openapi.ts";
+import { alertActions } from "../dashboard-api/alerts.ts";
 import type { Clients, HttpDeps } from "../deps.ts";
 import { readApiKey } from "../lifecycle/authenticate.ts";
 import { dataHeaders, jsonForPage } from "../lifecycle/headers.ts";
@@ -28,6 +29,8 @@ const requestsPerMinuteMin = 1200;
 /** State shared by all mounts of the admin API. */
 export interface AdminApi {
   readonly authenticate: (request: Request, server: Clients | null) => Promise<Manager>;
+  /** With the limits on changes and test messages. */
+  readonly alerts: ReturnType<typeof alertActions>;
 }
 
 export function createAdminApi(deps: HttpDeps): AdminApi {
@@ -50,6 +53,7 @@ export function createAdminApi(deps: HttpDeps): AdminApi {
       requests.take(actor.accountId);
       return actor;
     },
+    alerts: alertActions(deps),
   };
 }
 

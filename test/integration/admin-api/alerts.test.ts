@@ -180,6 +180,16 @@ describe("the routes of alerts", () => {
     for (let count = 0; count < 7; count++) statuses.push((await ada.post(`${own}/channels/${ids[0]}/test`)).status);
     expect(statuses).toEqual([...Array(6).fill(200), 429]);
   });
+
+  test("are limited for both base paths together", async () => {
+    const { admin, webhook } = await fixture();
+    const id = await idOf(await admin.post(`${root}/channels`, { kind: "webhook", url: webhook.url }));
+    const statuses: number[] = [];
+    for (const base of ["/v1", "/v1", "/v1", "/api/v1", "/api/v1", "/api/v1", "/api/v1", "/v1"]) {
+      statuses.push((await admin.post(`${base}/organization/alerts/channels/${id}/test`)).status);
+    }
+    expect(statuses).toEqual([...Array(6).fill(200), 429, 429]);
+  });
 });
 
 describe("an alert of the gateway", () => {

@@ -159,7 +159,9 @@ describe("a file of the catalogue", () => {
     expect(broken.refusal).toEqual([400, "invalid_request", "content"]);
 
     expect((await ask("DELETE", "/catalogue/files/virtual?dry_run=true")).json).toMatchObject({ deleted: false });
-    const deleted = await ask("DELETE", "/catalogue/files/virtual");
+    const stale = await ask("DELETE", `/catalogue/files/virtual?revision=${plan.json.revision}`);
+    expect(stale.refusal).toEqual([409, "conflict", "revision"]);
+    const deleted = await ask("DELETE", "/catalogue/files/virtual?revision=*");
     expect(deleted.json).toMatchObject({ id: "virtual", deleted: true, files: ["virtual.json"] });
     expect((await ask("DELETE", "/catalogue/files/virtual")).status).toBe(404);
     expect((await ask("GET", "/catalogue/files/openai")).json.content).toEqual(content);
@@ -209,7 +211,11 @@ describe("a model of the catalogue", () => {
     });
     expect([await served("tiny"), await served("famA-4o-mini")]).toEqual([404, 404]);
 
-    expect((await ask("DELETE", path)).json).toMatchObject({ id, deleted: true });
+    for (const query of [`revision=${revision}`, `revision=${revision}&dry_run=true`]) {
+      expect((await ask("DELETE", `${path}?${query}`)).refusal).toEqual([409, "conflict", "revision"]);
+    }
+    const present = (await read()).revision;
+    expect((await ask("DELETE", `${path}?revision=${present}`)).json).toMatchObject({ id, deleted: true });
     expect((await ask("DELETE", path)).status).toBe(404);
     expect((await ask("GET", path)).json).toEqual(before);
     expect(await read()).toMatchObject({ files: {} });
@@ -258,6 +264,8 @@ describe("models without a row", () => {
     expect(await find()).toMatchObject({ terms, own: true });
     const found = await ask("GET", "/catalogue/models/openai:model-of-tomorrow");
     expect(found.json).toMatchObject({ base: null, own: null, row: { premium: false } });
+    expect((await ask("DELETE", `${path}?revision=older`)).refusal).toEqual([409, "conflict", "revision"]);
+    expect(await find()).toMatchObject({ own: true });
     expect((await ask("DELETE", path)).json).toMatchObject({ deleted: true });
     expect(await find()).toMatchObject({ terms: null, own: false });
     expect((await ask("POST", "/catalogue/unlisted/nobody", { terms: null })).status).toBe(404);

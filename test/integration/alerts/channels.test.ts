@@ -171,6 +171,18 @@ describe("an e-mail", () => {
     expect(sink.mails.map(({ to }) => to)).toEqual([["ops@example.org"]]);
   });
 
+  test("is not told to be refused by a mail server that cannot be reached", async () => {
+    const { store, clock, round } = await fixture();
+    // Nobody listens at this port.
+    await writeSmtp(store, box, { host: "127.0.0.1", port: 1, isTls: false, from: "gate@example.org" });
+    const target = { to: ["ops@example.org"] };
+    await addChannel(store, { box, now: clock.now, owner: gatewayOwner, kind: "email", target });
+    await accountWith(store, "ada@example.org", 1, clock.now);
+    await round();
+    const [channel] = await listChannels(store, gatewayOwner);
+    expect(channel?.error).toStartWith("Cannot connect to the mail server (");
+  });
+
   test("without a mail server fails with a sentence", async () => {
     const { store, clock, round } = await fixture();
     await addChannel(store, {

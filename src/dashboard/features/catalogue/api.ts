@@ -74,7 +74,9 @@ export async function writeRow(
 ): Promise<void> {
   // Eden leaves a segment of the path as it is, and many names of models have a slash.
   const one = catalogue.models({ catalogue_model_id: encodeURIComponent(`${plugin}:${model}`) });
-  await (row === undefined ? request(one.delete()) : request(one.post({ row: { ...row }, revision })));
+  await (row === undefined
+    ? request(one.delete(undefined, { query: { revision } }))
+    : request(one.post({ row: { ...row }, revision })));
   await refresh();
 }
 
@@ -82,7 +84,7 @@ export async function writeRow(
 export async function writeTerms(plugin: string, terms: Terms | null | undefined, revision: string): Promise<void> {
   const one = catalogue.unlisted({ provider_id: plugin });
   await (terms === undefined
-    ? request(one.delete())
+    ? request(one.delete(undefined, { query: { revision } }))
     : request(one.post({ terms: terms === null ? null : { ...terms }, revision })));
   await refresh();
 }
@@ -90,7 +92,9 @@ export async function writeTerms(plugin: string, terms: Terms | null | undefined
 /** Writes one of the files, or removes it. @throws {ApiError} With what is wrong. */
 export async function writeFile(name: string, content: unknown, revision: string): Promise<void> {
   const file = catalogue.files({ file_id: name });
-  await (content === undefined ? request(file.delete()) : request(file.post({ content, revision })));
+  await (content === undefined
+    ? request(file.delete(undefined, { query: { revision } }))
+    : request(file.post({ content, revision })));
   await refresh();
 }
 

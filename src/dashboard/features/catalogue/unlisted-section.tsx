@@ -25,7 +25,7 @@ export function UnlistedSection({
   models: readonly CatalogueModel[];
 }) {
   const [open, setOpen] = useState<Open>();
-  const [removed, setRemoved] = useState<UnlistedTerms>();
+  const [removed, setRemoved] = useState<{ revision: string; id: string; own: boolean }>();
   const sold = unlisted.flatMap(({ terms, ...provider }) => (terms === null ? [] : { ...provider, terms }));
   const others = unlisted.flatMap(({ id, terms }) => (terms === null ? id : []));
   const countFound = (name: string) =>
@@ -78,7 +78,7 @@ export function UnlistedSection({
             <Button
               look="plain small"
               aria-label={`Remove the terms of ${provider.id}`}
-              onClick={() => setRemoved(provider)}
+              onClick={() => setRemoved({ revision, ...provider })}
             >
               Remove
             </Button>
@@ -91,7 +91,7 @@ export function UnlistedSection({
           title={`Sell only listed models of ${removed.id}?`}
           action="Remove terms"
           act={async () => {
-            await writeTerms(removed.id, removed.own ? undefined : null, revision);
+            await writeTerms(removed.id, removed.own ? undefined : null, removed.revision);
             toast(`Unlisted models of ${removed.id} are no longer served`);
           }}
           onClose={() => setRemoved(undefined)}

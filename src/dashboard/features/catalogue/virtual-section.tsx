@@ -12,7 +12,7 @@ import { readVirtual, setVirtual, type VirtualRow, virtualName } from "./virtual
 /** Names that stand for several models. */
 export function VirtualSection({ document, modelIds }: { document: CatalogueDocument; modelIds: readonly string[] }) {
   const [open, setOpen] = useState<{ document: CatalogueDocument; row: VirtualRow | undefined }>();
-  const [removed, setRemoved] = useState<VirtualRow>();
+  const [removed, setRemoved] = useState<{ document: CatalogueDocument; id: string }>();
   return (
     <Section
       title="Virtual models"
@@ -46,7 +46,11 @@ export function VirtualSection({ document, modelIds }: { document: CatalogueDocu
           { name: "Models", className: "break", sort: describeMembers, cell: describeMembers },
           { name: "Strategy", sort: describeStrategy, cell: describeStrategy },
           actionsColumn<VirtualRow>((row) => (
-            <Button look="plain small" aria-label={`Remove ${row.id}`} onClick={() => setRemoved(row)}>
+            <Button
+              look="plain small"
+              aria-label={`Remove ${row.id}`}
+              onClick={() => setRemoved({ document, id: row.id })}
+            >
               Remove
             </Button>
           )),
@@ -58,7 +62,8 @@ export function VirtualSection({ document, modelIds }: { document: CatalogueDocu
           title={`Remove ${removed.id}?`}
           action="Remove virtual model"
           act={async () => {
-            await writeFile(virtualName, setVirtual(document.files, removed.id, undefined), document.revision);
+            const { files, revision } = removed.document;
+            await writeFile(virtualName, setVirtual(files, removed.id, undefined), revision);
             toast(`${removed.id} is removed`);
           }}
           onClose={() => setRemoved(undefined)}
