@@ -1,6 +1,7 @@
 import { afterAll, beforeAll } from "bun:test";
 import type { Browser, BrowserContextOptions, Cookie, Download, Page } from "playwright-core";
 import { type Gateway, ownerEmail, startGateway } from "../support/gateway.ts";
+import { until } from "../support/until.ts";
 import { openBrowser, openTab, type WatchedTab } from "./chromium.ts";
 
 export const ownPassword = "correct horse battery";
@@ -116,6 +117,16 @@ export async function signIn(page: Page, email: string): Promise<void> {
 
 export function seeHeading(page: Page, name: string): Promise<void> {
   return page.getByRole("heading", { level: 1, name }).waitFor();
+}
+
+/** Opens the log of so many requests. A refusal is written a second after it, and a page has what was there when it was opened. */
+export async function openRequests(page: Page, count: number): Promise<void> {
+  await until(async () => {
+    await page.goto("/requests");
+    const rows = page.locator("main tbody tr");
+    await rows.first().waitFor();
+    return (await rows.count()) === count;
+  });
 }
 
 /** Waits for where somebody lands: operators on the home page of the gateway, members on the overview of their account. */

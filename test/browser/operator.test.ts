@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { fillWallet } from "../support/gateway.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { createUser, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { createUser, openRequests, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 const messages = [{ role: "user", content: "Say hello" }];
 const premium = "claude-sonnet-4-6";
@@ -36,8 +36,7 @@ describe.skipIf(!hasChromium)("an operator's day", () => {
   test("requests are found by error code, duration and cost, with the providers of the last calls suggested", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
-      await page.goto("/requests");
-      await seeRows(page, 3);
+      await openRequests(page, 3);
       await page.getByRole("button", { name: "More filters" }).click();
       await page.locator("datalist[id$=plugins] option").first().waitFor({ state: "attached" });
       const provider = await page.locator("datalist[id$=plugins] option").first().getAttribute("value");

@@ -1,7 +1,16 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { createUser, downloadedText, ownPassword, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import {
+  createUser,
+  downloadedText,
+  openRequests,
+  ownPassword,
+  seeHeading,
+  signIn,
+  signInFirst,
+  useDashboard,
+} from "./dashboard.ts";
 
 const messages = [{ role: "user", content: "Say hello" }];
 
@@ -13,7 +22,10 @@ describe.skipIf(!hasChromium)("the request log", () => {
     await gateway.post("/chat/completions", { model: "famA-4o-mini", messages });
     await gateway.post("/chat/completions", { model: "no-such-model", messages });
     await gateway.post("/chat/completions", { model: "famA-4o-mini", messages, n: 1000 });
-    await dashboard.visit((page) => signInFirst(page, gateway));
+    await dashboard.visit(async (page) => {
+      await signInFirst(page, gateway);
+      await openRequests(page, 3);
+    });
   });
 
   test("shows why a request was refused, and goes by filters that are in the address", () =>
