@@ -17,7 +17,7 @@ export interface SpentBudget {
   readonly spentNanodollars: number;
 }
 
-/** That of a key or an account, whose period always ends. */
+/** The own budget of a key or an account, whose period always ends. */
 type OwnBudget = SpentBudget & { readonly period: BudgetPeriod };
 
 /** Filter of budgets; those come first of which the most is spent. */
@@ -43,6 +43,7 @@ export async function readKeyBudgets(
     .where(isOfRunningPeriod(now))
     .where("keys.revoked_at", "is", null)
     .where("keys.budget_nanodollars", ">", 0)
+    .$narrowType<{ budget_nanodollars: number }>()
     .where("spent_nanodollars", ">=", shareOf("keys.budget_nanodollars", leastShare))
     .$if(accountIds !== undefined, (query) => query.where("keys.account_id", "in", accountIds ?? []))
     .orderBy("spent_nanodollars", "desc")
@@ -53,7 +54,7 @@ export async function readKeyBudgets(
     keyId: row.id,
     name: row.name,
     period: row.budget_period ?? "month",
-    budgetNanodollars: row.budget_nanodollars ?? 0,
+    budgetNanodollars: row.budget_nanodollars,
     spentNanodollars: row.spent_nanodollars,
   }));
 }
@@ -72,6 +73,7 @@ export async function readAccountBudgets(
     .select(["accounts.id", "accounts.email", "accounts.budget_nanodollars", "accounts.budget_period"])
     .select(spent.as("spent"))
     .where("accounts.budget_nanodollars", ">", 0)
+    .$narrowType<{ budget_nanodollars: number }>()
     .where("accounts.disabled_at", "is", null)
     .where(spent, ">=", shareOf("accounts.budget_nanodollars", leastShare))
     .$if(accountIds !== undefined, (query) => query.where("accounts.id", "in", accountIds ?? []))
@@ -82,7 +84,7 @@ export async function readAccountBudgets(
     accountId: row.id,
     name: row.email,
     period: row.budget_period ?? "month",
-    budgetNanodollars: row.budget_nanodollars ?? 0,
+    budgetNanodollars: row.budget_nanodollars,
     spentNanodollars: Number(row.spent),
   }));
 }

@@ -158,7 +158,7 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
     fixture.beforeRedis = await startSlowProxy(fixture.redis.port);
     const env = {
       SANDBOX: "on",
-      // What a busy machine makes it refuse is not asked here.
+      // A busy machine makes it refuse calls, which is another test's matter.
       OVERLOAD_LAG_MS: "0",
       DATABASE_URL: fixture.url.replace(`:${fixture.postgres.port}/`, `:${fixture.beforePostgres.port}/`),
       REDIS_URL: `redis://127.0.0.1:${fixture.beforeRedis.port}/0`,

@@ -34,7 +34,7 @@ afterEach(async () => {
 interface Opened {
   head: string;
   socket: Socket;
-  /** What the client has sent since. */
+  /** The bytes that the client has sent since. */
   received: Buffer[];
 }
 
