@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ProjectChanges } from "../../accounts/index.ts";
-import type { KeyLimits } from "../../contract/index.ts";
+import { getDisplayName, type KeyLimits } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { UsageError } from "../command.ts";
 import { type ForeignDatabase, type ForeignRow, readFlag, readNumber, readText } from "./foreign-database.bun.ts";
@@ -145,7 +145,7 @@ function planModels(
       made.rows.set(id, { id, upstreamId: upstream, ...toPricedRow(theirs, same) });
       if (theirs === undefined) {
         const price =
-          same?.price === undefined ? "it draws on the free quota until you set one" : `it has that of ${same.id}`;
+          same?.price === undefined ? "it draws on the free quota until you set one" : `it has that of ${getDisplayName(same)}`;
         notes.push(`${group} has no price in the file: ${price}`);
       }
       if (key !== undefined) made.keys.add(key);

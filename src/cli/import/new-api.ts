@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isNetwork, trimSlashes } from "../../contract/index.ts";
+import { getDisplayName, isNetwork, trimSlashes } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { UsageError } from "../command.ts";
 import { type ForeignDatabase, type ForeignRow, readFlag, readNumber, readText } from "./foreign-database.bun.ts";
@@ -137,7 +137,7 @@ function planChannels(
         groups.set(model, [...(groups.get(model) ?? []), { model: target }]);
         if (theirs === undefined) {
           const price =
-            same?.price === undefined ? "it draws on the free quota until you set one" : `it has that of ${same.id}`;
+            same?.price === undefined ? "it draws on the free quota until you set one" : `it has that of ${getDisplayName(same)}`;
           notes.push(`${model} of the channel ${name} has no ratio: ${price}`);
         }
         return { id: target, upstreamId, ...toPricedRow(theirs, same) };

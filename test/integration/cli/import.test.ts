@@ -199,7 +199,7 @@ guardrails: []
         "master key is no key",
         "Team Search has a budget that begins anew here",
         "famA-4o-mini  ada  2 USD a month",
-        "copy has no price in the file: it has that of famA-4.1-mini",
+        "copy has no price in the file: it has that of gpt-4.1-mini",
         "plain has no price in the file: it draws on the free quota",
         "Limits of models",
         "Team Search has limits of smart, which 2 models share here\n",
