@@ -145,7 +145,9 @@ function planModels(
       made.rows.set(id, { id, upstreamId: upstream, ...toPricedRow(theirs, same) });
       if (theirs === undefined) {
         const price =
-          same?.price === undefined ? "it draws on the free quota until you set one" : `it has that of ${getDisplayName(same)}`;
+          same?.price === undefined
+            ? "it draws on the free quota until you set one"
+            : `it has that of ${getDisplayName(same)}`;
         notes.push(`${group} has no price in the file: ${price}`);
       }
       if (key !== undefined) made.keys.add(key);

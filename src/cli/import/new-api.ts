@@ -137,7 +137,9 @@ function planChannels(
         groups.set(model, [...(groups.get(model) ?? []), { model: target }]);
         if (theirs === undefined) {
           const price =
-            same?.price === undefined ? "it draws on the free quota until you set one" : `it has that of ${getDisplayName(same)}`;
+            same?.price === undefined
+              ? "it draws on the free quota until you set one"
+              : `it has that of ${getDisplayName(same)}`;
           notes.push(`${model} of the channel ${name} has no ratio: ${price}`);
         }
         return { id: target, upstreamId, ...toPricedRow(theirs, same) };
