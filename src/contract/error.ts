@@ -20,6 +20,7 @@ export const errorTable = {
   conflict: { status: 409, type: "invalid_request_error" },
   payload_too_large: { status: 413, type: "invalid_request_error" },
   unsupported_media_type: { status: 415, type: "invalid_request_error" },
+  upgrade_required: { status: 426, type: "invalid_request_error" },
   rate_limit_exceeded: { status: 429, type: "rate_limit_error" },
   upstream_error: { status: 500, type: "upstream_error" },
   upstream_timeout: { status: 500, type: "upstream_error" },

@@ -23,6 +23,8 @@ export interface Inbound<Body = never, Options = never> {
   readonly example: Readonly<Record<string, unknown>>;
   /** A sentence or less about each field of that body, for the API's documentation. */
   readonly fields: Readonly<Record<string, string>>;
+  /** Whether its clients ask for a WebSocket at the first of its endpoints, and stop asking when they are answered 426. */
+  readonly triesWebSocket?: boolean | undefined;
   /** The format's name of the output limit; absent: as the uniform format. */
   readonly outputLimit?: string | undefined;
   /**

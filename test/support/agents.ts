@@ -19,6 +19,8 @@ export interface AgentOptions {
   /** An API key, or a shell command that prints a token each time the agent needs one. */
   key: string | { readonly command: string };
   model: string;
+  /** Further settings of Codex' provider, as lines of its configuration. */
+  codexProvider?: string;
   /** Ends the agent before it does so itself. */
   signal?: AbortSignal;
 }
@@ -35,13 +37,14 @@ export interface Agents {
 
 export const turnMsMax = 120_000;
 
-const codexConfig = ({ origin, model, key }: AgentOptions) => `model = "${model}"
+const codexConfig = ({ origin, model, key, codexProvider = "" }: AgentOptions) => `model = "${model}"
 model_provider = "modelgate"
 model_reasoning_effort = "medium"
 [model_providers.modelgate]
 name = "modelgate"
 base_url = "${origin}/v1"
 wire_api = "responses"
+${codexProvider}
 ${
   typeof key === "string"
     ? 'env_key = "MODELGATE_KEY"'
@@ -53,7 +56,7 @@ ${
 export async function prepareAgents(): Promise<Agents> {
   const { folder, missing } = await prepareNpmPackages(
     "agents",
-    "@openai/codex@0.169.0",
+    "@openai/codex@0.171.0",
     "@anthropic-ai/claude-code@2.1.330",
   );
   if (missing !== undefined) console.log(`Skipped: Codex and Claude Code: ${missing}`);

@@ -168,9 +168,26 @@ async function noEndpoint(
     const message = `There is no endpoint ${request.method} ${pathname}; ${remedy}`;
     return errorResponse(deps, new GatewayError("not_found", message), { request, inbound });
   }
+  // The other endpoints of the format take GET, so that only the one for sockets is left here.
+  if (inbound?.triesWebSocket === true && isWebSocketHandshake(request)) {
+    const message = `WebSockets are not served here; send POST ${pathname} with stream: true for server-sent events`;
+    // The connection is closed, because a client that has begun a handshake does not use it for another request.
+    const headers = { upgrade: "websocket", connection: "close" };
+    return errorResponse(deps, new GatewayError("upgrade_required", message), { request, headers, inbound });
+  }
   const message = `${pathname} takes ${methods.join(", ")}, not ${request.method}`;
   const headers = { allow: methods.join(", ") };
   return errorResponse(deps, new GatewayError("method_not_allowed", message), { request, headers, inbound });
+}
+
+/**
+ * Whether a request begins a WebSocket. A proxy that does not hand on an upgrade removes `Upgrade` and `Connection`, but not the
+ * key of the handshake.
+ */
+function isWebSocketHandshake({ method, headers }: Request): boolean {
+  if (method !== "GET") return false;
+  const protocols = headers.get("upgrade")?.toLowerCase().split(",") ?? [];
+  return headers.has("sec-websocket-key") || protocols.some((protocol) => protocol.trim() === "websocket");
 }
 
 /** Elysia wraps what `parse` throws. */

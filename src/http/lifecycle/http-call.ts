@@ -17,7 +17,15 @@ import type { CallMemory } from "../memory/call-memory.ts";
 /** The parts of a wire format that need no request. */
 export type ClientFormat = Pick<
   Inbound,
-  "protocol" | "endpoints" | "example" | "fields" | "outputLimit" | "refuse" | "toError" | "headersOf"
+  | "protocol"
+  | "endpoints"
+  | "triesWebSocket"
+  | "example"
+  | "fields"
+  | "outputLimit"
+  | "refuse"
+  | "toError"
+  | "headersOf"
 >;
 
 /** Idle sockets are closed after this; the maximum that Bun accepts. */

@@ -26,6 +26,7 @@ const rows: Record<ErrorCode, ErrorRow> = {
   request_timeout: { status: 408, type: "timeout_error" },
   conflict: { status: 409, type: "invalid_request_error" },
   payload_too_large: { status: 413, type: "request_too_large" },
+  upgrade_required: { status: 426, type: "invalid_request_error" },
   rate_limit_exceeded: { status: 429, type: "rate_limit_error" },
   upstream_error: { status: 500, type: "api_error" },
   internal_error: { status: 500, type: "api_error" },

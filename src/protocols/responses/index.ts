@@ -36,6 +36,7 @@ export interface ResponsesInboundOptions {
 export const responsesInbound: Inbound<ResponsesRequest, ResponsesInboundOptions> = {
   protocol: "responses",
   endpoints: ["/responses", "/responses/:id", "/responses/:id/input_items"],
+  triesWebSocket: true,
   example: { input: "Say hello", store: false },
   fields: {
     model: commonFields.model,

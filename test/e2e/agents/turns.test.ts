@@ -64,6 +64,21 @@ describe.each(["codex", "claude"] as const)("a turn of %s in text", (agent) => {
   });
 });
 
+test("Codex that prefers a WebSocket asks for one once, and goes on by events at once", async () => {
+  if (agents.missing !== undefined) return;
+  const { gateway, recorder, providers } = shared;
+  const options = { origin: recorder.origin, key: gateway.key, model: models.openai };
+  const run = await agents.run("codex", "Say hello", { ...options, codexProvider: "supports_websockets = true" });
+  expect([run.code, run.stdout]).toEqual([0, expect.stringContaining("Hello Ada")]);
+  expect(run.stderr).not.toContain("Falling back");
+  const calls = recorder.calls.map(({ method, path, status }) => [method, path, status]);
+  expect(calls).toEqual([
+    ["GET", "/v1/responses", 426],
+    ["POST", "/v1/responses", 200],
+  ]);
+  expect(providers.seen.length).toBe(1);
+});
+
 describe("a token in place of an API key", () => {
   test.each(["codex", "claude"] as const)(
     "comes from a command of %s, and is in the ledger by its subject",

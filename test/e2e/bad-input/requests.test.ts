@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { expectError, type PromisedError } from "../../support/expect-error.ts";
+import { answersTo } from "../../support/raw-request.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
 import { wavFile } from "../../support/wav.ts";
 
@@ -104,6 +105,22 @@ describe("a wrong request", () => {
 
   test("a missing endpoint outside the base path is 404 in the same shape", async () => {
     await expectError(await fetch(`${shared.gateway.origin}/nowhere`), { status: 404 });
+  });
+
+  test("a WebSocket on /responses is refused with the protocol that is missing, and its connection is closed", async () => {
+    const { origin } = shared.gateway;
+    for (const path of ["/v1/responses", "/api/v1/responses"]) {
+      const lines = ["Host: gate", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"];
+      const key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
+      const text = await answersTo(origin, [`GET ${path} HTTP/1.1`, ...lines, key, "", ""].join("\r\n"));
+      const [head = "", body = ""] = text.split("\r\n\r\n");
+      expect(head).toMatch(/^HTTP\/1\.1 426 /);
+      expect(head.toLowerCase().split("\r\n")).toEqual(
+        expect.arrayContaining(["upgrade: websocket", "connection: close"]),
+      );
+      const { error } = JSON.parse(body);
+      expect(error).toMatchObject({ type: "invalid_request_error", param: null, code: "upgrade_required" });
+    }
   });
 
   test("an Allow header goes with 405", async () => {

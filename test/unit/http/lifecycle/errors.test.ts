@@ -116,6 +116,33 @@ describe("a path", () => {
     expect(error.message).toEndWith(`takes ${allow}, not ${method}`);
   });
 
+  const handshake = { "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==", "sec-websocket-version": "13" };
+  const upgrade = { connection: "Upgrade", upgrade: "WebSocket", ...handshake };
+  test.each([
+    ["/v1/responses", upgrade],
+    ["/api/v1/responses", upgrade],
+    ["/v1/responses?a=b", { connection: "keep-alive, upgrade", upgrade: "h2c, websocket" }],
+    // Behind a proxy that hands on no upgrade.
+    ["/api/v1/responses", handshake],
+  ])("%s is answered 426 when a client begins a WebSocket there", async (path, headers) => {
+    const response = await ask(path, { headers });
+    await expectError(response, { status: 426, code: "upgrade_required", says: "server-sent events" });
+    expect(Object.fromEntries(response.headers)).toMatchObject({ upgrade: "websocket", connection: "close" });
+  });
+
+  test.each([
+    ["/v1/responses", "GET", {}, 405],
+    ["/v1/responses", "GET", { connection: "upgrade", upgrade: "h2c" }, 405],
+    ["/v1/responses", "PUT", upgrade, 405],
+    ["/v1/chat/completions", "GET", upgrade, 405],
+    ["/v1/realtime", "GET", upgrade, 404],
+    ["/responses", "GET", upgrade, 404],
+    ["/healthz", "GET", upgrade, 200],
+  ])("%s, asked by %s with %p, is answered as without an upgrade", async (path, method, headers, status) => {
+    const response = await ask(path, { method, headers });
+    expect([response.status, response.headers.get("upgrade")]).toEqual([status, null]);
+  });
+
   test.each([
     ["/chat/completions", "POST", "/v1/chat/completions"],
     ["/v1/v1/embeddings", "POST", "/v1/embeddings"],

@@ -12,6 +12,7 @@ const expected: Record<ErrorCode, [status: number, code: string]> = {
   context_length_exceeded: [400, "context_length_exceeded"],
   request_too_large: [400, "invalid_prompt"],
   unsupported_media_type: [415, "invalid_prompt"],
+  upgrade_required: [426, "invalid_prompt"],
   invalid_api_key: [401, "invalid_prompt"],
   invalid_session: [401, "invalid_prompt"],
   quota_exceeded: [429, "insufficient_quota"],
