@@ -94,8 +94,17 @@ export interface Exchange {
   fail(error: GatewayError, passed?: PassedAnswer): string;
   /** Looks at a whole answer before it is sent, and may change it. @param isPassed It came in the client's format. */
   finish?(answer: object, isPassed: boolean): Promise<void>;
+  /** An event as it is passed through; `undefined`: it is not sent. Absent: each is sent as it came. */
+  pass?(event: ServerEvent): ServerEvent | undefined;
   /** The last event of a stream that was passed through; absent: it is sent as it came. */
   endPassed?(event: ServerEvent): Promise<ServerEvent>;
+  /**
+   * The text that keeps a silent stream alive, for a format whose clients wait for events; absent or `undefined`: a comment.
+   * It commits the call to no route.
+   *
+   * @param passed What was passed through until then; absent before a provider of the format answers.
+   */
+  heartbeat?(passed?: PassedAnswer): string | undefined;
 }
 
 /** An event without a name, as chat has them. */

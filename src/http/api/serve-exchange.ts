@@ -87,7 +87,11 @@ function stream(
   call: HttpCall,
   { exchange, request }: { exchange: Exchange; request: ChatRequest },
 ): Promise<Response> {
-  const sink = new SseStream<ChatChunk>(call, (chunk) => exchange.push(chunk));
+  const passed = () => (call.passthrough?.isServing ? call.passthrough : undefined);
+  const sink = new SseStream<ChatChunk>(call, (chunk) => exchange.push(chunk), {
+    ...(exchange.pass !== undefined && { pass: exchange.pass }),
+    heartbeat: () => exchange.heartbeat?.(passed()),
+  });
   const answer = executeCall(deps, call, { capability: "chat", request, sink }).then(
     async () => {
       const event = call.passthrough?.lastEvent;
@@ -96,8 +100,7 @@ function stream(
     },
     (thrown) => {
       if (!sink.isOpen) throw thrown;
-      const { passthrough } = call;
-      return exchange.fail(toGatewayError(thrown, deps.log), passthrough?.isServing ? passthrough : undefined);
+      return exchange.fail(toGatewayError(thrown, deps.log), passed());
     },
   );
   return sseReply(deps, call, sink, answer);

@@ -13,6 +13,14 @@ interface DirectController {
   end(): void;
 }
 
+/** How a format writes what is no chunk of an answer. */
+interface SseFormat {
+  /** A provider's own event as it is passed through; `undefined`: it is not sent. Absent: each is sent as it came. */
+  pass?(event: ServerEvent): ServerEvent | undefined;
+  /** The text that keeps a silent stream alive; `undefined`: a comment. */
+  heartbeat?(): string | undefined;
+}
+
 /** An event as it goes over the wire. */
 export function formatEvent({ event, data }: ServerEvent): string {
   return `event: ${event}\ndata: ${data}\n\n`;
@@ -26,6 +34,7 @@ export function formatEvent({ event, data }: ServerEvent): string {
 export class SseStream<Chunk> implements StreamSink<Chunk> {
   readonly body: ReadableStream<Uint8Array>;
   readonly #encode: (chunk: Chunk) => string;
+  readonly #format: SseFormat;
   readonly #opened = Promise.withResolvers<void>();
   readonly #closed = Promise.withResolvers<void>();
   /** Ticks of the {@link SseHeartbeat} since something was sent. */
@@ -38,8 +47,9 @@ export class SseStream<Chunk> implements StreamSink<Chunk> {
   #backpressure: Promise<void> | undefined;
   #onPull: (() => void) | undefined;
 
-  constructor(call: { cancel(): void }, encode: (chunk: Chunk) => string) {
+  constructor(call: { cancel(): void }, encode: (chunk: Chunk) => string, format: SseFormat = {}) {
     this.#encode = encode;
+    this.#format = format;
     this.body = new ReadableStream({
       type: "direct",
       pull: (controller: DirectController) => this.#start(controller),
@@ -66,12 +76,14 @@ export class SseStream<Chunk> implements StreamSink<Chunk> {
 
   /** Sends an event that is in the client's own wire format. */
   pass(event: ServerEvent): Promise<void> | undefined {
-    return this.send(formatEvent(event));
+    const passedEvent = this.#format.pass === undefined ? event : this.#format.pass(event);
+    return passedEvent === undefined ? this.#backpressure : this.send(formatEvent(passedEvent));
   }
 
   /** Sends text without encoding it. */
   send(text: string): Promise<void> | undefined {
     if (this.#isClosed) return undefined;
+    if (text === "") return this.#backpressure;
     this.silentTicks = 0;
     const controller = this.#controller;
     if (controller === undefined) return this.#buffer(text);
@@ -80,10 +92,10 @@ export class SseStream<Chunk> implements StreamSink<Chunk> {
     return this.#backpressure;
   }
 
-  /** Writes a comment as a heartbeat, unless the client is already behind. */
-  comment(): void {
+  /** Writes a heartbeat, unless the client is already behind. */
+  beat(): void {
     this.open();
-    if (this.#backpressure === undefined) void this.send(comment);
+    if (this.#backpressure === undefined) void this.send(this.#format.heartbeat?.() ?? comment);
   }
 
   end(): void {
@@ -136,15 +148,15 @@ interface SilentStream {
   /** Ticks since something was sent; reset to 0 by the sender. */
   silentTicks: number;
   readonly isOpen: boolean;
-  /** Sends a comment, and opens the stream if it is not open yet. */
-  comment(): void;
+  /** Sends a heartbeat, and opens the stream if it is not open yet. */
+  beat(): void;
 }
 
 /** Before its first chunk a stream stays closed for one more tick: most errors of a provider come quickly. */
 const [ticksOpen, ticksClosed] = [2, 3];
 
 /**
- * Sends comments on streams that are silent while the provider works, so that no proxy or client times out. One timer for
+ * Keeps streams alive that are silent while the provider works, so that no proxy or client times out. One timer for
  * all streams: the cost per chunk is one number written.
  */
 export class SseHeartbeat {
@@ -152,7 +164,7 @@ export class SseHeartbeat {
   readonly #tickMs: number;
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  /** @param everyMs Silence between comments, the first after half of it at the earliest; 0 turns them off. */
+  /** @param everyMs Silence between heartbeats, the first after half of it at the earliest; 0 turns them off. */
   constructor(everyMs: number) {
     this.#tickMs = everyMs / ticksOpen;
   }
@@ -172,7 +184,7 @@ export class SseHeartbeat {
   tick(): void {
     for (const stream of this.#streams) {
       const most = stream.isOpen ? ticksOpen : ticksClosed;
-      if (++stream.silentTicks >= most) stream.comment();
+      if (++stream.silentTicks >= most) stream.beat();
     }
     if (this.#streams.size > 0) return;
     clearInterval(this.#timer);

@@ -94,6 +94,16 @@ export class ResponseStream {
     return this.#takeEvents();
   }
 
+  /**
+   * The events that keep a silent answer alive: its beginning where nothing was sent yet, else the last event of that once more,
+   * with the number of the event before it. Codex gives up a stream without events, whatever comments it has.
+   */
+  heartbeat(): ResponseEvent[] {
+    if (this.#sequence > 0) return [toHeartbeat(this.#build({ output: [] }), this.#sequence - 1)];
+    this.#start();
+    return this.#takeEvents();
+  }
+
   readonly #emit: Emit = (event) => {
     event.sequence_number = this.#sequence++;
     this.#events.push(event);
@@ -101,9 +111,7 @@ export class ResponseStream {
 
   #start(): void {
     if (this.#sequence > 0) return;
-    const response = this.#build({ output: [] });
-    this.#emit({ type: "response.created", sequence_number: 0, response });
-    this.#emit({ type: "response.in_progress", sequence_number: 0, response });
+    for (const event of toOpening(this.#build({ output: [] }))) this.#emit(event);
   }
 
   #takeEvents(): ResponseEvent[] {
@@ -232,6 +240,24 @@ export class ResponseStream {
     if (this.#item !== undefined) this.#output.push(this.#item.close(status));
     this.#item = undefined;
   }
+}
+
+/** The events with which every answer begins. */
+function toOpening(response: ResponseObject): ResponseEvent[] {
+  return [
+    { type: "response.created", sequence_number: 0, response },
+    { type: "response.in_progress", sequence_number: 1, response },
+  ];
+}
+
+/** The beginning of an answer that only a provider of the protocol can give, and has not begun to. */
+export function openResponse(head: ResponseHead, plan: EchoedPlan): ResponseEvent[] {
+  return toOpening(buildResponse(head, toEcho(plan), { output: [] }));
+}
+
+/** An event that says nothing new. @param sequence The number of the event before it. */
+export function toHeartbeat(response: Record<string, unknown>, sequence: number): ResponseEvent {
+  return { type: "response.in_progress", sequence_number: sequence, response };
 }
 
 /** Translates a whole chat answer; the same as the end of its stream. */
@@ -637,11 +663,14 @@ const serviceTiers: ReadonlySet<unknown> = new Set([
   "batch",
 ]);
 
+/** The part of a plan that an answer repeats. */
+type EchoedPlan = Pick<ResponsePlan, "request" | "stored">;
+
 /**
  * The part of an answer that repeats the request; it is made once for all events of a stream. As from OpenAI, every field
  * is there: strict clients (Open Responses) refuse an answer without one, and one whose sampling is not a number.
  */
-function toEcho({ request, stored }: ResponsePlan) {
+function toEcho({ request, stored }: EchoedPlan) {
   const { reasoning, text } = request;
   return {
     background: false,

@@ -9,9 +9,10 @@ import {
   tryTranslate,
 } from "../inbound.ts";
 import { createReasoningEnvelope } from "../reasoning.ts";
-import { createResponseHead, ResponseStream, toResponse } from "./client-stream.ts";
-import { toPassedFailure, toResponsesError } from "./errors.ts";
+import { createResponseHead, openResponse, ResponseStream, toResponse } from "./client-stream.ts";
+import { toResponsesError } from "./errors.ts";
 import { checkResponsesRequest, expandRequest, refuseChatBody, type StoredContext, toChatRequest } from "./inbound.ts";
+import { PassedStream } from "./passed-stream.ts";
 import { responsesFormat } from "./passthrough.ts";
 import type { ResponseItem, ResponseObject, ResponsesRequest } from "./schema.ts";
 
@@ -61,6 +62,7 @@ export const responsesInbound: Inbound<ResponsesRequest, ResponsesInboundOptions
     const { chat, plan } = translated instanceof GatewayError ? {} : translated;
     const head = Object.defineProperty(createResponseHead(model, now), "model", { get: servedModel });
     const stream = plan && new ResponseStream(plan, head);
+    const passedStream = new PassedStream();
     const previous = body.previous_response_id;
     const finish = async (answer: object, isPassed: boolean) => {
       // A provider stores nothing; the gateway does.
@@ -81,14 +83,26 @@ export const responsesInbound: Inbound<ResponsesRequest, ResponsesInboundOptions
         return formatEvents(events);
       },
       fail(error, passed) {
-        if (passed !== undefined || stream === undefined) return toNamedEvent(toPassedFailure(error, passed));
+        if (passed !== undefined || stream === undefined) return toNamedEvent(passedStream.fail(error, passed));
         return formatEvents(stream.fail(error));
       },
       finish,
-      async endPassed({ event, data }) {
+      pass: (event) => passedStream.pass(event),
+      async endPassed(event) {
+        const { data } = passedStream.pass(event) ?? event;
         const last = JSON.parse(data) as { response: object };
         await finish(last.response, true);
-        return { event, data: JSON.stringify(last) };
+        return { event: event.event, data: JSON.stringify(last) };
+      },
+      heartbeat(passed) {
+        if (passed !== undefined || stream === undefined) {
+          const event = passedStream.heartbeat(passed);
+          if (event !== undefined) return toNamedEvent(event);
+          if (passed !== undefined) return undefined;
+        }
+        const events = stream?.heartbeat() ?? openResponse(head, { request: body, stored: context.stored });
+        passedStream.follow(events);
+        return formatEvents(events);
       },
     };
   },

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { streamText } from "ai";
 import OpenAI from "openai";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { preparePythonClients, pythonClientsMsMax } from "../../support/python.ts";
+import { answerInText, type ScriptedProviders, startScriptedProviders } from "../../support/scripted-providers.ts";
 import { parseEvents } from "../../support/sse.ts";
 
 const model = "famA-4.1";
@@ -77,6 +79,112 @@ describe("comments in a stream while the provider thinks", () => {
     expect(said).toStartWith(": keep-alive\n\n");
     expect(said).toEndWith("data: [DONE]\n\n");
   });
+});
+
+const question = "Say hello to Ada";
+/** Where a provider is silent: before all that it says, behind its first event, and in the middle of its text. */
+const silences = ["before its first event", "behind its first event", "between its words"] as const;
+
+/** The events of an answer, with a silence of many heartbeats among them. */
+function withSilence(answer: Response, silence: (typeof silences)[number]): Response {
+  const pause = () => Bun.sleep(700);
+  async function* pieces() {
+    const events = (await answer.text()).split(/(?<=\n\n)/);
+    const middle = events.findIndex((event) => /delta/.test(event)) + 1;
+    for (const [at, event] of events.entries()) {
+      if (at === [0, 1, middle][silences.indexOf(silence)]) await pause();
+      yield event;
+    }
+  }
+  return new Response(pieces() as unknown as ReadableStream, { headers: answer.headers });
+}
+
+/** Models whose provider is asked in the protocol itself, and by a translation. */
+const models = { passed: "famA-5.4", translated: "famC-sonnet-4-6" };
+const cases = Object.entries(models).flatMap(([way, model]) =>
+  silences.map((silence) => [way, silence, model] as const),
+);
+
+describe("events in a stream of the Responses protocol while the provider is silent", () => {
+  let gateway: InProcessGateway;
+  let providers: ScriptedProviders;
+  let client: OpenAI;
+  beforeAll(async () => {
+    providers = startScriptedProviders();
+    gateway = await startInProcess({ env: providers.env, sseHeartbeatMs: 60 });
+    client = new OpenAI({ baseURL: gateway.baseUrl, apiKey: gateway.key, maxRetries: 0 });
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    await providers.stop();
+  });
+  const beSilent = (silence: (typeof silences)[number]) => {
+    providers.seen.length = 0;
+    providers.fault = (request) => withSilence(answerInText(request), silence);
+  };
+
+  test.each(cases)("(%s) are there %s, numbered, and the provider is asked once", async (_, silence, model) => {
+    beSilent(silence);
+    const response = await gateway.post("/responses", { model, input: question, stream: true });
+    const { events } = parseEvents<{ type: string; sequence_number: number }>(await response.text());
+    const beats = events.filter(({ type }) => type === "response.in_progress").length - 1;
+    expect(beats).toBeGreaterThan(1);
+    const isNumbered = events.map(
+      ({ sequence_number: number }, at) => number - (events[at - 1]?.sequence_number ?? -1),
+    );
+    expect(isNumbered.filter((step) => step === 0).length).toBe(beats);
+    expect(isNumbered.filter((step) => step !== 0 && step !== 1)).toEqual([]);
+    expect([events.at(-1)?.type, providers.seen.length]).toEqual(["response.completed", 1]);
+  });
+
+  test.each(cases)("(%s) are borne %s by the official client for Node", async (_, silence, model) => {
+    beSilent(silence);
+    const whole = await client.responses.stream({ model, input: question }).finalResponse();
+    expect([whole.output_text, whole.status]).toEqual(["Hello Ada", "completed"]);
+    let text = "";
+    for await (const event of await client.responses.create({ model, input: question, stream: true })) {
+      if (event.type === "response.output_text.delta") text += event.delta;
+    }
+    expect(text).toBe("Hello Ada");
+  });
+
+  test.each(cases)("(%s) are borne %s by the AI SDK", async (_, silence, model) => {
+    beSilent(silence);
+    const sdk = createOpenAI({ baseURL: gateway.baseUrl, apiKey: gateway.key });
+    expect(await streamText({ model: sdk.responses(model), prompt: question, maxRetries: 0 }).text).toBe("Hello Ada");
+  });
+
+  test(
+    "are borne by the official client for Python",
+    async () => {
+      const python = await preparePythonClients();
+      if (python.missing !== undefined) return console.log(`Skipped: heartbeats and Python: ${python.missing}`);
+      const script = [
+        "import sys, openai",
+        "client = openai.OpenAI(base_url=sys.argv[1], api_key=sys.argv[2], max_retries=0)",
+        "model, question = sys.argv[3:]",
+        "with client.responses.stream(model=model, input=question) as stream:",
+        "    for event in stream: pass",
+        "    print(stream.get_final_response().output_text)",
+        "stream = client.responses.create(model=model, input=question, stream=True)",
+        "print(''.join(event.delta for event in stream if event.type == 'response.output_text.delta'))",
+      ].join("\n");
+      for (const [, silence, model] of cases) {
+        beSilent(silence);
+        const said = await output([
+          python.command as string,
+          "-c",
+          script,
+          gateway.baseUrl,
+          gateway.key,
+          model,
+          question,
+        ]);
+        expect([model, silence, said]).toEqual([model, silence, "Hello Ada\nHello Ada\n"]);
+      }
+    },
+    pythonClientsMsMax,
+  );
 });
 
 async function output(command: string[]): Promise<string> {

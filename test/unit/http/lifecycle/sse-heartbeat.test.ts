@@ -38,6 +38,26 @@ describe("a silent stream", () => {
     expect(await end()).toBe(comment);
   });
 
+  test("gets what its format has in place of a comment", async () => {
+    const keeper = new SseHeartbeat(1_000_000_000);
+    const beats = ["data: 1\n\n", undefined];
+    const sink = new SseStream<string>({ cancel: () => undefined }, (text) => text, { heartbeat: () => beats.shift() });
+    keeper.add(sink);
+    for (let ticks = 0; ticks < 5; ticks++) keeper.tick();
+    sink.end();
+    expect(await new Response(sink.body).text()).toBe(`data: 1\n\n${comment}`);
+  });
+
+  test("is silent also while chunks come that say nothing", async () => {
+    const { keeper, sink, end } = keptOutlet();
+    sink.open();
+    for (let ticks = 0; ticks < 2; ticks++) {
+      sink.write("");
+      keeper.tick();
+    }
+    expect(await end()).toBe(comment);
+  });
+
   test("whose reader is behind gets none: there is enough to read", async () => {
     const { keeper, sink, end } = keptOutlet();
     const large = "x".repeat(70_000);
