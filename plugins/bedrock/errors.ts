@@ -1,5 +1,5 @@
 import { isRecord, parseJson, type ServerEvent, UpstreamError } from "modelgate/plugin";
-import type { RefusedResponse, UpstreamErrorKind } from "../../src/contract/index.ts";
+import { isContextLength, type RefusedResponse, type UpstreamErrorKind } from "../../src/contract/index.ts";
 import { retryAfterMs } from "../../src/lib/retry-after.ts";
 
 /** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#API_runtime_Converse_Errors */
@@ -39,10 +39,6 @@ function toKindByStatus(status: number): UpstreamErrorKind {
 /** Messages that decide the kind where no type does. */
 const messageKinds: readonly (readonly [RegExp, UpstreamErrorKind])[] = [
   [
-    /input is too long|prompt is too long|exceeds? .{0,40}context|maximum context|too many (input )?tokens/i,
-    "context_length",
-  ],
-  [
     /model identifier is invalid|on-demand throughput isn.t supported|end of its life|legacy.{0,60}model/i,
     "model_not_found",
   ],
@@ -80,7 +76,8 @@ function toUpstreamError({ type, message, status, retryMs }: Refusal): UpstreamE
   const byType = kinds[name.toLowerCase()] ?? (status === undefined ? "bad_response" : toKindByStatus(status));
   const byMessage = messageKinds.find(([pattern]) => pattern.test(message ?? ""))?.[1];
   const isVague = byType === "bad_request" || byType === "auth" || byType === "model_not_found";
-  const kind = isVague ? (byMessage ?? byType) : byType;
+  const isTooLong = (isVague || byType === "bad_response") && isContextLength(message ?? "");
+  const kind = isTooLong ? "context_length" : isVague ? (byMessage ?? byType) : byType;
   const named = [status, /^\w{1,64}$/.test(name) ? name : undefined].filter((part) => part !== undefined).join(", ");
   const answered = named === "" ? "failed" : `answered ${named}`;
   // Its messages of these kinds name accounts, users and roles.

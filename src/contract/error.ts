@@ -1,3 +1,5 @@
+import { type ContextFigures, readContextFigures } from "./context-length.ts";
+
 /**
  * Every way a request to the gateway can end badly: one row a code. HTTP status and OpenAI `type` follow from the
  * code, so that no other file chooses a status. A test compares it with the table in docs/api.md.
@@ -155,6 +157,8 @@ export interface UpstreamErrorDetails {
   code?: string | undefined;
   /** When the provider said a retry can succeed, in milliseconds from now. */
   retryAfterMs?: number | undefined;
+  /** Figures of a `context_length`, where they are not in its message. */
+  contextFigures?: ContextFigures | undefined;
   /**
    * The provider works, but its answer to this request cannot be used: it is longer than can be read, or the model ended it
    * without words. A caller can choose such requests, so it does not count against the route.
@@ -175,6 +179,8 @@ export class UpstreamError extends Error {
   readonly param: string | undefined;
   readonly code: string | undefined;
   readonly retryAfterMs: number | undefined;
+  /** How long the prompt of a `context_length` is; empty for other kinds. */
+  readonly contextFigures: ContextFigures;
   readonly isOfRequest: boolean;
   /**
    * The provider's own message, where `message` is the gateway's: for administrators alone, because it may name the
@@ -190,6 +196,7 @@ export class UpstreamError extends Error {
     this.param = details.param;
     this.code = details.code;
     this.retryAfterMs = details.retryAfterMs;
+    this.contextFigures = details.contextFigures ?? (kind === "context_length" ? readContextFigures(message) : {});
     this.isOfRequest = details.isOfRequest === true;
   }
 }

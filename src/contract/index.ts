@@ -4,6 +4,7 @@ export * from "./billing.ts";
 export { callIdPrefix, makeCallId, randomText } from "./call-id.ts";
 export * from "./capability.ts";
 export * from "./chat.ts";
+export { type ContextFigures, isContextLength } from "./context-length.ts";
 export * from "./credential.ts";
 export * from "./embeddings.ts";
 export * from "./encryption.ts";

@@ -354,13 +354,14 @@ function toGatewayError(error: unknown, run: ModelRun): GatewayError {
  * A provider's complaint about too many tokens, begun by OpenAI's message: clients know the error by it, and compress the
  * conversation or take another model.
  */
-function contextMessage({ message }: UpstreamError, { modelEntry: { model } }: ModelRun): string {
-  const tokensMax = model.contextTokens ?? model.inputTokensMax;
-  if (tokensMax === undefined || message.startsWith("This model's maximum context length")) return message;
-  const figures = (message.match(/\d{3,12}/g) ?? []).map(Number);
-  const tokens = Math.max(...figures.filter((figure) => figure > tokensMax));
-  const resulted = Number.isFinite(tokens) ? ` However, your messages resulted in ${tokens} tokens.` : "";
-  return `This model's maximum context length is ${tokensMax} tokens.${resulted} ${message}`;
+function contextMessage({ message, contextFigures }: UpstreamError, { modelEntry: { model } }: ModelRun): string {
+  const { prompt, answer, max = model.contextTokens ?? model.inputTokensMax } = contextFigures;
+  if (max === undefined || message.startsWith("This model's maximum context length")) return message;
+  const head = `This model's maximum context length is ${max} tokens.`;
+  if (prompt === undefined) return `${head} ${message}`;
+  if (answer === undefined) return `${head} However, your messages resulted in ${prompt} tokens. ${message}`;
+  const parts = `(${prompt} in the messages, ${answer} in the completion)`;
+  return `${head} However, you requested ${prompt + answer} tokens ${parts}. ${message}`;
 }
 
 function fromUpstreamError(error: UpstreamError, run: ModelRun): GatewayError {

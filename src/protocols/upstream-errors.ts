@@ -1,4 +1,12 @@
-import { getOwn, type RefusedResponse, UpstreamError, type UpstreamErrorKind } from "../contract/index.ts";
+import {
+  type ContextFigures,
+  getOwn,
+  isAmount,
+  isContextLength,
+  type RefusedResponse,
+  UpstreamError,
+  type UpstreamErrorKind,
+} from "../contract/index.ts";
 import { isRecord, parseJson } from "../lib/json.ts";
 import { type HeaderReader, retryAfterMs } from "../lib/retry-after.ts";
 
@@ -12,6 +20,7 @@ interface ErrorFacts {
   code?: string | undefined;
   param?: string | undefined;
   status?: number | undefined;
+  figures?: ContextFigures | undefined;
 }
 
 /**
@@ -75,7 +84,8 @@ function toUpstreamError(facts: ErrorFacts, status: number | undefined, retryMs:
   // A missing resource may be a file that the request names, unless the provider says that it is the model.
   const isOfRequest = kind === "model_not_found" && !facts.words.some((word) => /model/i.test(word));
   const message = toMessage(kind, facts, status);
-  return new UpstreamError(kind, message, { status, param, code, retryAfterMs: retryMs, isOfRequest });
+  const { figures: contextFigures } = facts;
+  return new UpstreamError(kind, message, { status, param, code, retryAfterMs: retryMs, contextFigures, isOfRequest });
 }
 
 function toKind({ words, message }: ErrorFacts, status: number | undefined): UpstreamErrorKind {
@@ -119,7 +129,12 @@ function readFacts(body: unknown): ErrorFacts {
   // In a stream an overload has a name alone.
   const named = words.includes("overloaded_error") ? 529 : undefined;
   const status = [error.status_code, error.code, error.status].find(isHttpStatus) ?? named;
-  return { message, words, code, param: toText(error.param), status };
+  return { message, words, code, param: toText(error.param), status, figures: readFigures(error) };
+}
+
+/** Figures of llama.cpp for a prompt that is too long. */
+function readFigures({ n_prompt_tokens: prompt, n_ctx: max }: Record<string, unknown>): ContextFigures | undefined {
+  return isAmount(prompt) && isAmount(max) ? { prompt, max } : undefined;
 }
 
 /** Google's machine-readable reason, which tells a bad key from a bad request, and a day's quota from a rate limit. */
@@ -171,6 +186,10 @@ function redact(message: string): string {
  */
 const errorCodes: Readonly<Record<string, UpstreamErrorKind>> = {
   context_length_exceeded: "context_length",
+  context_window_exceeded: "context_length",
+  exceed_context_size_error: "context_length",
+  model_context_window_exceeded: "context_length",
+  model_max_prompt_tokens_exceeded: "context_length",
   invalid_prompt: "bad_request",
   bio_policy: "bad_request",
   model_not_found: "model_not_found",
@@ -250,8 +269,6 @@ function classifyStatus(status: number): UpstreamErrorKind {
   return status >= 400 ? "bad_request" : "bad_response";
 }
 
-const tooLong =
-  /context[ _](?:length|window)|prompt is too long|maximum (?:context|number of (?:input )?tokens)|input (?:token count|is too long)|too many (?:input )?tokens/i;
 const outOfMoney =
   /credit balance|insufficient (?:credits?|balance|funds)|exceeded your current quota, please check your plan and billing/i;
 
@@ -275,10 +292,12 @@ function isBeyondLimit(message: string): boolean {
   return limit !== undefined && requested !== undefined && requested > limit;
 }
 
+/** Kinds of which a message may tell that the prompt is too long: some servers answer 500 for it, or without a status. */
+const vagueKinds: ReadonlySet<UpstreamErrorKind> = new Set(["bad_request", "bad_response", "overloaded"]);
+
 /** Classifies by the message where the code does not decide: Anthropic and others send only a message for these. */
 function refineKind(kind: UpstreamErrorKind, message: string): UpstreamErrorKind {
   if (kind === "rate_limited") return isBeyondLimit(message) ? "request_too_large" : kind;
-  if (kind !== "bad_request") return kind;
-  if (outOfMoney.test(message)) return "insufficient_quota";
-  return tooLong.test(message) ? "context_length" : kind;
+  if (kind === "bad_request" && outOfMoney.test(message)) return "insufficient_quota";
+  return vagueKinds.has(kind) && isContextLength(message) ? "context_length" : kind;
 }

@@ -1,4 +1,10 @@
-import { type ErrorCode, type GatewayError, type RefusedResponse, UpstreamError } from "../../contract/index.ts";
+import {
+  type ContextFigures,
+  type ErrorCode,
+  type GatewayError,
+  type RefusedResponse,
+  UpstreamError,
+} from "../../contract/index.ts";
 import { classifyRefusal } from "../upstream-errors.ts";
 import type { MessagesErrorBody } from "./schema.ts";
 
@@ -67,9 +73,21 @@ function isOverload({ cause }: GatewayError): boolean {
   return cause.status === 503 || cause.status === 529;
 }
 
-/** Claude Code compacts its conversation when it reads Anthropic's words for one that is too long, or the mark for gateways. */
-function toMessage({ code, message }: GatewayError): string {
-  if (code !== "context_length_exceeded" || /prompt is too long/i.test(message)) return message;
+/**
+ * Claude Code compacts its conversation when it reads Anthropic's words for one that is too long, or the mark for gateways, and
+ * lowers `max_tokens` when it reads those for one that leaves too little room.
+ */
+function toMessage({ code, message, cause }: GatewayError): string {
+  if (code !== "context_length_exceeded") return message;
+  const { prompt, answer, max }: ContextFigures = cause instanceof UpstreamError ? cause.contextFigures : {};
+  if (prompt !== undefined && max !== undefined) {
+    if (prompt > max) return `prompt is too long: ${prompt} tokens > ${max} maximum`;
+    const advice = "decrease input length or `max_tokens` and try again";
+    if (answer !== undefined) {
+      return `input length and \`max_tokens\` exceed context limit: ${prompt} + ${answer} > ${max}, ${advice}`;
+    }
+  }
+  if (/prompt is too long/i.test(message)) return message;
   return `prompt is too long: ${message} (capability_rejected: prompt_too_long)`;
 }
 
@@ -84,7 +102,5 @@ export function readError(answer: RefusedResponse): UpstreamError {
   if (error.kind !== "bad_request") return error;
   const { message, status } = error;
   const field = message.includes("effort level") ? "thinking" : /^[a-z_]+(?=[.:])/.exec(message)?.[0];
-  // "input length and `max_tokens` exceed context limit: 190000 + 64000 > 200000"
-  const kind = message.includes("exceed context limit") ? "context_length" : "bad_request";
-  return new UpstreamError(kind, message, { status, param: params.get(field ?? "") });
+  return new UpstreamError("bad_request", message, { status, param: params.get(field ?? "") });
 }

@@ -77,6 +77,17 @@ const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[],
     { codex: [[400], 1], claude: [[400], 1] },
   ],
   [
+    "too long a context for llama.cpp",
+    {
+      fault: refusal(
+        400,
+        "exceed_context_size_error",
+        "request (36023 tokens) exceeds the available context size (2048 tokens), try increasing it",
+      ),
+    },
+    { codex: [[400], 1], claude: [[400], 1] },
+  ],
+  [
     "a provider's rate limit",
     { fault: refusal(429, "rate_limit_exceeded", "Slow down", { "retry-after": "1" }) },
     { codex: [[429], 6], claude: [[429], Number.POSITIVE_INFINITY] },
@@ -147,7 +158,7 @@ const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[],
 ];
 
 /** The failures up to here are the usual ones; the others are tried in the long form. */
-const usualCount = 8;
+const usualCount = 9;
 if (!isLong) console.log(`The other ${failures.length - usualCount} failures of agents are for LONG=1`);
 
 /** Requests after which a client that goes on is ended; the long form waits for the last of those that are counted. */
