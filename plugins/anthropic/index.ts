@@ -10,5 +10,5 @@ export default definePlugin({
   baseUrl: "https://api.anthropic.com/v1",
   authorize: (_, { key }) => ({ "x-api-key": key, ...headers }),
   models: readModels([...rows.models, ...current.models]),
-  ...anthropic({ headers }),
+  ...anthropic({ headers, takesRequestMark: true }),
 });

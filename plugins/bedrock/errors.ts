@@ -43,6 +43,8 @@ const messageKinds: readonly (readonly [RegExp, UpstreamErrorKind])[] = [
     "model_not_found",
   ],
   [/don.t have access to the model|model access is denied|is not available for this account/i, "model_not_found"],
+  // Said as "AccessDeniedException" for a cache point that the model does not take; the key is good.
+  [/did not allow prompt caching/i, "bad_request"],
 ];
 
 /** Reads a refusal: its type is in a header, or in the body as `__type`. */

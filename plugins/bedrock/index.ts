@@ -1,4 +1,5 @@
 import { type Call, type ChatRequest, definePlugin, readModels, UpstreamError } from "modelgate/plugin";
+import { sendMarked } from "../../src/protocols/cache-marks.ts";
 import { fetchImages, placeholderImages, precheckMultimodal } from "../../src/protocols/multimodal.ts";
 import { withFunctionsAsTools } from "../../src/protocols/tools.ts";
 import current from "./catalogue.json" with { type: "json" };
@@ -39,7 +40,11 @@ export default definePlugin({
 /** The name of a model or a profile, of which ARNs have colons and slashes. */
 const pathOf = (upstreamId: string, operation: string) => `/model/${encodeURIComponent(upstreamId)}/${operation}`;
 
-async function chat({ request, model, upstream, warn }: Call<ChatRequest>) {
+function chat(call: Call<ChatRequest>) {
+  return call.model.options?.cachePoints === true ? sendMarked(call, "message", send) : send(call);
+}
+
+async function send({ request, model, upstream, warn }: Call<ChatRequest>) {
   const fetched = await fetchImages(request.messages, upstream);
   const { body, reading } = toConverse(request, { model, fetched, warn });
   if (request.stream === true) {

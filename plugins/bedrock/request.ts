@@ -10,6 +10,7 @@ import {
   readArguments,
 } from "modelgate/plugin";
 import { type DataUrl, readDataUrl, readMedia } from "../../src/lib/data-url.ts";
+import { countSystemMessages, limitMarks, readMark } from "../../src/protocols/cache-marks.ts";
 import { claudeThoughts } from "../../src/protocols/messages/outbound.ts";
 import { nearestEffort, toServiceTier } from "../../src/protocols/openai/request.ts";
 import { getToolResults, readToolChoice, resultWithoutCall } from "../../src/protocols/tools.ts";
@@ -55,14 +56,18 @@ const temperatureDefaults = [0.7, 1];
 export function toConverse(requested: ChatRequest & { service_tier?: unknown }, around: TranslationContext) {
   const { model, warn } = around;
   const tier = toServiceTier(requested.service_tier, model);
-  const supported = tier === undefined ? translated : [...translated, "service_tier"];
-  const request = pickSupportedFields(requested, supported, model, warn);
+  const supported = [...translated];
+  if (tier !== undefined) supported.push("service_tier");
+  if (model.options?.cachePoints === true) supported.push("cache_control");
+  const request = pickSupportedFields(limitMarks(requested), supported, model, warn);
   const limit = model.outputTokensMax ?? outputTokensMaxDefault;
   const maxTokens = Math.min(request.max_completion_tokens ?? request.max_tokens ?? limit, limit);
   const { toolConfig, schema, reading } = toFormat(request, around);
   const isForced = toolConfig?.toolChoice !== undefined && !("auto" in toolConfig.toolChoice);
   const thinking = toThinking(request, { model, maxTokens, isForced, warn });
   const { system, messages } = toTurns(request.messages, thinking.fields.thinking !== undefined, around);
+  // A mark of the whole request is one on its end.
+  markEnd(messages.at(-1)?.content ?? [], request, model);
   if (reading.fenced === true) system.push({ text: jsonInstruction });
   const stops = [request.stop ?? []].flat().filter((text) => text.trim() !== "");
   const thinks = thinking.fields.thinking !== undefined;
@@ -146,7 +151,8 @@ function toTools(request: ChatRequest, model: Model, warn: Warn): ToolConfig | u
     }
     const inputSchema = { json: { type: "object", properties: {}, ...parameters } };
     const spec = { name, ...(description ? { description } : {}), inputSchema };
-    return [{ toolSpec: spec }, ...toCachePoint(tool, model)];
+    const mark = readMark(tool) === undefined ? tool.function : tool;
+    return [{ toolSpec: spec }, ...toCachePoint(mark, model)];
   });
   for (const name of tools.length === 0 ? called : []) {
     tools.push({
@@ -214,7 +220,10 @@ function toSampling(
   return { temperature: lowered };
 }
 
-/** The system text, and turns that alternate, with the results of calls first in theirs. */
+/**
+ * The system text, and turns that alternate, with the results of calls first in theirs. A system message behind the first of
+ * others is a part of the user's turn there: moved to the front, it would change what the provider has in its cache.
+ */
 function toTurns(messages: readonly Message[], thinks: boolean, around: TranslationContext) {
   const system: Block[] = [];
   const turns: Turn[] = [];
@@ -225,6 +234,7 @@ function toTurns(messages: readonly Message[], thinks: boolean, around: Translat
     if (last?.role === role) last.content.push(...blocks);
     else if (blocks.length > 0) turns.push({ role, content: blocks });
   };
+  const systemMessages = countSystemMessages(messages);
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index] as Message;
     const { role, tool_calls: calls } = message;
@@ -232,12 +242,12 @@ function toTurns(messages: readonly Message[], thinks: boolean, around: Translat
     if (role === "tool" || role === "function") throw resultWithoutCall(`${path}.tool_call_id`);
     const isUser = role === "user";
     const blocks = toBlocks(message.content, { path: `${path}.content`, isUser, documents, around });
-    if (role === "system" || role === "developer") {
-      system.push(...blocks);
+    if (index < systemMessages) {
+      system.push(...markEnd(blocks, message, around.model));
       continue;
     }
-    if (isUser) {
-      append("user", blocks);
+    if (role !== "assistant") {
+      append("user", markEnd(blocks, message, around.model));
       continue;
     }
     const sentIds = (calls ?? []).map((call) => ids.take(call.id));
@@ -248,7 +258,8 @@ function toTurns(messages: readonly Message[], thinks: boolean, around: Translat
         ...toCachePoint(call, around.model),
       ];
     });
-    append("assistant", [...(thinks ? toThoughts(message) : []), ...blocks, ...used]);
+    const thoughts = thinks ? toThoughts(message) : [];
+    append("assistant", [...thoughts, ...markEnd([...blocks, ...used], message, around.model)]);
     append("user", toResults(messages, index, { taken: sentIds, documents, around }));
     if (used.length > 0) while (messages[index + 1]?.role === "tool") index++;
   }
@@ -292,13 +303,20 @@ function toResults(
   });
 }
 
-/** A client's cache mark as the point that follows what it marks, where the model takes them. */
+/** A cache mark as the point that follows what it marks, where the model takes them. */
 function toCachePoint(holder: object, { options, price }: Model): Block[] {
-  const mark = "cache_control" in holder && holder.cache_control;
-  if (!isRecord(mark) || options?.cachePoints !== true) return [];
+  const mark = readMark(holder);
+  if (mark === undefined || options?.cachePoints !== true) return [];
   // An hour costs more, which not every price says.
   const isHour = mark.ttl === "1h" && price?.cacheWrite1hToken !== undefined;
   return [{ cachePoint: { type: "default", ...(isHour && { ttl: "1h" }) } }];
+}
+
+/** Adds the point for the mark of what blocks were made of, unless they end in one. The list is changed in place. */
+function markEnd(blocks: Block[], holder: object, model: Model): Block[] {
+  const last = blocks.at(-1);
+  if (last !== undefined && !("cachePoint" in last)) blocks.push(...toCachePoint(holder, model));
+  return blocks;
 }
 
 interface BlocksAround {

@@ -139,6 +139,8 @@ export interface Call<Request> {
   /** Aborted when the caller leaves or the deadline passes. `upstream` observes it by itself. */
   readonly signal: AbortSignal;
   readonly upstream: Upstream;
+  /** Whether the client leaves prompt caching to who serves it, as those of OpenAI's protocols do unless they say otherwise. */
+  readonly leavesCaching?: boolean;
   /**
    * Logs what a translation had to leave out or change. At most 500 characters of a message are kept. The names of
    * `ignored` request fields are sent to the caller in the header `x-modelgate-ignored`.

@@ -122,6 +122,8 @@ export interface ClientRequest<C extends Capability = Capability> {
   /** A stream goes on when its client leaves, because the answer is stored. */
   readonly outlivesClient?: boolean;
   readonly forbidsStoring?: boolean;
+  /** The client leaves prompt caching to the gateway. */
+  readonly leavesCaching?: boolean;
   /** Fields of the client's body that no route is sent. */
   readonly leftOut?: readonly string[];
   /** Losses before the kernel saw the request, for the log. */

@@ -49,7 +49,7 @@ export async function withFailover<Request, Answer>(
 ): Promise<Answer> {
   const { now, network } = kernel;
   const { call } = run;
-  const { id, startedMs } = call.request;
+  const { id, startedMs, leavesCaching = false } = call.request;
   const { accountId } = run.caller;
   const owner = ownerOf(call.request);
   const routes = chooseRoutes(kernel, run, owner);
@@ -76,6 +76,7 @@ export async function withFailover<Request, Answer>(
           model: route.model,
           signal: attempt.signal,
           upstream,
+          leavesCaching,
           warn: (message, ignored) => attempt.warn(message, ignored),
         });
         attempt.isAnswered = true;

@@ -82,6 +82,8 @@ export interface Exchange {
   readonly untranslatable?: GatewayError | undefined;
   /** Losses of the translation, one message each. */
   readonly warnings: readonly string[];
+  /** Whether the client leaves prompt caching to the gateway, as those of formats without marks do. */
+  readonly leavesCaching?: boolean;
   /** The request as its client wrote it, for providers that speak the client's format; absent where none can. */
   readonly passthrough?: PassthroughRequest;
   /** The whole answer. */

@@ -1,3 +1,4 @@
+import { type PromptCache, readMessagesPrompt } from "./prompt-cache.ts";
 import * as anthropic from "./providers/anthropic.ts";
 import * as gemini from "./providers/gemini.ts";
 import * as openai from "./providers/openai.ts";
@@ -20,6 +21,8 @@ export interface ScriptedProviders {
   env: Record<string, string>;
   /** The tool that the model calls on a question; absent: it answers in text. */
   plan: ToolPlan | undefined;
+  /** The cache by which Anthropic reports what it read of a prompt; absent: figures that are always the same. */
+  promptCache: PromptCache | undefined;
   /** What is answered instead of the script while it is set, where it answers at all. */
   fault: ((request: ScriptedRequest) => Response | Promise<Response> | undefined) | undefined;
   /** All requests for answers so far. */
@@ -42,7 +45,7 @@ export function startScriptedProviders(): ScriptedProviders {
       const headers = Object.fromEntries(request.headers);
       const record = { provider, path: path + url.search, headers, text, body: JSON.parse(text) } as ScriptedRequest;
       seen.push(record);
-      return providers.fault?.(record) ?? answer(record, providers.plan, seen.length);
+      return providers.fault?.(record) ?? answer(record, providers, seen.length);
     },
   });
   const origin = `http://127.0.0.1:${server.port}`;
@@ -56,6 +59,7 @@ export function startScriptedProviders(): ScriptedProviders {
       GEMINI_BASE_URL: `${origin}/gemini/v1beta`,
     },
     plan: undefined,
+    promptCache: undefined,
     fault: undefined,
     seen,
     stop: () => server.stop(true),
@@ -64,9 +68,13 @@ export function startScriptedProviders(): ScriptedProviders {
 }
 
 /** The script's own answer in text, for a fault that begins as one. */
-export const answerInText = (request: ScriptedRequest): Response => answer(request, undefined, 1);
+export const answerInText = (request: ScriptedRequest): Response => answer(request, {}, 1);
 
-function answer({ path, body }: ScriptedRequest, plan: ToolPlan | undefined, count: number): Response {
+function answer(
+  { path, body }: ScriptedRequest,
+  { plan, promptCache }: Partial<ScriptedProviders>,
+  count: number,
+): Response {
   if (path.startsWith("/v1/responses")) {
     const response = openai.toResponse(nextStep(plan, openai.readResponses(body), count), body);
     return body.stream ? new Response(openai.toResponseEvents(response), events) : Response.json(response);
@@ -77,7 +85,8 @@ function answer({ path, body }: ScriptedRequest, plan: ToolPlan | undefined, cou
   }
   if (path.startsWith("/v1/messages/count_tokens")) return Response.json({ input_tokens: 42 });
   if (path.startsWith("/v1/messages")) {
-    const message = anthropic.toMessage(nextStep(plan, anthropic.readMessages(body), count), body);
+    const usage = promptCache?.take(readMessagesPrompt(body));
+    const message = anthropic.toMessage(nextStep(plan, anthropic.readMessages(body), count), body, usage);
     return body.stream ? new Response(anthropic.toMessageEvents(message), events) : Response.json(message);
   }
   const generated = gemini.toGenerated(nextStep(plan, gemini.readGenerate(body), count));

@@ -110,8 +110,9 @@ function stream(
 function chooseRequest(
   deps: HttpDeps,
   call: HttpCall,
-  { request, passthrough, untranslatable, warnings }: Exchange,
+  { request, passthrough, untranslatable, warnings, leavesCaching = false }: Exchange,
 ): ChatRequest {
+  call.leavesCaching = leavesCaching;
   const passed = findPassthrough(deps, call, passthrough);
   call.passthrough = passed;
   if (passed === undefined) {

@@ -68,6 +68,8 @@ export class HttpCall {
   /** Losses of the request, for the log. */
   readonly warnings: string[] = [];
   forbidsStoring = false;
+  /** The client leaves prompt caching to the gateway. */
+  leavesCaching = false;
   /** A stream goes on when its client leaves, because the answer is stored. */
   outlivesClient = false;
   /** It has taken one of the requests per minute without being admitted. */
@@ -144,7 +146,7 @@ export class HttpCall {
   /** The request as the kernel takes it. */
   toRequest<C extends Capability>({ capability, request, sink }: CallRequest<C>): ClientRequest<C> {
     const { id, openedAt, startedMs, caller, protocol, passthrough, clientRequestId, session, tag, endUser } = this;
-    const { outlivesClient, forbidsStoring, warnings, memory } = this;
+    const { outlivesClient, forbidsStoring, leavesCaching, warnings, memory } = this;
     return {
       id,
       openedAt,
@@ -163,6 +165,7 @@ export class HttpCall {
       signal: this.httpRequest.signal,
       outlivesClient,
       forbidsStoring,
+      leavesCaching,
       leftOut: [...this.leftOut],
       warnings,
       memory,

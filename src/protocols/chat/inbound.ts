@@ -1,5 +1,6 @@
 import { ChatCompletion, ChatRequest, GatewayError, type Message } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import { leavesCaching } from "../cache-marks.ts";
 import { commonFields, type Exchange, type ServedInbound, toEvent, toOpenaiError } from "../inbound.ts";
 import { effortOfBudget } from "../messages/inbound.ts";
 
@@ -83,6 +84,7 @@ export const chatInbound: ServedInbound<ChatRequest> = {
     checkContent(request);
     return {
       request,
+      leavesCaching: leavesCaching(request),
       warnings: [],
       toAnswer: (completion) => completion,
       push: toEvent,

@@ -13,6 +13,7 @@ import { type DataUrl, readMedia } from "../../lib/data-url.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { jsonSchemaSubset, openApiSubset, reduceSchema, SchemaBudget } from "../../lib/json-schema.ts";
 import { LruMap } from "../../lib/lru-map.ts";
+import { countSystemMessages } from "../cache-marks.ts";
 import { placeholderImages as fetched, fetchImages, precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort, toServiceTier } from "../openai/request.ts";
 import type { Outbound } from "../outbound.ts";
@@ -105,15 +106,17 @@ export function toContents(
   return { contents, systemInstruction: system.length > 0 ? { parts: system } : undefined, ...rest };
 }
 
-const isSystem = ({ role }: Message) => role === "system" || role === "developer";
-
 function toSystem(request: ChatRequest, fetched: Fetched): GeneratePart[] {
-  const parts = request.messages.map((message, at) => (isSystem(message) ? toParts(message, fetched, at) : []));
+  const messages = request.messages.slice(0, countSystemMessages(request.messages));
+  const parts = messages.flatMap((message, at) => toParts(message, fetched, at));
   const instruction = jsonInstruction(request);
-  return instruction === undefined ? parts.flat() : [...parts.flat(), { text: instruction }];
+  return instruction === undefined ? parts : [...parts, { text: instruction }];
 }
 
-/** The conversation, in which turns of one side that follow each other become one. */
+/**
+ * The conversation, in which turns of one side that follow each other become one. A system message behind the first of others is
+ * a part of the user's turn there: moved to the front, it would change what the provider has in its cache.
+ */
 function toTurns(messages: Message[], surroundings: TranslationContext): GenerateTurn[] {
   const contents: GenerateTurn[] = [];
   const add = (role: GenerateTurn["role"], parts: GeneratePart[]) => {
@@ -121,13 +124,12 @@ function toTurns(messages: Message[], surroundings: TranslationContext): Generat
     if (last?.role === role) last.parts.push(...parts);
     else if (parts.length > 0) contents.push({ role, parts });
   };
-  for (let at = 0; at < messages.length; at++) {
+  for (let at = countSystemMessages(messages); at < messages.length; at++) {
     const message = messages[at] as Message;
     const { role } = message;
-    if (isSystem(message)) continue;
-    if (role !== "user" && role !== "assistant") throw resultWithoutCall(`messages[${at}].tool_call_id`);
-    add(role === "user" ? "user" : "model", toParts(message, surroundings.fetched, at));
-    const calls = role === "user" ? [] : (message.tool_calls ?? []);
+    if (role === "tool" || role === "function") throw resultWithoutCall(`messages[${at}].tool_call_id`);
+    add(role === "assistant" ? "model" : "user", toParts(message, surroundings.fetched, at));
+    const calls = role === "assistant" ? (message.tool_calls ?? []) : [];
     if (calls.length === 0) continue;
     add("model", toCalls(calls, surroundings, `messages[${at}].tool_calls`));
     add("user", toResponses(messages, at, surroundings.fetched));

@@ -10,8 +10,8 @@ import {
   type ToolCall,
 } from "../../contract/index.ts";
 import { readDataUrl } from "../../lib/data-url.ts";
-import { isRecord } from "../../lib/json.ts";
 import { reduceSchema, SchemaBudget, strictSubset } from "../../lib/json-schema.ts";
+import { countSystemMessages, limitMarks, markOf, readMark, sendMarked } from "../cache-marks.ts";
 import { precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort } from "../openai/request.ts";
 import type { Outbound } from "../outbound.ts";
@@ -34,6 +34,8 @@ import type { Block, Reading, Turn, Warn } from "./schema.ts";
 export interface AnthropicOptions {
   /** Headers of every request, such as the version of the protocol. */
   headers: Readonly<Record<string, string>>;
+  /** Whether it takes a mark for its prompt cache on the request itself, which stands for one on its last block. Default false. */
+  takesRequestMark?: boolean;
 }
 
 /** Options of a row. */
@@ -52,12 +54,13 @@ const modelOptions: ModelOptions = {
  * const provider = anthropic({ headers: { "anthropic-version": "2023-06-01" } });
  * Object.keys(provider.handlers); // => ["chat", "countChatTokens", "messages", "countMessagesTokens"]
  */
-export function anthropic({ headers }: AnthropicOptions): Outbound {
-  const chat = async ({ request, model, upstream, warn }: Call<ChatRequest>) => {
-    const { body, reading } = toMessages(request, model, warn);
+export function anthropic({ headers, takesRequestMark = false }: AnthropicOptions): Outbound {
+  const send = async ({ request, model, upstream, warn }: Call<ChatRequest>) => {
+    const { body, reading } = toMessages(request, model, warn, takesRequestMark);
     if (body.stream) return new MessagesOutboundStream(await upstream.events("/messages", body, { headers }), reading);
     return fromMessage(await upstream.json("/messages", body, { headers }), reading, Date.now());
   };
+  const chat = (call: Call<ChatRequest>) => sendMarked(call, takesRequestMark ? "request" : "message", send);
   const countChatTokens = async ({ request, model, upstream }: Call<ChatRequest>): Promise<number> => {
     const { body } = toMessages(request, model, () => undefined);
     const { max_tokens: _, stream: __, metadata: ___, stop_sequences: ____, temperature: _____, ...counted } = body;
@@ -84,11 +87,15 @@ const outputTokensMaxDefault = 4096;
 const temperatureDefaults = [0.7, 1];
 
 const translated = `max_tokens max_completion_tokens temperature top_p stop n tools
-  tool_choice parallel_tool_calls response_format reasoning_effort user`.split(/\s+/);
+  tool_choice parallel_tool_calls response_format reasoning_effort user cache_control`.split(/\s+/);
 
-/** Translates a request, and says how its answer is to be read. What is undefined in the body is not there. */
-export function toMessages(requested: ChatRequest, model: Model, warn: Warn) {
-  const request = pickSupportedFields(requested, translated, model, warn);
+/**
+ * Translates a request, and says how its answer is to be read. What is undefined in the body is not there.
+ *
+ * @param takesRequestMark As {@link AnthropicOptions} has it.
+ */
+export function toMessages(requested: ChatRequest, model: Model, warn: Warn, takesRequestMark = false) {
+  const request = pickSupportedFields(limitMarks(requested), translated, model, warn);
   const limit = model.outputTokensMax ?? outputTokensMaxDefault;
   const maxTokens = Math.min(request.max_completion_tokens ?? request.max_tokens ?? limit, limit);
   const { tools, choice, schema, reading } = toFormat(request, model, warn);
@@ -96,7 +103,11 @@ export function toMessages(requested: ChatRequest, model: Model, warn: Warn) {
   const obstacle = forced ? "a tool call is forced" : whyThinkingUnsupported(request.messages);
   const { thinking, effort } = toEffort(request, model, { maxTokens, obstacle, warn });
   const { system, turns } = toTurns(request.messages, thinking !== undefined);
-  if (model.price?.cacheWrite1hToken === undefined) shortenMarks([{ content: system }, { content: tools }, ...turns]);
+  const requestMark: Pick<Block, "cache_control"> = takesRequestMark ? markOf(request) : {};
+  if (!takesRequestMark) markLast(turns.at(-1)?.content ?? [], request);
+  if (model.price?.cacheWrite1hToken === undefined) {
+    shortenMarks([requestMark, { content: system }, { content: tools }, ...turns]);
+  }
   if (reading.fenced) system.push({ type: "text", text: jsonInstruction });
   const marked = system.some((block) => block.cache_control);
   const stops = [request.stop ?? []].flat().filter((stop) => stop.trim() !== "");
@@ -113,6 +124,7 @@ export function toMessages(requested: ChatRequest, model: Model, warn: Warn) {
     ...toSampling(request, thinking !== undefined, warn),
     stop_sequences: stops.length > 0 ? stops : undefined,
     metadata: request.user ? { user_id: request.user } : undefined,
+    ...requestMark,
   };
   return { body, reading };
 }
@@ -161,24 +173,27 @@ function toSampling({ temperature, top_p: topP }: ChatRequest, thinks: boolean, 
 }
 
 /**
- * Sorts messages into the system text and turns that alternate, each call's results first in theirs. Reasoning that the
- * client brought back go along only while the model is to think.
+ * Sorts messages into the system text and turns that alternate, each call's results first in theirs. A system message behind
+ * the first of others is a part of the user's turn there: moved to the front, it would change what the provider has in its cache.
+ * Reasoning that the client brought back go along only while the model is to think.
  */
 function toTurns(messages: readonly Message[], thinks: boolean): { system: Block[]; turns: Turn[] } {
   const system: Block[] = [];
   const turns: Turn[] = [];
   const ids = new CallIds();
+  const systemMessages = countSystemMessages(messages);
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index] as Message;
     const { role, tool_calls: calls } = message;
     const path = `messages[${index}]`;
     if (role === "tool" || role === "function") throw resultWithoutCall(`${path}.tool_call_id`);
     const blocks = toBlocks(message.content, `${path}.content`, role === "user" ? "media" : "text");
-    if (role === "system" || role === "developer") system.push(...blocks);
-    else if (role === "user") append(turns, role, blocks);
+    if (index < systemMessages) system.push(...markLast(blocks, message));
+    else if (role !== "assistant") append(turns, "user", markLast(blocks, message));
     else {
       const called = (calls ?? []).map((call, place) => toCall(call, ids, `${path}.tool_calls[${place}]`));
-      append(turns, role, [...(thinks ? readDetails(message) : []), ...blocks, ...called]);
+      const thoughts = thinks ? readDetails(message) : [];
+      append(turns, role, [...thoughts, ...markLast([...blocks, ...called], message)]);
       append(turns, "user", toResults(messages, index, called));
       if (called.length > 0) while (messages[index + 1]?.role === "tool") index++;
     }
@@ -219,7 +234,7 @@ class CallIds {
 
 function toCall(call: ToolCall, ids: CallIds, path: string): Block {
   const id = ids.take(call.id);
-  return { type: "tool_use", id, name: call.function.name, input: readArguments(call, path), ...cacheMark(call) };
+  return { type: "tool_use", id, name: call.function.name, input: readArguments(call, path), ...markOf(call) };
 }
 
 /** The results of a message's calls. A client of the Messages protocol may have marked one as failed, or to be cached. */
@@ -228,7 +243,7 @@ function toResults(messages: readonly Message[], index: number, calls: Block[]):
     const blocks = toBlocks(message.content, `messages[${at}].content`, "media");
     const content = blocks.length > 0 ? blocks : undefined;
     const failed = "is_error" in message && message.is_error === true ? { is_error: true } : {};
-    return { type: "tool_result", tool_use_id: calls[place]?.id, content, ...failed, ...cacheMark(message) };
+    return { type: "tool_result", tool_use_id: calls[place]?.id, content, ...failed, ...markOf(message) };
   });
 }
 
@@ -238,19 +253,20 @@ const imageTypes = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 function toBlocks(content: Message["content"], path: string, takes: "text" | "media"): Block[] {
   const parts: ContentPart[] = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
   return parts
-    .map((part, index) => ({ ...toBlock(part, `${path}[${index}]`, takes), ...cacheMark(part) }))
+    .map((part, index) => ({ ...toBlock(part, `${path}[${index}]`, takes), ...markOf(part) }))
     .filter((block) => block.text?.trim() !== "");
 }
 
-/** A client's cache mark, with its lifetime where it asks for an hour. */
-function cacheMark(holder: object): Pick<Block, "cache_control"> {
-  const mark = "cache_control" in holder && holder.cache_control;
-  if (!isRecord(mark)) return {};
-  return { cache_control: mark.ttl === "1h" ? { type: "ephemeral", ttl: "1h" } : { type: "ephemeral" } };
+/** Gives the last of the blocks the mark of what they were made of. Blocks that have just been made are changed in place. */
+function markLast(blocks: Block[], holder: object): Block[] {
+  const last = blocks.at(-1);
+  const mark = readMark(holder);
+  if (last !== undefined && mark !== undefined) last.cache_control ??= mark;
+  return blocks;
 }
 
 /** Makes marks those of five minutes, in place: an hour's write costs more, which not every price says. */
-function shortenMarks(blocks: Pick<Block, "cache_control" | "content">[]): void {
+function shortenMarks(blocks: Partial<Pick<Block, "cache_control" | "content">>[]): void {
   for (const block of blocks) {
     if (block.cache_control !== undefined) block.cache_control = { type: "ephemeral" };
     if (Array.isArray(block.content)) shortenMarks(block.content);
@@ -319,7 +335,13 @@ function strictSchema(schema: object, param: string, budget: SchemaBudget, warn:
 function toTool(tool: Tool, toStrict: (schema: object) => object | undefined) {
   const { name, description, parameters, strict } = tool.function;
   const schema = { type: "object", properties: {}, ...parameters };
-  const definition = { name, description: description ?? undefined, input_schema: schema, ...cacheMark(tool) };
+  const definition = {
+    name,
+    description: description ?? undefined,
+    input_schema: schema,
+    ...markOf(tool),
+    ...markOf(tool.function),
+  };
   const reduced = strict ? toStrict(schema) : undefined;
   return reduced === undefined ? definition : { ...definition, input_schema: reduced, strict };
 }

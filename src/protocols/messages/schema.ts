@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { optional } from "../../contract/optional.ts";
 import type { ParsedShape } from "../../lib/parse-shape.ts";
+import type { CacheMark } from "../cache-marks.ts";
 
 const open = { additionalProperties: true } as const;
 
@@ -149,7 +150,7 @@ export interface Block {
   id?: string;
   name?: string;
   input?: object | undefined;
-  cache_control?: { type: "ephemeral"; ttl?: "1h" };
+  cache_control?: CacheMark;
   /** Members that only pass through: a `source`, a `title`, a result's `content` and `tool_use_id`. */
   [field: string]: unknown;
 }

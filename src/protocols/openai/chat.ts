@@ -6,17 +6,20 @@ import {
   type ChatStream,
   type ChunkChoice,
   getOwn,
+  type Model,
   mapPieces,
   type ServerEvent,
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, mapChanged } from "../../lib/json.ts";
+import { limitMarks, sendMarked, toAnthropicMarks } from "../cache-marks.ts";
 import { withFunctionsAsTools } from "../tools.ts";
 import { classifyError } from "../upstream-errors.ts";
 import {
   type ChatOptions,
   fitReasoning,
   resolveOptions,
+  takesMarks,
   toBody,
   toMessages,
   warnOfTier,
@@ -138,8 +141,15 @@ export function chatHandler(defaults: ChatOptions) {
 }
 
 /** The body of a chat request as this provider takes it. */
-export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "warn">, options: ChatOptions) {
+export function toChatBody(requested: Pick<Call<ChatRequest>, "request" | "model" | "warn">, options: ChatOptions) {
+  const { model, warn } = requested;
+  const isMarked = isMarkedFor(model, options);
+  const call = isMarked ? { model, warn, request: toAnthropicMarks(limitMarks(requested.request)) } : requested;
   const body = toBody(call, options);
+  if (body.cache_control !== undefined && !takesMarks(options)) {
+    delete body.cache_control;
+    warn("Left out cache_control: the provider does not take it", "cache_control");
+  }
   body.messages = toMessages(call.request.messages, options);
   if (Array.isArray(body.tools)) body.tools = toTools(body.tools, options);
   fitReasoning(body, call, options);
@@ -154,13 +164,34 @@ export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "
   return body;
 }
 
-/** Tools with the cache marks that the provider takes and the price covers. */
-function toTools(tools: readonly object[], { cacheControl, pass }: ChatOptions): readonly object[] {
-  if (cacheControl !== true) return withoutMarks(tools);
-  return pass?.includes("cache_control") ? tools : mapChanged(tools, withFiveMinutes);
+/** Tools with the cache marks that the provider takes and the price covers. Some clients write the mark of a tool into its function. */
+function toTools(tools: readonly object[], options: ChatOptions): readonly object[] {
+  const plain = mapChanged(tools, withMarkOfFunction);
+  if (!takesMarks(options)) return withoutMarks(plain);
+  return options.pass?.includes("cache_control") ? plain : mapChanged(plain, withFiveMinutes);
 }
 
-async function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatCompletion | ChatStream> {
+function withMarkOfFunction(tool: { function?: unknown }): object {
+  const inner = tool.function;
+  if (!isRecord(inner) || !("cache_control" in inner)) return tool;
+  const { cache_control: mark, ...definition } = inner;
+  return { cache_control: mark, ...tool, function: definition };
+}
+
+/**
+ * Whether a provider caches for a model nothing but what is marked, as for Claude. A router takes marks for other models, too, which
+ * cache by themselves.
+ */
+function isMarkedFor({ upstreamId }: Model, options: ChatOptions): boolean {
+  return takesMarks(options) && (/claude/i.test(upstreamId) || options.pass?.includes("cache_control") === true);
+}
+
+function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatCompletion | ChatStream> {
+  if (!isMarkedFor(call.model, options)) return send(call, options);
+  return sendMarked(call, "message", (sentCall) => send(sentCall, options));
+}
+
+async function send(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatCompletion | ChatStream> {
   const stops = getStops(call.request, options);
   const body = toChatBody(stops.length === 0 ? call : { ...call, request: { ...call.request, stop: null } }, options);
   const onTier = (tier: unknown) => warnOfTier(tier, call, options);

@@ -37,7 +37,10 @@ export interface ChatOptions extends RequestOptions {
    * without (DeepSeek, Moonshot). Default false: no reasoning is sent.
    */
   keepsReasoning?: boolean;
-  /** Whether it takes Anthropic's `cache_control` on parts, tools, calls and messages. Default false: left out. */
+  /**
+   * Whether it takes Anthropic's `cache_control`: on the request, parts, tools, calls, and messages of the model and of tools.
+   * Default: left out, unless it is in `pass`.
+   */
   cacheControl?: boolean;
   /**
    * The provider's role of a system message: `developer` becomes `system`, or the other way round. Both pass when left
@@ -278,7 +281,7 @@ export function toMessages(messages: readonly Message[], options: ChatOptions): 
     sentMessages.push(toMessage(message.role === "tool" ? toToolMessage(message, media) : message, options));
   }
   sendMedia(media, sentMessages);
-  const isPriced = options.cacheControl !== true || options.pass?.includes(mark) === true;
+  const isPriced = !takesMarks(options) || options.pass?.includes(mark) === true;
   const priced = isPriced ? sentMessages : mapChanged(sentMessages, withPricedMarks);
   const isSame = priced.length === messages.length && priced.every((message, index) => message === messages[index]);
   return isSame ? messages : priced;
@@ -286,6 +289,11 @@ export function toMessages(messages: readonly Message[], options: ChatOptions): 
 
 function sendMedia(media: ContentPart[], messages: Message[]): void {
   if (media.length > 0) messages.push({ role: "user", content: media.splice(0) });
+}
+
+/** Whether a provider takes Anthropic's cache marks, which others refuse. */
+export function takesMarks({ cacheControl, pass }: ChatOptions): boolean {
+  return cacheControl === true || pass?.includes(mark) === true;
 }
 
 /** Takes out Anthropic's cache marks, which other providers refuse. A list without any is returned as it is. */
@@ -298,16 +306,18 @@ export function withoutMarks<Member extends object>(list: readonly Member[]): Me
 }
 
 function toMessage(original: Message, options: ChatOptions): Message {
-  const { keepsReasoning, systemRole, cacheControl } = options;
+  const { keepsReasoning, systemRole } = options;
   const messageOmit = options.messageOmit ?? (keepsReasoning ? reasoningFieldsKept : reasoningFields);
   const isBare = keepsReasoning === true && Array.isArray(original.tool_calls) && !original.reasoning_content;
-  const message = isBare ? { ...original, reasoning_content: unknownReasoning } : original;
+  const isMarkable = takesMarks(options);
+  const placed = isMarkable ? withMarkOnPart(original) : original;
+  const message = isBare ? { ...placed, reasoning_content: unknownReasoning } : placed;
   const role = toRole(message.role, systemRole);
   const { content, tool_calls: calls } = message;
-  const hasMarks = cacheControl !== true && (hasMark(content) || hasMark(calls));
+  const hasMarks = !isMarkable && (hasMark(content) || hasMark(calls));
   const isSent = (key: string) =>
     !messageOmit.includes(key) &&
-    (key !== mark || cacheControl === true) &&
+    (key !== mark || isMarkable) &&
     (message[key as keyof Message] !== null || key === "content");
   let isSame = role === message.role && !hasMarks;
   for (const key in message) isSame &&= isSent(key);
@@ -319,6 +329,18 @@ function toMessage(original: Message, options: ChatOptions): Message {
   }
   copy.role = role;
   return copy as Message;
+}
+
+/** Moves the mark of a message of the system or user to its last text, where providers of this dialect read it. */
+function withMarkOnPart(message: Message): Message {
+  if (!(mark in message) || message.role === "assistant" || message.role === "tool") return message;
+  const { [mark]: moved, content, ...rest } = message as Message & { cache_control?: unknown };
+  const parts: ContentPart[] = typeof content === "string" ? [{ type: "text", text: content }] : [...(content ?? [])];
+  const last = parts.findLastIndex((part) => part.type === "text" && part.text.trim() !== "");
+  const marked = parts[last];
+  if (marked === undefined) return message;
+  parts[last] = Object.assign({ [mark]: moved }, marked);
+  return { ...rest, content: parts } as Message;
 }
 
 const hasMark = (list: unknown) => Array.isArray(list) && list.some((member: object) => mark in member);

@@ -12,6 +12,7 @@ import {
   type ToolChoice,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import { markOf, readMark } from "../cache-marks.ts";
 import { Conversation, toContent } from "../conversation.ts";
 import { isOwnEnvelope, type ReasoningEnvelope } from "../reasoning.ts";
 import type {
@@ -104,6 +105,7 @@ export function toChatRequest(
     messages,
     ...toToolFields(request, tools, warn),
     ...toSettings(request, warn),
+    ...markOf(request),
   };
   const sealsThoughts = stored || includes(request, "reasoning.encrypted_content");
   const plan = { request, tools, envelope, stored, sealsThoughts, input, warnings: [...warnings] };
@@ -182,6 +184,8 @@ interface ConversationOptions {
   warn(message: string): void;
 }
 
+type Mark = ReturnType<typeof markOf>;
+
 /** Reads items into a conversation: what the model said in a row becomes one message. */
 class ConversationReader {
   readonly #conversation = new Conversation();
@@ -214,11 +218,16 @@ class ConversationReader {
     throw badRequest(`No tool output found for the call ${quoteValue(call.id)}, expected one for each call`, "input");
   }
 
-  #addMessage({ role, content }: MessageItem, path: string): void {
+  #addMessage(item: MessageItem, path: string): void {
+    const { role, content } = item;
     const parts = toParts(content, `${path}.content`);
+    const last = parts.at(-1);
+    const mark = readMark(item);
+    if (last !== undefined && mark !== undefined)
+      parts.splice(-1, 1, { ...last, cache_control: mark, ...markOf(last) });
     if (role === "assistant") {
       const text = joinText(parts, "");
-      if (text !== "") this.#addText(text);
+      if (text !== "") this.#addText(text, markOf(parts.findLast((part) => readMark(part) !== undefined) ?? {}));
       return;
     }
     const inner = toContent(parts);
@@ -227,10 +236,10 @@ class ConversationReader {
   }
 
   /** Adds text to the answer that goes on. Several messages of it are paragraphs of one text. */
-  #addText(text: string): void {
+  #addText(text: string, mark: Mark): void {
     const { parts } = this.#conversation.turn();
     const before = parts.pop();
-    parts.push({ type: "text", text: before?.type === "text" ? `${before.text}\n\n${text}` : text });
+    parts.push({ type: "text", text: before?.type === "text" ? `${before.text}\n\n${text}` : text, ...mark });
   }
 
   #addTyped(item: TypedItem, path: string): void {
@@ -249,7 +258,7 @@ class ConversationReader {
       }
       case "function_call_output":
       case "custom_tool_call_output":
-        this.#addResult(item.call_id, toParts(item.output, `${path}.output`), path);
+        this.#addResult(item.call_id, toParts(item.output, `${path}.output`), path, markOf(item));
         break;
       case "tool_search_output": {
         const names = this.#tools.add(item.tools, `${path}.tools`, true);
@@ -276,25 +285,23 @@ class ConversationReader {
     this.#warn(`Left out an item of type ${quoteValue(type)}, which only its own provider can read`);
   }
 
-  #addCall(
-    { call_id: id, name, namespace }: { call_id: string; name: string; namespace?: string | null },
-    text: string,
-    path: string,
-  ): void {
+  #addCall(item: { call_id: string; name: string; namespace?: string | null }, text: string, path: string): void {
+    const { call_id: id, name, namespace } = item;
     const call = { name: toFunctionName(name, namespace), arguments: text };
     const turn = this.#conversation.turn();
-    if (this.#conversation.addCall(turn, { id, type: "function", function: call }, path)) return;
+    if (this.#conversation.addCall(turn, { id, type: "function", function: call, ...markOf(item) }, path)) return;
     const message = `The call ${quoteValue(id)} is there twice, expected an id of its own for each call`;
     throw badRequest(message, `${path}.call_id`);
   }
 
-  #addResult(callId: string, parts: ContentPart[], path: string): void {
+  #addResult(callId: string, parts: ContentPart[], path: string, mark: Mark = {}): void {
     if (!this.#conversation.hasCall(callId)) {
       const message = `No tool call found for the output of ${quoteValue(callId)}, expected its call before it`;
       throw badRequest(message, `${path}.call_id`);
     }
     const isText = parts.every((part) => part.type === "text" && !("cache_control" in part));
-    if (this.#conversation.addResult(callId, { content: isText ? joinText(parts, "\n") : parts })) return;
+    const content = isText ? joinText(parts, "\n") : parts;
+    if (this.#conversation.addResult(callId, { content, ...mark })) return;
     throw badRequest(`The call ${quoteValue(callId)} has two outputs, expected one`, `${path}.call_id`);
   }
 
@@ -347,19 +354,19 @@ function toPart(part: ResponsePart, path: string): ContentPart {
     case "input_text":
     case "output_text":
     case "text":
-      return { type: "text", text: part.text, ...cacheMark(part) };
+      return { type: "text", text: part.text, ...markOf(part) };
     case "refusal":
       return { type: "text", text: part.refusal };
     case "input_image": {
       if (!part.image_url) throw ownFile("image_url", path);
       const { image_url: url, detail } = part;
       const isKnown = detail === "low" || detail === "high" || detail === "auto";
-      return { type: "image_url", image_url: { url, ...(isKnown && { detail }) }, ...cacheMark(part) };
+      return { type: "image_url", image_url: { url, ...(isKnown && { detail }) }, ...markOf(part) };
     }
     case "input_file": {
       if (!part.file_data) throw ownFile("file_data", path);
       const file = { file_data: part.file_data, ...(part.filename && { filename: part.filename }) };
-      return { type: "file", file, ...cacheMark(part) };
+      return { type: "file", file, ...markOf(part) };
     }
     case "input_audio":
       return { type: "input_audio", input_audio: part.input_audio };
@@ -380,14 +387,6 @@ function ownFile(field: string, path: string) {
   );
 }
 
-/** Where the client wants the provider's prompt cache to end. */
-function cacheMark(part: object): { cache_control?: { type: "ephemeral" } } {
-  return "prompt_cache_breakpoint" in part && part.prompt_cache_breakpoint
-    ? { cache_control: { type: "ephemeral" } }
-    : {};
-}
-
-/** Content that is one plain text as a string, which more providers take than parts. */
 /** All text of parts, those of other kinds left out. */
 function joinText(parts: readonly ContentPart[], separator: string): string {
   return parts.flatMap((part) => (part.type === "text" ? part.text : [])).join(separator);
@@ -505,11 +504,13 @@ class ToolSet {
     this.tools.push({
       type: "function",
       function: { name, ...(description !== "" && { description }), ...definition },
+      ...markOf(tool),
     });
     return [name];
   }
 
-  #addToolSearch({ execution, description, parameters }: ToolSearchTool, path: string, isLoaded: boolean): string[] {
+  #addToolSearch(tool: ToolSearchTool, path: string, isLoaded: boolean): string[] {
+    const { execution, description, parameters } = tool;
     if (execution !== "client") {
       this.#warn("Left out tool_search: all tools are shown to the model at once");
       return [];
@@ -519,6 +520,7 @@ class ToolSet {
     this.tools.push({
       type: "function",
       function: { name, ...(description && { description }), ...(parameters && { parameters }) },
+      ...markOf(tool),
     });
     return [name];
   }

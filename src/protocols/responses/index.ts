@@ -1,4 +1,5 @@
 import { GatewayError } from "../../contract/index.ts";
+import { leavesCaching } from "../cache-marks.ts";
 import {
   commonFields,
   type Exchange,
@@ -73,6 +74,7 @@ export const responsesInbound: Inbound<ResponsesRequest, ResponsesInboundOptions
     return {
       request: chat,
       untranslatable: translated instanceof GatewayError ? translated : undefined,
+      leavesCaching: leavesCaching(body),
       warnings: plan?.warnings ?? [],
       passthrough: { format: responsesFormat, body: expanded },
       toAnswer: (completion) => toResponse(completion, expectTranslated(plan), head),

@@ -1,3 +1,4 @@
+import type { PromptUsage } from "../prompt-cache.ts";
 import { type Asked, halves, type Step, toArguments, toEvent } from "./script.ts";
 
 interface WireBlock {
@@ -24,14 +25,17 @@ export function readMessages({ tools = [], messages, thinking }: MessagesBody): 
   return { tools: tools.map(({ name }) => name), result: content, thinks };
 }
 
-export function toMessage({ thought, text, tool }: Step, { model }: MessagesBody) {
+const someUsage: PromptUsage = { input_tokens: 90, cache_read_input_tokens: 700, cache_creation_input_tokens: 10 };
+
+/** @param read What of the prompt came from a cache, and what was written to it. */
+export function toMessage({ thought, text, tool }: Step, { model }: MessagesBody, read: PromptUsage = someUsage) {
   const thinking = thought && { type: "thinking", thinking: thought.text, signature: thought.signature };
   const content = [
     ...(thinking ? [thinking] : []),
     ...(text === undefined ? [] : [{ type: "text", text }]),
     ...(tool === undefined ? [] : [toToolUse(tool)]),
   ];
-  const usage = { input_tokens: 90, cache_read_input_tokens: 700, cache_creation_input_tokens: 10, output_tokens: 20 };
+  const usage = { ...read, output_tokens: 20 };
   const stop = { stop_reason: tool === undefined ? "end_turn" : "tool_use", stop_sequence: null };
   return { id: "msg_1", type: "message", role: "assistant", model, content, ...stop, usage };
 }

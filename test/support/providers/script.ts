@@ -21,6 +21,8 @@ export interface ToolPlan {
   name: string;
   /** Arguments, or the free text of a custom tool. */
   input: Record<string, unknown> | string;
+  /** How many requests are answered by a call of it, one after another. Default: the first alone. */
+  turns?: number;
 }
 
 /** Characters that a translation could escape, cut or normalise on the way. */
@@ -30,7 +32,8 @@ export const thoughtText = 'First “look”\n\tthen \\ write: é, 漢, 😀, e\
 export function nextStep(plan: ToolPlan | undefined, { tools, result, thinks }: Asked, count: number): Step {
   const signature = Buffer.from(`signature ${count} ÿþ?>~`).toString("base64");
   const thought = thinks ? { thought: { text: thoughtText, signature } } : {};
-  if (result !== undefined) return { ...thought, text: `The tool said: ${result.trim().slice(0, 200)}` };
+  if (result !== undefined && count > (plan?.turns ?? 0))
+    return { ...thought, text: `The tool said: ${result.trim().slice(0, 200)}` };
   if (plan === undefined || !tools.includes(plan.name)) return { ...thought, text: "Hello Ada" };
   return { ...thought, tool: { ...plan, id: `call${count}` } };
 }

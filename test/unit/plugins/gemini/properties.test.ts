@@ -39,7 +39,10 @@ test("any conversation becomes turns that alternate, none empty, each call with 
           contents[index + 1]?.parts.flatMap(({ functionResponse }) => functionResponse?.name ?? []) ?? [];
         expect(answered).toEqual(names);
       }
-      const texts = messages.filter(({ role }) => role === "user").map(({ content }) => content);
+      const systemMessages = messages.findIndex(({ role }) => role !== "system");
+      const texts = messages
+        .filter(({ role }, at) => role === "user" || (role === "system" && at >= systemMessages))
+        .map(({ content }) => content);
       const sent = contents
         .filter(({ role }) => role === "user")
         .flatMap(({ parts }) => parts.map((part) => part.text ?? ""));

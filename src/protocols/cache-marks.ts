@@ -1,0 +1,178 @@
+/**
+ * Marks for the prompt caches of providers that write only what is marked (Anthropic, wherever it is served). A mark says that
+ * everything up to it is to be kept; the next request reads what it has in common with that, for a tenth of the price or
+ * less, and to write costs a quarter more.
+ *
+ * Clients of OpenAI's protocols do not know of marks, since OpenAI caches by itself. So the gateway marks for a client that
+ * marked nothing, where the prompt is likely to come again: with tools, or after an answer of the model. The prefix that
+ * comes again is the same because a translation keeps each message in its place, also a later `system` message.
+ *
+ * Prompts that are too short for a cache need no rule of their own: their marks are ignored and cost nothing.
+ */
+import { type Call, type ChatRequest, type Message, type Model, UpstreamError } from "../contract/index.ts";
+import { isRecord, mapChanged } from "../lib/json.ts";
+
+/** A mark as Anthropic has it, for five minutes or an hour. */
+export interface CacheMark {
+  type: "ephemeral";
+  ttl?: "1h";
+}
+
+/** More of them are refused. */
+const marksMax = 4;
+const plainMark: CacheMark = { type: "ephemeral" };
+
+/**
+ * The mark of a client on a message, part, tool, call or request: Anthropic's `cache_control`, or OpenAI's `prompt_cache_breakpoint`,
+ * which has other lifetimes.
+ *
+ * @example
+ * readMark({ type: "text", text: "Hi", cache_control: { type: "ephemeral", ttl: "1h" } }); // => { type: "ephemeral", ttl: "1h" }
+ */
+export function readMark(holder: object): CacheMark | undefined {
+  const { cache_control: mark, prompt_cache_breakpoint: breakpoint } = holder as Record<string, unknown>;
+  if (isRecord(mark)) return mark.ttl === "1h" ? { ...plainMark, ttl: "1h" } : plainMark;
+  return isRecord(breakpoint) ? plainMark : undefined;
+}
+
+/** The same as a member of an object; nothing where there is no mark. */
+export function markOf(holder: object): { cache_control?: CacheMark } {
+  const mark = readMark(holder);
+  return mark === undefined ? {} : { cache_control: mark };
+}
+
+/** Whether a request of OpenAI's protocols leaves caching to who serves it, as it does unless it says otherwise. */
+export function leavesCaching(body: object): boolean {
+  const { prompt_cache_options: options } = body as { prompt_cache_options?: unknown };
+  return !isRecord(options) || options.mode === undefined || options.mode === null || options.mode === "implicit";
+}
+
+type Change = <Holder extends object>(holder: Holder) => Holder;
+
+/** Calls `change` with everything that can have a mark, in the order in which a provider reads it. */
+function mapHolders(request: ChatRequest, change: Change): ChatRequest {
+  const tools = request.tools && mapChanged(request.tools, (tool) => changeTool(tool, change));
+  const messages = mapChanged(request.messages, (message) => {
+    const { content, tool_calls: calls } = message;
+    const parts = Array.isArray(content) ? mapChanged(content, change) : content;
+    const changedCalls = calls && mapChanged(calls, change);
+    const isSame = parts === content && changedCalls === calls;
+    return change(isSame ? message : ({ ...message, content: parts, tool_calls: changedCalls } as Message));
+  });
+  if (tools === request.tools && messages === request.messages) return request;
+  return { ...request, ...(tools && { tools }), messages } as ChatRequest;
+}
+
+/** Some clients write the mark of a tool into its function. */
+function changeTool<Tool extends { function?: object }>(tool: Tool, change: Change): Tool {
+  const inner = tool.function;
+  if (inner === undefined || readMark(inner) === undefined) return change(tool);
+  const changed = change(inner);
+  return changed === inner ? tool : { ...tool, function: changed };
+}
+
+function countMarks(request: ChatRequest): number {
+  let count = readMark(request) === undefined ? 0 : 1;
+  mapHolders(request, (holder) => {
+    if (readMark(holder) !== undefined) count++;
+    return holder;
+  });
+  return count;
+}
+
+/**
+ * The request with no more marks than a provider takes. Those at the end of the prompt stay: what is in front of them is read
+ * again, too.
+ */
+export function limitMarks(request: ChatRequest): ChatRequest {
+  let surplus = countMarks(request) - marksMax;
+  if (surplus <= 0) return request;
+  return mapHolders(request, (holder) => {
+    if (surplus <= 0 || readMark(holder) === undefined) return holder;
+    surplus--;
+    const { cache_control: _, prompt_cache_breakpoint: __, ...rest } = holder as Record<string, unknown>;
+    return rest as typeof holder;
+  });
+}
+
+/** The request with OpenAI's marks as Anthropic has them. */
+export function toAnthropicMarks(request: ChatRequest): ChatRequest {
+  return mapHolders(request, (holder) => {
+    if (!("prompt_cache_breakpoint" in holder)) return holder;
+    const { prompt_cache_breakpoint: _, ...rest } = holder;
+    return { ...rest, ...markOf(holder) } as typeof holder;
+  });
+}
+
+/** The number of messages at the beginning that are the system prompt. Later ones of these roles stay in their place. */
+export function countSystemMessages(messages: readonly Message[]): number {
+  const first = messages.findIndex((message) => !isSystemMessage(message));
+  return first === -1 ? messages.length : first;
+}
+
+function isSystemMessage({ role }: Message): boolean {
+  return role === "system" || role === "developer";
+}
+
+/** Rows whose provider takes no marks, as it said of a request with the gateway's. */
+const refusing = new WeakSet<Model>();
+
+/** Whether the gateway is to mark a request. */
+function isToBeMarked({ request, model, leavesCaching: isLeft }: Call<ChatRequest>): boolean {
+  const { price } = model;
+  if (isLeft !== true || price?.cacheWriteToken === undefined || price.cacheReadToken === undefined) return false;
+  // Several choices are asked for side by side, and each would write.
+  if (refusing.has(model) || (request.n ?? 1) > 1) return false;
+  const comesAgain = Boolean(request.tools?.length) || request.messages.some(({ role }) => role === "assistant");
+  return comesAgain && countMarks(request) === 0;
+}
+
+/**
+ * The request with the gateway's marks: on the last tool and the end of the system prompt, which other sessions have in common
+ * with this one; at the end of the request before, so that it is found however much this one adds; and at its end.
+ */
+function withMarks(request: ChatRequest, end: "request" | "message"): ChatRequest {
+  const { messages, tools } = request;
+  const system = countSystemMessages(messages);
+  const places = new Set([system - 1]);
+  const answer = messages.findLastIndex(({ role }) => role === "assistant");
+  if (answer > system) places.add(answer - 1);
+  if (end === "message") places.add(messages.length - 1);
+  const mark = <Holder extends object>(holder: Holder) => ({ ...holder, cache_control: plainMark });
+  return {
+    ...request,
+    ...(tools?.length && { tools: tools.map((tool, index) => (index === tools.length - 1 ? mark(tool) : tool)) }),
+    messages: messages.map((message, index) => (places.has(index) ? mark(message) : message)),
+    ...(end === "request" && { cache_control: plainMark }),
+  };
+}
+
+/**
+ * Sends a chat request, with the gateway's marks where it gets them. A provider that refuses these is asked once more without;
+ * where it takes none, it is sent no more of them.
+ *
+ * @param end Where the mark for all of it is: on the request, for a provider that takes it there, or on its last message.
+ */
+export async function sendMarked<Answer>(
+  call: Call<ChatRequest>,
+  end: "request" | "message",
+  send: (call: Call<ChatRequest>) => Promise<Answer>,
+): Promise<Answer> {
+  if (!isToBeMarked(call)) return await send(call);
+  try {
+    return await send({ ...call, request: withMarks(call.request, end) });
+  } catch (error) {
+    if (!isRefusalOfMarks(error)) throw error;
+    const answer = await send({ ...call, warn: () => undefined });
+    if (saysUnsupported.test(error.message)) refusing.add(call.model);
+    return answer;
+  }
+}
+
+function isRefusalOfMarks(error: unknown): error is UpstreamError {
+  if (!(error instanceof UpstreamError) || error.kind !== "bad_request") return false;
+  return /cache[ _]?(?:control|point)|prompt caching/i.test(error.message);
+}
+
+/** Other refusals are of a mark in its place, such as one on a block that cannot have any. */
+const saysUnsupported = /\bnot (?:permitted|allow|support)|unsupported|extraneous|unknown|unrecogni[sz]ed/i;

@@ -1,0 +1,114 @@
+import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import OpenAI from "openai";
+import { type Agents, prepareAgents } from "../../support/agents.ts";
+import { useAgentsGateway } from "../../support/agents-gateway.ts";
+import { prepareMsMax } from "../../support/prepare-once.ts";
+import { PromptCache } from "../../support/prompt-cache.ts";
+
+const model = "claude-sonnet-4-6";
+/** Nanodollars a token of the model, as its row has them. */
+const rates = { input: 3_000, cacheRead: 300, cacheWrite: 3_750, output: 15_000 };
+const outputTokens = 20;
+const toolTurns = 10;
+
+const shared = useAgentsGateway();
+let agents: Agents;
+beforeAll(async () => {
+  agents = await prepareAgents();
+}, 3 * prepareMsMax);
+let cache: PromptCache;
+beforeEach(() => {
+  cache = new PromptCache();
+  Object.assign(shared.providers, { promptCache: cache, plan: undefined });
+  shared.providers.seen.length = 0;
+  shared.recorder.calls.length = 0;
+});
+
+/** Each call costs what the provider reported of it. */
+function expectCharged() {
+  const posts = shared.recorder.calls.filter(({ method }) => method === "POST");
+  const costs = posts.map(({ requestId = "" }) => shared.ledger.call(requestId)?.cost_nanodollars);
+  const reported = cache.reports.map(
+    ({ input_tokens: input, cache_read_input_tokens: read, cache_creation_input_tokens: written }) =>
+      input * rates.input + read * rates.cacheRead + written * rates.cacheWrite + outputTokens * rates.output,
+  );
+  expect(costs).toEqual(reported);
+}
+
+describe("a client that marks nothing reads from its second turn on what a Claude model was sent before", () => {
+  test("as Codex, over ten calls of a tool", async () => {
+    if (agents.missing !== undefined) return;
+    const { providers, gateway, recorder } = shared;
+    providers.plan = { name: "exec_command", input: { cmd: "seq 1 300; date +%N" }, turns: toolTurns };
+    const run = await agents.run("codex", "Do what there is to do", {
+      origin: recorder.origin,
+      key: gateway.key,
+      model,
+    });
+    expect([run.code, run.stdout]).toEqual([0, expect.stringContaining("The tool said: ")]);
+    expect(cache.shares().length).toBe(toolTurns);
+    expect(Math.min(...cache.shares())).toBe(1);
+    expectCharged();
+  });
+
+  test("as a client of chat completions, also after a later system message", async () => {
+    const { providers, gateway, recorder } = shared;
+    providers.plan = { name: "look", input: { at: "the list" }, turns: toolTurns };
+    const openai = new OpenAI({ baseURL: `${recorder.origin}/v1`, apiKey: gateway.key, maxRetries: 0 });
+    const messages: OpenAI.ChatCompletionMessageParam[] = [
+      { role: "system", content: "You are a careful agent. ".repeat(300) },
+      { role: "user", content: "Look at the list" },
+    ];
+    const look = { name: "look", description: "Looks at a thing", parameters: { type: "object", properties: {} } };
+    for (let turn = 0; turn <= toolTurns; turn++) {
+      const { choices } = await openai.chat.completions.create({
+        model,
+        messages,
+        tools: [{ type: "function", function: look }],
+      });
+      const message = choices[0]?.message;
+      if (message === undefined) throw new Error("No choice came");
+      messages.push(message);
+      for (const { id } of message.tool_calls ?? []) {
+        messages.push({ role: "tool", tool_call_id: id, content: `Line ${turn} of it. `.repeat(40) });
+      }
+      if (turn === 4) messages.push({ role: "developer", content: "From now on be quick" });
+    }
+    expect(messages.at(-1)).toMatchObject({ role: "assistant", content: expect.stringContaining("The tool said: ") });
+    expect(cache.shares().length).toBe(toolTurns);
+    expect(Math.min(...cache.shares())).toBe(1);
+    expectCharged();
+  });
+});
+
+test("Claude Code's own request is sent to a Claude model as it came", async () => {
+  if (agents.missing !== undefined) return;
+  const { providers, gateway, recorder } = shared;
+  providers.plan = { name: "Bash", input: { command: "seq 1 300", description: "Count" }, turns: 3 };
+  const run = await agents.run("claude", "Do what there is to do", {
+    origin: recorder.origin,
+    key: gateway.key,
+    model,
+  });
+  expect(run.code).toBe(0);
+  const posts = recorder.calls.filter(({ method }) => method === "POST");
+  expect(providers.seen.map(({ body }) => body)).toEqual(posts.map(({ text }) => JSON.parse(text)));
+  expectCharged();
+});
+
+test("a question that is asked once is sent without marks, and nothing is written to a cache", async () => {
+  const { gateway, recorder } = shared;
+  const openai = new OpenAI({ baseURL: `${recorder.origin}/v1`, apiKey: gateway.key, maxRetries: 0 });
+  const question = "Which of these words is the longest? ".repeat(300);
+  await openai.chat.completions.create({ model, messages: [{ role: "user", content: question }] });
+  await openai.responses.create({ model, instructions: "Be brief", input: question, store: false });
+  expect(cache.reports).toEqual(
+    cache.reports.map(({ input_tokens }) => ({
+      input_tokens,
+      cache_creation_input_tokens: 0,
+      cache_read_input_tokens: 0,
+    })),
+  );
+  expect(cache.reports.length).toBe(2);
+  expectCharged();
+});
