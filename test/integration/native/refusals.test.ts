@@ -17,12 +17,15 @@ const simple = { model: gpt, input: "Hi" };
 const answer = { id: "resp_1", object: "response", status: "completed", model: "gpt-5.1", output: [], usage: {} };
 
 describe("the Responses endpoints that are not here", () => {
-  test.each([
-    ["POST", "/responses/resp_1/cancel", 404],
-    ["GET", "/responses", 405],
-  ])("answer %s %s with %d in OpenAI's shape at once", async (method, path, status) => {
+  const webSocket = { connection: "upgrade", upgrade: "websocket" };
+
+  test.each<[string, string, number, Record<string, string>]>([
+    ["POST", "/responses/resp_1/cancel", 404, {}],
+    ["GET", "/responses", 405, {}],
+    ["GET", "/responses", 426, webSocket],
+  ])("answer %s %s with %d in OpenAI's shape at once", async (method, path, status, upgrade) => {
     const { gateway } = await start(() => Response.json(answer));
-    const headers = { authorization: `Bearer ${gateway.key}`, connection: "upgrade", upgrade: "websocket" };
+    const headers = { authorization: `Bearer ${gateway.key}`, ...upgrade };
     const response = await fetch(gateway.baseUrl + path, { method, headers });
     expect([response.status, await response.json()]).toMatchObject([
       status,
