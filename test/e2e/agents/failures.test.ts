@@ -1,6 +1,7 @@
 import { afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { type AgentName, type Agents, prepareAgents } from "../../support/agents.ts";
 import { useAgentsGateway } from "../../support/agents-gateway.ts";
+import { changeCharacter } from "../../support/change-character.ts";
 import { ownerEmail } from "../../support/gateway.ts";
 import { isLong } from "../../support/long.ts";
 import { prepareMsMax } from "../../support/prepare-once.ts";
@@ -23,7 +24,7 @@ beforeAll(async () => {
   keys.poor = await create("poor@example.com");
   keys.spent = await create(ownerEmail, "--budget-usd", "0.000001");
   keys.narrow = await create(ownerEmail, "--models", "famA-4o");
-  keys.wrong = `${gateway.key.slice(0, -1)}0`;
+  keys.wrong = changeCharacter(gateway.key, -1);
 });
 afterEach(() => {
   Object.assign(shared.providers, { fault: undefined });

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
+import { changeCharacter } from "../../support/change-character.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { ownerEmail } from "../../support/gateway.ts";
 import { ownerCookie } from "../../support/owner-cookie.ts";
@@ -32,7 +33,7 @@ const requests: readonly [string, (headers: Headers) => Promise<Response>][] = [
 describe.each(requests)("%s", (_, send) => {
   const wrong: [string, () => Headers][] = [
     ["no header", () => ({ authorization: "" })],
-    ["a key that does not exist", () => ({ authorization: `Bearer ${shared.gateway.key.slice(0, -1)}0` })],
+    ["a key that does not exist", () => ({ authorization: `Bearer ${changeCharacter(shared.gateway.key, -1)}` })],
     ["a key that was revoked", () => ({ authorization: `Bearer ${revoked}` })],
     ["a text that is no key", () => ({ authorization: "Bearer secret" })],
     ["the scheme Basic", () => ({ authorization: `Basic ${btoa(`user:${shared.gateway.key}`)}` })],

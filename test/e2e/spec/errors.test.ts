@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
+import { changeCharacter } from "../../support/change-character.ts";
 import { expectError, type PromisedError } from "../../support/expect-error.ts";
 import { ownerEmail } from "../../support/gateway.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
@@ -16,7 +17,7 @@ beforeAll(async () => {
   }
   await gateway.cli("quota", "set", "--account", "spent@example.org", "--tokens", "1");
   keys.owner = gateway.key;
-  keys.wrong = `${gateway.key.slice(0, -1)}0`;
+  keys.wrong = changeCharacter(gateway.key, -1);
   keys.slow = await create(ownerEmail, "--requests-per-minute", "1");
 });
 

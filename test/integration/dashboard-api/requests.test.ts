@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Handlers, UpstreamError } from "../../../src/contract/index.ts";
+import { changeCharacter } from "../../support/change-character.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { until } from "../../support/until.ts";
@@ -109,7 +110,7 @@ describe("the request log", () => {
 
   test("holds what was refused: a bad body, an unknown model, a model or a key that may not", async () => {
     const model = chatModel.id;
-    const wrongSecret = `${keys.app.key.slice(0, -1)}${keys.app.key.endsWith("a") ? "b" : "a"}`;
+    const wrongSecret = changeCharacter(keys.app.key, -1);
     const answers = [
       await send({ model, messages, temperature: 9 }, keys.app.key),
       await send({ model: "nothing", messages }, keys.app.key),

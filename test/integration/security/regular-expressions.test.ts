@@ -26,6 +26,7 @@ const bounded: Readonly<Record<string, string>> = {
 };
 /** Where one is put together, and whose tests read hostile text by it. */
 const madeIn: Readonly<Record<string, string>> = {
+  "src/contract/context-length.ts": "test/unit/contract/context-length.test.ts",
   "src/contract/credential.ts": "test/unit/contract/credential.test.ts",
   "src/protocols/upstream-errors.ts": "test/unit/protocols/upstream-errors.test.ts",
 };

@@ -4,6 +4,7 @@ import { isContextLength, readContextFigures } from "../../../src/contract/conte
 import { type ContextFigures, GatewayError } from "../../../src/contract/index.ts";
 import { readError, toMessagesError } from "../../../src/protocols/messages/errors.ts";
 import { classifyError, classifyRefusal } from "../../../src/protocols/upstream-errors.ts";
+import { slowness } from "../../support/slowness.ts";
 
 /** Sentences of servers and providers for a prompt that is too long, with the figures that they give. */
 const tooLong: [source: string, sentence: string, figures?: ContextFigures][] = [
@@ -397,6 +398,33 @@ test("Bedrock's exceptions are told apart by their types first", () => {
   expect(kindOf("ValidationException", "The maximum tokens you requested exceeds the model limit of 4096.")).toBe(
     "bad_request",
   );
+});
+
+test("A message that was written to be slow to search takes less than a turn of the event loop may", () => {
+  const words = [
+    "prompt",
+    "exceeds",
+    "longer than",
+    "max",
+    "context",
+    "tokens",
+    "request",
+    "too",
+    "at most",
+    "1,1",
+    "; ",
+  ];
+  const hostile = words.flatMap((first) => words.flatMap((second) => words.map((third) => [first, second, third])));
+  const cpuMsMax = 100 * slowness();
+  const slow = hostile.filter((phrase) => {
+    const message = `${phrase.join(" ")} `.repeat(20_000);
+    const before = process.cpuUsage();
+    isContextLength(message);
+    readContextFigures(message);
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000 > cpuMsMax;
+  });
+  expect(slow).toEqual([]);
 });
 
 test("llama.cpp's figures come from its fields", () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { withoutOwnThoughts } from "../../../../src/protocols/messages/inbound.ts";
 import { createReasoningEnvelope } from "../../../../src/protocols/reasoning.ts";
+import { changeCharacter } from "../../../support/change-character.ts";
 import { refusalOf, requestOf, sign, translated } from "./support.ts";
 
 const turns = (thinking: string, signature: string) =>
@@ -29,7 +30,7 @@ describe("a thought that we signed", () => {
     ["another text", "Hmm", sign("Hm", "shown")],
     ["no text", "", sign("Hm", "shown")],
     ["another signature of ours", "Hm", sign("Other", "shown")],
-    ["a hidden text that was changed", "", `${sign("Hm", "omitted").slice(0, -1)}A`],
+    ["a hidden text that was changed", "", changeCharacter(sign("Hm", "omitted"), -9)],
   ])("is refused in Anthropic's words with %s", (_, text, signature) => {
     const error = refusalOf(() => translated(turns(text, signature)));
     expect(error).toMatchObject({ code: "invalid_request", param: "messages.1.content.0" });
