@@ -1,38 +1,127 @@
 /**
- * `npm test`: the suite in a folder for temporary files of its own, which is gone afterwards whatever the tests left in
- * it. What is given is handed on: `npm test -- test/http`.
+ * Runs the tests: `npm test` those of `test/unit` and `test/conformance`, `npm run test:all` every one. What follows `--`
+ * narrows them: `npm test -- test/unit/http`, `npm test -- tokenizer -t "counts a word"`, `npm run test:all -- test/browser`.
+ * A word that is no path selects the files whose path contains it. Flags go to `bun test`; one with a value is written with `=`.
+ *
+ * A run prints what failed, what was skipped and what tests print, not what passed. It has a folder for temporary files of its
+ * own, which is gone afterwards, whatever the tests left in it.
  */
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { browserVariable, hasChromium, serveBrowser } from "./browser/chromium.ts";
+import { chmodSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join, normalize } from "node:path";
 import { binaryVariable, buildBinary } from "./support/binary.ts";
+import { testMsMax } from "./support/long.ts";
 import { runFolderVariable } from "./support/run-folder.ts";
+import { RunOutput, readReport, summarize } from "./support/run-report.ts";
+
+const timings = "test/timings.json";
+const quickFolders = ["test/unit/", "test/conformance/"];
+
+/** Every test or hook ends within its limit and is reported then, so a run that reports nothing for longer hangs. */
+const silentMsMax = 2 * testMsMax;
+
+const [set, ...given] = process.argv.slice(2);
+const { words, flags } = readArguments(given);
+const files = selectFiles(set === "quick", words);
+const isQuick = files.every((file) => quickFolders.some((folder) => file.startsWith(folder)));
 
 const folder = mkdtempSync(join(tmpdir(), "modelgate-tests-"));
 // PostgreSQL runs as a user of its own, who has to come through.
 chmodSync(folder, 0o711);
-const given = process.argv.slice(2);
 const env: Record<string, string | undefined> = { ...process.env, TMPDIR: folder, [runFolderVariable]: folder };
-// A binary starts in half of the time of the source, and it is what most people run. The quick loop starts none.
-const startsGateways = given.length === 0 || given.some((path) => !/test\/(unit|conformance)/.test(path));
-if (startsGateways && env[binaryVariable] === undefined) {
+// A binary starts in half of the time of the source, and it is what most people run. The quick tests start none.
+if (!isQuick && env[binaryVariable] === undefined) {
   env[binaryVariable] = join(folder, "modelgate");
   buildBinary(env[binaryVariable]);
 }
-// So is a browser: one serves all files, each of which has its own cookies and storage there.
-const opensPages = given.length === 0 || given.some((path) => path.includes("browser"));
-const browser = opensPages && hasChromium ? await serveBrowser() : undefined;
-if (browser !== undefined) env[browserVariable] = browser.wsEndpoint();
-// Many start gateways, databases and browsers of their own and wait for them: on two cores a third worker uses that time.
-// The slowest files begin first; `--update-timings` writes anew which those are.
-const order = "--timings=test/timings.json";
-const suite = Bun.spawn([process.execPath, "test", "--parallel=3", order, ...given], {
-  env,
-  stdio: ["inherit", "inherit", "inherit"],
-});
+const browser = files.some((file) => file.startsWith("test/browser/")) ? await openBrowser(env) : undefined;
+
+const report = join(folder, "junit.xml");
+const suite = Bun.spawn(
+  [
+    process.execPath,
+    "test",
+    // Many tests start gateways, databases and browsers and wait for them: another worker uses that time.
+    `--parallel=${isQuick ? availableParallelism() + 1 : 3}`,
+    // The quick tests leave nothing in the global object, so that a worker loads each module once for all of its files.
+    ...(isQuick ? ["--no-isolate"] : []),
+    `--timeout=${testMsMax}`,
+    // The slowest files begin first; `--update-timings` writes anew which those are.
+    ...(existsSync(timings) ? [`--timings=${timings}`] : []),
+    "--dots",
+    "--reporter=junit",
+    `--reporter-outfile=${report}`,
+    ...flags,
+    ...files.map((file) => `./${file}`),
+  ],
+  { env, stdio: ["inherit", "inherit", "pipe"] },
+);
+const output = new RunOutput((text) => process.stdout.write(text), process.stdout.isTTY);
+let isSilent = false;
+let alarm = setTimeout(endHang, silentMsMax);
+function endHang() {
+  isSilent = true;
+  suite.kill("SIGTERM");
+}
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => suite.kill(signal));
+for await (const chunk of suite.stderr.pipeThrough(new TextDecoderStream())) {
+  output.write(chunk);
+  clearTimeout(alarm);
+  alarm = setTimeout(endHang, silentMsMax);
+}
+clearTimeout(alarm);
 const code = await suite.exited;
+output.end();
+const { cpuTime } = suite.resourceUsage() ?? {};
+process.stdout.write(
+  summarize({
+    output,
+    files: existsSync(report) ? readReport(await Bun.file(report).text()) : [],
+    silentMs: isSilent ? silentMsMax : undefined,
+    cpuSeconds: cpuTime && Number(cpuTime.total) / 1e6,
+    // The report has tests that `-t` leaves out among those that are skipped.
+    listsSkipped: !flags.some((flag) => /^(-t|--test-name-pattern)/.test(flag)),
+  }),
+);
 await browser?.close();
 rmSync(folder, { recursive: true, force: true });
 process.exit(code);
+
+/** Separates words that select files from flags. The value of `-t` stands apart, as in `bun test`. */
+function readArguments(given: string[]): { words: string[]; flags: string[] } {
+  const words: string[] = [];
+  const flags: string[] = [];
+  for (let index = 0; index < given.length; index++) {
+    const argument = given[index] as string;
+    if (["-t", "--test-name-pattern"].includes(argument)) flags.push(argument, given[++index] ?? "");
+    else (argument.startsWith("-") ? flags : words).push(argument);
+  }
+  return { words, flags };
+}
+
+/** The test files of the set, or those that the words select. Ends the process when a word selects none. */
+function selectFiles(quickOnly: boolean, words: string[]): string[] {
+  const all = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync()].sort();
+  const ofSet = quickOnly ? all.filter((file) => quickFolders.some((folder) => file.startsWith(folder))) : all;
+  if (words.length === 0) return ofSet;
+  const selected = words.map((word) => {
+    const path = normalize(word).replace(/\/$/, "");
+    if (!existsSync(path)) return ofSet.filter((file) => file.includes(word));
+    return all.filter((file) => (statSync(path).isDirectory() ? file.startsWith(`${path}/`) : file === path));
+  });
+  const missing = words.filter((_, index) => selected[index]?.length === 0);
+  if (missing.length > 0) {
+    console.error(`No test file is or contains: ${missing.join(", ")}`);
+    process.exit(1);
+  }
+  return [...new Set(selected.flat())];
+}
+
+/** Starts one browser for all files, each of which has its own cookies and storage there. */
+async function openBrowser(env: Record<string, string | undefined>) {
+  const { browserVariable, hasChromium, serveBrowser } = await import("./browser/chromium.ts");
+  if (!hasChromium) return undefined;
+  const browser = await serveBrowser();
+  env[browserVariable] = browser.wsEndpoint();
+  return browser;
+}
