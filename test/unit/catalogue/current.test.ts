@@ -5,6 +5,7 @@ import { builtIns } from "../../../plugins/index.ts";
 import { catalogueFindings } from "../../../src/cli/commands/catalogue.ts";
 import type { Model } from "../../../src/contract/index.ts";
 import { readModels } from "../../../src/sdk/index.ts";
+import { expectRows } from "../../support/expect-rows.ts";
 import { files, models as specified } from "./models.ts";
 
 const fileOf = (name: string) => join(import.meta.dir, "../../../plugins", name, "catalogue.json");
@@ -37,37 +38,39 @@ describe("the current models", () => {
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
   });
 
-  test.each(rows)("%s is premium, under its provider's own id, with limits, source and day", (id, model) => {
-    // The plugin's name stands before those of its models, which others sell too; but for those of the specification.
-    const plugin = owners.get(model) as string;
-    const bare = files.has(plugin) ? id : id.replace(new RegExp(`^${plugin}/(regional/)?`), "");
-    expect(bare === id).toBe(files.has(plugin));
-    // Fireworks writes the owner's account before it.
-    expect(model.upstreamId.replace(/^accounts\/fireworks\/(models|routers)\//, "")).toBe(bare);
-    expect(model).toMatchObject({ premium: true, source: expect.stringMatching(/^https:/) });
-    expect(Date.parse(model.checkedOn ?? "")).toBeGreaterThan(Date.parse("2026-11-01"));
-    if (model.capability !== "chat") return;
-    expect(model.contextTokens).toBeGreaterThan(1000);
-    expect(model.outputTokensMax ?? 1).toBeLessThanOrEqual(model.contextTokens ?? 0);
-  });
+  test("are premium, under their provider's own ids, with limits, source and day", () =>
+    expectRows(rows, (id, model) => {
+      // The plugin's name stands before those of its models, which others sell too; but for those of the specification.
+      const plugin = owners.get(model) as string;
+      const bare = files.has(plugin) ? id : id.replace(new RegExp(`^${plugin}/(regional/)?`), "");
+      expect(bare === id).toBe(files.has(plugin));
+      // Fireworks writes the owner's account before it.
+      expect(model.upstreamId.replace(/^accounts\/fireworks\/(models|routers)\//, "")).toBe(bare);
+      expect(model.premium).toBe(true);
+      expect(model.source).toMatch(/^https:/);
+      expect(Date.parse(model.checkedOn ?? "")).toBeGreaterThan(Date.parse("2026-11-01"));
+      if (model.capability !== "chat") return;
+      expect(model.contextTokens).toBeGreaterThan(1000);
+      expect(model.outputTokensMax ?? 1).toBeLessThanOrEqual(model.contextTokens ?? 0);
+    }));
 
-  test.each(rows)("%s has tiers for all that its price has, and none is cheaper", (_, { price = {} }) => {
-    // A search of the web costs the same in all of them.
-    const { serviceTiers = {}, markupPercent: _markup, webSearch: _search, ...own } = price;
-    for (const { tiers = [], ...rates } of [own, ...Object.values(serviceTiers)]) {
-      for (const { aboveInputTokens, ...tierRates } of tiers) {
-        expect(aboveInputTokens).toBeGreaterThan(0);
-        expect(Object.keys(tierRates)).toEqual(Object.keys(rates));
-        for (const [meter, rate] of Object.entries(rates)) {
-          expect(Number(tierRates[meter as keyof typeof tierRates]?.usd)).toBeGreaterThanOrEqual(Number(rate.usd));
+  test("have tiers for all that their prices have, and none is cheaper", () =>
+    expectRows(rows, (_, { price = {} }) => {
+      // A search of the web costs the same in all of them.
+      const { serviceTiers = {}, markupPercent: _markup, webSearch: _search, ...own } = price;
+      for (const { tiers = [], ...rates } of [own, ...Object.values(serviceTiers)]) {
+        for (const { aboveInputTokens, ...tierRates } of tiers) {
+          expect(aboveInputTokens).toBeGreaterThan(0);
+          expect(Object.keys(tierRates)).toEqual(Object.keys(rates));
+          for (const [meter, rate] of Object.entries(rates)) {
+            expect(Number(tierRates[meter as keyof typeof tierRates]?.usd)).toBeGreaterThanOrEqual(Number(rate.usd));
+          }
         }
       }
-    }
-  });
+    }));
 
-  test.each(rows)(
-    "%s has rates of service tiers for all that its price has: flex cheaper, priority and ultrafast dearer",
-    (_, row) => {
+  test("have rates of service tiers for all that their prices have: flex cheaper, priority and ultrafast dearer", () =>
+    expectRows(rows, (_, row) => {
       const { serviceTiers = {}, tiers: _long, markupPercent: _markup, webSearch: _search, ...own } = row.price ?? {};
       for (const [name, { tiers: _tiers, ...rates }] of Object.entries(serviceTiers)) {
         expect(Object.keys(rates)).toEqual(Object.keys(own));
@@ -80,11 +83,10 @@ describe("the current models", () => {
           const factor = Number(rate.usd) / Number(own[meter as keyof typeof own]?.usd);
           // Some cost the same from a cache.
           const isFlex = factor < 1 || (factor === 1 && meter === "cacheReadToken");
-          expect(name === "flex" ? isFlex : ["priority", "ultrafast"].includes(name) && factor > 1).toBe(true);
+          expect(name === "flex" ? isFlex : ["priority", "ultrafast"].includes(name) && factor > 1, name).toBe(true);
         }
       }
-    },
-  );
+    }));
 
   test("of images say whether they edit", () => {
     const images = [...current.values()].flat().filter(({ capability }) => capability === "images");

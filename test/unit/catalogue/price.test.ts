@@ -9,6 +9,7 @@ import {
   type Meters,
   type Model,
 } from "../../../src/contract/index.ts";
+import { expectRows } from "../../support/expect-rows.ts";
 import { modelOf, models } from "./models.ts";
 
 function usdOf(id: string, meters: Meters): string {
@@ -63,8 +64,7 @@ interface ListPrice {
 const file = join(import.meta.dir, "../../../../shared/prices.json");
 const pricesMissing = existsSync(file)
   ? undefined
-  : "No list prices: expected ../shared/prices.json beside the project";
-if (pricesMissing !== undefined) test.skip(`chat prices against the list prices (${pricesMissing})`, () => {});
+  : "(no list prices: expected ../shared/prices.json beside the project)";
 
 /** Under which name a model stands in the list where that is not the provider's own. */
 const listed: Record<string, string> = {
@@ -102,17 +102,21 @@ function ratesOfRow(rates: Partial<Record<MeterName, { usd: string; per: number 
   );
 }
 
-describe.skipIf(pricesMissing !== undefined)("the list price of", () => {
-  const list: ListPrice[] =
-    pricesMissing === undefined ? Object.values(JSON.parse(readFileSync(file, "utf8")).models) : [];
-  const chats = models.filter(({ capability, price }) => capability === "chat" && price !== undefined);
-
-  test.each(chats.map((model): [string, Model] => [model.id, model]))("%s stands in its row", (_, model) => {
-    const name = listed[model.upstreamId] ?? model.upstreamId;
-    const entry = list.find((candidate) => candidate.model === name);
-    const { threshold, usd_per_million_tokens: dearer } = { ...entry?.above_prompt_tokens };
-    expect(ratesOfRow(model.price ?? {})).toEqual(ratesOfList(entry?.usd_per_million_tokens ?? {}));
-    expect(model.price?.tiers?.[0]?.aboveInputTokens).toBe(threshold as number);
-    expect(ratesOfRow(model.price?.tiers?.[0] ?? {})).toEqual(ratesOfList(dearer ?? {}));
-  });
-});
+test.skipIf(pricesMissing !== undefined)(
+  `every chat model of the catalogue costs its list price ${pricesMissing ?? ""}`.trim(),
+  async () => {
+    const list: ListPrice[] = Object.values(JSON.parse(readFileSync(file, "utf8")).models);
+    const chats = models.filter(({ capability, price }) => capability === "chat" && price !== undefined);
+    await expectRows(
+      chats.map((model): [string, Model] => [model.id, model]),
+      (_, model) => {
+        const name = listed[model.upstreamId] ?? model.upstreamId;
+        const entry = list.find((candidate) => candidate.model === name);
+        const { threshold, usd_per_million_tokens: dearer } = { ...entry?.above_prompt_tokens };
+        expect(ratesOfRow(model.price ?? {})).toEqual(ratesOfList(entry?.usd_per_million_tokens ?? {}));
+        expect(model.price?.tiers?.[0]?.aboveInputTokens).toBe(threshold as number);
+        expect(ratesOfRow(model.price?.tiers?.[0] ?? {})).toEqual(ratesOfList(dearer ?? {}));
+      },
+    );
+  },
+);

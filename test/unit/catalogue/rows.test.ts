@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import { type Capability, getBasicMeters, type MeterName, Model } from "../../../src/contract/index.ts";
+import { expectRows } from "../../support/expect-rows.ts";
 import { files, models, modelsOf } from "./models.ts";
 
 const fixture = join(import.meta.dir, "../../fixtures/catalogue/rows.txt");
@@ -15,7 +16,6 @@ const expected = readFileSync(fixture, "utf8")
 
 const plugins = [...files.keys()];
 const rows: [string, Model][] = models.map((model) => [model.id, model]);
-const priced = rows.filter(([, { price }]) => price !== undefined);
 const day = (text: string) => new Date(`${text}T00:00:00Z`);
 
 describe("the catalogue", () => {
@@ -61,68 +61,83 @@ describe("the catalogue", () => {
   });
 });
 
-describe("the row of", () => {
-  test.each(rows)("%s is a valid model", (_, model) => {
-    const faults = [...Value.Errors(Model, model)].map(({ path, message, value }) => ({ path, message, value }));
-    expect(faults).toEqual([]);
-  });
+const rowsWhere = (holds: (model: Model) => boolean) => rows.filter(([, model]) => holds(model));
 
-  test.each(rows)("%s says where it was read and when", (_, { source, checkedOn }) => {
-    expect(source).toBeString();
-    expect(checkedOn).toBe("2026-11-21");
-  });
+describe("every row of the catalogue", () => {
+  test("is a valid model", () =>
+    expectRows(rows, (_, model) => {
+      const faults = [...Value.Errors(Model, model)].map(({ path, message, value }) => ({ path, message, value }));
+      expect(faults).toEqual([]);
+    }));
 
-  test.each(rows)("%s holds days and times that can be", (_, { created, retiredOn, checkedOn = "" }) => {
-    expect(new Date(created * 1000).getUTCFullYear()).toBeGreaterThanOrEqual(2023);
-    expect(created * 1000).toBeLessThanOrEqual(day(checkedOn).getTime());
-    if (retiredOn === undefined) return;
-    expect(day(retiredOn).toISOString().slice(0, 10)).toBe(retiredOn);
-    expect(day(retiredOn).getTime()).toBeGreaterThan(created * 1000);
-  });
+  test("says where it was read and when", () =>
+    expectRows(rows, (_, { source, checkedOn }) => {
+      expect(source).toBeString();
+      expect(checkedOn).toBe("2026-11-21");
+    }));
 
-  test.each(rows)("%s promises no more output than its context holds", (_, { contextTokens, outputTokensMax }) => {
-    if (contextTokens === undefined || outputTokensMax === undefined) return;
-    expect(outputTokensMax).toBeLessThanOrEqual(contextTokens);
-  });
+  test("holds days and times that can be", () =>
+    expectRows(rows, (_, { created, retiredOn, checkedOn = "" }) => {
+      expect(new Date(created * 1000).getUTCFullYear()).toBeGreaterThanOrEqual(2023);
+      expect(created * 1000).toBeLessThanOrEqual(day(checkedOn).getTime());
+      if (retiredOn === undefined) return;
+      expect(day(retiredOn).toISOString().slice(0, 10)).toBe(retiredOn);
+      expect(day(retiredOn).getTime()).toBeGreaterThan(created * 1000);
+    }));
 
-  test.each(rows)("%s neither renames what it omits nor to a field that it omits", (_, { omit = [], rename = {} }) => {
-    const renamed = [...Object.keys(rename), ...Object.values(rename)];
-    expect(renamed.filter((field) => omit.includes(field))).toEqual([]);
-    expect(new Set(omit).size).toBe(omit.length);
-  });
+  test("promises no more output than its context holds", () =>
+    expectRows(rows, (_, { contextTokens, outputTokensMax }) => {
+      if (contextTokens === undefined || outputTokensMax === undefined) return;
+      expect(outputTokensMax).toBeLessThanOrEqual(contextTokens);
+    }));
 
-  test.each(models.filter(({ premium }) => premium).map((model): [string, Model] => [model.id, model]))(
-    "%s, being premium, is priced for all that it counts",
-    (_, { price = {}, capability }) => {
-      const cached: MeterName[] = capability === "chat" ? ["cacheReadToken"] : [];
-      expect(Object.keys(price)).toEqual(expect.arrayContaining([...getBasicMeters(capability, price), ...cached]));
-    },
-  );
+  test("neither renames what it omits nor to a field that it omits", () =>
+    expectRows(rows, (_, { omit = [], rename = {} }) => {
+      const renamed = [...Object.keys(rename), ...Object.values(rename)];
+      expect(renamed.filter((field) => omit.includes(field))).toEqual([]);
+      expect(new Set(omit).size).toBe(omit.length);
+    }));
 
-  test.each(priced)("%s has a tier for all that its price has, and dearer", (_, { price = {} }) => {
-    // A search of the web costs the same in all of them.
-    const { tiers = [], markupPercent, webSearch: _search, ...rates } = price;
-    for (const { aboveInputTokens, ...tierRates } of tiers) {
-      expect(Object.keys(tierRates)).toEqual(Object.keys(rates));
-      for (const meter of Object.keys(rates) as Exclude<MeterName, "webSearch">[]) {
-        expect(Number(tierRates[meter]?.usd)).toBeGreaterThan(Number(rates[meter]?.usd));
-      }
-    }
-  });
+  test("that is premium is priced for all that it counts", () =>
+    expectRows(
+      rowsWhere(({ premium }) => premium),
+      (_, { price = {}, capability }) => {
+        const cached: MeterName[] = capability === "chat" ? ["cacheReadToken"] : [];
+        expect(Object.keys(price)).toEqual(expect.arrayContaining([...getBasicMeters(capability, price), ...cached]));
+      },
+    ));
 
-  test.each(
-    models.filter(({ capability }) => capability === "speech").map((model): [string, Model] => [model.id, model]),
-  )("%s lists its voices, and its default among them", (_, { voices = [], voiceDefault = "", inputCharactersMax }) => {
-    expect(voices).toContain(voiceDefault);
-    expect(new Set(voices).size).toBe(voices.length);
-    expect(inputCharactersMax).toBeGreaterThan(0);
-  });
+  test("that is priced has a tier for all that its price has, and dearer", () =>
+    expectRows(
+      rowsWhere(({ price }) => price !== undefined),
+      (_, { price = {} }) => {
+        // A search of the web costs the same in all of them.
+        const { tiers = [], markupPercent, webSearch: _search, ...rates } = price;
+        for (const { aboveInputTokens, ...tierRates } of tiers) {
+          expect(Object.keys(tierRates)).toEqual(Object.keys(rates));
+          for (const meter of Object.keys(rates) as Exclude<MeterName, "webSearch">[]) {
+            expect(Number(tierRates[meter]?.usd)).toBeGreaterThan(Number(rates[meter]?.usd));
+          }
+        }
+      },
+    ));
 
-  test.each(models.filter(({ premium }) => !premium).map((model): [string, Model] => [model.id, model]))(
-    "%s, being free, draws on the quota for what is not a token",
-    (_, { capability, quotaWeights }) => {
-      const weights = { images: { image: 1290 }, speech: { character: 0.25 } }[capability as string];
-      expect(quotaWeights).toEqual(weights);
-    },
-  );
+  test("that speaks lists its voices, and its default among them", () =>
+    expectRows(
+      rowsWhere(({ capability }) => capability === "speech"),
+      (_, { voices = [], voiceDefault = "", inputCharactersMax }) => {
+        expect(voices).toContain(voiceDefault);
+        expect(new Set(voices).size).toBe(voices.length);
+        expect(inputCharactersMax).toBeGreaterThan(0);
+      },
+    ));
+
+  test("that is free draws on the quota for what is not a token", () =>
+    expectRows(
+      rowsWhere(({ premium }) => !premium),
+      (_, { capability, quotaWeights }) => {
+        const weights = { images: { image: 1290 }, speech: { character: 0.25 } }[capability as string];
+        expect(quotaWeights).toEqual(weights);
+      },
+    ));
 });
