@@ -38,7 +38,7 @@ export function createHttp(parts: Omit<HttpDeps, "server">) {
   const deps: HttpDeps = { ...parts, server: (): Sockets | null => app.server };
   const mounts = [...new Set([deps.config.basePath, "/v1"])];
   const routes: Route[] = [];
-  const shared = createShared(deps);
+  const endpoints = api(deps);
   const app = new Elysia({ normalize: false, serve: fallbackErrorHandler(deps) })
     .onError(errorHandler(deps, { allowedMethods: (path) => allowedMethods(routes, path), inboundAt }))
     .use(healthController(deps))
@@ -48,7 +48,7 @@ export function createHttp(parts: Omit<HttpDeps, "server">) {
   if (deps.metrics !== undefined) app.use(metricsController(deps.metrics));
   if (deps.site !== undefined) app.use(staticAssetsController(deps.site));
   for (const mount of mounts)
-    app.group(mount, (group) => group.use(cors(deps.config.corsOrigins ?? [])).use(api(deps, shared)));
+    app.group(mount, (group) => group.use(cors(deps.config.corsOrigins ?? [])).use(endpoints));
   // Cohere's clients ask for the second version of this endpoint beside the first version of the others.
   for (const mount of mounts.filter((path) => path.endsWith("/v1"))) {
     app.group(mount.replace(/1$/, "2"), (group) => group.use(rerankController(deps)));
@@ -58,19 +58,12 @@ export function createHttp(parts: Omit<HttpDeps, "server">) {
   return app;
 }
 
-/** Creates the state of the whole gateway: once, however many paths lead to it. */
-function createShared(deps: HttpDeps) {
+/** The endpoints of the API with their state, built once, however many paths lead to them. */
+function api(deps: HttpDeps) {
   // Another process may have been told to end a call that runs here.
   deps.store.onEndCall?.((id) => endRunning(deps.loadShedder, id));
-  return {
-    sendFile: createFileService(deps),
-    counts: new CountLimiter(deps.now),
-    store: new ResponseStore(deps),
-    adminApi: createAdminApi(deps),
-  };
-}
-
-function api(deps: HttpDeps, { sendFile, counts, store, adminApi }: ReturnType<typeof createShared>) {
+  const counts = new CountLimiter(deps.now);
+  const store = new ResponseStore(deps);
   return new Elysia()
     .use(exchangeControllers(deps, inbounds))
     .use(completionsController(deps))
@@ -88,9 +81,9 @@ function api(deps: HttpDeps, { sendFile, counts, store, adminApi }: ReturnType<t
     .use(modelsController(deps))
     .use(keyController(deps))
     .use(keyUsageController(deps))
-    .use(filesController(deps, sendFile))
+    .use(filesController(deps, createFileService(deps)))
     .use(usageController(deps))
-    .use(organizationApi(deps, adminApi));
+    .use(organizationApi(deps, createAdminApi(deps)));
 }
 
 /** Wire formats of clients. A complete format needs nothing else here. */
