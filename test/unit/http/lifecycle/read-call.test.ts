@@ -32,9 +32,9 @@ function watchedBody() {
 
 describe("a stranger", () => {
   test.each(posts)("is sent away from %s before the body is read, or the schema shown", async (path) => {
+    const { ask } = httpOf();
     for (const authorization of ["", "Bearer wrong", goodKey, `Basic ${goodKey}`, `Bearer${goodKey}`]) {
       for (const type of ["application/json", "text/plain", "multipart/form-data; boundary=x"]) {
-        const { ask } = httpOf();
         const { body, state } = watchedBody();
         const response = await ask(path, { method: "POST", headers: { "content-type": type, authorization }, body });
         await expectError(response, { status: 401, code: "invalid_api_key", param: null });
@@ -126,8 +126,8 @@ describe("a body", () => {
 
   test("is read as JSON whatever its content type says", async () => {
     const body = JSON.stringify({ model: "chat-1", messages });
+    const { ask } = httpOf();
     for (const type of ["text/plain", "application/octet-stream", "application/json; charset=utf-8", "nonsense"]) {
-      const { ask } = httpOf();
       const response = await ask("chat/completions", { method: "POST", headers: { "content-type": type }, body });
       expect([type, response.status]).toEqual([type, 200]);
     }

@@ -3,6 +3,13 @@ import { expectError } from "../../../support/expect-error.ts";
 import { dashboardHttp, origin } from "../dashboard-http.ts";
 import { goodKey, helloPlugin, httpOf, messages } from "../support.ts";
 
+/** The answers of every route over plain HTTP, asked once for all tests of this file. */
+let plainAnswers: ReturnType<typeof everyAnswer> | undefined;
+const everyPlainAnswer = () => {
+  plainAnswers ??= everyAnswer({});
+  return plainAnswers;
+};
+
 /** Every route there is, asked so that it answers something: well or with an error, it makes no difference here. */
 async function everyAnswer(headers: Record<string, string>): Promise<[string, Response][]> {
   const { app, send, enter } = await dashboardHttp();
@@ -22,14 +29,14 @@ async function everyAnswer(headers: Record<string, string>): Promise<[string, Re
 
 describe("every answer there is", () => {
   test("is taken by a browser for what it says it is", async () => {
-    const without = (await everyAnswer({})).filter(
+    const without = (await everyPlainAnswer()).filter(
       ([, { headers }]) => headers.get("x-content-type-options") !== "nosniff" || !headers.has("content-type"),
     );
     expect(without.map(([about]) => about)).toEqual([]);
   });
 
   test("but those of calls is framed by nobody, and tells no other site its address", async () => {
-    const open = (await everyAnswer({})).filter(([about, { status, headers }]) => {
+    const open = (await everyPlainAnswer()).filter(([about, { status, headers }]) => {
       if (status === 200 && / \/(api\/)?v1\/(models|v1)/.test(about)) return false;
       const policy = headers.get("content-security-policy") ?? "";
       return !policy.includes("frame-ancestors 'none'") || headers.get("referrer-policy") !== "no-referrer";
@@ -38,7 +45,7 @@ describe("every answer there is", () => {
   });
 
   test("that tells of an account, or of a failure, is kept nowhere", async () => {
-    const kept = (await everyAnswer({})).filter(([about, { status, headers }]) => {
+    const kept = (await everyPlainAnswer()).filter(([about, { status, headers }]) => {
       const isPublic = status === 200 && / \/(docs|openapi|(api\/)?v1\/(models|v1))/.test(about);
       return !isPublic && headers.get("cache-control") !== "no-store";
     });
@@ -51,7 +58,8 @@ describe("every answer there is", () => {
     expect(pages.length).toBeGreaterThan(50);
     const without = pages.filter(([, { headers }]) => headers.get("strict-transport-security") !== "max-age=31536000");
     expect(without.map(([about]) => about)).toEqual([]);
-    for (const [, { headers }] of await everyAnswer({})) expect(headers.has("strict-transport-security")).toBe(false);
+    for (const [, { headers }] of await everyPlainAnswer())
+      expect(headers.has("strict-transport-security")).toBe(false);
   });
 
   test("of a call, whole, streamed or failed, is taken for what it says it is", async () => {
