@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { rounds } from "../support/long.ts";
 import { cutAtRandom, randomBelow } from "../support/random.ts";
 import { recordingsMissing } from "../support/recordings.ts";
 import { type Reply, replyOf } from "../support/reply.ts";
@@ -6,7 +7,8 @@ import { assemble, type Whole } from "./assemble.ts";
 import { chatBy } from "./fixture.ts";
 import { brokenStreams, type Case, named, requestOf, streamedChats } from "./recorded.ts";
 
-const randomPlaces = 100;
+const randomPlaces = rounds(25, 1000);
+const randomCuts = rounds(5, 200);
 
 /** The bytes after which an event has just ended. */
 function boundariesOf({ body }: Reply): number[] {
@@ -26,14 +28,14 @@ describe.skipIf(recordingsMissing !== undefined)("a stream of any provider", () 
     await expectClearEnds(one, boundariesOf);
   });
 
-  test.each(streams)("%s: cut at 100 random bytes, it ends clearly and settles once", async (_, one) => {
+  test.each(streams)(`%s: cut at ${randomPlaces} random bytes, it ends clearly and settles once`, async (_, one) => {
     await expectClearEnds(one, randomPlacesOf);
   });
 
   test.each(streams)("%s: says the same however its bytes arrive", async (_, one) => {
     const reply = replyOf(one.recording);
     const whole = sayable(assemble((await ask(one, reply)).chunks), one);
-    for (let seed = 0; seed < 20; seed++) {
+    for (let seed = 0; seed < randomCuts; seed++) {
       const { chunks } = await ask(one, reply, cutAtRandom(reply.body, 30, seed));
       expect(sayable(assemble(chunks), one)).toEqual(whole);
     }

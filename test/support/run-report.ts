@@ -114,7 +114,8 @@ export function readReport(xml: string): ReportedFile[] {
       if (!isEmpty) groups.push(name);
     } else if (kind === "testcase") {
       const group = groups.slice(1).join(" > ");
-      const fullName = [...groups.slice(1), name].join(" > ");
+      // Some names hold an object, which is written over several lines.
+      const fullName = [...groups.slice(1), name].join(" > ").replace(/\s+/g, " ");
       tests.push({ name: fullName, group, line: attributes.get("line"), isSkipped: false, failure: undefined });
     } else if (last !== undefined) {
       const stack = decode(content)

@@ -39,7 +39,7 @@ beforeAll(() => {
   write("test/unit/more.test.ts", `console.log("There is no Redis here"); test("passes too", () => {});`);
   write(
     "test/e2e/bad.test.ts",
-    `describe("a group", () => test("with a difference", () => expect({ a: [1, 2] }).toEqual({ a: [1, 3] })));`,
+    `describe("a group", () => test("with a\\n  difference", () => expect({ a: [1, 2] }).toEqual({ a: [1, 3] })));`,
   );
   write("test/e2e/crash.test.ts", `test("ends its worker", () => process.exit(3));`);
   write("test/e2e/unloadable.test.ts", `import "./absent.ts";`);

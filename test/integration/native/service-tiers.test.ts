@@ -60,7 +60,7 @@ describe("service_tier of POST /messages, natively", () => {
     ["auto", "standard", own],
     ["auto", undefined, dear],
     ["standard_only", "standard", own],
-  ])("%s that is served as %s is charged by that", async (asked, served, cost) => {
+  ])("%p that is served as %p is charged by that", async (asked, served, cost) => {
     const { ask: send, seen, gateway } = await start(claudeReply(served), withTiers);
     for (const stream of [false, true]) {
       const response = await send("/messages", { ...ask, stream, service_tier: asked });
@@ -114,7 +114,7 @@ describe("service_tier of a call that is translated into chat", () => {
     ["/responses", "flex", "flex", "flex", '"service_tier":"flex"', cheap],
     ["/responses", "priority", "priority", "default", '"service_tier":"default"', own],
     ["/responses", "auto", undefined, undefined, '"service_tier":"default"', own],
-  ])("%s: %s is sent as %s and served as %s", async (...row) => {
+  ])("%p: %p is sent as %p and served as %p", async (...row) => {
     const [path, asked, sent, served, said, cost] = row;
     const { ask: send, seen, gateway } = await start(chatOf(served), withTiersBoth, "first");
     for (const stream of [false, true]) {

@@ -51,7 +51,7 @@ describe("service_tier", () => {
     ["priority", "performance", 4, 4],
     ["priority", "default", 2, 4],
     ["priority", undefined, 4, 4],
-  ])("%s that is served as %s costs $%d a million and is held by $%d", async (asked, served, usd, heldUsd) => {
+  ])("%p that is served as %p costs $%d a million and is held by $%d", async (asked, served, usd, heldUsd) => {
     for (const stream of [false, true]) {
       const { kernel, ledger, sent } = tierBench(served);
       const request = { service_tier: asked, max_tokens: 100 };
@@ -71,7 +71,7 @@ describe("service_tier", () => {
     [undefined, undefined, 1],
     ["default", "default", 1],
     ["priority", "priority", 1],
-  ])("%s that is served as batch costs what the row says of batch, which is less", async (asked, sent, usd) => {
+  ])("%p that is served as batch costs what the row says of batch, which is less", async (asked, sent, usd) => {
     const serviceTiers = { batch: rates("1"), priority: rates("4") };
     const price = { ...rates("2"), serviceTiers };
     const bench = tierBench("batch", [{ ...row, price }]);
@@ -101,7 +101,7 @@ describe("service_tier", () => {
     ["scale", undefined],
     ["default", "default"],
     ["auto", "default"],
-  ])("%s without a price is sent as %s and costs the model's own price", async (asked, sent) => {
+  ])("%p without a price is sent as %p and costs the model's own price", async (asked, sent) => {
     const bench = tierBench("priority");
     const call = chatCall({ service_tier: asked });
     await runCall(bench.kernel, call);

@@ -40,7 +40,7 @@ describe("a tier of service on Vertex", () => {
     ["priority", "PROVISIONED_THROUGHPUT", "scale", standard],
     ["priority", "TRAFFIC_OF_TOMORROW", undefined, priority],
     ["flex", undefined, undefined, standard],
-  ])("%s is asked for by a header, and charged as %s says", async (tier, trafficType, told, cost) => {
+  ])("%p is asked for by a header, and charged as %p says", async (tier, trafficType, told, cost) => {
     const { kernel, ledger, sent } = gatewayOf({
       candidates: [{ content: { parts: [{ text: "Yes" }] }, finishReason: "STOP" }],
       usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110, trafficType },

@@ -23,7 +23,7 @@ describe("the embedded store", () => {
     [undefined, 2],
     ["full", 2],
     ["normal", 1],
-  ] as const)("syncs as it is told: %s", async (synchronous, level) => {
+  ] as const)("syncs as it is told: %p", async (synchronous, level) => {
     const prepared: DatabaseSync[] = [];
     const { prepare } = DatabaseSync.prototype;
     // The store keeps its connection to itself, so it is caught when it prepares its first statement.

@@ -19,7 +19,7 @@ test.each([
   ["1024x1024", "1:1", []],
   ["1536x1024", "3:2", ["size"]],
   ["1080x1920", "9:16", ["size"]],
-])("an image of size %s is asked for as %s", async (size, aspect_ratio, ignored) => {
+])("an image of size %p is asked for as %p", async (size, aspect_ratio, ignored) => {
   const { kernel, ledger, bodies } = gatewayOf({ seeds: [1], finish_reasons: [null], images: ["iVBORw0KGgo="] });
   const call = callOf("images", { model, prompt: "A kite", ...(size && { size }) });
   const answer = await runCall(kernel, call);

@@ -35,7 +35,7 @@ test.each([
   ["priority", "priority", "priority", priority],
   ["priority", "standard", "default", standard],
   ["priority", undefined, undefined, priority],
-])("%s that Gemini serves as %s is told as %s and charged by that", async (asked, served, told, cost) => {
+])("%p that Gemini serves as %p is told as %p and charged by that", async (asked, served, told, cost) => {
   for (const stream of [false, true]) {
     const request = { model: "gemini-3.8-flash", service_tier: asked, max_tokens: 10, stream };
     const { ledger, sent, ...call } = await callOf(request, served);
