@@ -97,7 +97,9 @@ describe.skipIf(!hasChromium)("every page", () => {
         await page.getByRole("heading", { level: 1, name: "Billing" }).waitFor();
         expect(await page.getByRole("dialog").count()).toBe(0);
         for (const path of paths) {
-          await page.goto(path);
+          await page.getByRole("button", { name: "Open navigation" }).click();
+          await page.getByRole("dialog").locator(`a[href="${path}"]`).last().click();
+          await page.waitForURL(path);
           await page.locator("main h1").waitFor();
           await page.waitForFunction(() => document.querySelector(".skeleton") === null);
           const widths = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
