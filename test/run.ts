@@ -6,7 +6,7 @@
  * A run prints what failed, what was skipped and what tests print, not what passed. It has a folder for temporary files of its
  * own, which is gone afterwards, whatever the tests left in it.
  */
-import { chmodSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statfsSync, statSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, normalize } from "node:path";
 import { binaryVariable, buildBinary } from "./support/binary.ts";
@@ -17,6 +17,10 @@ import { RunOutput, readReport, summarize } from "./support/run-report.ts";
 const timings = "test/timings.json";
 const quickFolders = ["test/unit/", "test/conformance/"];
 
+/** Linux keeps files there in memory, which is the quicker disk: tests make thousands of small databases and remove them. */
+const memoryFolder = "/dev/shm";
+const roomBytesMin = 12 * 2 ** 30;
+
 /** Every test or hook ends within its limit and is reported then, so a run that reports nothing for longer hangs. */
 const silentMsMax = 2 * testMsMax;
 
@@ -25,7 +29,7 @@ const { words, flags } = readArguments(given);
 const files = selectFiles(set === "quick", words);
 const isQuick = files.every((file) => quickFolders.some((folder) => file.startsWith(folder)));
 
-const folder = mkdtempSync(join(tmpdir(), "modelgate-tests-"));
+const folder = mkdtempSync(join(hasRoomInMemory() && !isQuick ? memoryFolder : tmpdir(), "modelgate-tests-"));
 // PostgreSQL runs as a user of its own, who has to come through.
 chmodSync(folder, 0o711);
 const env: Record<string, string | undefined> = { ...process.env, TMPDIR: folder, [runFolderVariable]: folder };
@@ -115,6 +119,18 @@ function selectFiles(quickOnly: boolean, words: string[]): string[] {
     process.exit(1);
   }
   return [...new Set(selected.flat())];
+}
+
+/** Whether files can be written to memory: a full run leaves some three gigabytes there until its end. */
+function hasRoomInMemory(): boolean {
+  if (process.env.TMPDIR !== undefined || !existsSync(memoryFolder)) return false;
+  const { bavail, bsize } = statfsSync(memoryFolder);
+  const [, available] = /^MemAvailable: +(\d+) kB/m.exec(readFileSync("/proc/meminfo", "utf8")) ?? [];
+  const mounts = readFileSync("/proc/mounts", "utf8");
+  const isExecutable = mounts
+    .split("\n")
+    .some((line) => / \/dev\/shm tmpfs /.test(line) && !/[ ,]noexec[, ]/.test(line));
+  return isExecutable && Math.min(bavail * bsize, Number(available) * 1024) > roomBytesMin;
 }
 
 /** Starts one browser for all files, each of which has its own cookies and storage there. */

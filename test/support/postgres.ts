@@ -62,7 +62,12 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   const port = await freePort();
   let child: Bun.Subprocess | undefined;
   const start = async () => {
-    const options = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=120", ...settings];
+    const options = [
+      ...["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=120"],
+      // In its folder: what a killed server has in /dev/shm would stay there.
+      "dynamic_shared_memory_type=mmap",
+      ...settings,
+    ];
     child = Bun.spawn(
       [
         ...asServer,

@@ -1,13 +1,14 @@
 import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Ajv from "ajv";
 import { dependencies } from "../../../package.json" with { type: "json" };
 import { createSbom } from "../../../scripts/sbom.bun.ts";
 
 const root = join(import.meta.dir, "../../..");
-const folder = mkdtempSync(join(tmpdir(), "modelgate-twice-"));
+mkdirSync(join(root, "dist"), { recursive: true });
+/** On the disk of the checkout, so that packages can be linked. */
+const folder = mkdtempSync(join(root, "dist/twice-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /**
