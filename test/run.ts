@@ -14,6 +14,9 @@ import { testMsMax } from "./support/long.ts";
 import { runFolderVariable } from "./support/run-folder.ts";
 import { RunOutput, readReport, summarize } from "./support/run-report.ts";
 
+/** Many tests start gateways, databases and browsers and wait for them: on two cores a third worker uses that time. */
+const workers = 3;
+const quickWorkers = Math.min(availableParallelism() + 1, 8);
 const timings = "test/timings.json";
 const quickFolders = ["test/unit/", "test/conformance/"];
 
@@ -29,7 +32,7 @@ const { words, flags } = readArguments(given);
 const files = selectFiles(set === "quick", words);
 const isQuick = files.every((file) => quickFolders.some((folder) => file.startsWith(folder)));
 
-const folder = mkdtempSync(join(hasRoomInMemory() && !isQuick ? memoryFolder : tmpdir(), "modelgate-tests-"));
+const folder = mkdtempSync(join(!isQuick && hasRoomInMemory() ? memoryFolder : tmpdir(), "modelgate-tests-"));
 // PostgreSQL runs as a user of its own, who has to come through.
 chmodSync(folder, 0o711);
 const env: Record<string, string | undefined> = { ...process.env, TMPDIR: folder, [runFolderVariable]: folder };
@@ -45,8 +48,7 @@ const suite = Bun.spawn(
   [
     process.execPath,
     "test",
-    // Many tests start gateways, databases and browsers and wait for them: another worker uses that time.
-    `--parallel=${isQuick ? availableParallelism() + 1 : 3}`,
+    `--parallel=${isQuick ? quickWorkers : workers}`,
     // The quick tests leave nothing in the global object, so that a worker loads each module once for all of its files.
     ...(isQuick ? ["--no-isolate"] : []),
     `--timeout=${testMsMax}`,
