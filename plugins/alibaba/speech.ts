@@ -71,7 +71,7 @@ async function* runTask(socket: UpstreamWebSocket, text: string, task: { model: 
       yield message;
       continue;
     }
-    const event = parseJson(message);
+    const event = parseJson(message, "event");
     const header = isRecord(event) && isRecord(event.header) ? event.header : {};
     if (header.event === "task-started") {
       await send("continue-task", { input: { text } });

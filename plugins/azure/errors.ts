@@ -8,7 +8,7 @@ import type { RefusedResponse } from "../../src/contract/index.ts";
  */
 export function readError(answer: RefusedResponse): UpstreamError {
   const upstreamError = classifyRefusal(answer);
-  const body = parseJson(answer.body);
+  const body = parseJson(answer.body, "document");
   const error = isRecord(body) && isRecord(body.error) ? body.error : {};
   const { status } = answer;
   const inner = isRecord(error.innererror) ? error.innererror : error.inner_error;

@@ -49,7 +49,7 @@ const messageKinds: readonly (readonly [RegExp, UpstreamErrorKind])[] = [
 
 /** Reads a refusal: its type is in a header, or in the body as `__type`. */
 export function readError({ status, headers, body }: RefusedResponse): UpstreamError {
-  const value = parseJson(body);
+  const value = parseJson(body, "document");
   const { message, Message, __type: bodyType, error }: Record<string, unknown> = isRecord(value) ? value : {};
   const inner = isRecord(error) ? error.message : undefined;
   const text = [message, Message, inner].find((one) => typeof one === "string" && one !== "") as string | undefined;
@@ -59,7 +59,7 @@ export function readError({ status, headers, body }: RefusedResponse): UpstreamE
 
 /** Reads an exception that came in the stream. */
 export function readStreamError({ data }: ServerEvent): UpstreamError {
-  const value = parseJson(data);
+  const value = parseJson(data, "document");
   const error = isRecord(value) && isRecord(value.error) ? value.error : {};
   const message = typeof error.message === "string" ? error.message : undefined;
   return toUpstreamError({ type: String(error.type ?? ""), message });

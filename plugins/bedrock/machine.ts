@@ -39,7 +39,7 @@ function expectBody({ status, body }: TokenResponse): string {
 }
 
 function toKeys({ status, body }: TokenResponse): { value: TemporaryKeys; expiresAt: number } {
-  const answer = parseJson(body);
+  const answer = parseJson(body, "document");
   const {
     AccessKeyId: accessKeyId,
     SecretAccessKey: secretAccessKey,

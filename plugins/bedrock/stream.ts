@@ -55,7 +55,7 @@ export class ConverseStream implements ChatStream<ServerEvent> {
 
   push(event: ServerEvent): ChatChunk[] {
     if (event.event === "error") throw readStreamError(event);
-    const value = parseJson(event.data);
+    const value = parseJson(event.data, "event");
     if (!parseShape(value, eventShape)) {
       throw new UpstreamError("bad_response", "The provider's stream holds an event that is no object");
     }

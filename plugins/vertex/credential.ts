@@ -104,7 +104,7 @@ function encode(bytes: Uint8Array): string {
 }
 
 function readAccount(text: string | undefined): ServiceAccount | undefined {
-  const account = text === undefined ? undefined : parseJson(text);
+  const account = text === undefined ? undefined : parseJson(text, "file");
   if (!isRecord(account)) return undefined;
   const { client_email: email, private_key: key, token_uri: url = "https://oauth2.googleapis.com/token" } = account;
   const isWhole = typeof email === "string" && typeof key === "string" && /^-----BEGIN PRIVATE KEY-----\s/.test(key);

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { GatewayError } from "../contract/index.ts";
+import { isRecord, parseJson } from "../lib/json.ts";
 
 /** The name of the cookie that a signed-in browser sends. */
 export const sessionCookie = "session";
@@ -32,12 +33,8 @@ export async function readBody(request: Request): Promise<Record<string, unknown
     throw new GatewayError("payload_too_large", `The body is larger than the limit of ${bodyLengthMax} characters`);
   }
   if (text === "") return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  } catch {
-    // Reported below, like any body that is not an object.
-  }
+  const value = parseJson(text, "document");
+  if (isRecord(value)) return value;
   throw new GatewayError("invalid_request", "The body is not a JSON object");
 }
 

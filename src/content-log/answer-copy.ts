@@ -1,5 +1,6 @@
 import type { Capability, ChatChunk, ServerEvent } from "../contract/index.ts";
 import type { ChatSink, ClientRequest } from "../kernel/index.ts";
+import { readJson } from "../lib/json.ts";
 import { charactersMax, readAnswer, type Turn } from "./read-content.ts";
 
 type Delta = Record<string, unknown>;
@@ -74,7 +75,7 @@ export class AnswerCopy<C extends Capability = Capability> {
   /** An event of the Responses or the Messages protocol. */
   #copyEvent({ data }: ServerEvent): void {
     if (this.#left <= 0) return;
-    const part = JSON.parse(data) as Delta;
+    const part = readJson(data, "event") as Delta;
     const place = String(part.item_id ?? part.index ?? part.output_index ?? 0);
     const { content_block: block, item } = part as { content_block?: Delta; item?: Delta };
     if (typeof block?.name === "string") this.#add(place, "tool call", `name: ${block.name}\n`);

@@ -357,11 +357,16 @@ export function chunkTokensMax(chunk: ChatChunk): number {
   return tokens;
 }
 
-/** Nothing of it is checked yet, but its nesting, which is that of a JSON text. */
+/** Nothing of it is checked yet but its nesting and its number of values, which its reader bounded. */
 function bytesOf(value: unknown): number {
   if (typeof value === "string") return tokensMax(value);
   if (typeof value !== "object" || value === null) return 0;
   let bytes = 0;
+  // The platform takes long for the members of a list where they are asked for as an object's.
+  if (Array.isArray(value)) {
+    for (const member of value) bytes += bytesOf(member);
+    return bytes;
+  }
   for (const name in value) bytes += bytesOf(value[name as keyof typeof value]);
   return bytes;
 }

@@ -509,6 +509,10 @@ export class Attempt implements Sender {
     return this.run.isLarge;
   }
 
+  get answerSource(): "answer" | "longAnswer" {
+    return isLongAnswer(this.run) ? "longAnswer" : "answer";
+  }
+
   coverAll(): Promise<void> | undefined {
     return this.run.growingHold?.coverAll();
   }
@@ -551,6 +555,19 @@ export class Attempt implements Sender {
     const isSent = Object.hasOwn(passthrough?.body ?? request, field) || unknownFields?.includes(field) === true;
     return isSent && /^[\w.-]{1,64}(\[\])?$/.test(field);
   }
+}
+
+/** Capabilities whose whole answers have few values. Others answer with vectors, scores, or words with their times. */
+const shortAnswers: ReadonlySet<Capability> = new Set(["chat", "images", "imageEdits", "speech"]);
+
+/** Whether a whole answer may have many values: lists of numbers, or of tokens with their probabilities. */
+function isLongAnswer({ call, request, passthrough }: ModelRun): boolean {
+  if (!shortAnswers.has(call.request.capability)) return true;
+  const { logprobs } = request as Partial<ChatRequest>;
+  const { top_logprobs: others, include } = passthrough?.body ?? {};
+  return (
+    Boolean(logprobs) || Boolean(others) || (Array.isArray(include) && include.includes("message.output_text.logprobs"))
+  );
 }
 
 /** Providers' own names of tiers, by what clients ask for. */

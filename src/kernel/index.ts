@@ -1,4 +1,3 @@
-export { keepJsonText, keptCharsMin, type ValueSpan } from "../lib/json.ts";
 export {
   type AnswerOf,
   Attempt,

@@ -140,7 +140,7 @@ export class EventStreamParser {
 function toEvent(headers: Readonly<Record<string, string>>, data: string): ServerEvent {
   const kind = headers[":message-type"];
   if (kind === "event" || kind === undefined) return { event: headers[":event-type"] ?? "message", data };
-  const value = parseJson(data);
+  const value = parseJson(data, "document");
   const message = headers[":error-message"] ?? (isRecord(value) ? (value.message ?? value.Message) : data);
   const type = headers[":exception-type"] ?? headers[":error-code"] ?? kind;
   return { event: "error", data: JSON.stringify({ error: { type, message } }) };

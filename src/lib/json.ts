@@ -1,4 +1,12 @@
 /**
+ * The one reader of JSON. `JSON.parse` cannot be interrupted, takes many times the memory of its text for short values, and accepts
+ * any nesting, which code that walks or writes the values cannot: so a scan of the text bounds all three before it runs, by where the
+ * text comes from. Nothing that a caller or a provider wrote is parsed elsewhere.
+ */
+import { badRequest } from "../contract/index.ts";
+import { nextTurn } from "./next-turn.ts";
+
+/**
  * Whether a value is a JSON object: neither `null` nor an array.
  *
  * @example
@@ -8,18 +16,487 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** The most that a text may have. */
+interface JsonBounds {
+  /** Nesting of objects and arrays: the code that translates and writes them is recursive. */
+  readonly depthMax: number;
+  /** Values, weighted by the time that they take: see {@link stringWeight} and {@link fieldWeight}. */
+  readonly weightMax: number;
+}
+
 /**
- * Reads JSON that may be none, as tool results and error bodies are. Returns `undefined` then.
+ * Bounds by the source of a text. Half a million values take up to 50 ms to parse; an answer of more is parsed in parts
+ * ({@link readJsonInTurns}).
+ */
+export const jsonBounds = {
+  /** The body of a request: 300 000 tokens for embeddings are among the largest. */
+  body: { depthMax: 200, weightMax: 500_000 },
+  /** A text within a body or an answer: arguments of tool calls, results of tools. It is put into bodies and answers again. */
+  text: { depthMax: 195, weightMax: 200_000 },
+  /** A whole answer of a model. */
+  answer: { depthMax: 200, weightMax: 500_000 },
+  /** A whole answer that is a long list: vectors (3 million numbers and more), log probabilities, words with their times. */
+  longAnswer: { depthMax: 200, weightMax: 20_000_000 },
+  /** An event or a message of a stream. */
+  event: { depthMax: 200, weightMax: 500_000 },
+  /** A short document beside the answers: an error, a token, keys of an issuer. */
+  document: { depthMax: 64, weightMax: 100_000 },
+  /** Values of callers and providers that the gateway keeps, or seals and gives out, some levels deeper than they came. */
+  stored: { depthMax: 256, weightMax: 2_000_000 },
+  /** Files and settings of the operator: manifests, catalogues, price lists, fixtures, databases of other gateways. */
+  file: { depthMax: 200, weightMax: 4_000_000 },
+} as const satisfies Readonly<Record<string, JsonBounds>>;
+
+/** Where a JSON text comes from, which decides its bounds. */
+export type JsonSource = keyof typeof jsonBounds;
+
+/** A string takes as long to parse as this many numbers, and so does a field with a name that was not seen before. */
+export const [stringWeight, fieldWeight] = [3, 7];
+/** The most escapes in a text: 32 MB have more only where each character is one. */
+export const escapesMax = 2_500_000;
+/** The most characters outside of strings that are parsed at once: a single number of 32 MB takes 100 ms. */
+export const otherCharsMax = 16_000_000;
+
+/**
+ * Bytes of a value in memory by its weight, and of an object or a list on top of that: `{}` has two characters and
+ * takes 70 bytes.
+ */
+const [weightBytes, containerBytes] = [16, 64];
+/** The same of a long text, whose names are counted: most of its objects have the same. */
+const [slotBytes, stringBytes, nameBytes] = [8, 32, 104];
+
+const [quote, backslash] = [34, 92];
+
+/** A JSON text that is not parsed, because it is beyond the bounds of its source. */
+export class JsonBoundsError extends Error {
+  /** A predicate of the text, for the message: `is nested deeper than 200 levels`. */
+  readonly reason: string;
+
+  constructor(reason: string) {
+    super(`The text ${reason}`);
+    this.reason = reason;
+  }
+}
+
+/** A JSON text within its bounds, and what it takes to parse. Of a text that is not JSON the figures say nothing. */
+export interface CheckedJson {
+  readonly fields: number;
+  /** Most bytes of its values in memory, without the text of long strings. */
+  readonly valueBytes: number;
+  /** How long it takes to parse, in numbers that take as long. */
+  readonly weight: number;
+  /** The large values of the outermost object. */
+  readonly spans: readonly ValueSpan[];
+  /** @throws {SyntaxError} When it is not JSON. */
+  parse(): unknown;
+}
+
+/**
+ * Bounds what a JSON text takes to parse, before it is parsed: 32 MB of brackets take 8 seconds and 2.5 GB, although as
+ * a string they take 50 ms. The text need not be JSON.
+ *
+ * @throws {JsonBoundsError}
+ */
+export function checkJsonBounds(text: string, source: JsonSource): CheckedJson {
+  checkEscapes(text);
+  const scan = new JsonScan(text, jsonBounds[source]);
+  scan.run(text.length);
+  return scan;
+}
+
+/**
+ * Reads JSON within the bounds of its source.
+ *
+ * @throws {JsonBoundsError} When it is beyond them.
+ * @throws {SyntaxError} When it is not JSON.
+ */
+export function readJson(text: string, source: JsonSource): unknown {
+  // A text nests no deeper than half of its characters.
+  if (text.length > 2 * jsonBounds[source].depthMax) checkJsonBounds(text, source);
+  return JSON.parse(text);
+}
+
+/**
+ * Reads JSON that may be none, as tool results and error bodies are. Returns `undefined` then, and for a text beyond the bounds
+ * of its source: too deep, too wide or too long to be parsed at once.
+ *
+ * @param source Where the text comes from; absent: from within a body or an answer.
  *
  * @example
  * parseJson('{"a":1}'); // => { a: 1 }
  * parseJson("<html>"); // => undefined
+ * parseJson("[".repeat(1000) + "]".repeat(1000)); // => undefined
  */
-export function parseJson(text: string): unknown {
+export function parseJson(text: string, source: JsonSource = "text"): unknown {
   try {
-    return JSON.parse(text);
+    return readJson(text, source);
   } catch {
     return undefined;
+  }
+}
+
+/** Reads the JSON texts that stand within one body or answer: together they are bounded as one text is. */
+export class JsonTexts {
+  #weightLeft: number = jsonBounds.text.weightMax;
+
+  /** Bounds a text, and counts it. @throws {JsonBoundsError} When it is beyond the bounds, alone or with those before it. */
+  check(text: string): CheckedJson {
+    const checked = checkJsonBounds(text, "text");
+    this.#weightLeft -= checked.weight;
+    if (this.#weightLeft < 0) throw tooWide(jsonBounds.text.weightMax, " together with the texts before it");
+    return checked;
+  }
+
+  /**
+   * As {@link check}, for a field of a request.
+   *
+   * @param name What the text is, for the error.
+   * @throws {GatewayError} `invalid_request`, which names the field.
+   */
+  checkField(text: string, name: string, param: string): CheckedJson {
+    try {
+      return this.check(text);
+    } catch (cause) {
+      throw cause instanceof JsonBoundsError ? badRequest(`${name} ${cause.reason}`, param) : cause;
+    }
+  }
+
+  /** As {@link parseJson}. */
+  parse(text: string): unknown {
+    try {
+      return this.check(text).parse();
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** Longer texts are scanned and parsed in several turns of the event loop. */
+const turnCharsMax = 512 * 1024;
+/** The most different names in one of these: each takes as long as ten numbers, and a hundred bytes. */
+const namesMax = 100_000;
+const nameBits = 2 ** 20;
+/** A longer name counts as another one each time. */
+const hashedCharsMax = 64;
+/** So much is scanned in one turn, and the values of one part weigh so much, or it has so many characters. */
+const [scanCharsMax, partWeightMax, partCharsMax] = [4 * 1024 * 1024, 100_000, 2 * 1024 * 1024];
+
+/**
+ * Reads a JSON text as {@link readJson} does, a long one in several turns of the event loop: it is cut into parts at commas,
+ * each of which is parsed in a turn of its own and added to those before it.
+ *
+ * @param count Called with the most bytes that its values take, before there are any; may throw.
+ * @returns The value, or a promise of it.
+ * @throws {JsonBoundsError | SyntaxError}
+ */
+export function readJsonInTurns(text: string, source: JsonSource, count: (valueBytes: number) => void): unknown {
+  if (text.length > turnCharsMax) return readParts(text, source, count);
+  if (text.length > 2 * jsonBounds[source].depthMax) count(checkJsonBounds(text, source).valueBytes);
+  return JSON.parse(text);
+}
+
+async function readParts(text: string, source: JsonSource, count: (valueBytes: number) => void): Promise<unknown> {
+  await nextTurn();
+  checkEscapes(text);
+  const cuts: Cut[] = [];
+  const scan = new JsonScan(text, jsonBounds[source], cuts);
+  for (let end = scanCharsMax; scan.at < text.length; end += scanCharsMax) {
+    await nextTurn();
+    scan.run(Math.min(end, text.length));
+  }
+  count(scan.valueBytes);
+  // No name that a provider chose.
+  const mark = crypto.randomUUID();
+  let whole: unknown;
+  for (let index = 0; index <= cuts.length; index++) {
+    await nextTurn();
+    const [cut, next] = [cuts[index - 1], cuts[index]];
+    const part = parsePart(text, { cut, next, mark });
+    if (cut === undefined) whole = part;
+    else addPart(whole, part, { cut, text, mark });
+  }
+  return whole;
+}
+
+/** A container that is open at a place of a text. */
+interface OpenContainer {
+  readonly isObject: boolean;
+  /** Where the name of its member there stands; of an array there is none. */
+  name: ValueSpan["name"];
+}
+
+/** A comma at which a text is cut. */
+interface Cut {
+  readonly at: number;
+  /** The containers that are open there, the outermost first. */
+  readonly path: readonly OpenContainer[];
+}
+
+/** A part with the containers opened again that were open at its beginning, and closed that are open at its end. */
+function parsePart(
+  text: string,
+  { cut, next, mark }: { cut?: Cut | undefined; next?: Cut | undefined; mark: string },
+): unknown {
+  const own = text.slice(cut === undefined ? 0 : cut.at + 1, next?.at);
+  if (cut === undefined) return JSON.parse(own + close(next));
+  // A comma stands between two members of a container: what opens the part again would hide that one of them is missing.
+  if (cut.path.length === 0 || /^\s*(?:[\]}]|$)/.test(own))
+    throw new SyntaxError("JSON Parse error: Unexpected token ','");
+  const innermost = cut.path.length - 1;
+  const open = cut.path.map(({ isObject }, level) => (isObject ? (level < innermost ? `{"${mark}":` : "{") : "["));
+  return JSON.parse(open.join("") + own + close(next));
+}
+
+function close(cut: Cut | undefined): string {
+  return (cut?.path ?? [])
+    .map(({ isObject }) => (isObject ? "}" : "]"))
+    .reverse()
+    .join("");
+}
+
+/** Adds a part to what came before it: each container that was open goes on with the one in its place. */
+function addPart(whole: unknown, part: unknown, { cut, text, mark }: { cut: Cut; text: string; mark: string }): void {
+  let [to, from] = [whole, part];
+  for (const [level, { isObject, name }] of cut.path.entries()) {
+    const isInnermost = level === cut.path.length - 1;
+    let inner: [unknown, unknown] | undefined;
+    if (isObject) {
+      const { [mark]: continued, ...members } = from as Record<string, unknown>;
+      if (!isInnermost) inner = [(to as Record<string, unknown>)[JSON.parse(text.slice(...name))], continued];
+      for (const [key, value] of Object.entries(members)) setMember(to as Record<string, unknown>, key, value);
+    } else {
+      const [list, more] = [to as unknown[], from as unknown[]];
+      if (!isInnermost) inner = [list.at(-1), more[0]];
+      for (let index = isInnermost ? 0 : 1; index < more.length; index++) list.push(more[index]);
+    }
+    if (inner === undefined) return;
+    [to, from] = inner;
+  }
+}
+
+function setMember(holder: Record<string, unknown>, name: string, value: unknown): void {
+  // As the platform's parser has it: a member of its own, and not the prototype.
+  if (name !== "__proto__") holder[name] = value;
+  else Object.defineProperty(holder, name, { value, enumerable: true, configurable: true, writable: true });
+}
+
+/** Walks over a JSON text without parsing it, in one go or in several. */
+class JsonScan implements CheckedJson {
+  /** How far it has come. */
+  at = 0;
+  readonly #text: string;
+  readonly #bounds: JsonBounds;
+  /** Where the text may be cut; absent: it is parsed at once. */
+  readonly #cuts: Cut[] | undefined;
+  /** The containers that are open; kept only for the cuts. */
+  readonly #path: OpenContainer[] = [];
+  readonly #spans: ValueSpan[] = [];
+  #depth = 0;
+  #weight = 0;
+  #fields = 0;
+  #containers = 0;
+  #strings = 0;
+  /** The different names; counted only where the text is cut. */
+  readonly #names: NameCount | undefined;
+  /** Name of the member at work of the outermost object, and where its value begins. */
+  #name: ValueSpan["name"] = [0, 0];
+  #start = 0;
+  /** The last place where a character outside of strings may stand. */
+  #last = otherCharsMax;
+  /** The last string. */
+  #string: ValueSpan["name"] = [0, 0];
+  /** Where the part at work began, and the weight until then. */
+  #partAt = 0;
+  #partWeight = 0;
+
+  constructor(text: string, bounds: JsonBounds, cuts?: Cut[]) {
+    this.#text = text;
+    this.#bounds = bounds;
+    this.#cuts = cuts;
+    this.#names = cuts && new NameCount();
+  }
+
+  get weight(): number {
+    return this.#weight;
+  }
+
+  get fields(): number {
+    return this.#fields;
+  }
+
+  get spans(): readonly ValueSpan[] {
+    return this.#spans;
+  }
+
+  parse(): unknown {
+    return JSON.parse(this.#text);
+  }
+
+  get valueBytes(): number {
+    const [weight, fields, containers, strings] = [this.#weight, this.#fields, this.#containers, this.#strings];
+    if (this.#names === undefined) return weightBytes * weight + containerBytes * containers;
+    // Each value takes a slot, and some more; names are counted apart.
+    const slots = weight - (stringWeight - 1) * strings - (fieldWeight - stringWeight) * fields;
+    const named = nameBytes * this.#names.count;
+    return slotBytes * (slots + fields) + containerBytes * containers + stringBytes * (strings - fields) + named;
+  }
+
+  /** Goes on up to a place, or to the end of the string there. @throws {JsonBoundsError} */
+  run(end: number): void {
+    const text = this.#text;
+    const { depthMax, weightMax } = this.#bounds;
+    const isCut = this.#cuts !== undefined;
+    let [depth, weight, fields, containers, last] = [
+      this.#depth,
+      this.#weight,
+      this.#fields,
+      this.#containers,
+      this.#last,
+    ];
+    let strings = this.#strings;
+    let at = this.at;
+    for (; at < end; at++) {
+      switch (text.charCodeAt(at)) {
+        case quote: {
+          const close = endOfString(text, at);
+          if (depth === 1) this.#name = [at, close + 1];
+          if (isCut) this.#string = [at, close + 1];
+          last += close - at;
+          at = close;
+          weight += stringWeight - 1;
+          strings++;
+          break;
+        }
+        case 91: // [
+        case 123: // {
+          if (++depth > depthMax) throw new JsonBoundsError(`is nested deeper than ${depthMax} levels`);
+          weight++;
+          containers++;
+          if (depth === 2) this.#start = at;
+          if (isCut) this.#path.push({ isObject: text.charCodeAt(at) === 123, name: [0, 0] });
+          break;
+        case 93: // ]
+        case 125: // }
+          if (--depth === 1 && at - this.#start > keptCharsMin)
+            this.#spans.push({ name: this.#name, value: [this.#start, at + 1] });
+          if (isCut) this.#path.pop();
+          break;
+        case 44: // ,
+          if (++weight > weightMax) throw tooWide(weightMax);
+          if (isCut && (weight - this.#partWeight > partWeightMax || at - this.#partAt > partCharsMax)) {
+            this.#cut(at, weight);
+            last = at + otherCharsMax;
+          }
+          break;
+        case 58: {
+          // :
+          fields++;
+          weight += fieldWeight - stringWeight;
+          if (!isCut) break;
+          this.#names?.add(text, this.#string);
+          const container = this.#path.at(-1);
+          if (container !== undefined) container.name = this.#string;
+          break;
+        }
+        default:
+          if (at > last) throw new JsonBoundsError(`has more than ${otherCharsMax} characters outside of its strings`);
+      }
+    }
+    if (weight > weightMax) throw tooWide(weightMax);
+    this.at = at;
+    this.#strings = strings;
+    [this.#depth, this.#weight, this.#fields, this.#containers, this.#last] = [depth, weight, fields, containers, last];
+  }
+
+  #cut(at: number, weight: number): void {
+    this.#cuts?.push({ at, path: this.#path.map((container) => ({ ...container })) });
+    this.#partAt = at;
+    this.#partWeight = weight;
+  }
+}
+
+/** Counts the different names of a text, by their hashes. */
+class NameCount {
+  count = 0;
+  readonly #bits = new Uint32Array(nameBits / 32);
+  /** A provider cannot know which names have the same hash. */
+  readonly #seed = crypto.getRandomValues(new Uint32Array(1))[0] as number;
+
+  /** @throws {JsonBoundsError} */
+  add(text: string, [start, end]: ValueSpan["name"]): void {
+    let hash = this.#seed;
+    const last = Math.min(end, start + hashedCharsMax);
+    for (let at = start; at < last; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+    const place = (hash ^ (hash >>> 12)) & (nameBits - 1);
+    const [word, bit] = [place >>> 5, 1 << (place & 31)];
+    const isNew = end - start > hashedCharsMax || ((this.#bits[word] as number) & bit) === 0;
+    if (!isNew) return;
+    (this.#bits[word] as number) |= bit;
+    if (++this.count > namesMax) throw new JsonBoundsError(`has more than ${namesMax} different names`);
+  }
+}
+
+function tooWide(weightMax: number, more = ""): JsonBoundsError {
+  const counts = `of which a string counts as ${stringWeight} and a field as ${fieldWeight}`;
+  return new JsonBoundsError(`has more than ${weightMax} values${more}, ${counts}`);
+}
+
+/** The index of the quote that ends a string: the first one behind an even number of backslashes. The platform's search is many times faster than a loop over all characters. */
+function endOfString(text: string, start: number): number {
+  let end = start;
+  let backslashes: number;
+  do {
+    end = text.indexOf('"', end + 1);
+    if (end === -1) return text.length;
+    for (backslashes = 0; text.charCodeAt(end - 1 - backslashes) === backslash; backslashes++);
+  } while (backslashes % 2 === 1);
+  return end;
+}
+
+function checkEscapes(text: string): void {
+  if (text.length <= 2 * escapesMax) return;
+  let count = 0;
+  for (let at = text.indexOf("\\"); at !== -1; at = text.indexOf("\\", at + 2)) {
+    if (++count > escapesMax) throw new JsonBoundsError(`has more than ${escapesMax} escapes`);
+  }
+}
+
+/** About so much is written in one turn, in characters; so many numbers at once, and values below so many levels whole. */
+const [writtenCharsMax, numbersMax, writtenDepthMax] = [1024 * 1024, 10_000, 5];
+
+/** Writes a value as `JSON.stringify` does, in several turns of the event loop. */
+export async function writeJsonInTurns(value: unknown): Promise<string> {
+  await nextTurn();
+  let [text, written] = ["", 0];
+  for (const piece of writePieces(value, 0)) {
+    text += piece;
+    if (text.length - written < writtenCharsMax) continue;
+    written = text.length;
+    await nextTurn();
+  }
+  return text;
+}
+
+function* writePieces(value: unknown, depth: number): Generator<string, undefined> {
+  if (depth >= writtenDepthMax || typeof value !== "object" || value === null || "toJSON" in value) {
+    yield JSON.stringify(value) ?? "null";
+  } else if (Array.isArray(value)) {
+    const isNumbers = typeof value[0] === "number";
+    for (let at = 0; at < value.length; at += isNumbers ? numbersMax : 1) {
+      yield at === 0 ? "[" : ",";
+      if (isNumbers) yield JSON.stringify(value.slice(at, at + numbersMax)).slice(1, -1);
+      else yield* writePieces(value[at], depth + 1);
+    }
+    yield value.length === 0 ? "[]" : "]";
+  } else {
+    let isFirst = true;
+    for (const [name, member] of Object.entries(value)) {
+      if (member === undefined) continue;
+      yield `${isFirst ? "{" : ","}${JSON.stringify(name)}:`;
+      yield* writePieces(member, depth + 1);
+      isFirst = false;
+    }
+    yield isFirst ? "{}" : "}";
   }
 }
 
@@ -39,7 +516,7 @@ export function mapChanged<Member>(members: readonly Member[], change: (member: 
 const texts = new WeakMap<object, string>();
 
 /** Shorter values are written again as quickly. */
-export const keptCharsMin = 4096;
+const keptCharsMin = 4096;
 /** A larger text would stay in memory beside the values for the duration of the call. */
 const keptCharsMax = 1024 * 1024;
 /** Freezing takes half a microsecond for a member of a list: lists with more together, or a longer object, are not a conversation. */

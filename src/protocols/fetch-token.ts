@@ -115,7 +115,7 @@ function refresh<Value>(
 
 function readToken({ status, headers, body }: TokenResponse): { value: string; expiresAt: number } {
   if (status < 200 || status > 299) throw toUpstreamError(status, headers, body);
-  const answer = parseJson(body);
+  const answer = parseJson(body, "document");
   const { access_token: text, expires_in: seconds }: Record<string, unknown> = isRecord(answer) ? answer : {};
   if (typeof text !== "string" || !/^[\x21-\x7e]+$/.test(text)) {
     throw new UpstreamError("bad_response", "The token endpoint of the provider answered without a token");
@@ -128,7 +128,7 @@ function readToken({ status, headers, body }: TokenResponse): { value: string; e
 /** The message is ours, because an endpoint that refuses a credential names tenants, applications and accounts. */
 function toUpstreamError(status: number, headers: Headers, body: string): UpstreamError {
   const { kind, retryAfterMs } = classifyRefusal({ status, headers, body });
-  const answer = parseJson(body);
+  const answer = parseJson(body, "document");
   const code = isRecord(answer) && typeof answer.error === "string" ? answer.error : undefined;
   const named = code !== undefined && /^[a-z_]{1,64}$/.test(code) ? `${status}, ${code}` : `${status}`;
   const isRefused = status >= 400 && status < 500 && kind !== "rate_limited";

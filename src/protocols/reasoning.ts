@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
 import { decrypt, encrypt } from "../contract/index.ts";
-import { isRecord } from "../lib/json.ts";
+import { isRecord, readJson } from "../lib/json.ts";
 
 /**
  * Reasoning that only its provider can read or verify travels in `reasoning_details` of the uniform format, as OpenRouter writes
@@ -121,7 +121,7 @@ export function createReasoningEnvelope(key: Uint8Array, accountId: string): Rea
       if (!bytes.subarray(0, keyIdBytes).equals(getKeyId())) return { origin: "foreign" };
       try {
         const reasoning = decrypt(key, ownerOf(shownText), bytes.subarray(keyIdBytes)).toString();
-        return { origin: "own", reasoning: JSON.parse(reasoning) as Reasoning };
+        return { origin: "own", reasoning: readJson(reasoning, "stored") as Reasoning };
       } catch {
         return { origin: "altered" };
       }

@@ -11,7 +11,7 @@ import {
   mapPieces,
   type ToolCall,
 } from "../contract/index.ts";
-import { isRecord, mapChanged, parseJson } from "../lib/json.ts";
+import { isRecord, JsonBoundsError, mapChanged, readJson } from "../lib/json.ts";
 
 const allowedToolsParam = "tool_choice.allowed_tools.tools";
 /** So many of the tools an error names. */
@@ -130,9 +130,16 @@ export function resultWithoutCall(param: string): GatewayError {
 export function readArguments(call: ToolCall, param: string): Record<string, unknown> {
   const { name, arguments: text } = call.function;
   if (text.trim() === "") return {};
-  const value = parseJson(text);
+  const field = `${param}.function.arguments`;
+  let value: unknown;
+  try {
+    value = readJson(text, "text");
+  } catch (cause) {
+    if (cause instanceof JsonBoundsError)
+      throw badRequest(`The text of the arguments of ${name} ${cause.reason}`, field);
+  }
   if (isRecord(value)) return value;
-  throw badRequest(`The arguments of ${name} are not a JSON object`, `${param}.function.arguments`);
+  throw badRequest(`The arguments of ${name} are not a JSON object`, field);
 }
 
 /**

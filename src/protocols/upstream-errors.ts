@@ -7,7 +7,7 @@ import {
   UpstreamError,
   type UpstreamErrorKind,
 } from "../contract/index.ts";
-import { isRecord, parseJson } from "../lib/json.ts";
+import { isRecord, JsonBoundsError, readJson } from "../lib/json.ts";
 import { type HeaderReader, retryAfterMs } from "../lib/retry-after.ts";
 
 const sentenceCharactersMax = 1000;
@@ -35,8 +35,7 @@ interface ErrorFacts {
  * [fault.kind, fault.retryAfterMs]; // => ["rate_limited", 7000]
  */
 export function classifyRefusal(answer: RefusedResponse): UpstreamError {
-  const json = parseJson(answer.body);
-  const facts = readFacts(json === undefined ? answer.body : json);
+  const facts = readFacts(readBody(answer.body));
   if (answer.status === 404 && answer.body.trimStart().startsWith("<")) {
     return new UpstreamError("bad_response", "The provider answered 404 with a page: its base URL seems wrong", {
       status: 404,
@@ -56,8 +55,38 @@ export function classifyRefusal(answer: RefusedResponse): UpstreamError {
  */
 export function classifyError(body: unknown, status?: number): UpstreamError {
   const facts = readFacts(body);
-  const text = typeof body === "string" ? body : JSON.stringify(body);
-  return toUpstreamError(facts, facts.status ?? status, retryAfterMs(noHeaders, text ?? ""));
+  return toUpstreamError(facts, facts.status ?? status, retryAfterMs(noHeaders, toExcerpt(body)));
+}
+
+/** The JSON of a refusal, or its text where that is not JSON. Of JSON that is too deep or too wide nothing is known. */
+function readBody(text: string): unknown {
+  try {
+    return readJson(text, "document");
+  } catch (error) {
+    return error instanceof JsonBoundsError ? undefined : text;
+  }
+}
+
+/** So many values of an error are looked through, and so many characters of a text: an answer of another kind may be long. */
+const [valuesMax, textCharactersMax] = [1000, 8192];
+
+/** A text, or the beginning of a value as JSON. */
+function toExcerpt(body: unknown): string {
+  if (typeof body === "string") return body.slice(0, textCharactersMax);
+  let left = valuesMax;
+  const copy = (value: unknown): unknown => {
+    left--;
+    if (typeof value === "string") return value.slice(0, textCharactersMax);
+    if (Array.isArray(value)) return value.slice(0, Math.max(0, left)).map(copy);
+    if (!isRecord(value)) return value;
+    const members: Record<string, unknown> = {};
+    for (const name in value) {
+      if (left <= 0) break;
+      members[name] = copy(value[name]);
+    }
+    return members;
+  };
+  return JSON.stringify(copy(body)) ?? "";
 }
 
 /**
@@ -140,17 +169,18 @@ function readFigures({ n_prompt_tokens: prompt, n_ctx: max }: Record<string, unk
 /** Google's machine-readable reason, which tells a bad key from a bad request, and a day's quota from a rate limit. */
 function readReason(error: Record<string, unknown>): string | undefined {
   const details: unknown[] = Array.isArray(error.details) ? error.details : [];
-  if (/"quotaId":"[^"]*PerDay/.test(JSON.stringify(details))) return "insufficient_quota";
-  return details.map((detail) => isRecord(detail) && toWord(detail.reason)).find((reason) => reason) || undefined;
+  if (/"quotaId":"[^"]*PerDay/.test(toExcerpt(details))) return "insufficient_quota";
+  const reasons = details.slice(0, valuesMax).map((detail) => isRecord(detail) && toWord(detail.reason));
+  return reasons.find((reason) => reason) || undefined;
 }
 
 function toPlainText(text: string): string | undefined {
-  const trimmed = text.trim();
+  const trimmed = text.slice(0, textCharactersMax).trim();
   return trimmed === "" || trimmed.startsWith("<") ? undefined : trimmed;
 }
 
 function toText(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
+  return typeof value === "string" && value !== "" ? value.slice(0, textCharactersMax) : undefined;
 }
 
 function toWord(value: unknown): string | undefined {

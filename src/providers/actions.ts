@@ -10,7 +10,7 @@ import {
 } from "../contract/index.ts";
 import type { Database, TransactionScope } from "../db/index.ts";
 import { isLocalHost } from "../kernel/index.ts";
-import { isRecord, parseJson } from "../sdk/index.ts";
+import { isRecord, parseJson, readJson } from "../lib/json.ts";
 import { checkAddresses, checkManifest } from "./check-manifest.ts";
 import { readManifest } from "./manifest.ts";
 import type { PluginSnapshot } from "./plugin-manager.ts";
@@ -113,7 +113,7 @@ export function providerActions(deps: ActionsDeps) {
       const row = expectManaged(deps, name, "change its models in the catalogue, or its file");
       const { plugin, text } = checkManifest(name, manifest, role === "owner");
       if (text === row.manifest) return;
-      const keepsKeys = isDeepStrictEqual(placeOf(plugin), placeOf(readManifest(JSON.parse(row.manifest), name)));
+      const keepsKeys = isDeepStrictEqual(placeOf(plugin), placeOf(readManifest(readJson(row.manifest, "file"), name)));
       const detail = { base_url: plugin.baseUrl, keys_removed: !keepsKeys };
       await change(by, ["provider.replace", name, detail], async ({ db }) => {
         if (!keepsKeys) await db.deleteFrom("provider_keys").where("provider", "=", name).execute();
@@ -259,7 +259,7 @@ export function checkCredential(
 ): string {
   const form = getForm(plugin.credential);
   if (form === undefined) return checkKey(secret);
-  const newFields = typeof secret === "string" ? parseJson(secret) : secret;
+  const newFields = typeof secret === "string" ? parseJson(secret, "file") : secret;
   if (!isRecord(newFields)) {
     const names = form.fields.map(({ name }) => name).join(", ");
     throw invalid("key", `${plugin.name} has a credential with fields; expected an object with some of ${names}`);

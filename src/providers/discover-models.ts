@@ -1,5 +1,5 @@
 import { type AuthorizedRequest, type ProviderPlugin, readCredential } from "../contract/index.ts";
-import { isRecord } from "../lib/json.ts";
+import { isRecord, readJson } from "../lib/json.ts";
 import { getReason } from "./read-files.ts";
 
 const answerBytesMax = 4 * 1024 * 1024;
@@ -46,7 +46,7 @@ export async function discoverModels(
       signal: AbortSignal.timeout(answerMsMax),
     });
     if (!response.ok) throw new Error(`it answered ${response.status}`);
-    const list = readModelList(JSON.parse(await readBounded(response)));
+    const list = readModelList(readJson(await readBounded(response), "file"));
     if (list === undefined) throw new Error("it answered no list of models");
     return list.slice(0, modelsMax);
   } catch (cause) {

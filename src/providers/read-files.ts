@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
+import { JsonBoundsError, type JsonSource, readJson as readBoundedJson } from "../lib/json.ts";
 import { PluginError } from "../sdk/errors.ts";
 
 /** The largest file that is read as part of a plugin or a catalogue, in bytes. */
@@ -38,10 +39,11 @@ export function readJson(path: string): unknown {
 }
 
 /** {@link readJson} of a text. */
-export function parseJson(text: string): unknown {
+export function parseJson(text: string, source: JsonSource = "file"): unknown {
   try {
-    return JSON.parse(text);
+    return readBoundedJson(text, source);
   } catch (cause) {
+    if (cause instanceof JsonBoundsError) throw new PluginError(`it ${cause.reason}`, { cause });
     const error = findJsonError(text);
     const place = error === undefined ? String(cause) : `line ${error.line}, column ${error.column}: ${error.reason}`;
     throw new PluginError(`${place}; fix the JSON there`, { cause });
@@ -56,7 +58,7 @@ export interface JsonError {
 }
 
 /**
- * Finds the first place where a text that `JSON.parse` refused is wrong: the platform's own message has no place.
+ * Finds the first place where a text that the platform refused is wrong: the platform's own message has no place.
  *
  * @returns `undefined` when the text is JSON.
  */

@@ -15,11 +15,11 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   db: ["contract"],
   ledger: ["contract", "db"],
   reports: ["contract", "db", "ledger"],
-  accounts: ["contract", "db"],
+  accounts: ["contract", "lib", "db"],
   observability: ["contract", "config", "kernel", "ledger", "reports"],
   providers: ["contract", "lib", "protocols", "sdk", "config", "db", "accounts", "kernel"],
   alerts: ["contract", "config", "db", "kernel", "providers"],
-  "content-log": ["contract", "config", "db", "accounts", "kernel", "providers"],
+  "content-log": ["contract", "lib", "config", "db", "accounts", "kernel", "providers"],
   http: [
     "contract",
     "lib",

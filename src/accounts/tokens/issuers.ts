@@ -1,5 +1,6 @@
 import { GatewayError, isIssuer } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
+import { parseJson } from "../../lib/json.ts";
 import { recordAudit } from "../record-audit.ts";
 import type { Actor } from "../roles.ts";
 
@@ -72,12 +73,8 @@ const fields = new Set([
  */
 export function parseTokenIssuers(text: string): readonly TokenIssuer[] {
   if (text.length > textLengthMax) throw fault("", `it has ${text.length} characters, at most ${textLengthMax}`);
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw fault("", "it is not JSON");
-  }
+  const value = parseJson(text, "file");
+  if (value === undefined) throw fault("", "it is not JSON");
   if (!Array.isArray(value)) throw fault("", "it is not a list of issuers");
   if (value.length > issuersMax) throw fault("", `it has ${value.length} issuers, at most ${issuersMax}`);
   const seen = new Set<string>();

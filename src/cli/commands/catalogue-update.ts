@@ -108,7 +108,7 @@ async function read(place: string): Promise<string> {
 
 async function readInstalled(target: string): Promise<SignedCatalogue | undefined> {
   if (!existsSync(target)) return undefined;
-  return within(`${target}, which is in force`, async () => checkCatalogue(JSON.parse(readFileSync(target, "utf8"))));
+  return within(`${target}, which is in force`, async () => checkCatalogue(parseJson(readFileSync(target, "utf8"))));
 }
 
 /** Previews the changes of a catalogue. @throws {UsageError} When it would refuse some of the file. */

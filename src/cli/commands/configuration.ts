@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { Config } from "../../config/index.ts";
 import { trimSlashes } from "../../contract/index.ts";
+import { isRecord, parseJson, readJson } from "../../lib/json.ts";
 import { defineCommand, UsageError } from "../command.ts";
 
 /** Both commands ask a running gateway, so that what they change is in force at once and is checked as everything else is. */
@@ -49,7 +50,7 @@ export const applyConfiguration = defineCommand({
     if (!existsSync(args.FILE)) throw new UsageError(`There is no file ${args.FILE}`);
     let document: unknown;
     try {
-      document = JSON.parse(readFileSync(args.FILE, "utf8"));
+      document = readJson(readFileSync(args.FILE, "utf8"), "file");
     } catch (error) {
       throw new UsageError(`${args.FILE} is not JSON: ${(error as Error).message}`);
     }
@@ -91,16 +92,14 @@ async function ask({ origin, key }: Target, method: string, query: string, body?
     throw new UsageError(`Cannot reach the gateway at ${origin}: ${(error as Error).message}`);
   }
   const text = await response.text();
-  if (response.ok) return JSON.parse(text);
+  if (response.ok) return readJson(text, "file");
   throw new UsageError(readMessage(text) ?? `The gateway at ${origin} answered ${response.status}`);
 }
 
 function readMessage(text: string): string | undefined {
-  try {
-    return (JSON.parse(text) as { error?: { message?: string } }).error?.message;
-  } catch {
-    return undefined;
-  }
+  const body = parseJson(text, "document");
+  const error = isRecord(body) ? body.error : undefined;
+  return isRecord(error) && typeof error.message === "string" ? error.message : undefined;
 }
 
 const signs = { create: "+", change: "~", remove: "-" } as const;

@@ -62,7 +62,7 @@ function parseFormat(text: string | undefined): Format {
 async function readCursor(destination: Destination): Promise<Cursor> {
   const text = await destination.read(cursorFile);
   if (text === undefined) return { seq: 0 };
-  const { seq, until } = parseJson(text) as Partial<Cursor>;
+  const { seq, until } = parseJson(text, "file") as Partial<Cursor>;
   const isPlace = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
   if (isPlace(seq) && (until === undefined || isPlace(until))) return { seq: seq as number, until };
   throw new UsageError(`${cursorFile} there is no cursor of an export; remove it to begin anew`);

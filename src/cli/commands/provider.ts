@@ -145,7 +145,7 @@ function readManifestFile(file: string): unknown {
   } catch (error) {
     throw new UsageError(`Cannot read ${file} (${(error as NodeJS.ErrnoException).code}), expected a manifest`);
   }
-  const value = parseJson(text);
+  const value = parseJson(text, "file");
   if (value === undefined) throw new UsageError(`${file} is not JSON, expected a manifest`);
   return value;
 }

@@ -1,4 +1,5 @@
 import { SQL } from "bun";
+import { readJson } from "../../lib/json.ts";
 import { UsageError } from "../command.ts";
 
 /** A row of another gateway's database. Its columns differ by version, so each is looked at before it is used. */
@@ -31,7 +32,7 @@ export async function openForeignDatabase(url: string): Promise<ForeignDatabase>
         // PostgreSQL's own JSON: lists, times and large numbers come as text and plain values.
         if (isPostgres) {
           const rows = await sql.unsafe(`select row_to_json(t)::text as row from ${quote(name)} as t`);
-          return rows.map(({ row }: { row: string }) => JSON.parse(row) as ForeignRow);
+          return rows.map(({ row }: { row: string }) => readJson(row, "file") as ForeignRow);
         }
         return [...(await sql.unsafe(`select * from ${quote(name)}`))];
       } catch (error) {

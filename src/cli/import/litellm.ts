@@ -379,7 +379,7 @@ function readModelLimits(
   targetsOf: (name: string) => string[],
   note: (message: string) => void,
 ): PlannedModelLimits[] {
-  const data = typeof metadata === "string" ? parseJson(metadata) : metadata;
+  const data = typeof metadata === "string" ? parseJson(metadata, "file") : metadata;
   if (!isRecord(data)) return [];
   const limits = new Map<string, { requestsPerMinute?: number; tokensPerMinute?: number }>();
   for (const [field, name] of [
@@ -415,7 +415,7 @@ function readModelBudgets(
   targetsOf: (name: string) => string[],
   note: (message: string) => void,
 ): PlannedBudget[] {
-  const ofModels = typeof column === "string" ? parseJson(column) : column;
+  const ofModels = typeof column === "string" ? parseJson(column, "file") : column;
   const budgets = new Map<string, PlannedBudget>();
   for (const [name, value] of isRecord(ofModels) ? Object.entries(ofModels) : []) {
     const {

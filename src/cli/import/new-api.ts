@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { getDisplayName, isNetwork, trimSlashes } from "../../contract/index.ts";
-import { isRecord } from "../../lib/json.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
 import { UsageError } from "../command.ts";
 import { type ForeignDatabase, type ForeignRow, readFlag, readNumber, readText } from "./foreign-database.bun.ts";
 import { type KnownModels, planModel } from "./known-models.ts";
@@ -73,12 +73,8 @@ function isPresent({ deleted_at: at }: ForeignRow): boolean {
 
 function readPrices(settings: ReadonlyMap<string, string>, notes: string[]): (model: string) => Rates | undefined {
   const read = (name: string): Record<string, unknown> => {
-    try {
-      const value = JSON.parse(settings.get(name) ?? "{}");
-      return isRecord(value) ? value : {};
-    } catch {
-      return {};
-    }
+    const value = parseJson(settings.get(name) ?? "{}", "file");
+    return isRecord(value) ? value : {};
   };
   const [ratios, completions, groups] = [read("ModelRatio"), read("CompletionRatio"), read("GroupRatio")];
   for (const [group, ratio] of Object.entries(groups)) {
@@ -182,24 +178,15 @@ function planChannels(
 function readKeys(value: unknown): string[] {
   const text = readText(value);
   if (text === undefined) return [];
-  if (text.startsWith("[")) {
-    try {
-      const list = JSON.parse(text);
-      if (Array.isArray(list)) return list.map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
-    } catch {
-      // It is a key that begins so.
-    }
-  }
+  // A key may begin so.
+  const list = text.startsWith("[") ? parseJson(text, "file") : undefined;
+  if (Array.isArray(list)) return list.map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
   return text.split("\n").flatMap((line) => readText(line) ?? []);
 }
 
 function readJsonObject(value: unknown): Record<string, unknown> {
-  try {
-    const parsed = typeof value === "string" ? JSON.parse(value) : value;
-    return isRecord(parsed) ? parsed : {};
-  } catch {
-    return {};
-  }
+  const parsed = typeof value === "string" ? parseJson(value, "file") : value;
+  return isRecord(parsed) ? parsed : {};
 }
 
 function toAccount(row: ForeignRow, units: number, notes: string[]): PlannedAccount {

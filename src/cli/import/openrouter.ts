@@ -1,5 +1,5 @@
 import type { SubjectBudget } from "../../contract/index.ts";
-import { isRecord } from "../../lib/json.ts";
+import { isRecord, readJson } from "../../lib/json.ts";
 import { UsageError } from "../command.ts";
 import { toBudget, toNanodollars } from "./plan.ts";
 
@@ -47,7 +47,7 @@ async function readPage(url: string, managementKey: string): Promise<Record<stri
     const headers = { authorization: `Bearer ${managementKey}` };
     const response = await fetch(url, { headers, redirect: "error", signal: AbortSignal.timeout(answerMsMax) });
     if (!response.ok) throw new UsageError(`OpenRouter answered ${response.status}: is it a management key?`);
-    body = await response.json();
+    body = readJson(await response.text(), "file");
   } catch (error) {
     if (error instanceof UsageError) throw error;
     throw new UsageError(`OpenRouter could not be read: ${(error as Error).message}`);

@@ -435,7 +435,7 @@ function addVirtualModels(models: readonly PlannedModel[], config: Config): numb
     }));
   const { path: folder } = getCatalogueFolder(config);
   const file = join(folder, "virtual.json");
-  const present = existsSync(file) ? parseJson(readFileSync(file, "utf8")) : { models: [] };
+  const present = existsSync(file) ? parseJson(readFileSync(file, "utf8"), "file") : { models: [] };
   const list = isRecord(present) ? present.models : present;
   if (!Array.isArray(list)) throw new UsageError(`${file} has no list of models; repair it first`);
   const ids = new Set(list.map((row) => (isRecord(row) ? row.id : undefined)));

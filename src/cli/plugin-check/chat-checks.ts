@@ -1,4 +1,5 @@
 import type { ProviderPlugin } from "../../contract/index.ts";
+import { parseJson } from "../../lib/json.ts";
 import { type Finding, findMisbehaviour } from "./findings.ts";
 import type { Fixture } from "./fixture.ts";
 import { type Outcome, readReply, type Sent, simulate, toBytes } from "./simulate.ts";
@@ -119,11 +120,8 @@ function withoutUsage(value: unknown, figures: readonly unknown[]): unknown {
 
 function eventsWithoutUsage(text: string, figures: readonly unknown[]): string {
   return text.replace(/^(data: ?)(.*)$/gm, (line, head: string, data: string) => {
-    try {
-      return head + JSON.stringify(withoutUsage(JSON.parse(data), figures));
-    } catch {
-      return line;
-    }
+    const value = parseJson(data, "event");
+    return value === undefined ? line : head + JSON.stringify(withoutUsage(value, figures));
   });
 }
 

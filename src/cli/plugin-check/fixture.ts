@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { capabilities } from "../../contract/index.ts";
 import { shapeChecker } from "../../lib/check-shape.ts";
+import { readJson } from "../../lib/json.ts";
 import { PluginError } from "../../sdk/errors.ts";
 
 /** A message of a WebSocket, of one of these kinds. */
@@ -78,7 +79,7 @@ export function readFixtures(entry: string): Fixture[] {
 function readFixture(path: string, label: string): Fixture {
   let value: unknown;
   try {
-    value = JSON.parse(readFileSync(path, "utf8"));
+    value = readJson(readFileSync(path, "utf8"), "file");
   } catch (cause) {
     throw new PluginError(`Cannot read ${label}: it is not JSON; fix it or record it again`, { cause });
   }

@@ -6,7 +6,7 @@ import {
   UpstreamError,
 } from "../../contract/index.ts";
 import { buildRegistry, type Credential, monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
-import { parseJson } from "../../lib/json.ts";
+import { parseJson, readJson } from "../../lib/json.ts";
 import { describeUpstreamError } from "../../providers/index.ts";
 import { UsageError } from "../command.ts";
 import type { Fixture, Reply } from "./fixture.ts";
@@ -41,7 +41,7 @@ export async function recordCall(
     const bytes = new Uint8Array(await response.arrayBuffer());
     const text = new TextDecoder().decode(bytes);
     const path = url.startsWith(baseUrl) ? url.slice(baseUrl.length) : url;
-    exchanges.push({ path, body: parseJson(String(init.body)), reply: toReply(response, text, bytes) });
+    exchanges.push({ path, body: parseJson(String(init.body), "file"), reply: toReply(response, text, bytes) });
     const headers = { "content-type": response.headers.get("content-type") ?? "" };
     return new Response(bytes, { status: response.status, headers });
   };
@@ -62,7 +62,7 @@ export async function recordCall(
     ...(isReported && outputToken !== undefined && { completionTokens: outputToken }),
   };
   const fixture: Fixture = { about, model, request, ...last, expect };
-  return JSON.parse(withoutSecrets(JSON.stringify(fixture), credential.keys)) as Fixture;
+  return readJson(withoutSecrets(JSON.stringify(fixture), credential.keys), "file") as Fixture;
 }
 
 /** Names the host that failed and the reason: for the operator, never for a caller. */
@@ -82,6 +82,6 @@ function toReply(response: Response, text: string, bytes: Uint8Array): Reply {
   const mediaType = mediaTypeOf(response.headers.get("content-type")) ?? "";
   const status = response.status === 200 ? {} : { status: response.status };
   if (mediaType === "application/vnd.amazon.eventstream") return { ...status, mediaType, base64: bytes.toBase64() };
-  const json = mediaType === "application/json" ? parseJson(text) : undefined;
+  const json = mediaType === "application/json" ? parseJson(text, "file") : undefined;
   return json === undefined ? { ...status, mediaType, text } : { ...status, json };
 }

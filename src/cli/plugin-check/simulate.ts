@@ -80,7 +80,7 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, answer:
     requests.push({
       url,
       headers: new Headers(init.headers),
-      body: typeof init.body === "string" ? (parseJson(init.body) ?? init.body) : init.body,
+      body: typeof init.body === "string" ? (parseJson(init.body, "file") ?? init.body) : init.body,
     });
     return respond(answer);
   }) as unknown as typeof globalThis.fetch;
@@ -223,7 +223,8 @@ function converse(messages: NonNullable<Reply["webSocket"]>, sent: unknown[]): W
   });
   const write = (frame: Uint8Array) => {
     const message = readSent(frame);
-    if (message !== undefined) sent.push(typeof message === "string" ? (parseJson(message) ?? message) : message);
+    if (message !== undefined)
+      sent.push(typeof message === "string" ? (parseJson(message, "file") ?? message) : message);
     return true;
   };
   return { protocol: "", frames, write, whenWritable: async () => undefined, end: write };

@@ -8,7 +8,7 @@ import { getTerms, parseJson, setRow, setTerms } from "../../providers/index.ts"
 import { PluginError } from "../../sdk/errors.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
-import { checkJsonBounds, declaredBytes, readChunks, toWellFormedJson } from "../lifecycle/read-body.ts";
+import { declaredBytes, readChunks, toWellFormedJson } from "../lifecycle/read-body.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
 import {
@@ -462,9 +462,8 @@ export function changeCatalogue(deps: HttpDeps, files: Readonly<Record<string, u
 export async function readCatalogueBody(request: Request): Promise<unknown> {
   declaredBytes(request, catalogueBytesMax);
   const text = await readChunks(request, catalogueBytesMax);
-  checkJsonBounds(text);
   if (text === "") return null;
-  return refusing(() => parseJson(toWellFormedJson(text)), "body", "Cannot read the body as JSON: ");
+  return refusing(() => parseJson(toWellFormedJson(text), "body"), "body", "Cannot read the body as JSON: ");
 }
 
 /** An error in the files is an error of the request. */

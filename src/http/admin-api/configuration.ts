@@ -64,6 +64,7 @@ import {
   writeRule,
 } from "../../alerts/index.ts";
 import { formatUsd, GatewayError, quoteValue } from "../../contract/index.ts";
+import { readJson } from "../../lib/json.ts";
 import { checkManifest } from "../../providers/index.ts";
 import {
   type MetricRuleBody,
@@ -437,7 +438,7 @@ const readers: { readonly [S in Section]: (deps: HttpDeps) => Promise<Document[S
       .filter(({ isRemoved }) => !isRemoved)
       .map(({ name, manifest, isEnabled, priority, weight }) => ({
         name,
-        ...(manifest !== undefined && { manifest: JSON.parse(manifest) }),
+        ...(manifest !== undefined && { manifest: readJson(manifest, "file") }),
         enabled: isEnabled,
         priority: priority ?? null,
         weight: weight ?? null,
@@ -1026,7 +1027,7 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
     }
     const text = isThere ? row.manifest : undefined;
     const isNew = manifest !== undefined && text === undefined && !isKnown;
-    const before = text === undefined ? undefined : JSON.parse(text);
+    const before = text === undefined ? undefined : readJson(text, "file");
     const isReplaced = manifest !== undefined && before !== undefined && !isDeepStrictEqual(before, manifest);
     if (isNew || isReplaced) checkManifest(name, manifest, admin.role === "owner");
     if (manifest === undefined && !isKnown && !isThere) {

@@ -3,6 +3,7 @@ import { findTwoPeople } from "../../accounts/index.ts";
 import { decrypt, encrypt, GatewayError } from "../../contract/index.ts";
 import { createStoredResponses, type StoredResponses } from "../../db/index.ts";
 import { withTimeout } from "../../ledger/index.ts";
+import { readJson } from "../../lib/json.ts";
 import {
   getResponseOfInput,
   listReferences,
@@ -208,7 +209,9 @@ export class ResponseStore {
   #open(call: HttpCall, id: string, body: Uint8Array): [[string, Content]] | undefined {
     const { sealKey, log } = this.#deps;
     try {
-      return [[id, JSON.parse(decrypt(sealKey, ownerOf(call.caller.accountId, id), body).toString()) as Content]];
+      return [
+        [id, readJson(decrypt(sealKey, ownerOf(call.caller.accountId, id), body).toString(), "stored") as Content],
+      ];
     } catch (error) {
       log.warn("stored_response_unreadable", { call: call.id, error });
       return undefined;
@@ -226,12 +229,15 @@ export class ResponseStore {
     const by = toMaker(call);
     const contents = new Map<string, Content>(output.map((item) => [item.id, { item: item as ResponseItem, by }]));
     contents.set(responseId, { ...whole, by }).set(inputIdOf(responseId), { input, by });
-    const rows = [...contents].map(([id, content]) => {
-      const body = encrypt(sealKey, ownerOf(accountId, id), Buffer.from(JSON.stringify(content)));
-      return { id, responseId, body };
+    let bytes = 0;
+    const texts = [...contents].map(([id, content]) => {
+      const text = Buffer.from(JSON.stringify(content));
+      bytes += text.length;
+      // Before any more is written and encrypted.
+      if (bytes > responseBytesMax) throw new RangeError(`It has more than ${responseBytesMax} bytes`);
+      return [id, text] as const;
     });
-    const bytes = rows.reduce((sum, { body }) => sum + body.length, 0);
-    if (bytes > responseBytesMax) throw new RangeError(`It has ${bytes} bytes, more than ${responseBytesMax}`);
+    const rows = texts.map(([id, text]) => ({ id, responseId, body: encrypt(sealKey, ownerOf(accountId, id), text) }));
     const accountBytesMax = config.responsesMaxMb * 2 ** 20;
     const written = this.#rows.put(accountId, rows, { expiresAt: now() + this.#ttlMs, usedIds, accountBytesMax });
     try {

@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import { RateLimiter } from "../../accounts/index.ts";
 import { type ChatChunk, type ChatCompletion, type ChatRequest, GatewayError } from "../../contract/index.ts";
 import { countPassthrough, isHeaderValue, Passthrough } from "../../kernel/index.ts";
+import { nextTurn } from "../../lib/next-turn.ts";
 import { chatInbound, fromOtherHabits, isResponsesBody } from "../../protocols/chat/inbound.ts";
 import type { Exchange, ServedInbound } from "../../protocols/inbound.ts";
 import { createReasoningEnvelope } from "../../protocols/reasoning.ts";
@@ -55,11 +56,16 @@ function exchangeController(deps: HttpDeps, inbound: ServedInbound<never>) {
  * speaks the format, otherwise by way of the uniform format.
  */
 export async function serveExchange(deps: HttpDeps, call: HttpCall, exchange: Exchange): Promise<Response> {
+  // A large request was translated in this turn, and one that cannot be is written once more.
+  if (call.memory.isLarge) await nextTurn();
   const request = chooseRequest(deps, call, exchange);
   if (request.stream === true) return await stream(deps, call, { exchange, request });
   const completion = await executeCall(deps, call, { capability: "chat", request });
   const passed = call.passthrough?.answer;
+  // Each goes through all of a long answer.
+  if (call.memory.isAnswerLarge) await nextTurn();
   const answer = passed ?? exchange.toAnswer(completion as ChatCompletion);
+  if (call.memory.isAnswerLarge) await nextTurn();
   await exchange.finish?.(answer, passed !== undefined);
   return jsonReply(deps, call, answer);
 }

@@ -9,7 +9,7 @@ import {
   publicNameOf,
   type RequestOf,
 } from "../../kernel/index.ts";
-import { isRecord } from "../../lib/json.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
 import type { Inbound } from "../../protocols/inbound.ts";
 import type { Clients, Sockets } from "../deps.ts";
 import type { CallMemory } from "../memory/call-memory.ts";
@@ -283,12 +283,10 @@ function readUserId(userId: unknown): { session?: string | undefined; endUser: s
     const [, account = userId, session] = /^(.*)_session_([^_]*)$/.exec(userId) ?? [];
     return { session: toSession(session), endUser: toEndUser(account) };
   }
-  try {
-    const { session_id: session, account_uuid: account, device_id: device } = JSON.parse(userId);
-    return { session: toSession(session), endUser: toEndUser(account) ?? toEndUser(device) };
-  } catch {
-    return undefined;
-  }
+  const ids = parseJson(userId);
+  if (!isRecord(ids)) return undefined;
+  const { session_id: session, account_uuid: account, device_id: device } = ids;
+  return { session: toSession(session), endUser: toEndUser(account) ?? toEndUser(device) };
 }
 
 /** The ledger stores it as JSON, which PostgreSQL reads only without null characters and halves of surrogate pairs. */

@@ -6,7 +6,7 @@ import { Buffer, isUtf8 } from "node:buffer";
 import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import { audioFileBytesMax, GatewayError } from "../../contract/index.ts";
-import { keepJsonText, keptCharsMin, type ValueSpan } from "../../kernel/index.ts";
+import { type CheckedJson, checkJsonBounds, JsonBoundsError, keepJsonText } from "../../lib/json.ts";
 import { countedBytesMin, largeBytesMin, type MemoryReservation } from "../memory/call-memory.ts";
 
 /** The least that a large body brings, in bytes a millisecond: about 64 kB a second. */
@@ -98,15 +98,15 @@ export async function readJson(request: Request, { reservation, beforeParsing }:
   beforeParsing?.();
   if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
   const isLarge = text.length > largeBytesMin;
-  const shape = isLarge ? await runInOwnTurn(checkJsonBounds, text) : checkJsonBounds(text);
+  const checked = isLarge ? await runInOwnTurn(checkBody, text) : checkBody(text);
   // The body is text by now and becomes values: many short ones take many times their text. With no more than this the
   // largest body still takes three times its length.
   const countedBytes = text.length >= countedBytesMin ? text.length : 0;
   reservation?.shrink(countedBytes);
-  reservation?.grow(Math.min(Math.max(0, shape.valueBytes - countedBytes), jsonBytesMax));
-  const isSlow = isLarge || shape.weight > slowWeightMin;
-  const body = isSlow ? await runInOwnTurn(parse, text) : parse(text);
-  keepJsonText(body, text, shape.spans, shape.fields);
+  reservation?.grow(Math.min(Math.max(0, checked.valueBytes - countedBytes), jsonBytesMax));
+  const isSlow = isLarge || checked.weight > slowWeightMin;
+  const body = isSlow ? await runInOwnTurn(parse, checked) : parse(checked);
+  keepJsonText(body, text, checked.spans, checked.fields);
   return body;
 }
 
@@ -221,8 +221,7 @@ async function readChunked(
 
 /** Parses JSON that is neither too deep nor too wide. @throws {GatewayError} `invalid_request` */
 export function parseJson(text: string): unknown {
-  checkJsonBounds(text);
-  return parse(toWellFormedJson(text));
+  return parse(checkBody(toWellFormedJson(text)));
 }
 
 /**
@@ -248,6 +247,7 @@ function decodeJson(bytes: Uint8Array<ArrayBuffer>): string {
 
 /** The characters of an escape, such as `\ud83d`. */
 const escapeLength = 6;
+const backslash = 92;
 const replacement = [..."fffd"].map((digit) => digit.charCodeAt(0));
 
 /** A loop over bytes: a function that is called for each half blocks the event loop for seconds where a body is made of them. */
@@ -283,9 +283,9 @@ function toDigit(byte = 0): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
-function parse(text: string): unknown {
+function parse(checked: CheckedJson): unknown {
   try {
-    return JSON.parse(text);
+    return checked.parse();
   } catch (error) {
     const reason = error instanceof Error ? error.message : "it is malformed";
     throw new GatewayError("invalid_request", `Cannot read the body as JSON: ${reason}`, { cause: error });
@@ -345,110 +345,12 @@ function checkFields(bytes: Buffer): void {
   }
 }
 
-/** The maximum nesting of objects and arrays in a body: the code that translates them is recursive. */
-export const nestingMax = 200;
-/** The most values in a body: 300 000 tokens of a request for embeddings are among the largest. */
-export const valuesMax = 500_000;
-/** A string takes as long to parse as so many numbers, and so does a field with a name that was not seen before. */
-export const [stringWeight, fieldWeight] = [3, 7];
-/** The most escapes in a body: 32 MB have more only where each character is one. */
-export const escapesMax = 2_500_000;
-/** The most characters outside of strings: a single number of 32 MB takes 100 ms. */
-export const otherCharsMax = 16_000_000;
-
-const [quote, backslash] = [34, 92];
-
-/**
- * Bytes of a value in memory by its weight, and of an object or a list on top of that: `{}` has two characters and
- * takes 70 bytes.
- */
-const [weightBytes, containerBytes] = [16, 64];
-
-/** Bounds of a JSON text, found without parsing it. */
-interface JsonShape {
-  readonly fields: number;
-  /** Most bytes of its values in memory, without the text of long strings. */
-  readonly valueBytes: number;
-  /** How long it takes to parse, in numbers that take as long. */
-  readonly weight: number;
-  /** The large values of the outermost object. */
-  readonly spans: readonly ValueSpan[];
-}
-
-/**
- * Bounds what a JSON text takes to parse, before it is parsed: 32 MB of brackets take 8 seconds and 2.5 GB, although as
- * a string they take 50 ms. The text need not be JSON; if it is not, the shape says nothing.
- *
- * @throws {GatewayError} `invalid_request`
- */
-export function checkJsonBounds(text: string): JsonShape {
-  if (text.length > 2 * escapesMax) checkEscapes(text);
-  let [depth, weight, fields, containers] = [0, 0, 0, 0];
-  const spans: ValueSpan[] = [];
-  let name: ValueSpan["name"] = [0, 0];
-  let start = 0;
-  let last = otherCharsMax;
-  for (let at = 0; at < text.length; at++) {
-    switch (text.charCodeAt(at)) {
-      case quote: {
-        const end = endOfString(text, at);
-        if (depth === 1) name = [at, end + 1];
-        last += end - at;
-        at = end;
-        weight += stringWeight - 1;
-        break;
-      }
-      case 91: // [
-      case 123: // {
-        if (++depth > nestingMax) throw jsonBoundsError(`is nested deeper than ${nestingMax} levels`);
-        weight++;
-        containers++;
-        if (depth === 2) start = at;
-        break;
-      case 93: // ]
-      case 125: // }
-        if (--depth === 1 && at - start > keptCharsMin) spans.push({ name, value: [start, at + 1] });
-        break;
-      case 44: // ,
-        checkWeight(++weight);
-        break;
-      case 58: // :
-        fields++;
-        weight += fieldWeight - stringWeight;
-        break;
-      default:
-        if (at > last) throw jsonBoundsError(`has more than ${otherCharsMax} characters outside of its strings`);
-    }
+/** Bounds what a body takes to parse, before it is parsed. @throws {GatewayError} `invalid_request` */
+function checkBody(text: string): CheckedJson {
+  try {
+    return checkJsonBounds(text, "body");
+  } catch (cause) {
+    if (!(cause instanceof JsonBoundsError)) throw cause;
+    throw new GatewayError("invalid_request", `The body ${cause.reason}`, { cause });
   }
-  checkWeight(weight);
-  return { fields, weight, valueBytes: weightBytes * weight + containerBytes * containers, spans };
-}
-
-/** The index of the quote that ends a string: the first one behind an even number of backslashes. The platform's search is many times faster than a loop over all characters. */
-function endOfString(text: string, start: number): number {
-  let end = start;
-  let backslashes: number;
-  do {
-    end = text.indexOf('"', end + 1);
-    if (end === -1) return text.length;
-    for (backslashes = 0; text.charCodeAt(end - 1 - backslashes) === backslash; backslashes++);
-  } while (backslashes % 2 === 1);
-  return end;
-}
-
-function checkEscapes(text: string): void {
-  let count = 0;
-  for (let at = text.indexOf("\\"); at !== -1; at = text.indexOf("\\", at + 2)) {
-    if (++count > escapesMax) throw jsonBoundsError(`has more than ${escapesMax} escapes`);
-  }
-}
-
-function checkWeight(weight: number): void {
-  if (weight <= valuesMax) return;
-  const counts = `of which a string counts as ${stringWeight} and a field as ${fieldWeight}`;
-  throw jsonBoundsError(`has more than ${valuesMax} values, ${counts}`);
-}
-
-function jsonBoundsError(what: string): GatewayError {
-  return new GatewayError("invalid_request", `The body ${what}`);
 }

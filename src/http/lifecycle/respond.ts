@@ -1,5 +1,6 @@
-import { formatUsd, GatewayError, type LimitState } from "../../contract/index.ts";
+import { formatUsd, GatewayError, type LimitState, UpstreamError } from "../../contract/index.ts";
 import type { Call, Log } from "../../kernel/index.ts";
+import { writeJsonInTurns } from "../../lib/json.ts";
 import { type NamedEvent, toEvent, toNamedEvent } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
 import { countedBytesMin, sendReserved } from "../memory/call-memory.ts";
@@ -8,17 +9,24 @@ import type { ResponseHeaders } from "./headers.ts";
 import type { ClientFormat, HttpCall } from "./http-call.ts";
 
 /**
- * Step 8: a JSON response with the headers of its call.
+ * Step 8: a JSON response with the headers of its call. A long one is written in several turns of the event loop.
  *
  * @param wholeBytesMax A longer one is sent in pieces, and its memory is free when the client has taken it.
  */
-export function jsonReply(deps: HttpDeps, call: HttpCall, body: unknown, wholeBytesMax = countedBytesMin): Response {
-  const headers = callHeaders(call, deps.snapshot().sandbox, "application/json");
-  if (deps.loadShedder.isDraining) headers.connection = "close";
-  const text = JSON.stringify(body);
-  if (text.length < wholeBytesMax) return new Response(text, { headers });
-  const bytes = new TextEncoder().encode(text);
-  return new Response(sendReserved(bytes, call.httpRequest, call.memory.takeAnswer()), { headers });
+export function jsonReply(
+  deps: HttpDeps,
+  call: HttpCall,
+  body: unknown,
+  wholeBytesMax = countedBytesMin,
+): Response | Promise<Response> {
+  const reply = (text: string): Response => {
+    const headers = callHeaders(call, deps.snapshot().sandbox, "application/json");
+    if (deps.loadShedder.isDraining) headers.connection = "close";
+    if (text.length < wholeBytesMax) return new Response(text, { headers });
+    const bytes = new TextEncoder().encode(text);
+    return new Response(sendReserved(bytes, call.httpRequest, call.memory.takeAnswer()), { headers });
+  };
+  return call.memory.isAnswerLarge ? writeJsonInTurns(body).then(reply) : reply(JSON.stringify(body));
 }
 
 /**
@@ -73,6 +81,8 @@ export function sseReplyOf<Answer>(
 /** The error that the caller sees. An unexpected one is logged in full and not shown. */
 export function toGatewayError(error: unknown, log: Log): GatewayError {
   if (error instanceof GatewayError) return error;
+  // The answer came, and cannot be given in the client's protocol.
+  if (error instanceof UpstreamError) return new GatewayError("upstream_error", error.message, { cause: error });
   log.error("unexpected", { error });
   const message = "Internal error. Operators: see the log entry for this x-request-id";
   return new GatewayError("internal_error", message);

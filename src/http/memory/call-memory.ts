@@ -231,6 +231,10 @@ export class CallMemory implements CallMemoryBounds {
     return this.request.bytes >= largeBytesMin;
   }
 
+  get isAnswerLarge(): boolean {
+    return this.#answer !== undefined && this.#answer.bytes >= largeBytesMin;
+  }
+
   reserve(bytes: number): void {
     this.request.grow(bytes);
   }

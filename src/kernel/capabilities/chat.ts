@@ -21,12 +21,13 @@ import {
   toTokenMeters,
   UpstreamError,
 } from "../../contract/index.ts";
-import { isRecord } from "../../lib/json.ts";
+import { isRecord, JsonBoundsError, JsonTexts, jsonBounds } from "../../lib/json.ts";
 import { chunkTokensMax, largest } from "../admission.ts";
 import { Attempt, Call, type ClientRequest, ModelRun, type Passthrough, priceOfRun } from "../call.ts";
 import { isOfKey, recordRefusedKey, toClientError, withFailover } from "../failover.ts";
 import {
   type AnswerHead,
+  type AnyToolCall,
   checkCustomTools,
   collectText,
   createAnswerHead,
@@ -79,6 +80,62 @@ function checkLogprobs({ request, sink, modelEntry }: ModelRun<"chat">, bytesMax
   throw new GatewayError("invalid_request", message, { param: others ? "top_logprobs" : "logprobs" });
 }
 
+/** Texts of tools in a request that together have no more characters are within the bounds of JSON, but for their depth. */
+const textCharsMax = jsonBounds.text.weightMax / 2;
+/** A shorter text nests no deeper. */
+const deepCharsMin = 2 * jsonBounds.text.depthMax;
+/** The values of texts that take no more memory are not counted, and shorter results of tools are not looked at for it. */
+const [valueBytesMin, resultCharsMin] = [65_536, 65_536];
+
+/**
+ * Bounds the JSON that stands as a text in a request, because plugins parse it in the turn in which they translate. Arguments of
+ * calls beyond the bounds are refused. Results of tools are free text, and what is beyond the bounds stays a text. The memory of
+ * what they become is counted.
+ *
+ * @throws {GatewayError} `invalid_request`, or that there is no room.
+ */
+function checkToolTexts({ request, call, modelEntry, passthrough }: ModelRun<"chat">): void {
+  if (passthrough !== undefined && modelEntry.routes.every((route) => passthrough.isServedBy(route))) return;
+  const { messages } = request;
+  let chars = 0;
+  for (const { tool_calls: calls } of messages) for (const one of calls ?? []) chars += getArguments(one).length;
+  const charsMin = chars > textCharsMax ? 0 : deepCharsMin;
+  const texts = new JsonTexts();
+  let valueBytes = 0;
+  for (let index = 0; index < messages.length; index++) {
+    const { role, tool_calls: calls, function_call: called, content } = messages[index] as Message;
+    const path = `messages[${index}]`;
+    const check = (text: unknown, name: string, param: string) => {
+      if (typeof text !== "string" || text.length <= charsMin) return;
+      valueBytes += texts.checkField(text, `The text of the arguments of ${name}`, param).valueBytes;
+    };
+    if (called) check(called.arguments, called.name, `${path}.function_call.arguments`);
+    for (const [place, one] of calls?.entries() ?? []) {
+      check(getArguments(one), one.function?.name, `${path}.tool_calls[${place}].function.arguments`);
+    }
+    if (role === "tool" || role === "function") valueBytes += boundResult(content, texts);
+  }
+  if (valueBytes > valueBytesMin) call.request.memory?.reserve(valueBytes);
+}
+
+/** The arguments of a call of a function; none of a custom tool. */
+function getArguments({ function: called }: AnyToolCall): string {
+  return typeof called?.arguments === "string" ? called.arguments : "";
+}
+
+/** Most bytes of a tool's result as values; 0 where it is not parsed. */
+function boundResult(content: Message["content"], texts: JsonTexts): number {
+  const text =
+    typeof content === "string" ? content : (content ?? []).map((part) => ("text" in part ? part.text : "")).join("");
+  if (text.length < resultCharsMin || !/^\s*[[{]/.test(text)) return 0;
+  try {
+    return texts.check(text).valueBytes;
+  } catch (error) {
+    if (error instanceof JsonBoundsError) return 0;
+    throw error;
+  }
+}
+
 /**
  * The tokens of the body that was sent. What its provider alone can count, it is asked for; if it does not tell, that is taken
  * at the most that it can be, as is a prompt of which an estimate is more.
@@ -124,6 +181,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const { model, routes } = run.modelEntry;
     const { n } = request;
     checkCustomTools(request, routes);
+    checkToolTexts(run);
     checkFeatures(kernel, run);
     if (n && n > fanOutMax && promptCopiesMax(request, run.modelEntry) > 1) {
       throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });

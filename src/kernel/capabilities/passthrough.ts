@@ -239,7 +239,7 @@ class PassthroughReader {
 function readEvent(event: ServerEvent, format: PassthroughFormat): ReadEvent | undefined {
   const data = event.data.trim();
   if (data === "" || data === "[DONE]") return undefined;
-  const part = parseJson(data);
+  const part = parseJson(data, "event");
   if (event.event === "raw") throw format.readError(part ?? data);
   if (isRecord(part)) {
     const type = part.type ?? event.event;

@@ -2,6 +2,7 @@ import { type IncomingMessage, request as plainRequest } from "node:http";
 import { Agent, type RequestOptions, request } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { GatewayError, mediaTypeOf } from "../../contract/index.ts";
+import { readJson } from "../../lib/json.ts";
 import type { Bytes } from "./http-client.ts";
 import { isLocalHost, isPublicAddress, type Resolve, resolveHost } from "./ssrf-guard.ts";
 
@@ -173,7 +174,7 @@ export async function fetchDocument(request: PublicGet, url: string): Promise<un
       if (total > documentBytesMax) throw new Error(`${url} is larger than ${documentBytesMax} bytes`);
       chunks.push(chunk as Uint8Array<ArrayBuffer>);
     }
-    return await new Blob(chunks).json();
+    return readJson(await new Blob(chunks).text(), "document");
   } finally {
     // Closes a body that was not read to its end.
     end.abort();

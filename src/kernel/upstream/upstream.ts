@@ -25,7 +25,15 @@ import {
   type WebSocketOptions,
 } from "../../contract/index.ts";
 import { EventStreamParser } from "../../lib/aws-event-stream.ts";
-import { isRecord, parseJson, toJsonText } from "../../lib/json.ts";
+import {
+  isRecord,
+  JsonBoundsError,
+  type JsonSource,
+  parseJson,
+  readJson,
+  readJsonInTurns,
+  toJsonText,
+} from "../../lib/json.ts";
 import { forgetKept } from "../../lib/kept-with.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
 import { SseParser } from "../../lib/sse.ts";
@@ -64,6 +72,8 @@ const eventStream = "application/vnd.amazon.eventstream";
 const refusalBytesMax = 65_536;
 /** A whole answer is in memory as it arrived and as its values; its text, here and for the caller, only for a moment. */
 const answerCopies = 2;
+/** Values that take no more beyond that are not counted. */
+const valueBytesMin = 65_536;
 
 /** Sender of an upstream request: an attempt at a route. */
 export interface Sender {
@@ -77,6 +87,8 @@ export interface Sender {
   readonly cancelReason: string | undefined;
   /** Whether the request takes so long to walk through that each walk gets a turn of the event loop of its own. */
   readonly isLarge: boolean;
+  /** Whether a whole answer may be a long list, which decides the bounds of its JSON. */
+  readonly answerSource: Extract<JsonSource, "answer" | "longAnswer">;
   /** Holds all that the answer can be; undefined where that is held already. @throws {GatewayError} When that is not left. */
   coverAll(): Promise<void> | undefined;
   /** It opened a WebSocket, which stays open until the signal is aborted unless its plugin closes it. */
@@ -403,26 +415,44 @@ export class BoundUpstream implements Upstream {
   }
 
   #readText(response: Response, request: SentRequest): Promise<string> {
-    const limits = this.#limits(this.#network.bounds.answerBytesMax, (bytes) => this.#reserveAnswer(bytes));
+    const limits = this.#limits(this.#network.bounds.answerBytesMax, (bytes) =>
+      this.#reserveAnswer(answerCopies * bytes),
+    );
     return readText(response, limits, (chunks, bytes) => request.readCut(chunks, bytes));
   }
 
-  #parse(text: string, { status }: Response, request: SentRequest): unknown {
+  /** The value of a whole answer; of a long one a promise of it. */
+  #parse(text: string, response: Response, request: SentRequest): unknown {
     try {
-      const value: unknown = JSON.parse(text);
-      this.#answers.push(value);
-      request.readAnswer(value);
-      return value;
+      const value = readJsonInTurns(text, this.#sender.answerSource, (bytes) => this.#reserveValues(bytes, text));
+      if (!(value instanceof Promise)) return this.#takeAnswer(value, request);
+      return value.then(
+        (whole) => this.#takeAnswer(whole, request),
+        (cause) => {
+          throw toUnreadable(cause, text, response, request);
+        },
+      );
     } catch (cause) {
-      request.readCut([Buffer.from(text)], text.length, true);
-      throw new UpstreamError("bad_response", "The provider's answer is not JSON", { status, cause });
+      throw toUnreadable(cause, text, response, request);
     }
+  }
+
+  #takeAnswer(value: unknown, request: SentRequest): unknown {
+    this.#answers.push(value);
+    request.readAnswer(value);
+    return value;
+  }
+
+  /** Many short values take many times their text, of which {@link answerCopies} are counted. */
+  #reserveValues(valueBytes: number, text: string): void {
+    const moreBytes = valueBytes - (answerCopies - 1) * text.length;
+    if (moreBytes > valueBytesMin) this.#reserveAnswer(moreBytes);
   }
 
   /** @throws {LongAnswerError} When there is no room: the provider has made the answer, so it is not asked again. */
   #reserveAnswer(bytes: number): void {
     try {
-      this.#sender.reserveAnswer(answerCopies * bytes);
+      this.#sender.reserveAnswer(bytes);
     } catch (cause) {
       const message = "The gateway has no room in memory for so long an answer now; ask for less, or for a stream";
       throw new LongAnswerError("bad_response", message, { cause, isOfRequest: true });
@@ -609,6 +639,14 @@ class UpstreamSocket extends UpstreamItems<WebSocketMessage> implements Upstream
   }
 }
 
+/** The error for a whole answer that cannot be read. What came of it is owed. */
+function toUnreadable(cause: unknown, text: string, { status }: Response, request: SentRequest): UpstreamError {
+  request.readCut([Buffer.from(text)], text.length, true);
+  if (cause instanceof UpstreamError) return cause;
+  const reason = cause instanceof JsonBoundsError ? cause.reason : "is not JSON";
+  return new UpstreamError("bad_response", `The provider's answer ${reason}`, { status, cause });
+}
+
 /** How much of a provider's own words is kept, in characters. */
 const saidCharactersMax = 500;
 
@@ -618,9 +656,9 @@ function readProviderMessage(body: string): string | undefined {
   if (text === "" || text.startsWith("<")) return undefined;
   let value: unknown;
   try {
-    value = JSON.parse(text);
-  } catch {
-    return text;
+    value = readJson(text, "document");
+  } catch (error) {
+    return error instanceof JsonBoundsError ? undefined : text;
   }
   return findMessage(Array.isArray(value) ? value[0] : value);
 }
@@ -737,7 +775,8 @@ export class SentRequest {
   /** Takes an event of a stream. */
   readEvent({ event, data }: ServerEvent): void {
     // Events that say only that the request was taken are no answer where a failure follows them.
-    if (data.includes('"error"') && !data.includes('"error":null') && isError(parseJson(data))) this.#hasFailed = true;
+    if (data.includes('"error"') && !data.includes('"error":null') && isError(parseJson(data, "event")))
+      this.#hasFailed = true;
     this.isAnswered = !this.#hasFailed && (this.isAnswered || (data !== "" && event !== "raw"));
     if (data === "[DONE]") this.isWhole = true;
     else if (data.includes('"usage') && !data.includes('"usage":null')) {
@@ -753,7 +792,7 @@ export class SentRequest {
     if (!this.isWhole || this.#afterReport > 1) return undefined;
     let usage = this.#usage;
     for (const data of [this.#first, this.#last]) {
-      const part = data === undefined ? undefined : parseJson(data);
+      const part = data === undefined ? undefined : parseJson(data, "event");
       if (isRecord(part)) usage = this.#read(part, usage);
     }
     return usage;

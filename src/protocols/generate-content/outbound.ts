@@ -10,7 +10,7 @@ import {
   type ToolCall,
 } from "../../contract/index.ts";
 import { type DataUrl, readMedia } from "../../lib/data-url.ts";
-import { isRecord, parseJson } from "../../lib/json.ts";
+import { isRecord, JsonTexts } from "../../lib/json.ts";
 import { jsonSchemaSubset, openApiSubset, reduceSchema, SchemaBudget } from "../../lib/json-schema.ts";
 import { LruMap } from "../../lib/lru-map.ts";
 import { countSystemMessages } from "../cache-marks.ts";
@@ -119,6 +119,7 @@ function toSystem(request: ChatRequest, fetched: Fetched): GeneratePart[] {
  */
 function toTurns(messages: Message[], surroundings: TranslationContext): GenerateTurn[] {
   const contents: GenerateTurn[] = [];
+  const texts = new JsonTexts();
   const add = (role: GenerateTurn["role"], parts: GeneratePart[]) => {
     const last = contents.at(-1);
     if (last?.role === role) last.parts.push(...parts);
@@ -132,7 +133,7 @@ function toTurns(messages: Message[], surroundings: TranslationContext): Generat
     const calls = role === "assistant" ? (message.tool_calls ?? []) : [];
     if (calls.length === 0) continue;
     add("model", toCalls(calls, surroundings, `messages[${at}].tool_calls`));
-    add("user", toResponses(messages, at, surroundings.fetched));
+    add("user", toResponses(messages, at, { fetched: surroundings.fetched, texts }));
     at += calls.length;
   }
   return contents;
@@ -153,19 +154,23 @@ function toCalls(calls: ToolCall[], { model, signatures }: TranslationContext, p
 }
 
 /** One response for each call, in their order: the provider pairs them by number. Images follow after them. */
-function toResponses(messages: Message[], at: number, fetched: Fetched): GeneratePart[] {
+function toResponses(
+  messages: Message[],
+  at: number,
+  { fetched, texts }: { fetched: Fetched; texts: JsonTexts },
+): GeneratePart[] {
   const results = getToolResults(messages, at).map(({ call, message, index }) => {
     const parts = toParts(message, fetched, index);
-    const response = toResponse(parts.map((part) => part.text ?? "").join(""));
+    const response = toResponse(parts.map((part) => part.text ?? "").join(""), texts);
     const pictures = parts.filter((part) => part.text === undefined);
     return { pictures, part: { functionResponse: { name: call.function.name, response } } };
   });
   return [...results.map(({ part }) => part), ...results.flatMap(({ pictures }) => pictures)];
 }
 
-/** The provider takes objects only. */
-function toResponse(text: string): Record<string, unknown> {
-  const value = parseJson(text);
+/** The provider takes objects only. What is too deep or too wide to be read as one stays a text. */
+function toResponse(text: string, texts: JsonTexts): Record<string, unknown> {
+  const value = texts.parse(text);
   return isRecord(value) ? value : { output: Array.isArray(value) ? value : text };
 }
 

@@ -118,7 +118,7 @@ const readServiceTier = (metadata: GenerateAnswer["usageMetadata"]) =>
   getOwn(tiers, String(metadata?.serviceTier ?? metadata?.trafficType));
 
 function readEvent({ event, data }: ServerEvent): GenerateAnswer {
-  const answer = parseJson(data);
+  const answer = parseJson(data, "event");
   if (event === "raw") throw classifyError(answer ?? data);
   if (answer !== undefined) return answer as GenerateAnswer;
   throw new UpstreamError("bad_response", "A piece of the provider's stream is not JSON");

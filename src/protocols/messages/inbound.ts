@@ -11,7 +11,7 @@ import {
   type Tool,
   UpstreamError,
 } from "../../contract/index.ts";
-import { isRecord, parseJson } from "../../lib/json.ts";
+import { isRecord, JsonTexts } from "../../lib/json.ts";
 import { type AssistantTurn, Conversation, type MarkedPart, toContent } from "../conversation.ts";
 import {
   findForeignDetails,
@@ -683,8 +683,9 @@ export function toMessagesAnswer(completion: ChatCompletion, plan: MessagesPlan)
   const content = toThoughts(completion, message, plan);
   if (message.content) content.push({ type: "text", text: message.content });
   if (message.refusal) content.push({ type: "text", text: message.refusal });
+  const texts = new JsonTexts();
   for (const { id, function: called } of message.tool_calls ?? []) {
-    const input = readInput(called.arguments);
+    const input = readInput(called.arguments, texts);
     if (input !== undefined) content.push({ type: "tool_use", id, name: plan.names.toOriginal(called.name), input });
     // The model ran out of tokens within the arguments.
     else if (finish !== "length") {
@@ -797,8 +798,8 @@ function isOwnThought({ type, signature }: MessagesBlock): boolean {
   return type === "thinking" && isOwnEnvelope(signature);
 }
 
-/** Arguments as an object. No text means no arguments; `undefined` when they are something else. */
-function readInput(text: string): Record<string, unknown> | undefined {
-  const value = text.trim() === "" ? {} : parseJson(text);
+/** Arguments as an object. No text means no arguments; `undefined` when they are something else, or beyond what is read. */
+function readInput(text: string, texts: JsonTexts): Record<string, unknown> | undefined {
+  const value = text.trim() === "" ? {} : texts.parse(text);
   return isRecord(value) ? value : undefined;
 }

@@ -24,7 +24,7 @@ import {
 } from "./schema.ts";
 
 function parse(data: string): StreamEvent {
-  const event = parseJson(data);
+  const event = parseJson(data, "event");
   if (parseShape(event, eventShape)) return event;
   const why = event === undefined ? "not JSON" : "no object";
   throw new UpstreamError("bad_response", `The provider's stream holds an event that is ${why}`);

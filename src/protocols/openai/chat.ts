@@ -11,7 +11,7 @@ import {
   type ServerEvent,
   UpstreamError,
 } from "../../contract/index.ts";
-import { isRecord, mapChanged } from "../../lib/json.ts";
+import { isRecord, JsonBoundsError, mapChanged, readJson } from "../../lib/json.ts";
 import { limitMarks, sendMarked, toAnthropicMarks } from "../cache-marks.ts";
 import { withFunctionsAsTools } from "../tools.ts";
 import { classifyError } from "../upstream-errors.ts";
@@ -354,10 +354,11 @@ function readChunk({ event, data }: ServerEvent): Chunk | undefined {
   if (data.trim() === "") return undefined;
   let chunk: unknown;
   try {
-    chunk = JSON.parse(data);
+    chunk = readJson(data, "event");
   } catch (cause) {
     if (event === "error") throw classifyError(data);
-    throw new UpstreamError("bad_response", "The provider's stream has an event that is not JSON", { cause });
+    const reason = cause instanceof JsonBoundsError ? cause.reason : "is not JSON";
+    throw new UpstreamError("bad_response", `The provider's stream has an event that ${reason}`, { cause });
   }
   if (event === "raw" && isRecord(chunk) && Array.isArray(chunk.choices)) {
     throw new UpstreamError("bad_response", "The provider sent a whole answer where a stream was asked for");

@@ -93,7 +93,7 @@ class OpenaiImageStream implements ImageStream<ServerEvent> {
       this.isComplete = true;
       return [];
     }
-    const event = parseJson(data);
+    const event = parseJson(data, "event");
     if (!isRecord(event) || typeof event.b64_json !== "string") throw classifyError(event ?? data);
     const image = { data: event.b64_json, mediaType: detectImageType(event.b64_json, readFormat(event)) };
     if (String(event.type).endsWith(".completed")) {

@@ -38,7 +38,7 @@ function readEvents(events: AsyncIterable<ServerEvent>): Speech {
   const audio = {
     events,
     push({ data }: ServerEvent) {
-      const event = parseJson(data);
+      const event = parseJson(data, "event");
       if (isRecord(event) && event.type === "speech.audio.done") {
         if (isRecord(event.usage)) usage = event.usage;
         isComplete = true;

@@ -444,6 +444,8 @@ function toTopLogprob({ token, logprob, bytes }: Logprob): object {
   return { token, logprob, bytes: bytes ?? [] };
 }
 
+const codes = { quote: 34, backslash: 92, brace: 123, closingBrace: 125, bracket: 91, closingBracket: 93 };
+
 /** Sees in pieces of JSON where its object or list ends. */
 class JsonEnd {
   #depth = 0;
@@ -451,17 +453,20 @@ class JsonEnd {
   #isEscaped = false;
   isReached = false;
 
+  /** Compares codes: a whole answer may bring megabytes in one piece, and characters are strings of their own. */
   push(piece: string): void {
-    for (let at = 0; at < piece.length && !this.isReached; at++) {
-      const character = piece[at];
-      if (this.#isEscaped) this.#isEscaped = false;
-      else if (this.#isInText) {
-        if (character === "\\") this.#isEscaped = true;
-        else if (character === '"') this.#isInText = false;
-      } else if (character === '"') this.#isInText = true;
-      else if (character === "{" || character === "[") this.#depth++;
-      else if ((character === "}" || character === "]") && --this.#depth <= 0) this.isReached = true;
+    let [depth, isInText, isEscaped, isReached] = [this.#depth, this.#isInText, this.#isEscaped, this.isReached];
+    for (let at = 0; at < piece.length && !isReached; at++) {
+      const code = piece.charCodeAt(at);
+      if (isEscaped) isEscaped = false;
+      else if (isInText) {
+        if (code === codes.backslash) isEscaped = true;
+        else if (code === codes.quote) isInText = false;
+      } else if (code === codes.quote) isInText = true;
+      else if (code === codes.brace || code === codes.bracket) depth++;
+      else if (code === codes.closingBrace || code === codes.closingBracket) isReached = --depth <= 0;
     }
+    [this.#depth, this.#isInText, this.#isEscaped, this.isReached] = [depth, isInText, isEscaped, isReached];
   }
 }
 

@@ -11,7 +11,7 @@ import {
   type Tool,
   type ToolChoice,
 } from "../../contract/index.ts";
-import { isRecord } from "../../lib/json.ts";
+import { isRecord, JsonTexts } from "../../lib/json.ts";
 import { markOf, readMark } from "../cache-marks.ts";
 import { Conversation, toContent } from "../conversation.ts";
 import { isOwnEnvelope, type ReasoningEnvelope } from "../reasoning.ts";
@@ -189,6 +189,7 @@ type Mark = ReturnType<typeof markOf>;
 /** Reads items into a conversation: what the model said in a row becomes one message. */
 class ConversationReader {
   readonly #conversation = new Conversation();
+  readonly #texts = new JsonTexts();
   readonly #tools: ToolSet;
   readonly #envelope: ReasoningEnvelope;
   readonly #model: string;
@@ -245,6 +246,7 @@ class ConversationReader {
   #addTyped(item: TypedItem, path: string): void {
     switch (item.type) {
       case "function_call":
+        this.#texts.checkField(item.arguments, `The text of the arguments of ${item.name}`, `${path}.arguments`);
         this.#addCall(item, item.arguments, path);
         break;
       case "custom_tool_call":

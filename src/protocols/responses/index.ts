@@ -1,4 +1,5 @@
 import { GatewayError } from "../../contract/index.ts";
+import { readJson } from "../../lib/json.ts";
 import { leavesCaching } from "../cache-marks.ts";
 import {
   commonFields,
@@ -92,7 +93,7 @@ export const responsesInbound: Inbound<ResponsesRequest, ResponsesInboundOptions
       pass: (event) => passedStream.pass(event),
       async endPassed(event) {
         const { data } = passedStream.pass(event) ?? event;
-        const last = JSON.parse(data) as { response: object };
+        const last = readJson(data, "event") as { response: object };
         await finish(last.response, true);
         return { event: event.event, data: JSON.stringify(last) };
       },

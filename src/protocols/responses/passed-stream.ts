@@ -1,5 +1,5 @@
 import type { GatewayError, PassedAnswer, ServerEvent } from "../../contract/index.ts";
-import { isRecord } from "../../lib/json.ts";
+import { isRecord, readJson } from "../../lib/json.ts";
 import type { NamedEvent } from "../inbound.ts";
 import { type ResponseEvent, toHeartbeat } from "./client-stream.ts";
 import { toPassedFailure } from "./errors.ts";
@@ -24,7 +24,7 @@ export class PassedStream {
   pass(event: ServerEvent): ServerEvent | undefined {
     const begun = this.#begun;
     if (begun === undefined) return event;
-    const part = JSON.parse(event.data) as Record<string, unknown>;
+    const part = readJson(event.data, "event") as Record<string, unknown>;
     if (responsesFormat.isPrelude(part.type)) return undefined;
     if (typeof part.sequence_number === "number") {
       begun.sequence = Math.max(part.sequence_number, begun.sequence + 1);

@@ -92,7 +92,7 @@ function toCall({ type, call_id: callId, name: called, arguments: text, input }:
 
 function readEvent({ event, data }: ServerEvent): Part | undefined {
   if (data.trim() === "" || data === "[DONE]") return undefined;
-  const part = parseJson(data);
+  const part = parseJson(data, "event");
   if (event === "raw" || !isRecord(part)) throw classifyError(part ?? data);
   const { type, response } = part;
   if (type === "error" || isRecord(part.error)) throw classifyResponseFailure(part);

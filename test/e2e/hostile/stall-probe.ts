@@ -29,21 +29,23 @@ function watch(port: number): void {
   let seen: Stall = { cpuMsMax: 0, cpuMs: 0, stallMsMax: 0 };
   let before = readThread();
   let askedAt = before;
-  setInterval(() => {
+  const look = () => {
     const now = readThread();
     seen.cpuMsMax = Math.max(seen.cpuMsMax, now.cpuMs - before.cpuMs);
     const gapMs = now.atMs - before.atMs - tickMs;
     seen.stallMsMax = Math.max(seen.stallMsMax, gapMs - (now.waitedMs - before.waitedMs));
     before = now;
-  }, tickMs).unref();
+  };
+  setInterval(look, tickMs).unref();
   Bun.serve({
     port,
     hostname: "127.0.0.1",
     fetch() {
-      const now = readThread();
-      const said = Response.json({ ...seen, cpuMs: now.cpuMs - askedAt.cpuMs });
+      // The question may come before the tick after a long turn.
+      look();
+      const said = Response.json({ ...seen, cpuMs: before.cpuMs - askedAt.cpuMs });
       seen = { cpuMsMax: 0, cpuMs: 0, stallMsMax: 0 };
-      askedAt = now;
+      askedAt = before;
       return said;
     },
     // Nor does this keep the gateway from its end.

@@ -4,7 +4,7 @@ import { type InProcessGateway, startInProcess } from "../../support/in-process.
 
 const model = "famA-4.1";
 const chat = { model, messages: [{ role: "user", content: "Hello" }] };
-const limit = 8;
+const limit = 9;
 const says = `Request limit reached: ${limit} requests a minute for this account`;
 let gateway: InProcessGateway | undefined;
 afterEach(() => gateway?.stop());
@@ -28,6 +28,16 @@ async function start(env: Record<string, string> = {}) {
   return { ...started, clock, send, ask };
 }
 
+/** A call whose arguments are nested deeper than anything reads them. */
+const deepCall = {
+  role: "assistant",
+  content: null,
+  tool_calls: [
+    { id: "call_1", type: "function", function: { name: "f", arguments: "[".repeat(60_000) + "]".repeat(60_000) } },
+  ],
+};
+const toolResult = { role: "tool", tool_call_id: "call_1", content: "1" };
+
 const left = (response: Response) => Number(response.headers.get("x-ratelimit-remaining-requests"));
 
 describe("a request that is refused", () => {
@@ -42,6 +52,7 @@ describe("a request that is refused", () => {
       [400, () => ask("/chat/completions", { ...chat, model: "nobody" })],
       [400, () => ask("/embeddings", { model, input: "Hello" })],
       [400, () => ask("/messages", { ...chat, max_tokens: 0 })],
+      [400, () => ask("/chat/completions", { model, messages: [...chat.messages, deepCall, toolResult] })],
       [400, () => send("/audio/transcriptions", form)],
       [413, () => send("/chat/completions", "x".repeat(33 * 2 ** 20))],
     ];

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { stallProbed, stallSince } from "../../e2e/hostile/stall-probe.ts";
 import { freePort } from "../../support/free-port.ts";
 import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
 import { isLong } from "../../support/long.ts";
 import { slowness } from "../../support/slowness.ts";
 import { type Axis, axes, largest } from "./growing-bodies.ts";
+import { answerPlaces, hiddenCharsMax, hiddenTexts, requestPlaces } from "./hidden-json.ts";
 
 /** Four doublings, and what the CPU time may grow beyond that. */
 const growth = 16;
@@ -17,18 +19,25 @@ const turnCpuMsMax = 100 * slowness();
 const triesMax = 5;
 /** Prints what was measured. */
 const showsFigures = process.env.COMPLEXITY_FIGURES !== undefined;
-/** Providers of the gateway. Each refuses what it is asked, once it has read all of it. */
+/** Providers of the gateway. */
 const providers = ["OPENAI", "ANTHROPIC", "GEMINI", "GROQ", "SARVAM", "TOGETHER"];
 
 let gateway: Gateway;
 let stallPort: number;
+/** The answer of all providers; by default each refuses what it is asked, once it has read all of it. */
+const refusal = {
+  status: 400,
+  mediaType: "application/json",
+  body: '{"error":{"message":"No","type":"invalid_request_error"}}',
+};
+let reply = refusal;
 const provider = Bun.serve({
   hostname: "127.0.0.1",
   port: 0,
   maxRequestBodySize: 2 ** 30,
   async fetch(request) {
     await request.arrayBuffer();
-    return Response.json({ error: { message: "No", type: "invalid_request_error" } }, { status: 400 });
+    return new Response(reply.body, { status: reply.status, headers: { "content-type": reply.mediaType } });
   },
 });
 
@@ -117,4 +126,65 @@ test("no turn of the event loop is long on a body at the limits of size", async 
     }
   }
   expect(slow).toEqual([]);
+});
+
+/** Every text in every place; the short form takes one of three. */
+function* placed<Place>(
+  places: readonly Place[],
+): Generator<[place: Place, text: (typeof hiddenTexts)[number], at: number]> {
+  for (const [at, place] of places.entries()) {
+    for (const [index, text] of hiddenTexts.entries())
+      if (isLong || (at + index) % 3 === 0) yield [place, text, at + index];
+  }
+}
+
+/** An answer of a provider is one of the gateway's errors or a true answer, and never a failure of the gateway itself. */
+const isOwnFailure = (said: string) => said.includes("internal_error");
+
+describe("JSON that stands in a text is parsed in no long turn of the event loop, and ends nothing", () => {
+  const peakMbMax = 700;
+  const peakMb = () => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.pid}/status`, "utf8"))?.[1]) / 1024;
+
+  test("of a request, wherever it is hidden", async () => {
+    const wrong: unknown[] = [];
+    for (const [place, text, at] of placed(requestPlaces)) {
+      for (const model of modelsOf(place.models, at)) {
+        const body = JSON.stringify({ model, ...place.body(text.make(hiddenCharsMax)) });
+        const found = await leastOf(place, body, triesMax, Number.POSITIVE_INFINITY);
+        const figures = { path: place.path, place: place.name, text: text.name, model, ...found, peak: peakMb() };
+        if (showsFigures) console.log(JSON.stringify(figures));
+        if (found.cpuMsMax > turnCpuMsMax || found.status !== 400 || isOwnFailure(found.said)) wrong.push(figures);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test("of a provider's answer, wherever it is hidden", async () => {
+    const wrong: unknown[] = [];
+    try {
+      for (const [place, text] of placed(answerPlaces)) {
+        const { path, model, request, status = 200, mediaType = "application/json" } = place;
+        const chars = status === 200 ? (mediaType === "application/json" ? hiddenCharsMax : 900_000) : 60_000;
+        reply = { status, mediaType, body: place.body(text.make(chars)) };
+        const form = typeof request === "function" ? request() : undefined;
+        form?.set("model", model);
+        const found = await leastOf(
+          { path },
+          form ?? JSON.stringify({ model, ...request }),
+          triesMax,
+          Number.POSITIVE_INFINITY,
+        );
+        const figures = { path, place: place.name, text: text.name, model, ...found, peak: peakMb() };
+        if (showsFigures) console.log(JSON.stringify(figures));
+        if (found.cpuMsMax > turnCpuMsMax || isOwnFailure(found.said)) wrong.push(figures);
+      }
+    } finally {
+      reply = refusal;
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test("and the process takes less memory than twice its bound of bodies beside what it had", () => {
+    expect(peakMb()).toBeLessThan(peakMbMax);
+  });
 });

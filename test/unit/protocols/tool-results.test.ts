@@ -40,6 +40,13 @@ describe("readArguments", () => {
     expect(readArguments(call("a", text), "p")).toEqual(expected);
   });
 
+  test("refuses what is nested too deep to be walked", () => {
+    const text = `{"a":${"[".repeat(60_000)}${"]".repeat(60_000)}}`;
+    expect(() => readArguments(call("a", text), "p")).toThrow(
+      expect.objectContaining({ code: "invalid_request", param: "p.function.arguments" }),
+    );
+  });
+
   test.each(["[1]", "1", "null", "{", "text"])("refuses %j", (text) => {
     const param = "p.function.arguments";
     expect(() => readArguments(call("a", text), "p")).toThrow(

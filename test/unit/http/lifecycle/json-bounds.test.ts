@@ -1,17 +1,17 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
+import { toWellFormedJson } from "../../../../src/http/lifecycle/read-body.ts";
 import {
   checkJsonBounds,
   escapesMax,
   fieldWeight,
-  nestingMax,
+  jsonBounds,
   otherCharsMax,
   stringWeight,
-  toWellFormedJson,
-  valuesMax,
-} from "../../../../src/http/lifecycle/read-body.ts";
+} from "../../../../src/lib/json.ts";
 import { anyJson, runs } from "../../../support/hostile.ts";
 
+const { depthMax: nestingMax, weightMax: valuesMax } = jsonBounds.body;
 const [deep, wide] = ["nested deeper than 200 levels", "more than 500000 values"];
 const [stringsMax, fieldsMax] = [Math.floor(valuesMax / stringWeight), Math.floor(valuesMax / fieldWeight)];
 const list = (items: string, count: number) => `[${`${items},`.repeat(count - 1)}${items}]`;
@@ -32,7 +32,7 @@ describe("a JSON text", () => {
     ["of a long number", `[${"1".repeat(otherCharsMax + 1)}]`, "more than 16000000 characters outside"],
     ["behind a string that ends in a backslash", `["\\\\",${"[".repeat(nestingMax)}`, deep],
   ])("%s is refused", (_, text, sentence) => {
-    expect(() => checkJsonBounds(text)).toThrow(sentence);
+    expect(() => checkJsonBounds(text, "body")).toThrow(sentence);
   });
 
   test.each([
@@ -46,13 +46,13 @@ describe("a JSON text", () => {
     ["with brackets behind an escaped quote", JSON.stringify(`"${"[{,:".repeat(valuesMax)}\\`)],
     ["with a string that does not end", `"\\${"[".repeat(valuesMax)}`],
   ])("%s passes", (_, text) => {
-    checkJsonBounds(text);
+    checkJsonBounds(text, "body");
   });
 
   test("of any kind passes when it is short", () => {
     fc.assert(
       fc.property(anyJson(), (value) => {
-        checkJsonBounds(JSON.stringify(value));
+        checkJsonBounds(JSON.stringify(value), "body");
       }),
       runs(200),
     );

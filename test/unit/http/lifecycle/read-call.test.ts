@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { formBytesMax, jsonBytesMax, nestingMax } from "../../../../src/http/lifecycle/read-body.ts";
+import { formBytesMax, jsonBytesMax } from "../../../../src/http/lifecycle/read-body.ts";
+import { jsonBounds } from "../../../../src/lib/json.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { goodKey, httpOf, messages } from "../support.ts";
 
@@ -152,8 +153,8 @@ describe("a body", () => {
   });
 
   test.each([
-    [nestingMax - 1, 200],
-    [nestingMax, 400],
+    [jsonBounds.body.depthMax - 1, 200],
+    [jsonBounds.body.depthMax, 400],
     [100_000, 400],
   ])("with a list nested %d deep is answered with %d", async (levels, status) => {
     const { post } = httpOf();
