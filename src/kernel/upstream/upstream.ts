@@ -738,6 +738,8 @@ export class SentRequest {
   cutBytes = 0;
   cutText = "";
   #usage: AnswerUsage | undefined;
+  /** The report of its events, once it was asked for; no event has come since. */
+  #eventUsage: { readonly usage: AnswerUsage | undefined } | undefined;
   /** The first and the last event that may report usage. Read only where it is needed. */
   #first: string | undefined;
   #last: string | undefined;
@@ -782,6 +784,7 @@ export class SentRequest {
     else if (data.includes('"usage') && !data.includes('"usage":null')) {
       if (this.#first === undefined) this.#first = data;
       else this.#last = data;
+      this.#eventUsage = undefined;
       this.#afterReport = 0;
     } else this.#afterReport++;
   }
@@ -790,8 +793,14 @@ export class SentRequest {
   get usage(): AnswerUsage | undefined {
     // At most the mark of the end follows the last report; one of the beginning alone is that of a stream that broke off.
     if (!this.isWhole || this.#afterReport > 1) return undefined;
+    if (this.#first === undefined) return this.#usage;
+    this.#eventUsage ??= { usage: this.#readEvents(this.#first) };
+    return this.#eventUsage.usage;
+  }
+
+  #readEvents(first: string): AnswerUsage | undefined {
     let usage = this.#usage;
-    for (const data of [this.#first, this.#last]) {
+    for (const data of [first, this.#last]) {
       const part = data === undefined ? undefined : parseJson(data, "event");
       if (isRecord(part)) usage = this.#read(part, usage);
     }

@@ -230,6 +230,19 @@ export const answerPlaces: readonly AnswerPlace[] = [
     body: (text) => event(`{"choices":[{"index":0,"delta":{"content":"a","more":${text}}}]}`, "[DONE]"),
   },
   {
+    name: "an event that reports usage, of a stream that breaks off",
+    path: "/chat/completions",
+    model: "gpt-5.6",
+    request: { ...chat, stream: true, n: 3 },
+    ...streamed,
+    body: (text) =>
+      event(
+        '{"choices":[{"index":0,"delta":{"content":"a"}}]}',
+        `{"usage":{"prompt_tokens":1,"more":${text}}}`,
+        "[DONE]",
+      ),
+  },
+  {
     name: "an event",
     path: "/messages",
     model: "claude-sonnet-5",
