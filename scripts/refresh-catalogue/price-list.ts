@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { fallbackMeterOf, type MeterName, meterNames, type Price, type Rate } from "../../src/contract/index.ts";
+import { getFallback, type MeterName, meterNames, type Price, type Rate } from "../../src/contract/index.ts";
 import { isRecord } from "../../src/lib/json.ts";
 
 /** A model in the price list of LiteLLM: dollars for one unit, and what the model can do. */
@@ -126,8 +126,11 @@ export function toMediaPrice(listed: Listed): Price | undefined {
   const outputToken = price.outputToken ?? media.imageOutputToken ?? media.audioOutputToken;
   if (outputToken === undefined) return undefined;
   const all: Price = { inputToken, ...media, cacheReadToken, outputToken };
-  const isOwn = ([meter, rate]: [string, unknown]) =>
-    !isDeepStrictEqual(rate, all[fallbackMeterOf[meter as MeterName] as MeterName]);
+  // Audio and images that cost what text does need no rate of their own.
+  const isOwn = ([meter, rate]: [string, unknown]) => {
+    const [[first] = []] = meter in mediaFields ? getFallback(meter as MeterName) : [];
+    return first === undefined || !isDeepStrictEqual(rate, all[first]);
+  };
   return Object.fromEntries(Object.entries(all).filter(isOwn));
 }
 

@@ -10,8 +10,11 @@ interface Meter {
   readonly kind: "prompt" | "answer" | "unit";
   /** A unit that comes out of a call, as tokens of the answer do. */
   readonly isOutput?: true;
-  /** The meter whose rate applies where a price has none for this one. */
-  readonly fallback?: string;
+  /**
+   * Meters whose rates apply where a price has none for this one, in steps: the first step that has a rate counts, by the most
+   * expensive of its meters. Where none has one, nothing else says what a unit costs, and it is not charged.
+   */
+  readonly fallback: readonly (readonly string[])[];
   /** How many tokens of the free quota one of it takes. Tokens take as many of the tokens per minute. */
   readonly quotaWeight: number;
   /** A unit: more of it than one request uses, where neither its hold nor the row of the model bounds it. */
@@ -27,67 +30,119 @@ interface Meter {
   readonly metric: readonly [label: string, divisor: number];
 }
 
+/** Other tokens of the prompt, which a price without a rate for those of text has at least one of. */
+const otherInputs = ["audioInputToken", "imageInputToken"];
+
 /**
  * The quantities that are counted and priced: the one table that columns, sums, exports, metrics and prices are made of.
  * They are disjoint: a token read from a cache is a `cacheReadToken` and not also an `inputToken`, so that a bill is a dot
  * product of meters and prices. A token written to a cache is a `cacheWrite1hToken` where the provider keeps it for an hour,
  * a `cacheWrite12hToken` where for twelve or more, which cost more each, otherwise a `cacheWriteToken`. Tokens of audio and of images are counted apart where the provider does
- * so, and cost what text does where they have no rate of their own. How to add one: `docs/architecture.md`.
+ * so, and cost what text does where they have no rate of their own. A token read from a cache costs no more than one that is
+ * read anew, and one written may cost more, so that a price that leaves them out means the first, or the most that it has. How
+ * to add one: `docs/architecture.md`.
  */
 export const meterTable = {
-  inputToken: { column: "input_tokens", kind: "prompt", quotaWeight: 1, metric: ["input", 1] },
+  inputToken: {
+    column: "input_tokens",
+    kind: "prompt",
+    fallback: [otherInputs],
+    quotaWeight: 1,
+    metric: ["input", 1],
+  },
   audioInputToken: {
     column: "audio_input_tokens",
     kind: "prompt",
-    fallback: "inputToken",
+    fallback: [["inputToken"], ["imageInputToken"]],
     quotaWeight: 1,
     metric: ["audio_input", 1],
   },
   imageInputToken: {
     column: "image_input_tokens",
     kind: "prompt",
-    fallback: "inputToken",
+    fallback: [["inputToken"], ["audioInputToken"]],
     quotaWeight: 1,
     metric: ["image_input", 1],
   },
-  cacheReadToken: { column: "cache_read_tokens", kind: "prompt", quotaWeight: 0.1, metric: ["cache_read", 1] },
+  cacheReadToken: {
+    column: "cache_read_tokens",
+    kind: "prompt",
+    fallback: [["inputToken"], otherInputs],
+    quotaWeight: 0.1,
+    metric: ["cache_read", 1],
+  },
   audioCacheReadToken: {
     column: "audio_cache_read_tokens",
     kind: "prompt",
-    fallback: "cacheReadToken",
+    fallback: [["cacheReadToken"], ["audioInputToken"], ["inputToken"], ["imageInputToken"]],
     quotaWeight: 0.1,
     metric: ["audio_cache_read", 1],
   },
-  cacheWriteToken: { column: "cache_write_tokens", kind: "prompt", quotaWeight: 1, metric: ["cache_write", 1] },
-  cacheWrite1hToken: { column: "cache_write_1h_tokens", kind: "prompt", quotaWeight: 1, metric: ["cache_write_1h", 1] },
+  cacheWriteToken: {
+    column: "cache_write_tokens",
+    kind: "prompt",
+    fallback: [["inputToken", "cacheWrite1hToken", "cacheWrite12hToken"], otherInputs],
+    quotaWeight: 1,
+    metric: ["cache_write", 1],
+  },
+  cacheWrite1hToken: {
+    column: "cache_write_1h_tokens",
+    kind: "prompt",
+    fallback: [["inputToken", "cacheWriteToken", "cacheWrite12hToken"], otherInputs],
+    quotaWeight: 1,
+    metric: ["cache_write_1h", 1],
+  },
   cacheWrite12hToken: {
     column: "cache_write_12h_tokens",
     kind: "prompt",
+    fallback: [["inputToken", "cacheWriteToken", "cacheWrite1hToken"], otherInputs],
     quotaWeight: 1,
     metric: ["cache_write_12h", 1],
   },
-  outputToken: { column: "output_tokens", kind: "answer", quotaWeight: 1, metric: ["output", 1] },
+  outputToken: {
+    column: "output_tokens",
+    kind: "answer",
+    fallback: [["audioOutputToken", "imageOutputToken"]],
+    quotaWeight: 1,
+    metric: ["output", 1],
+  },
   audioOutputToken: {
     column: "audio_output_tokens",
     kind: "answer",
-    fallback: "outputToken",
+    fallback: [["outputToken"], ["imageOutputToken"]],
     quotaWeight: 1,
     metric: ["audio_output", 1],
   },
   imageOutputToken: {
     column: "image_output_tokens",
     kind: "answer",
-    fallback: "outputToken",
+    fallback: [["outputToken"], ["audioOutputToken"]],
     quotaWeight: 1,
     metric: ["image_output", 1],
   },
-  image: { column: "images", kind: "unit", isOutput: true, quotaWeight: 1290, requestMax: 10, metric: ["images", 1] },
+  image: {
+    column: "images",
+    kind: "unit",
+    isOutput: true,
+    fallback: [],
+    quotaWeight: 1290,
+    requestMax: 10,
+    metric: ["images", 1],
+  },
   /** An image that goes into an edit, of a model that is charged by the image. */
-  inputImage: { column: "input_images", kind: "unit", quotaWeight: 0, requestMax: 160, metric: ["input_images", 1] },
+  inputImage: {
+    column: "input_images",
+    kind: "unit",
+    fallback: [],
+    quotaWeight: 0,
+    requestMax: 160,
+    metric: ["input_images", 1],
+  },
   audioMs: {
     column: "audio_ms",
     kind: "unit",
     isOutput: true,
+    fallback: [],
     quotaWeight: 0.032,
     requestMax: 14_400_000,
     rowMax: "audioMsMax",
@@ -97,6 +152,7 @@ export const meterTable = {
     column: "characters",
     kind: "unit",
     isOutput: true,
+    fallback: [],
     quotaWeight: 0.25,
     requestMax: 100_000,
     metric: ["characters", 1],
@@ -105,16 +161,25 @@ export const meterTable = {
   searchUnit: {
     column: "search_units",
     kind: "unit",
+    fallback: [],
     quotaWeight: 1000,
     requestMax: 10_000,
     metric: ["search_units", 1],
   },
   /** A search of the web that the provider ran for a model. */
-  webSearch: { column: "web_searches", kind: "unit", quotaWeight: 1000, requestMax: 1000, metric: ["web_searches", 1] },
+  webSearch: {
+    column: "web_searches",
+    kind: "unit",
+    fallback: [],
+    quotaWeight: 1000,
+    requestMax: 1000,
+    metric: ["web_searches", 1],
+  },
   /** A page of a document that a model read. */
   page: {
     column: "pages",
     kind: "unit",
+    fallback: [],
     quotaWeight: 1000,
     requestMax: 10_000,
     rowMax: "pagesMax",
@@ -125,6 +190,7 @@ export const meterTable = {
   second: {
     column: "seconds",
     kind: "unit",
+    fallback: [],
     quotaWeight: 32,
     requestMax: 86_400,
     rowMax: "secondsMax",
@@ -132,7 +198,7 @@ export const meterTable = {
     metric: ["seconds", 1],
   },
   /** A call of a model that is charged by the call. */
-  call: { column: "call_units", kind: "unit", quotaWeight: 0, metric: ["calls", 1] },
+  call: { column: "call_units", kind: "unit", fallback: [], quotaWeight: 0, metric: ["calls", 1] },
 } as const satisfies Readonly<Record<string, Meter>>;
 
 export type MeterName = keyof typeof meterTable;
@@ -171,10 +237,10 @@ export const reportedUnits = unitMeters.flatMap((name) => {
   return field === undefined || rowMax === undefined ? [] : [{ name, field, rowMax }];
 });
 
-/** The meter whose rate applies where a price has none for this one. */
-export const fallbackMeterOf = Object.fromEntries(meterNames.map((name) => [name, meterOf[name].fallback])) as Readonly<
-  Partial<Record<MeterName, MeterName>>
->;
+/** The meters whose rates apply where a price has none for a meter, in steps: see `fallback` of the table. */
+export function getFallback(name: MeterName): readonly (readonly MeterName[])[] {
+  return meterOf[name].fallback as readonly (readonly MeterName[])[];
+}
 
 /** How much one of each takes of the free quota, in tokens; a model may say otherwise for units. */
 export const quotaWeights = Object.fromEntries(meterNames.map((name) => [name, meterOf[name].quotaWeight])) as Readonly<
@@ -200,9 +266,7 @@ export const promptColumns = columnsOf(promptMeters);
 export const answerColumns = columnsOf(answerMeters);
 
 /** The columns of tokens that a provider read from its cache. */
-export const cacheReadColumns = columnsOf(
-  promptMeters.filter((name) => name === "cacheReadToken" || meterOf[name].fallback === "cacheReadToken"),
-);
+export const cacheReadColumns = columnsOf(["cacheReadToken", "audioCacheReadToken"]);
 
 /** Meters of tokens that a provider wrote to its cache, and their columns. */
 export const cacheWriteMeters = promptMeters.filter((name) => name.startsWith("cacheWrite"));

@@ -1,14 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Static, type TOptional, Type } from "@sinclair/typebox";
 import { type Capability, capabilityForms } from "./capability.ts";
-import {
-  cacheWriteMeters,
-  fallbackMeterOf,
-  type MeterName,
-  type Meters,
-  meterNames,
-  sumPromptTokens,
-} from "./meters.ts";
+import { getFallback, type MeterName, type Meters, meterNames, promptMeters, sumPromptTokens } from "./meters.ts";
 
 /** A rate as people write it: decimal US dollars for a number of units, `{ "usd": "0.10", "per": 1000000 }`. */
 export const Rate = Type.Object(
@@ -35,7 +28,7 @@ const tiers = Type.Optional(
   ),
 );
 
-/** The price of a model: a rate a meter. An absent meter has no known price, which is not the same as being free. */
+/** The price of a model: a rate a meter. An absent meter is not free: it has the rate of another one, as `meterTable` says. */
 export const Price = Type.Object(
   {
     ...rates,
@@ -75,12 +68,13 @@ function compileTariff({ serviceTiers, ...price }: Price): CompiledPrice {
   const byLength = [...(price.tiers ?? [])].sort((a, b) => b.aboveInputTokens - a.aboveInputTokens);
   const tables = byLength.map((tier) => compileTable({ ...price, ...tier }, tier.aboveInputTokens));
   tables.push(compileTable(price, 0));
-  if (serviceTiers === undefined) return { version: fingerprint(JSON.stringify(tables)), tables };
+  const rates = JSON.stringify(tables);
+  if (serviceTiers === undefined) return { version: fingerprint(rates), tables };
   const { tiers: _, ...own } = price;
   const compiledTiers = Object.fromEntries(
     Object.entries(serviceTiers).map(([name, tier]) => [name, compileTariff({ ...own, ...tier })]),
   );
-  return { version: fingerprint(JSON.stringify([tables, compiledTiers])), tables, serviceTiers: compiledTiers };
+  return { version: fingerprint(JSON.stringify([rates, compiledTiers])), tables, serviceTiers: compiledTiers };
 }
 
 /** The rates that calls of a capability are charged by: that of its unit, or those of tokens where a price has these alone. */
@@ -90,18 +84,25 @@ export function getBasicMeters(capability: Capability, price: Price | undefined)
   return tokens;
 }
 
+/** Tokens that are held apart, because a request says how many of them there can be. */
+const heldApart: ReadonlySet<MeterName> = new Set(["audioInputToken", "audioCacheReadToken"]);
+/** Tokens that a provider reports only where the request asks it to keep its cache for longer. */
+const keptLonger: ReadonlySet<MeterName> = new Set(["cacheWrite1hToken", "cacheWrite12hToken"]);
+
 /**
- * The most that a call of these amounts can cost: a provider may write the whole prompt to its cache, which can cost more
- * than to read it, and most of all where it is to be kept for an hour or longer.
+ * The most that a call of these amounts can cost, however its provider divides the prompt: it may write all of it to its cache, which
+ * can cost more than to read it, and most of all where it is to be kept for an hour or longer.
  *
- * @returns `undefined` as {@link costNanodollars}.
+ * @returns `undefined` when the price has no rate for a part of it, or the sum leaves 2^53.
  */
 export function costMaxNanodollars(price: CompiledPrice, meters: Meters, keepsLonger: boolean): number | undefined {
-  const { numerators } = findTable(price, meters);
+  const table = findTable(price, meters);
+  if (meterNames.some((name) => meters[name] && table.numerators[name] === undefined)) return undefined;
   const { inputToken = 0, ...others } = meters;
   let costliest: MeterName = "inputToken";
-  for (const name of keepsLonger ? cacheWriteMeters : (["cacheWriteToken"] as const)) {
-    const [rate, most] = [numerators[name], numerators[costliest]];
+  for (const name of promptMeters) {
+    if (heldApart.has(name) || (!keepsLonger && keptLonger.has(name))) continue;
+    const [rate, most] = [table.numerators[name], table.numerators[costliest]];
     if (rate !== undefined && most !== undefined && rate > most) costliest = name;
   }
   return costNanodollars(price, { ...others, [costliest]: inputToken });
@@ -133,14 +134,28 @@ function compileTable(price: Omit<Price, "tiers">, aboveInputTokens: number): Ra
   }
   let denominator = 1n;
   for (const [, part] of fractions.values()) denominator = (denominator / gcd(denominator, part)) * part;
-  const numerators: Partial<Record<MeterName, number>> = {};
+  const own: Partial<Record<MeterName, number>> = {};
   for (const [name, [top, bottom]] of fractions) {
     const numerator = Number(top * (denominator / bottom));
     if (!Number.isSafeInteger(numerator)) throw new RangeError(`Cannot hold the price of ${name} exactly`);
-    numerators[name] = numerator;
+    own[name] = numerator;
   }
   if (denominator > BigInt(Number.MAX_SAFE_INTEGER)) throw new RangeError("Cannot hold the rates over one denominator");
+  const numerators: Partial<Record<MeterName, number>> = {};
+  for (const name of meterNames) {
+    const numerator = own[name] ?? findFallback(own, name);
+    if (numerator !== undefined) numerators[name] = numerator;
+  }
   return { aboveInputTokens, numerators, denominator: Number(denominator) };
+}
+
+/** The rate of a meter that a price has none for: the most expensive of the first meters that may stand for it. */
+function findFallback(own: Readonly<Partial<Record<MeterName, number>>>, name: MeterName): number | undefined {
+  for (const meters of getFallback(name)) {
+    const rates = meters.flatMap((meter) => own[meter] ?? []);
+    if (rates.length > 0) return Math.max(...rates);
+  }
+  return undefined;
 }
 
 function reduce(top: bigint, bottom: bigint): [bigint, bigint] {
@@ -163,6 +178,7 @@ export const nanodollarsPerUsd = 1_000_000_000;
 /** Rates over one common denominator: a cost is `Σ amount × numerators[meter] / denominator`, rounded up once. */
 export interface RateTable {
   readonly aboveInputTokens: number;
+  /** The rate of every meter that the price says one for, itself or by another meter. */
   readonly numerators: Partial<Record<MeterName, number>>;
   readonly denominator: number;
 }
@@ -177,20 +193,26 @@ export interface CompiledPrice {
 }
 
 /**
- * Cost of metered amounts in whole nanodollars, rounded up once at the end.
+ * Cost of metered amounts in whole nanodollars, rounded up once at the end. A meter that the price has no rate for, nor for another
+ * that stands for it, adds nothing: {@link listUnpriced} names it.
  *
- * @returns `undefined` when a meter with an amount above zero has no known price, or the sum leaves 2^53.
+ * @returns `undefined` when nothing that was used has a rate, or the sum leaves 2^53.
  */
 export function costNanodollars(compiledPrice: CompiledPrice, meters: Meters): number | undefined {
   const table = findTable(compiledPrice, meters);
   let sum = 0;
+  let [isPriced, isUnpriced] = [false, false];
   for (const name of meterNames) {
     const amount = meters[name];
     if (amount === undefined || amount === 0) continue;
-    const numerator = findNumerator(table, name);
-    if (numerator === undefined) return undefined;
-    sum += amount * numerator;
+    const numerator = table.numerators[name];
+    if (numerator === undefined) isUnpriced = true;
+    else {
+      isPriced = true;
+      sum += amount * numerator;
+    }
   }
+  if (isUnpriced && !isPriced) return undefined;
   if (sum > Number.MAX_SAFE_INTEGER) return exactCost(table, meters);
   return Math.ceil(sum / table.denominator);
 }
@@ -203,9 +225,10 @@ export function formatUsd(nanodollars: number): string {
   return `${sign}${digits.slice(0, -9)}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
-function findNumerator({ numerators }: RateTable, name: MeterName): number | undefined {
-  const fallback = fallbackMeterOf[name];
-  return numerators[name] ?? (fallback && numerators[fallback]);
+/** The meters that were used and that a price has no rate for, nor for another that stands for them. */
+export function listUnpriced(compiledPrice: CompiledPrice, meters: Meters): MeterName[] {
+  const { numerators } = findTable(compiledPrice, meters);
+  return meterNames.filter((name) => meters[name] && numerators[name] === undefined);
 }
 
 /** The rates of a prompt of this length. */
@@ -219,7 +242,7 @@ function exactCost(table: RateTable, meters: Meters): number | undefined {
   let sum = 0n;
   for (const name of meterNames) {
     const amount = meters[name];
-    const numerator = findNumerator(table, name);
+    const numerator = table.numerators[name];
     if (amount !== undefined && numerator !== undefined) sum += BigInt(amount) * BigInt(numerator);
   }
   const denominator = BigInt(table.denominator);

@@ -9,6 +9,7 @@ import {
   costNanodollars,
   GatewayError,
   getMeter,
+  listUnpriced,
   type MeterName,
   type Meters,
   promptMeters,
@@ -171,6 +172,10 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
   }
   const price = priceOfRun(run, meters);
   run.costNanodollars = price === undefined ? undefined : costNanodollars(price, meters);
+  const unpriced = price === undefined || !model.premium ? [] : listUnpriced(price, meters);
+  if (unpriced.length > 0) {
+    kernel.log.warn("usage_unpriced", { call: call.id, model: model.id, plugin: run.plugin, meters: unpriced });
+  }
   await kernel.ledger.settle({
     callId: run.ledgerId,
     outcome: source === "none" ? "released" : "settled",

@@ -92,8 +92,8 @@ export function toOpenCall(admission: AdmissionRequest, amounts: HoldAmounts, gu
 }
 
 /**
- * Makes the record of a call's end. A premium call pays the list price, also beyond its hold; when that price is not
- * known it pays its hold, which is the most its owner was told. A released call pays nothing.
+ * Makes the record of a call's end. A premium call pays its cost, also beyond its hold. A cost that is not known is no amount: where
+ * nothing that was used has a rate, nothing is charged. A released call pays nothing.
  *
  * @throws {RangeError} When a figure is not a whole number from 0 to 2^53 − 1: a negative one would mint money.
  */
@@ -106,7 +106,7 @@ export function toEndedCall(open: OpenCall, settlement: Settlement, settledAt: n
     kind: "end",
     open,
     settledAt,
-    chargedNanodollars: settled && open.premium ? (costNanodollars ?? open.holdNanodollars) : 0,
+    chargedNanodollars: settled && open.premium && costNanodollars !== undefined ? costNanodollars : 0,
     quotaTokens: settled && !open.premium ? settlement.quotaTokens : 0,
   };
 }

@@ -90,7 +90,7 @@ const wallets: Comparison = {
 async function findWrongCharges({ db }: Store): Promise<string[]> {
   const { rows } = await sql<{ id: string; charged: number | string; due: number | string }>`select id, charged, due
     from (select id, coalesce(charged_nanodollars, 0) as charged, case when state = 'settled' and premium = 1
-      then coalesce(cost_nanodollars, hold_nanodollars) else 0 end as due from calls) as charges
+      then coalesce(cost_nanodollars, 0) else 0 end as due from calls) as charges
     where charged <> due order by id limit ${sql.lit(differencesMax)}`.execute(db);
   return rows.map(({ id, charged, due }) => `Call ${id}: charged_nanodollars is ${charged}, its cost is ${due}`);
 }

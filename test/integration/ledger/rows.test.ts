@@ -10,7 +10,7 @@ const engines = useEngines();
 /**
  * Each row is a story of one account with a wallet of 100 nanodollars and a quota of 100 tokens a day. Steps:
  * `hold N` (premium, answers with what it got), `free N` (non-premium), `settle N`, `release`, `unpriced` (settled at
- * an unknown price), `balance N`, `held N`, `used N`, `refused CODE` (the step before it, which then is not counted as
+ * an unknown cost, which is no amount), `balance N`, `held N`, `used N`, `refused CODE` (the step before it, which then is not counted as
  * running), `min N` (the calls from here on must be able to hold so much). A letter after a number names the call; without
  * one it is the last.
  */
@@ -20,7 +20,7 @@ const rows = [
   "hold 15 | settle 15 | balance 85",
   "hold 15 | settle 0 | balance 100",
   "hold 15 | settle 20 | balance 80",
-  "hold 15 | unpriced | balance 85",
+  "hold 15 | unpriced | balance 100 | held 0",
   "hold 15 | settle 13 | settle 13 | balance 87",
   "hold 15 | settle 13 | release | balance 87",
   "hold 15 | release | settle 13 | balance 100",

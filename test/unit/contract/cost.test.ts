@@ -5,9 +5,9 @@ import {
   compilePrice,
   costMaxNanodollars,
   costNanodollars,
-  fallbackMeterOf,
   formatUsd,
   getBasicMeters,
+  getFallback,
   type MeterName,
   type Meters,
   meterNames,
@@ -59,14 +59,24 @@ function costInFractions(price: Price, meters: Meters): bigint | undefined {
   const table = { ...price, ...tiers.find(({ aboveInputTokens }) => aboveInputTokens === highest) };
   const scale = 3_600_000_000n;
   let total = 0n;
+  let [isPriced, isUnpriced] = [false, false];
   for (const name of meterNames) {
     const used = BigInt(meters[name] ?? 0);
-    const { usd, per } = table[name] ?? table[fallbackMeterOf[name] ?? name] ?? {};
     if (used === 0n) continue;
-    if (usd === undefined || per === undefined) return undefined;
-    const nanodollars = BigInt(usd.replace(".", "")) * 1000n;
-    total += (used * nanodollars * BigInt(100 + (price.markupPercent ?? 0)) * scale) / BigInt(per);
+    const steps = [[name], ...getFallback(name)].map((step) => step.flatMap((meter) => table[meter] ?? []));
+    const known = steps.find((step) => step.length > 0);
+    if (known === undefined) {
+      isUnpriced = true;
+      continue;
+    }
+    isPriced = true;
+    const costs = known.map(({ usd, per }) => {
+      const nanodollars = BigInt(usd.replace(".", "")) * 1000n;
+      return (used * nanodollars * BigInt(100 + (price.markupPercent ?? 0)) * scale) / BigInt(per);
+    });
+    total += costs.sort((a, b) => Number(a < b) - Number(a > b))[0] as bigint;
   }
+  if (isUnpriced && !isPriced) return undefined;
   const whole = scale * 100n;
   const cost = (total + whole - 1n) / whole;
   return cost > BigInt(Number.MAX_SAFE_INTEGER) ? undefined : cost;
@@ -108,11 +118,31 @@ describe("costNanodollars", () => {
   test.each<[string, Price, Meters, number | undefined]>([
     ["nothing used costs nothing", { inputToken: perMillion("1") }, {}, 0],
     ["zero of an unpriced meter costs nothing", { inputToken: perMillion("1") }, { inputToken: 0, image: 0 }, 0],
+    ["a meter without any rate adds nothing", { inputToken: perMillion("1") }, { inputToken: 5, image: 1 }, 5000],
+    ["the cost of what has no rate at all is unknown", { inputToken: perMillion("1") }, { image: 1 }, undefined],
     [
-      "an unpriced meter makes the cost unknown",
+      "a token read from a cache costs what any token of the prompt does",
       { inputToken: perMillion("1") },
-      { inputToken: 5, image: 1 },
-      undefined,
+      { inputToken: 5, cacheReadToken: 7, audioCacheReadToken: 1 },
+      13_000,
+    ],
+    [
+      "audio that was read from a cache costs what new audio does where nothing says less",
+      { inputToken: perMillion("1"), audioInputToken: perMillion("40") },
+      { audioCacheReadToken: 1 },
+      40_000,
+    ],
+    [
+      "a token written to a cache costs the most of what is known of the prompt and of other writes",
+      { inputToken: perMillion("3"), cacheWrite1hToken: perMillion("6") },
+      { cacheWriteToken: 1, cacheWrite12hToken: 1, cacheWrite1hToken: 1 },
+      18_000,
+    ],
+    [
+      "a write costs no less than the prompt where other writes are said to",
+      { inputToken: perMillion("3"), cacheWrite1hToken: perMillion("2") },
+      { cacheWriteToken: 1 },
+      3000,
     ],
     ["a fraction of a nanodollar is a whole one", { inputToken: perMillion("0.0001") }, { inputToken: 1 }, 1],
     [
@@ -277,6 +307,18 @@ describe("the most that a call can cost", () => {
     ["is the plain price where there is no other", { inputToken: perMillion("3") }, true, 450_000],
     ["is the plain price where that is the dearest", { ...write, inputToken: perMillion("9") }, true, 1_050_000],
     ["is unknown where that of the prompt is", { cacheWriteToken: perMillion("3") }, true, undefined],
+    [
+      "has it written where only another write has a rate",
+      { inputToken: perMillion("3"), cacheWrite1hToken: perMillion("6") },
+      false,
+      750_000,
+    ],
+    [
+      "has images of it at their own rate",
+      { inputToken: perMillion("3"), imageInputToken: perMillion("5") },
+      false,
+      650_000,
+    ],
   ])("%s", (_, price, keepsLonger, cost) => {
     expect(most(price, keepsLonger)).toBe(cost);
   });
@@ -285,17 +327,25 @@ describe("the most that a call can cost", () => {
     fc.assert(
       fc.property(
         price,
-        fc.array(fc.nat(1e6), { minLength: 4, maxLength: 4 }),
-        (tariff, [plain = 0, written = 0, hour = 0, halfDay = 0]) => {
+        fc.array(fc.nat(1e6), { minLength: 6, maxLength: 6 }),
+        (tariff, [plain = 0, read = 0, seen = 0, written = 0, hour = 0, halfDay = 0]) => {
           const known = compiled(tariff);
-          const bound = costMaxNanodollars(known, { inputToken: plain + written + hour + halfDay }, true);
-          const cost = costNanodollars(known, {
+          const shorter: Meters = {
             inputToken: plain,
+            cacheReadToken: read,
+            imageInputToken: seen,
             cacheWriteToken: written,
-            cacheWrite1hToken: hour,
-            cacheWrite12hToken: halfDay,
-          });
-          if (bound !== undefined && cost !== undefined) expect(cost).toBeLessThanOrEqual(bound);
+          };
+          const longer: Meters = { ...shorter, cacheWrite1hToken: hour, cacheWrite12hToken: halfDay };
+          for (const [meters, keepsLonger] of [
+            [shorter, false],
+            [longer, true],
+          ] as const) {
+            const all = Object.values(meters).reduce((sum, tokens) => sum + tokens, 0);
+            const bound = costMaxNanodollars(known, { inputToken: all }, keepsLonger);
+            const cost = costNanodollars(known, meters);
+            if (bound !== undefined && cost !== undefined) expect(cost).toBeLessThanOrEqual(bound);
+          }
         },
       ),
     );

@@ -63,3 +63,32 @@ test.each<[string, object]>([
   const plain = JSON.parse(JSON.stringify(request).replaceAll('"ttl":"1h"', '"ttl":"5m"'));
   expect(await holdOf(request)).toBe(((await holdOf(plain)) * 2) / 1.25);
 });
+
+/** A price that says nothing of caches, as most lists of relays. */
+const plain = { ...chatModel, price: { inputToken: perMillion("1"), outputToken: perMillion("2") } };
+
+test.each<[string, Record<string, number>]>([
+  ["nothing", {}],
+  ["tokens that it read from its cache", { cached_tokens: 64 }],
+  ["tokens that it wrote to it", { cache_write_tokens: 300, cache_write_1h_tokens: 100, cache_write_12h_tokens: 50 }],
+  ["both, and images", { cached_tokens: 64, cache_write_tokens: 100, image_tokens: 200 }],
+])("a call whose provider reports %s costs its tokens where the price has no rates of them", async (_, details) => {
+  const usage = { prompt_tokens: 500, completion_tokens: 10, prompt_tokens_details: details };
+  const { kernel, ledger } = createBench([
+    createPlugin({ chat: async () => completionOf("Hello", usage) }, { models: [plain] }),
+  ]);
+  await runCall(kernel, chatCall({ messages: [{ role: "user", content: "x".repeat(500) }] }));
+  expect(ledger.settlement.costNanodollars).toBe(500 * 1000 + 10 * 2000);
+  expect(ledger.claims[0]?.holdNanodollars).toBeGreaterThan(500 * 1000 + 10 * 2000);
+});
+
+test("a search that the price does not have adds nothing, and the log names it", async () => {
+  const usage = { prompt_tokens: 500, completion_tokens: 10, web_search_requests: 3 };
+  const { kernel, ledger, log } = createBench([
+    createPlugin({ chat: async () => completionOf("Hello", usage) }, { models: [plain] }),
+  ]);
+  await runCall(kernel, chatCall({}));
+  expect(ledger.settlement).toMatchObject({ costNanodollars: 500 * 1000 + 10 * 2000, meters: { webSearch: 3 } });
+  const fields = expect.objectContaining({ meters: ["webSearch"], model: plain.id });
+  expect(log.lines).toContainEqual({ level: "warn", event: "usage_unpriced", fields });
+});

@@ -45,6 +45,8 @@ describe("several choices from a provider that makes one", () => {
       total_tokens: 39,
       prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 3 },
       completion_tokens_details: { reasoning_tokens: 6 },
+      // The price has no rates of caches: their tokens cost what those of the prompt do.
+      cost: 0.000048,
     });
     expect(ledger.settlement.meters).toEqual({
       inputToken: 24,
