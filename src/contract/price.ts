@@ -84,7 +84,7 @@ export function getBasicMeters(capability: Capability, price: Price | undefined)
   return tokens;
 }
 
-/** Tokens that are held apart, because a request says how many of them there can be. */
+/** Tokens that are held apart where there can be any, because a request says how many. */
 const heldApart: ReadonlySet<MeterName> = new Set(["audioInputToken", "audioCacheReadToken"]);
 /** Tokens that a provider reports only where the request asks it to keep its cache for longer. */
 const keptLonger: ReadonlySet<MeterName> = new Set(["cacheWrite1hToken", "cacheWrite12hToken"]);
@@ -101,7 +101,7 @@ export function costMaxNanodollars(price: CompiledPrice, meters: Meters, keepsLo
   const { inputToken = 0, ...others } = meters;
   let costliest: MeterName = "inputToken";
   for (const name of promptMeters) {
-    if (heldApart.has(name) || (!keepsLonger && keptLonger.has(name))) continue;
+    if (heldApart.has(name) || name in others || (!keepsLonger && keptLonger.has(name))) continue;
     const [rate, most] = [table.numerators[name], table.numerators[costliest]];
     if (rate !== undefined && most !== undefined && rate > most) costliest = name;
   }
