@@ -57,6 +57,7 @@ import { type Count, shareOfOpen, toChatUsage, UsageMeter } from "../normalize/u
 import { type ModelEntry, mayUse, orderRoutes, type Route } from "../routing/registry.ts";
 import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
+import { refuseOtherSchemes } from "../upstream/media-addresses.ts";
 import { BoundUpstream } from "../upstream/upstream.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax } from "./fan-out.ts";
 import { createOpener, type OpenedPassthrough, sendPassthrough } from "./passthrough.ts";
@@ -201,6 +202,10 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const { request, modelEntry, countedTokensMax = Number.POSITIVE_INFINITY } = run;
     const counted = promptCopiesMax(request, modelEntry) * countedTokensMax;
     const bounds = boundPrompts(run);
+    if (bounds.some(({ hasAddress }) => hasAddress)) {
+      refuseOtherSchemes(request);
+      refuseOtherSchemes(run.passthrough?.body);
+    }
     run.isOpenEnded = bounds.some(({ isOpenEnded }) => isOpenEnded);
     run.keepsLonger = bounds.some(({ keepsLonger }) => keepsLonger);
     let [textTokens, audioInputToken] = [0, 0];

@@ -17,6 +17,7 @@ import { boundText, readText, tokensMax } from "../normalize/prompt-bounds.ts";
 import { countedCharactersMax, countPieces, countTokens, decodeTokens } from "../normalize/tokenizer.ts";
 import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler } from "../types.ts";
+import { refuseOtherSchemes } from "../upstream/media-addresses.ts";
 
 /** Ordinary text has shorter tokens on average: a longer text is refused without tokenizing it. */
 const bytesPerTokenMax = 8;
@@ -28,6 +29,9 @@ export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
     const { request, modelEntry } = run;
     const { model, routes } = modelEntry;
     checkDimensions(request.dimensions, model.dimensions, model.id);
+    // Some servers take messages with images beside the input.
+    const { input: _, ...others } = request;
+    refuseOtherSchemes(others);
     checkLengths(getInputs(request), model);
     if (!isTokens(request) || routes.every(({ plugin }) => plugin.takes?.includes("tokenInput"))) return;
     return decodeInputs(request).then((input) => {

@@ -11,9 +11,12 @@ import { withFailover } from "../failover.ts";
 import { boundPrompt, chatForm, readPromptText } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
 import type { CapabilityHandler } from "../types.ts";
+import { refuseOtherSchemes } from "../upstream/media-addresses.ts";
 
 export const moderationHandler: CapabilityHandler<"moderation"> = {
-  validate() {},
+  validate({ request }) {
+    if (typeof request.input !== "string" && typeof request.input[0] !== "string") refuseOtherSchemes(request);
+  },
 
   // The context of a model bounds each text, not all of them together.
   upperBound: ({ request, modelEntry: { model } }) => ({

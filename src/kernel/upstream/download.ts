@@ -80,6 +80,8 @@ export async function downloadPublic(
 export function containsText(value: unknown, text: string): boolean {
   if (typeof value === "string") return value === text;
   if (typeof value !== "object" || value === null) return false;
+  // The platform takes long for the members of a list where they are asked for as an object's.
+  if (Array.isArray(value)) return value.some((member) => containsText(member, text));
   for (const name in value) if (containsText((value as Record<string, unknown>)[name], text)) return true;
   return false;
 }

@@ -142,6 +142,20 @@ export class SsrfGuard {
   }
 
   /**
+   * Whether a route leads to a server of the operator's own: its base URL is a private address, or a name that the operator wrote and
+   * that is not known to lead to public addresses alone. Such a server could be made to ask its neighbours.
+   */
+  isOwnServer({ baseUrl, isBaseUrlGiven }: Pick<Route, "baseUrl" | "isBaseUrlGiven">): boolean | Promise<boolean> {
+    const { host, isLocal } = this.#getBase(baseUrl);
+    if (isLocal || isBaseUrlGiven !== true) return isLocal;
+    if (isIP(host) > 0) return false;
+    const isKnown = () => this.#verdicts.get(host)?.isPublic !== true;
+    const verdict = this.#verdicts.get(host);
+    if (verdict !== undefined && this.#now() - verdict.checkedAtMs < trustedMsMax) return isKnown();
+    return this.#renew(host).then(isKnown);
+  }
+
+  /**
    * The addresses of a URL that passed these checks, for a connection that goes to them and no others, so that a name that changes in
    * between does no harm.
    *
@@ -207,6 +221,7 @@ export class SsrfGuard {
   async #ask(host: string): Promise<void> {
     try {
       const addresses = await this.#resolve(host);
+      if (addresses.length === 0) throw new Error("It has no address");
       this.#verdicts.set(host, { checkedAtMs: this.#now(), isPublic: addresses.every(isPublicAddress) });
     } catch {
       // Without an address there is nothing to reach: the request itself will say so.

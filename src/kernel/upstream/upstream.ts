@@ -7,6 +7,7 @@ import { Buffer } from "node:buffer";
 import {
   type AnswerUsage,
   type AuthorizedRequest,
+  GatewayError,
   getForm,
   type HttpMethod,
   type MachineRequest,
@@ -25,6 +26,7 @@ import {
   type WebSocketOptions,
 } from "../../contract/index.ts";
 import { EventStreamParser } from "../../lib/aws-event-stream.ts";
+import { toBase64 } from "../../lib/base64.ts";
 import {
   isRecord,
   JsonBoundsError,
@@ -60,6 +62,7 @@ import {
   readText,
   readTextStart,
 } from "./http-client.ts";
+import { type FetchedFile, refuseFormAddresses, withFilesFor } from "./media-addresses.ts";
 import type { Network } from "./network.ts";
 import { getBaseUrl, tokenBytesMax, tokenMsMax } from "./ssrf-guard.ts";
 import type { WebSocketConnection } from "./web-socket.ts";
@@ -150,13 +153,14 @@ export class BoundUpstream implements Upstream {
     if (reservation !== undefined) await reservation;
     const rest = this.#rest();
     if (rest !== undefined) await rest;
-    const [response, sentRequest] = await this.#send(path, toText(body, init), init);
+    const [response, sentRequest] = await this.#sendJson(path, body, init);
     return this.#parse(await this.#readText(response, sentRequest), response, sentRequest) as T;
   }
 
   async form<T>(path: string, form: FormData | Blob, init?: UpstreamRequestOptions): Promise<T> {
     const reservation = this.#holdAll();
     if (reservation !== undefined) await reservation;
+    if (form instanceof FormData && (await this.#isOwnServer())) refuseFormAddresses(form);
     const [response, sentRequest] = await this.#send(path, form, init);
     return this.#parse(await this.#readText(response, sentRequest), response, sentRequest) as T;
   }
@@ -166,7 +170,7 @@ export class BoundUpstream implements Upstream {
     if (reservation !== undefined) await reservation;
     const rest = this.#rest();
     if (rest !== undefined) await rest;
-    const [response, sentRequest] = await this.#send(path, toText(body, init), init);
+    const [response, sentRequest] = await this.#sendJson(path, body, init);
     const { streamBytesMax } = this.#network.bounds;
     return {
       mediaType: mediaTypeOf(response.headers.get("content-type")) ?? "",
@@ -184,7 +188,7 @@ export class BoundUpstream implements Upstream {
   async events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>> {
     const rest = this.#rest();
     if (rest !== undefined) await rest;
-    const [response, sentRequest] = await this.#send(path, toText(body, init), init);
+    const [response, sentRequest] = await this.#sendJson(path, body, init);
     const mediaType = mediaTypeOf(response.headers.get("content-type")) ?? "";
     const isBinary = mediaType === eventStream;
     if (!isBinary && mediaType !== "" && mediaType !== "text/event-stream" && mediaType !== "application/json") {
@@ -269,6 +273,42 @@ export class BoundUpstream implements Upstream {
   /** A whole answer cannot be stopped halfway, so that all of it is held before it is asked for, also for a stream. */
   #holdAll(): Promise<void> | undefined {
     return this.#sender.coverAll();
+  }
+
+  /** Sends JSON. A server of the operator's own gets files in place of addresses. */
+  #sendJson(path: string, body: unknown, init: UpstreamRequestOptions | undefined): Promise<[Response, SentRequest]> {
+    const isOwn = this.#isOwnServer();
+    if (isOwn === false) return this.#send(path, toText(body, init), init);
+    return this.#sendToOwn(path, body, init, isOwn);
+  }
+
+  async #sendToOwn(
+    path: string,
+    body: unknown,
+    init: UpstreamRequestOptions | undefined,
+    isOwn: boolean | Promise<boolean>,
+  ): Promise<[Response, SentRequest]> {
+    const ownBody = (await isOwn) ? await withFilesFor(body, (url, param) => this.#fetchFile(url, param)) : body;
+    return this.#send(path, toText(ownBody, init), init);
+  }
+
+  #isOwnServer(): boolean | Promise<boolean> {
+    const { isBaseUrlGiven = false } = this.#route;
+    return this.#network.guard.isOwnServer({ baseUrl: this.baseUrl, isBaseUrlGiven });
+  }
+
+  /** Fetches a file that the caller named. @throws {GatewayError} `invalid_request`, which names the field. */
+  async #fetchFile(url: string, param: string): Promise<FetchedFile> {
+    const reserve = (bytes: number) => this.#sender.reserve(bytes);
+    try {
+      const { bytes, mediaType } = await downloadPublic(this.#network.publicGet, url, this.#signal, reserve);
+      const base64 = toBase64(bytes);
+      reserve(base64.length);
+      return { mediaType, base64 };
+    } catch (cause) {
+      if (!(cause instanceof GatewayError)) throw cause;
+      throw new GatewayError(cause.code, cause.message, { param, cause, retryAfterMs: cause.retryAfterMs });
+    }
   }
 
   #send(

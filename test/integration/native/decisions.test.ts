@@ -34,7 +34,7 @@ describe("POST /decisions of a provider that has the endpoint", () => {
       return Response.json(decision);
     });
     const client = new OpenAI({ apiKey: gateway.key, baseURL: gateway.baseUrl, maxRetries: 0 });
-    const image = { type: "input_image" as const, image_url: "https://images.example/parcel.png" };
+    const image = { type: "input_image" as const, image_url: "data:image/png;base64,iVBORw0KGgo=" };
     const input = [{ role: "user" as const, content: [{ type: "input_text" as const, text: "My parcel" }, image] }];
     const { data, response } = await client.decisions.create({ ...body, input }).withResponse();
     expect(data).toEqual(decision as typeof data);
