@@ -198,8 +198,19 @@ interface TranslatedConversation {
   toolChanges: MessagesBlock[];
 }
 
-/** Claude Code's first system block. It is meant for Anthropic, and it changes with each request, so that no cache hits. */
-const attribution = "x-anthropic-billing-header:";
+/**
+ * A line of Claude Code's in front of the system prompt. It is meant for Anthropic, and it changes with each request, so no cache
+ * would hit. It may be a block of its own, or the first line of one.
+ */
+const attribution = /^\s*x-anthropic-billing-header:[^\r\n]*[\r\n]*/i;
+
+/** A system block without that line; undefined where nothing else is in it. */
+function withoutAttribution(block: MessagesBlock): MessagesBlock | undefined {
+  const { text } = block;
+  if (typeof text !== "string" || !attribution.test(text)) return block;
+  const rest = text.replace(attribution, "");
+  return rest.trim() === "" ? undefined : { ...block, text: rest };
+}
 
 /** Translates `system` and `messages`. @throws {GatewayError} `invalid_request` with the block's path. */
 function toConversation(
@@ -233,8 +244,8 @@ class ConversationReader {
 
   addSystem(blocks: MessagesBlock[], path: string): void {
     const parts = blocks.flatMap((block, index) => {
-      const isAttribution = typeof block.text === "string" && block.text.startsWith(attribution);
-      return isAttribution ? [] : this.#toParts(block, `${path}.${index}`);
+      const rest = withoutAttribution(block);
+      return rest === undefined ? [] : this.#toParts(rest, `${path}.${index}`);
     });
     this.#add("system", parts);
   }
