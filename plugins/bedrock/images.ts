@@ -18,7 +18,10 @@ export async function images(call: Call<RequestOf<"images">>, path: string): Pro
   if (format && format !== output_format) warn(`Took ${output_format} for output_format ${format}`, "output_format");
   const answer = await upstream.json(path, { prompt, aspect_ratio, output_format });
   const { images: [data] = [], finish_reasons: [reason] = [] } = readAnswer(answer);
-  if (typeof data === "string" && data !== "") return { images: [{ data, mediaType: `image/${output_format}` }] };
+  // A success has no reason to finish; an image that was filtered may come along, blurred.
+  const isDone = reason === undefined || reason === null;
+  if (isDone && typeof data === "string" && data !== "")
+    return { images: [{ data, mediaType: `image/${output_format}` }] };
   if (typeof reason === "string" && reason.startsWith("Filter reason")) {
     const message = `The provider's safety system refused this (${reason}): change the prompt`;
     throw new GatewayError("invalid_request", message, { param: "prompt", publicCode: "content_policy_violation" });

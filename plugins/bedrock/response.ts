@@ -1,5 +1,5 @@
-import { type AnswerUsage, type ChatCompletion, type FinishReason, isRecord, UpstreamError } from "modelgate/plugin";
-import type { ChatUsage, ToolCall } from "../../src/contract/index.ts";
+import { type AnswerUsage, type ChatCompletion, isRecord, UpstreamError } from "modelgate/plugin";
+import { type ChatUsage, type ToolCall, toFinishReason } from "../../src/contract/index.ts";
 import { parseShape } from "../../src/lib/parse-shape.ts";
 import { claudeThoughts } from "../../src/protocols/messages/outbound.ts";
 import { FenceStripper } from "../../src/protocols/messages/provider-stream.ts";
@@ -17,22 +17,6 @@ const answerShape = {
   usage: {},
   serviceTier: { type: "string" },
 } as const;
-
-/** Stop reasons that are no turn of the caller's. */
-const finishReasons = new Map<unknown, FinishReason>([
-  ["max_tokens", "length"],
-  ["model_context_window_exceeded", "length"],
-  ["guardrail_intervened", "content_filter"],
-  ["content_filtered", "content_filter"],
-]);
-
-/** @throws {UpstreamError} `bad_response` when the model wrote nothing that can be read. */
-export function toFinishReason(reason: unknown, { calls, text }: { calls: number; text: boolean }): FinishReason {
-  if ((reason === "malformed_model_output" || reason === "malformed_tool_use") && calls === 0 && !text) {
-    throw new UpstreamError("bad_response", `The model's answer could not be read (${reason})`, { isOfRequest: true });
-  }
-  return finishReasons.get(reason) ?? (calls > 0 ? "tool_calls" : "stop");
-}
 
 /** Reasoning as the answer carries it out, so that the client can bring it back with its signature. */
 export function toDetail(thought: { text?: string; signature?: string; data?: string }, index: number) {
@@ -79,7 +63,7 @@ export function fromConverse(answer: unknown, reading: Reading, nowMs: number): 
     ...(details.length > 0 && { reasoning_details: details }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
-  const finish = toFinishReason(answer.stopReason, { calls: calls.length, text: content !== "" });
+  const finish = toFinishReason(answer.stopReason, calls.length > 0);
   const usage = toUsage(answer.usage);
   return {
     id: "",

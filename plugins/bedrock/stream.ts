@@ -6,12 +6,12 @@ import {
   type ServerEvent,
   UpstreamError,
 } from "modelgate/plugin";
-import type { ChatUsage, ChunkChoice } from "../../src/contract/index.ts";
+import { type ChatUsage, type ChunkChoice, toFinishReason } from "../../src/contract/index.ts";
 import { parseShape } from "../../src/lib/parse-shape.ts";
 import { FenceStripper } from "../../src/protocols/messages/provider-stream.ts";
 import { readStreamError } from "./errors.ts";
 import type { Reading } from "./request.ts";
-import { toDetail, toFinishReason, toTier, toUsage } from "./response.ts";
+import { toDetail, toTier, toUsage } from "./response.ts";
 
 const eventShape = {
   start: { toolUse: { toolUseId: "string", name: "string" } },
@@ -36,7 +36,6 @@ export class ConverseStream implements ChatStream<ServerEvent> {
   readonly #fences: FenceStripper | undefined;
   #begun = false;
   #isStopped = false;
-  #hasText = false;
   #callCount = 0;
   #thoughtCount = 0;
   #thought: { text: string; signature?: string; data?: string } | undefined;
@@ -117,7 +116,7 @@ export class ConverseStream implements ChatStream<ServerEvent> {
       content: this.#fences?.flush() ?? (this.#reading.jsonTool === undefined ? "" : (this.#heldText ?? "")),
     });
     this.#isStopped = true;
-    this.#push({}, toFinishReason(reason, { calls: this.#callCount, text: this.#hasText }));
+    this.#push({}, toFinishReason(reason, this.#callCount > 0));
   }
 
   #report(usage: ChatUsage | undefined, tier: unknown): void {
@@ -145,7 +144,6 @@ export class ConverseStream implements ChatStream<ServerEvent> {
   #push(delta: ChunkChoice["delta"], finish: ChunkChoice["finish_reason"] = null): void {
     const { role, content, reasoning_content: thought, tool_calls: calls } = delta;
     if (role === undefined && (content === "" || thought === "")) return;
-    if (typeof content === "string" && content !== "") this.#hasText = true;
     if (!this.#begun) {
       this.#begun = true;
       this.#push({ role: "assistant", content: calls === undefined ? "" : null, refusal: null });

@@ -7,5 +7,4 @@ export const chat: ChatOptions = {
   omit: ["seed"],
   keepsReasoning: true,
   drop: ["prompt_cache_hit_tokens", "prompt_cache_miss_tokens"],
-  finishReasons: { insufficient_system_resource: "length" },
 };

@@ -8,5 +8,4 @@ export const chat: ChatOptions = {
   messageOmit: ["name", "refusal", "annotations", "audio", "reasoning_content", "reasoning", "reasoning_details"],
   systemRole: "system",
   streamOptions: false,
-  finishReasons: { model_length: "length" },
 };

@@ -6,10 +6,5 @@ export const chat: ChatOptions = {
     response_format thinking request_id user_id`.split(/\s+/),
   rename: { max_completion_tokens: "max_tokens" },
   systemRole: "system",
-  finishReasons: {
-    sensitive: "content_filter",
-    model_context_window_exceeded: "length",
-    network_error: "length",
-  },
   drop: ["request_id", "web_search"],
 };

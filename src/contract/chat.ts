@@ -264,7 +264,7 @@ export interface ToolCallDelta {
   custom?: { name?: string; input?: string };
 }
 
-/** One piece of a choice in a stream. */
+/** One piece of a choice in a stream. A reason to finish may be the provider's own word: the kernel reads it. */
 export interface ChunkChoice {
   index: number;
   delta: {

@@ -9,6 +9,7 @@ export * from "./credential.ts";
 export * from "./embeddings.ts";
 export * from "./encryption.ts";
 export * from "./error.ts";
+export * from "./finish-reason.ts";
 export * from "./images.ts";
 export * from "./issuer-url.ts";
 export * from "./meters.ts";

@@ -10,6 +10,7 @@ import {
   type Message,
   mapPieces,
   type ToolCall,
+  toFinishReason,
 } from "../contract/index.ts";
 import { isRecord, JsonBoundsError, mapChanged, readJson } from "../lib/json.ts";
 
@@ -201,7 +202,7 @@ function toLegacyCompletion(completion: ChatCompletion): ChatCompletion {
     if (first === undefined) continue;
     Object.assign(choice.message, { function_call: first.function });
     delete choice.message.tool_calls;
-    choice.finish_reason = "function_call";
+    if (toFinishReason(choice.finish_reason, true) === "tool_calls") choice.finish_reason = "function_call";
   }
   return completion;
 }

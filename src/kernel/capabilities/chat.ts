@@ -32,6 +32,7 @@ import {
   collectText,
   createAnswerHead,
   hasSubstance,
+  judgeChoice,
   normalizeCompletion,
   StreamNormalizer,
   toChunks,
@@ -311,9 +312,10 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     if ("readUsage" in opened) return sendPassthrough(kernel, run, opened);
     const head = createAnswerHead(id, run.publicName, openedAt);
     if (opened.completion !== undefined && sink === undefined) {
-      return finishCompletion(kernel, run, normalizeCompletion(opened.completion, head));
+      const completion = normalizeCompletion(opened.completion, head, (word) => reportUnknownFinish(kernel, run, word));
+      return finishCompletion(kernel, run, completion);
     }
-    await streamChunks(run, opened, head);
+    await streamChunks(kernel, run, opened, head);
     return undefined;
   },
 };
@@ -337,6 +339,7 @@ async function openChat(plugin: ProviderPlugin, call: PluginCall<ChatRequest>): 
     if (!Array.isArray(calls) || !calls.every((call) => isRecord(call?.function ?? call?.custom))) {
       throw badResponseError("A tool call in the provider's answer names no function");
     }
+    judgeChoice(choice);
   }
   return { completion: answer };
 }
@@ -353,6 +356,7 @@ function hasBegun(chunk: ChatChunk): boolean {
   if (!Array.isArray(chunk?.choices)) throw badResponseError("A chunk of the provider's stream has no choices");
   return chunk.choices.some((choice) => {
     if (!isRecord(choice)) throw badResponseError("A choice in the provider's stream is not an object");
+    if (choice.finish_reason) judgeChoice(choice);
     return choice.finish_reason || hasSubstance(choice.delta);
   });
 }
@@ -399,12 +403,24 @@ function finishCompletion(
   return count instanceof Promise ? count.then(finish) : finish(count);
 }
 
+/** An answer that ended by a word that is not known was told as cut: the operator may know that it is a success. */
+function reportUnknownFinish({ log }: Kernel, { call, model, plugin }: ModelRun, word: string): void {
+  log.warn("finish_reason_unknown", { call: call.id, model, plugin, reason: word });
+}
+
 /** Sends the chunks as they come. Throws unless the stream ends in order; the HTTP side makes an error event of it. */
-async function streamChunks(run: ModelRun<"chat">, opened: OpenedChat, head: AnswerHead): Promise<void> {
+async function streamChunks(
+  kernel: Kernel,
+  run: ModelRun<"chat">,
+  opened: OpenedChat,
+  head: AnswerHead,
+): Promise<void> {
   const { call, usageMeter, sink, request } = run;
   if (sink === undefined) throw new TypeError("There is no sink to stream to");
   const includeUsage = request.stream_options?.include_usage === true;
-  const normalizer = new StreamNormalizer(head, usageMeter, includeUsage);
+  const normalizer = new StreamNormalizer(head, usageMeter, includeUsage, (word) =>
+    reportUnknownFinish(kernel, run, word),
+  );
   const forward = (raw: ChatChunk) => {
     call.throwIfCancelled();
     let drained: Promise<void> | undefined;

@@ -9,12 +9,13 @@ import {
   type ChatUsage,
   type ChunkChoice,
   type FinishReason,
-  finishReasons,
   GatewayError,
+  judgeFinish,
   type ProviderPlugin,
   randomText,
   type ToolCall,
   type ToolCallDelta,
+  toFinishReason,
   toMeters,
   UpstreamError,
 } from "../../contract/index.ts";
@@ -77,7 +78,11 @@ export function createAnswerHead(callId: string, model: string, nowMs: number): 
  * Brings a provider's completion into the shape clients expect: our id and model name, `refusal` and `logprobs` always
  * present, ids on tool calls, one of OpenAI's finish reasons. Changes the object itself.
  */
-export function normalizeCompletion(raw: ChatCompletion, head: AnswerHead): ChatCompletion {
+export function normalizeCompletion(
+  raw: ChatCompletion,
+  head: AnswerHead,
+  onUnknown?: OnUnknownFinish,
+): ChatCompletion {
   const completion = raw as ChatCompletion & { system_fingerprint?: unknown };
   completion.id = head.id;
   completion.object = "chat.completion";
@@ -85,9 +90,39 @@ export function normalizeCompletion(raw: ChatCompletion, head: AnswerHead): Chat
   completion.model = head.model;
   if (typeof completion.system_fingerprint !== "string") delete completion.system_fingerprint;
   for (let index = 0; index < raw.choices.length; index++) {
-    normalizeChoice(raw.choices[index] as ChatCompletion["choices"][number] & { logprobs?: unknown }, index);
+    const choice = raw.choices[index] as ChatCompletion["choices"][number] & { logprobs?: unknown };
+    choice.finish_reason = judgeChoice(choice, onUnknown);
+    normalizeChoice(choice, index);
   }
   return completion;
+}
+
+/** Takes a provider's word for the end of an answer that is not known. */
+export type OnUnknownFinish = (word: string) => void;
+
+/**
+ * Why a whole choice, or the one chunk that a choice has, is finished.
+ *
+ * @throws {UpstreamError} When it failed.
+ */
+export function judgeChoice(
+  choice: { message?: object; delta?: ChunkChoice["delta"]; finish_reason?: unknown },
+  onUnknown?: OnUnknownFinish,
+): FinishReason {
+  const written = choice.message ?? choice.delta ?? {};
+  const hasCalls = isFilled((written as { tool_calls?: unknown }).tool_calls) || undefined;
+  return judgeFinish(choice.finish_reason, { hasOutput: hasOutput(written), hasCalls, onUnknown });
+}
+
+/** The fields that are nothing to the caller without others. */
+const besideOutput: ReadonlySet<string> = new Set(["role", "reasoning_content", "reasoning_details"]);
+const isFilled = (value: unknown) => (Array.isArray(value) ? value.length > 0 : Boolean(value));
+
+function hasOutput(written: object): boolean {
+  for (const name in written) {
+    if (!besideOutput.has(name) && isFilled((written as Record<string, unknown>)[name])) return true;
+  }
+  return false;
 }
 
 function normalizeChoice(choice: ChatCompletion["choices"][number] & { logprobs?: unknown }, index: number): void {
@@ -102,7 +137,6 @@ function normalizeChoice(choice: ChatCompletion["choices"][number] & { logprobs?
   } else {
     for (const call of message.tool_calls) normalizeToolCall(call);
   }
-  choice.finish_reason = toFinishReason(choice.finish_reason, message.tool_calls !== undefined);
 }
 
 function normalizeToolCall(call: ToolCall): void {
@@ -113,12 +147,6 @@ function normalizeToolCall(call: ToolCall): void {
 /** An id for a tool call without one. */
 function makeToolCallId(): string {
   return `call_${randomText(24)}`;
-}
-
-/** One of OpenAI's finish reasons. An answer with tool calls that "stopped" did so for them. */
-export function toFinishReason(reason: string | null | undefined, hasToolCalls: boolean): FinishReason {
-  if (hasToolCalls && (reason === "stop" || reason === null || reason === undefined)) return "tool_calls";
-  return finishReasons.includes(reason as FinishReason) ? (reason as FinishReason) : "stop";
 }
 
 /** OpenAI's shape has both lists of log probabilities; providers leave out the one of refusals. */
@@ -145,7 +173,7 @@ export function toChunks(completion: ChatCompletion): ChatChunk[] {
     ({ message: { role: _, ...delta } }, index) => ({ index, delta }) as ChunkChoice,
   );
   const ended = completion.choices.map(({ finish_reason }, index): ChunkChoice => {
-    return { index, delta: {}, finish_reason: finish_reason ?? "stop" };
+    return { index, delta: {}, finish_reason: toFinishReason(finish_reason) };
   });
   const usage = completion.usage ? [{ choices: [], usage: completion.usage }] : [];
   return [{ choices: begun }, { choices: ended }, ...usage];
@@ -158,6 +186,8 @@ const charactersMax = 64 * 1024 * 1024;
 interface ChoiceState {
   begun: boolean;
   output: ChoiceOutput;
+  /** There is more of it than reasoning. */
+  hasOutput: boolean;
   /** Why it finished; absent until then. */
   finish: string | undefined;
   /** Our tool-call index by the provider's index, as last used. */
@@ -174,6 +204,7 @@ export class StreamNormalizer {
   readonly #head: AnswerHead;
   readonly #usageMeter: UsageMeter;
   readonly #includeUsage: boolean;
+  readonly #onUnknown: OnUnknownFinish | undefined;
   readonly #choices: ChoiceState[] = [];
   /** The last usable report. */
   usage: ChatUsage | undefined;
@@ -181,16 +212,17 @@ export class StreamNormalizer {
   readonly #before: ChunkChoice[] = [];
   readonly #after: ChunkChoice[] = [];
 
-  constructor(head: AnswerHead, usageMeter: UsageMeter, includeUsage: boolean) {
+  constructor(head: AnswerHead, usageMeter: UsageMeter, includeUsage: boolean, onUnknown?: OnUnknownFinish) {
     this.#head = head;
     this.#usageMeter = usageMeter;
     this.#includeUsage = includeUsage;
+    this.#onUnknown = onUnknown;
   }
 
   /**
    * The chunks to send for a chunk of the provider; none when it is empty or only reports usage.
    *
-   * @throws {UpstreamError} When it is malformed. Only the fields that are used are checked.
+   * @throws {UpstreamError} When it is malformed, or ends a choice by a failure. Only the fields that are used are checked.
    */
   push(raw: ChatChunk): ChatChunk[] {
     try {
@@ -266,8 +298,14 @@ export class StreamNormalizer {
     if (delta.audio) this.#onText(countAudio(this.#usageMeter, delta), state);
     if (delta.tool_calls) this.#normalizeToolCalls(delta, state);
     choice.logprobs = choice.logprobs ? normalizeLogprobs(choice.logprobs) : null;
+    if (!state.hasOutput) state.hasOutput = hasOutput(delta);
     if (choice.finish_reason) {
-      choice.finish_reason = toFinishReason(choice.finish_reason, state.toolCalls > 0);
+      const hasCalls = state.toolCalls > 0 || undefined;
+      choice.finish_reason = judgeFinish(choice.finish_reason, {
+        hasOutput: state.hasOutput,
+        hasCalls,
+        onUnknown: this.#onUnknown,
+      });
       state.finish = choice.finish_reason;
       state.output.isFinished = true;
       this.#usageMeter.produced = true;
@@ -316,6 +354,7 @@ export class StreamNormalizer {
     const state: ChoiceState = {
       begun: false,
       output,
+      hasOutput: false,
       finish: undefined,
       indexByProvider: new Map(),
       indexById: new Map(),

@@ -10,6 +10,7 @@ import {
   GatewayError,
   getForm,
   type HttpMethod,
+  isFailedFinish,
   type MachineRequest,
   mediaTypeOf,
   type ProviderCredential,
@@ -859,6 +860,12 @@ export class SentRequest {
 
 function isError(answer: unknown): boolean {
   if (!isRecord(answer)) return false;
-  const { type, error, response } = answer;
-  return type === "error" || Boolean(error) || (isRecord(response) && Boolean(response.error));
+  const { type, error, response, choices } = answer;
+  if (type === "error" || error || (isRecord(response) && Boolean(response.error))) return true;
+  return Array.isArray(choices) && choices.length > 0 && choices.every(isFailedChoice);
+}
+
+/** A router that loses its provider within an answer says so in a choice. */
+function isFailedChoice(choice: unknown): boolean {
+  return isRecord(choice) && (Boolean(choice.error) || isFailedFinish(choice.finish_reason));
 }

@@ -8,8 +8,10 @@ import {
   type FinishReason,
   GatewayError,
   getOwn,
+  judgeFinish,
   type ServerEvent,
   type ToolCall,
+  toFinishReason,
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
@@ -27,20 +29,9 @@ export interface GeneratedSoFar {
   finishMessage?: string | undefined;
 }
 
-const lengthReasons = ["MAX_TOKENS", "CONTINUATION"];
-const filterReasons = `SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY
-  IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION`.split(/\s+/);
-
-function toFinish({ reason = "OTHER", finishMessage: message, text, calls }: GeneratedSoFar): FinishReason {
-  if (lengthReasons.includes(reason)) return "length";
-  if (filterReasons.includes(reason)) return "content_filter";
-  if (calls > 0) return "tool_calls";
-  if (text || reason === "STOP") return "stop";
-  const why = message === undefined ? "" : `: ${message.slice(0, 300)}`;
-  throw new UpstreamError("bad_response", `The model gave no answer (${reason})${why}`, {
-    code: reason,
-    isOfRequest: true,
-  });
+function toFinish({ reason, finishMessage: message, text, calls }: GeneratedSoFar): FinishReason {
+  const hasOutput = text || calls > 0;
+  return judgeFinish(reason ?? (hasOutput ? "STOP" : "OTHER"), { hasOutput, hasCalls: calls > 0, message });
 }
 
 function expectAllowed(
@@ -231,7 +222,10 @@ export class GenerateContentStream implements ChatStream<ServerEvent> {
   /** The reasons to end and the usage. Only now: some models name a reason on every event, and the last stands. */
   finish(): ChatChunk[] {
     const chunks = [...this.#choices].map(([index, output]): ChatChunk => {
-      return { choices: [{ index, delta: {}, finish_reason: toFinish(output) }] };
+      // Here a failure has the provider's message. A word that is not known is left to the kernel, which reports it.
+      toFinish(output);
+      const reason = toFinishReason(output.reason, output.calls > 0);
+      return { choices: [{ index, delta: {}, finish_reason: reason }] };
     });
     const hasOutput = [...this.#choices.values()].some(({ text, calls }) => text || calls > 0);
     const bill = toBill(this.#metadata, hasOutput);
@@ -299,7 +293,7 @@ export interface GenerateContentReader {
    * @throws {UpstreamError} When it holds an error, or is not an answer at all.
    */
   readCandidates(answer: unknown): GeneratedCandidate[];
-  /** @throws {UpstreamError} `bad_response` when the model failed (a malformed function call, for one) and gave nothing. */
+  /** @throws {UpstreamError} `bad_response` when the provider failed, or the model (a malformed function call, for one) and gave nothing. */
   toFinish(output: GeneratedSoFar): FinishReason;
   /**
    * @param param What was asked by.

@@ -9,6 +9,7 @@ import {
   type NativeRequest,
   type PassthroughFormat,
   scalarsOf,
+  toFinishReason,
 } from "../../contract/index.ts";
 
 import { isRecord, mapChanged } from "../../lib/json.ts";
@@ -198,13 +199,6 @@ function createUsageReader(toUsage: MessagesOptions["toUsage"]): NativeAnswer["r
   };
 }
 
-const messageEnds: Readonly<Record<string, string>> = {
-  max_tokens: "length",
-  model_context_window_exceeded: "length",
-  refusal: "content_filter",
-  tool_use: "tool_calls",
-};
-
 /** The Messages protocol as the kernel passes its bodies and events through. */
 export const messagesFormat: PassthroughFormat = {
   protocol: "messages",
@@ -274,6 +268,6 @@ export const messagesFormat: PassthroughFormat = {
   },
   finishReasonOf(part) {
     const { stop_reason: reason } = isRecord(part.delta) ? part.delta : part;
-    return typeof reason === "string" ? (messageEnds[reason] ?? "stop") : undefined;
+    return typeof reason === "string" ? toFinishReason(reason) : undefined;
   },
 };

@@ -5,9 +5,9 @@ import {
   type ChatStream,
   type ChatUsage,
   type ChunkChoice,
-  type FinishReason,
   type ServerEvent,
   type ToolCall,
+  toFinishReason,
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
@@ -128,7 +128,7 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
   #finish(stop: MessageAnswer): void {
     this.#push({ content: this.#fences?.flush() ?? this.#heldText ?? "" });
     this.#push({ refusal: toRefusal(stop) ?? "" });
-    this.#push({}, toFinishReason(stop, this.#callCount));
+    this.#push({}, toFinishReason(stop.stop_reason, this.#callCount > 0));
   }
 
   get #isJson(): boolean {
@@ -187,21 +187,10 @@ export function fromMessage(answer: unknown, reading: Reading, nowMs: number): C
     ...(thoughts.length > 0 && { reasoning_details: thoughts.map(toClaudeDetail) }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
-  const choices = [{ index: 0, message, finish_reason: toFinishReason(answer, calls.length) }];
+  const choices = [{ index: 0, message, finish_reason: toFinishReason(answer.stop_reason, calls.length > 0) }];
   const usage = toUsage(answer.usage);
   const created = Math.floor(nowMs / 1000);
   return { id: "", object: "chat.completion", created, model: "", choices, ...(usage && { usage }) };
-}
-
-/** Every other reason is the caller's turn: to answer, or to do the calls. */
-const finishReasons = new Map<unknown, FinishReason>([
-  ["max_tokens", "length"],
-  ["model_context_window_exceeded", "length"],
-  ["refusal", "content_filter"],
-]);
-
-function toFinishReason({ stop_reason: reason }: MessageAnswer, callCount: number): FinishReason {
-  return finishReasons.get(reason) ?? (callCount > 0 ? "tool_calls" : "stop");
 }
 
 /** The provider's explanation of a refusal, if it has one. */

@@ -9,6 +9,7 @@ import {
   type Model,
   mapPieces,
   type ServerEvent,
+  toFinishReason,
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, JsonBoundsError, mapChanged, readJson } from "../../lib/json.ts";
@@ -211,13 +212,12 @@ function streams({ stream, response_format: format }: ChatRequest, { streams: an
 
 /** The service tiers OpenAI's clients know; other values are dropped. */
 const serviceTiers = ["auto", "default", "flex", "scale", "priority", "fast", "ultrafast", "batch"];
-const finishReasonsDefault: Readonly<Record<string, string>> = { eos: "stop" };
 const reasoningFieldsDefault: readonly string[] = ["reasoning_content", "reasoning"];
 
 /**
  * A provider's completion in the uniform shape. Works on the object itself.
  *
- * @throws {UpstreamError} When it is an error, or a choice has no message.
+ * @throws {UpstreamError} When it is an error, or a choice is or has no message.
  */
 export function toCompletion(answer: unknown, options: ChatOptions): ChatCompletion {
   if (!isRecord(answer)) throw classifyError(answer);
@@ -276,15 +276,21 @@ function dropFields(holder: Record<string, unknown>, { drop }: ChatOptions): voi
   for (const field of drop) if (field in holder) delete holder[field];
 }
 
-/** A finish reason as OpenAI names it; an unknown one is unchanged. */
-function toFinishReason(reason: unknown, options: ChatOptions): unknown {
-  const names = options.finishReasons ?? finishReasonsDefault;
-  if (typeof reason !== "string") return reason;
-  return getOwn(names, reason) ?? reason;
+/**
+ * Puts the reason of a choice to finish in OpenAI's words, as far as it is known.
+ *
+ * @throws {UpstreamError} When the choice is an error, as where a router loses its provider within an answer.
+ */
+function readFinish(choice: Record<string, unknown>, { finishReasons = {} }: ChatOptions): void {
+  const { error, finish_reason: reason } = choice;
+  if (error !== undefined && error !== null) throw classifyError({ error });
+  if (reason === undefined || reason === null || reason === "") return;
+  choice.finish_reason = toFinishReason((typeof reason === "string" && getOwn(finishReasons, reason)) || reason);
 }
 
 function toChoice(choice: { message: Record<string, unknown>; [field: string]: unknown }, options: ChatOptions): void {
   const { message } = choice;
+  readFinish(choice, options);
   dropFields(choice, options);
   dropFields(message, options);
   joinParts(message);
@@ -294,7 +300,6 @@ function toChoice(choice: { message: Record<string, unknown>; [field: string]: u
     message.content = content;
     if (reasoning !== "") message.reasoning_content = reasoning;
   }
-  choice.finish_reason = toFinishReason(choice.finish_reason, options);
 }
 
 function hasMessage(choice: unknown): boolean {
@@ -379,7 +384,7 @@ function toChunkChoice(
   splitters: Map<unknown, ReasoningTagSplitter> | undefined,
 ): boolean {
   const isLast = choice.finish_reason !== null && choice.finish_reason !== undefined;
-  if (isLast) choice.finish_reason = toFinishReason(choice.finish_reason, options);
+  readFinish(choice, options);
   dropFields(choice, options);
   const { delta } = choice;
   if (!isRecord(delta)) return isLast;

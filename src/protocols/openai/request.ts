@@ -69,7 +69,7 @@ export interface ChatOptions extends RequestOptions {
   reasoningFields?: readonly string[];
   /** Whether the content begins with the reasoning as `<think>…</think>`. */
   think?: boolean;
-  /** Its finish reasons in OpenAI's words. Default `{ eos: "stop" }`. */
+  /** Its own finish reasons in OpenAI's words, where they are not among those that the gateway knows. */
   finishReasons?: Readonly<Record<string, string>>;
   /** The field of an answer or chunk that has the `usage` if it is not at the top level, such as `x_groq`. */
   usageIn?: string;

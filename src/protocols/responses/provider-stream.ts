@@ -7,6 +7,7 @@ import {
   type ServerEvent,
   type ToolCall,
   type ToolCallDelta,
+  toFinishReason,
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
@@ -53,7 +54,7 @@ export function fromResponse(answer: unknown): ChatCompletion {
   const choice = {
     index: 0,
     message,
-    finish_reason: toFinishReason(response, calls.length > 0),
+    finish_reason: readFinish(response, calls.length > 0),
     ...(logprobs.length > 0 && { logprobs: { content: logprobs } }),
   };
   const usage = readResponsesUsage(response);
@@ -75,8 +76,8 @@ function checkResponse(value: unknown): Part {
   return value;
 }
 
-function toFinishReason({ status, incomplete_details: details }: Part, hasCalls: boolean): FinishReason {
-  if (status !== "incomplete") return hasCalls ? "tool_calls" : "stop";
+function readFinish({ status, incomplete_details: details }: Part, hasCalls: boolean): FinishReason {
+  if (status !== "incomplete") return toFinishReason(status, hasCalls);
   return isRecord(details) && details.reason === "content_filter" ? "content_filter" : "length";
 }
 
@@ -128,10 +129,11 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
     if (part.type !== "response.completed" && part.type !== "response.incomplete") return [];
     this.isComplete = true;
     const response = checkResponse(part.response);
+    if (part.type === "response.incomplete") response.status ??= "incomplete";
     const { service_tier: tier } = response;
     this.#onTier(tier);
     const usage = readResponsesUsage(response);
-    const finish = toFinishReason(response, this.#calls.size > 0);
+    const finish = readFinish(response, this.#calls.size > 0);
     return [
       {
         choices: [{ index: 0, delta: {}, finish_reason: finish }],

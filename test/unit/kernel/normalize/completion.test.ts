@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatCompletion } from "../../../../src/contract/index.ts";
-import { createAnswerHead, normalizeCompletion, toFinishReason } from "../../../../src/kernel/normalize/answer.ts";
+import { createAnswerHead, normalizeCompletion } from "../../../../src/kernel/normalize/answer.ts";
 
 const head = { id: "chatcmpl-1", created: 1_790_000_000, model: "chat-1" };
 const tidied = (raw: Record<string, unknown>) => normalizeCompletion(raw as unknown as ChatCompletion, head);
@@ -70,9 +70,28 @@ test.each([
   [undefined, false, "stop"],
   ["length", true, "length"],
   ["function_call", false, "function_call"],
-  ["SAFETY", false, "stop"],
-])("the finish reason %p (with tools: %p) is %p", (theirs, withTools, ours) => {
-  expect(toFinishReason(theirs, withTools)).toBe(ours as "stop");
+  ["SAFETY", false, "content_filter"],
+  ["a_word_of_tomorrow", false, "length"],
+  ["a_word_of_tomorrow", true, "length"],
+])("the finish reason %p of a whole answer (with tools: %p) is %p", (theirs, withTools, ours) => {
+  const calls = [{ id: "call_1", function: { name: "f", arguments: "{}" } }];
+  const message = withTools ? { tool_calls: calls } : { content: "Hi" };
+  expect(tidied(answer(message, theirs)).choices[0]?.finish_reason).toBe(ours as "stop");
+});
+
+test.each([
+  ["error", { content: "Half of an ans" }],
+  ["a_word_of_tomorrow", { content: "" }],
+  ["a_word_of_tomorrow", { content: null, reasoning_content: "Hm" }],
+])("a whole answer that ends by %p with %p is a failure", (theirs, message) => {
+  expect(() => tidied(answer(message, theirs))).toThrow(theirs);
+});
+
+test("a word that is not known is given to who asks for it", () => {
+  const unknown: string[] = [];
+  const raw = answer({ content: "Hi" }, "a_word_of_tomorrow") as unknown as ChatCompletion;
+  normalizeCompletion(raw, head, (word) => unknown.push(word));
+  expect(unknown).toEqual(["a_word_of_tomorrow"]);
 });
 
 test("the head is made of the call's id and whole seconds", () => {

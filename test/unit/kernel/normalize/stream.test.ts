@@ -117,6 +117,25 @@ describe("a tidied piece", () => {
     expect(tidied(...tools, end).at(-1)?.finish_reason).toBe(ours as "stop" | null);
   });
 
+  test.each([
+    ["network_error", "length"],
+    ["malformed_tool_use", "length"],
+    ["a_word_of_tomorrow", "length"],
+  ])("that ends by %p after text was cut", (theirs, ours) => {
+    const end = { choices: [{ index: 0, delta: {}, finish_reason: theirs as "stop" }] };
+    expect(tidied(textChunk("a"), end).at(-1)?.finish_reason).toBe(ours as "length");
+    expect(() => tidied(end)).toThrow(theirs);
+    expect(() => tidied(deltaChunk({ reasoning_content: "Hm" }), end)).toThrow(theirs);
+  });
+
+  test.each(["error", "ERROR", "server_error", "cancelled"])(
+    "that ends by %p failed, whatever came before",
+    (theirs) => {
+      const end = { choices: [{ index: 0, delta: { content: "a" }, finish_reason: theirs as "stop" }] };
+      expect(() => tidied(end)).toThrow(theirs);
+    },
+  );
+
   test("that has no choices is none, and one whose choices are not a list is a fault", () => {
     expect(tidierOf().normalizer.push({ choices: [] })).toEqual([]);
     expect(() => tidierOf().normalizer.push({} as ChatChunk)).toThrow("no choices");

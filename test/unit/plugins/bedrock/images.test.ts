@@ -40,9 +40,12 @@ test.each([
   ["Filter reason: prompt", 400, "content_policy_violation"],
   ["Filter reason: output image", 400, "content_policy_violation"],
   ["Inference error", 500, "upstream_error"],
-])("an answer that ended with '%s' is an error", async (reason, status, code) => {
-  const { kernel } = gatewayOf({ finish_reasons: [reason] });
-  const error = await runCall(kernel, callOf("images", { model, prompt: "A kite" })).catch((thrown: unknown) => thrown);
-  expect(error).toMatchObject({ status });
-  expect(JSON.stringify((error as { toBody(): unknown }).toBody())).toContain(code);
+])("an answer that ended with '%s' is an error, with an image and without", async (reason, status, code) => {
+  for (const images of [[], ["iVBORw0KGgo="]]) {
+    const { kernel } = gatewayOf({ finish_reasons: [reason], images });
+    const call = callOf("images", { model, prompt: "A kite" });
+    const error = await runCall(kernel, call).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ status });
+    expect(JSON.stringify((error as { toBody(): unknown }).toBody())).toContain(code);
+  }
 });

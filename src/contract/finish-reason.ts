@@ -1,0 +1,93 @@
+import { type FinishReason, finishReasons } from "./chat.ts";
+import { UpstreamError } from "./error.ts";
+import { quoteValue } from "./text.ts";
+
+/**
+ * The words by which providers name the end of an answer, by OpenAI's word for it. In lower case, with `_` between words:
+ * providers differ in that. A word that stands nowhere here is never a success.
+ */
+const words: Readonly<Record<FinishReason, string>> = {
+  stop: `stop stopped stop_sequence stop_token eos eos_token endoftext end end_turn end_of_turn complete completed done finish
+    finished success normal pause_turn`,
+  tool_calls: "tool_calls tool_call tool_use",
+  function_call: "function_call",
+  length: `length max_length max_tokens max_output_tokens max_completion_tokens token_limit model_length context_length
+    context_window_exceeded model_context_window_exceeded continuation`,
+  content_filter: `content_filter content_filtered sensitive refusal refused guardrail_intervened moderation safety recitation
+    language blocklist prohibited_content spii image_safety image_prohibited_content image_recitation error_toxic`,
+};
+
+/** The words of a failure. Some providers use these of an answer that was interrupted, whose text is of use. */
+const interruptions = "network_error insufficient_system_resource";
+const failures = `error errored failed failure server_error internal_error cancelled canceled abort aborted timeout timed_out`;
+
+const listOf = (text: string) => text.split(/\s+/);
+const reasonByWord: ReadonlyMap<string, FinishReason> = new Map(
+  finishReasons.flatMap((reason) => listOf(words[reason]).map((word) => [word, reason] as const)),
+);
+const interruptionWords: ReadonlySet<string> = new Set(listOf(interruptions));
+const failureWords: ReadonlySet<string> = new Set(listOf(failures));
+
+const fold = (word: string) => word.toLowerCase().replaceAll("-", "_");
+
+/**
+ * The finish reason for a provider's word; one that is not known is unchanged, and {@link judgeFinish} decides what it is. No
+ * word at all is the ordinary end.
+ *
+ * @param hasCalls Whether the answer calls tools, where that is known: an answer with calls that "stopped" did so for them,
+ *   and one without stopped for none.
+ *
+ * @example
+ * toFinishReason("end_turn"); // => "stop"
+ * toFinishReason("MAX_TOKENS"); // => "length"
+ * toFinishReason("end_turn", true); // => "tool_calls"
+ */
+export function toFinishReason(word: unknown, hasCalls?: boolean): FinishReason {
+  if (word === undefined || word === null || word === "") return hasCalls ? "tool_calls" : "stop";
+  const reason = typeof word === "string" ? (reasonByWord.get(word) ?? reasonByWord.get(fold(word))) : undefined;
+  if (hasCalls === true && reason === "stop") return "tool_calls";
+  if (hasCalls === false && reason === "tool_calls") return "stop";
+  return reason ?? (word as FinishReason);
+}
+
+/** Whether a provider's word says that its answer failed, whatever was written before. */
+export function isFailedFinish(word: unknown): boolean {
+  return typeof word === "string" && failureWords.has(fold(word));
+}
+
+/** An answer at its end, as far as it is known. */
+export interface AnswerSoFar {
+  /** There is something of use to the caller: text, a call, audio; reasoning alone is not. */
+  hasOutput: boolean;
+  hasCalls?: boolean | undefined;
+  /** The provider's own words on the reason. */
+  message?: string | undefined;
+  /** Takes a word that is not known. */
+  onUnknown?: ((word: string) => void) | undefined;
+}
+
+/**
+ * The finish reason of an answer that came to its end. A word that is not known is never a success: the answer was cut, or
+ * where there is none it failed.
+ *
+ * @throws {UpstreamError} `bad_response` when the provider or its model failed.
+ *
+ * @example
+ * judgeFinish("stop", { hasOutput: false }); // => "stop"
+ * judgeFinish("a_word_of_tomorrow", { hasOutput: true }); // => "length"
+ */
+export function judgeFinish(word: unknown, { hasOutput, hasCalls, message, onUnknown }: AnswerSoFar): FinishReason {
+  const reason = toFinishReason(word, hasCalls);
+  if (finishReasons.includes(reason)) return reason;
+  const shown = typeof word === "string" ? word.slice(0, 64) : quoteValue(word);
+  const isInterrupted = typeof word === "string" && interruptionWords.has(fold(word));
+  const isFailed = isFailedFinish(word);
+  if (!isInterrupted && !isFailed) onUnknown?.(shown);
+  if (hasOutput && !isFailed) return "length";
+  const why = message === undefined ? "" : `: ${message.slice(0, 300)}`;
+  const what = isFailed || isInterrupted ? "The provider failed at its answer" : "The model gave no answer";
+  const code = /^[\w.:-]+$/.test(shown) ? shown : undefined;
+  // A caller's prompt can bring forth a call that is malformed, and a word that nobody knows.
+  const isOfRequest = !isFailed && !isInterrupted;
+  throw new UpstreamError("bad_response", `${what} (${shown})${why}`, { code, isOfRequest });
+}
