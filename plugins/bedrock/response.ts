@@ -2,7 +2,7 @@ import { type AnswerUsage, type ChatCompletion, isRecord, UpstreamError } from "
 import { type ChatUsage, type ToolCall, toFinishReason } from "../../src/contract/index.ts";
 import { parseShape } from "../../src/lib/parse-shape.ts";
 import { claudeThoughts } from "../../src/protocols/messages/outbound.ts";
-import { FenceStripper } from "../../src/protocols/messages/provider-stream.ts";
+import { FenceStripper, toInput } from "../../src/protocols/messages/provider-stream.ts";
 import type { Reading } from "./request.ts";
 
 const reasoningShape = { reasoningText: { text: "string", signature: "string" }, redactedContent: "string" } as const;
@@ -41,7 +41,7 @@ export function fromConverse(answer: unknown, reading: Reading, nowMs: number): 
   const others = uses.filter((use) => use !== json);
   const calls = (reading.firstOnly ? others.slice(0, 1) : others).map(
     ({ toolUseId = "", name = "", input }): ToolCall => {
-      return { id: toolUseId, type: "function", function: { name, arguments: JSON.stringify(input ?? {}) } };
+      return { id: toolUseId, type: "function", function: { name, arguments: toInput(input) } };
     },
   );
   const thoughts = blocks.flatMap(({ reasoningContent }) => reasoningContent ?? []);
@@ -54,7 +54,7 @@ export function fromConverse(answer: unknown, reading: Reading, nowMs: number): 
   const written = blocks.map(({ text = "" }) => text).join("");
   const fences = new FenceStripper();
   const bare = reading.fenced === true ? fences.push(written) + fences.flush() : written;
-  const content = json === undefined ? bare : JSON.stringify(json.input ?? {});
+  const content = json === undefined ? bare : toInput(json.input);
   const message: ChatCompletion["choices"][number]["message"] = {
     role: "assistant",
     content: content === "" ? null : content,

@@ -6,7 +6,7 @@ import {
   type ServerEvent,
   UpstreamError,
 } from "modelgate/plugin";
-import { type ChatUsage, type ChunkChoice, toFinishReason } from "../../src/contract/index.ts";
+import { type ChatUsage, type ChunkChoice, toAnswerText, toFinishReason } from "../../src/contract/index.ts";
 import { parseShape } from "../../src/lib/parse-shape.ts";
 import { FenceStripper } from "../../src/protocols/messages/provider-stream.ts";
 import { readStreamError } from "./errors.ts";
@@ -17,7 +17,7 @@ const eventShape = {
   start: { toolUse: { toolUseId: "string", name: "string" } },
   delta: {
     text: "string",
-    toolUse: { input: "string" },
+    toolUse: { input: "any" },
     reasoningContent: { text: "string", signature: "string", redactedContent: "string" },
   },
   stopReason: "string",
@@ -84,7 +84,7 @@ export class ConverseStream implements ChatStream<ServerEvent> {
 
   #grow({ text, toolUse, reasoningContent: thought }: Record<string, unknown>): void {
     if (typeof text === "string") this.#text(text);
-    else if (isRecord(toolUse) && typeof toolUse.input === "string") this.#arguments(toolUse.input);
+    else if (isRecord(toolUse)) this.#arguments(toAnswerText(toolUse.input));
     else if (isRecord(thought)) {
       this.#thought ??= { text: "" };
       if (typeof thought.signature === "string")

@@ -26,6 +26,19 @@ export interface ToolCall {
   type: "function";
   function: { name: string; arguments: string };
 }
+/**
+ * A text of a provider's answer, such as the arguments of a tool call: some providers send the value in place of its text. A
+ * string stays, nothing is no text, and any other value is its JSON.
+ *
+ * @example
+ * toAnswerText({ city: "Paris" }); // => '{"city":"Paris"}'
+ * toAnswerText(null); // => ""
+ */
+export function toAnswerText(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value === undefined || value === null ? "" : JSON.stringify(value);
+}
+
 /** Calls of custom tools exist only where a plugin takes `customTools`, so that others need not know of them. */
 export const ToolCall = Type.Unsafe<ToolCall>(Type.Union([FunctionCall, CustomCall]));
 

@@ -14,6 +14,7 @@ import {
   type Ledger,
   type Meters,
   sumTokens,
+  toAnswerText,
 } from "../contract/index.ts";
 import { isRecord } from "../lib/json.ts";
 import type { ModelRun, OutputHold } from "./call.ts";
@@ -352,7 +353,7 @@ export function chunkTokensMax(chunk: ChatChunk): number {
     tokens += bytesOf(choice.finish_reason);
     const delta: unknown = choice.delta;
     if (!isRecord(delta)) continue;
-    for (const name in delta) if (name !== "role") tokens += bytesOf(delta[name]);
+    for (const name in delta) if (name !== "role") tokens += bytesOfMember(name, delta[name]);
   }
   return tokens;
 }
@@ -367,6 +368,13 @@ function bytesOf(value: unknown): number {
     for (const member of value) bytes += bytesOf(member);
     return bytes;
   }
-  for (const name in value) bytes += bytesOf(value[name as keyof typeof value]);
+  for (const name in value) bytes += bytesOfMember(name, value[name as keyof typeof value]);
   return bytes;
+}
+
+/** The members that clients get as text, whatever the provider sent in its place. */
+const textMembers: ReadonlySet<string> = new Set(["arguments", "input", "content", "reasoning_content", "refusal"]);
+
+function bytesOfMember(name: string, value: unknown): number {
+  return bytesOf(textMembers.has(name) ? toAnswerText(value) : value);
 }

@@ -15,6 +15,7 @@ import {
   randomText,
   type ToolCall,
   type ToolCallDelta,
+  toAnswerText,
   toFinishReason,
   toMeters,
   UpstreamError,
@@ -31,9 +32,10 @@ export interface AnyToolCall {
 }
 
 /** The name and the text of a tool call, or of a piece of one. */
-function getCallTexts(call: ToolCall | AnyToolCall): (string | undefined)[] {
+function getCallTexts(call: ToolCall | AnyToolCall): [name: string, text: string] {
   const { function: called, custom }: AnyToolCall = call;
-  return isRecord(custom) ? [custom.name, custom.input] : [called?.name, called?.arguments];
+  const [name, text] = isRecord(custom) ? [custom.name, custom.input] : [called?.name, called?.arguments];
+  return [typeof name === "string" ? name : "", toAnswerText(text)];
 }
 
 /** @throws {GatewayError} `invalid_request` for a custom tool, or a call of one, where not every plugin takes them. */
@@ -130,6 +132,7 @@ function normalizeChoice(choice: ChatCompletion["choices"][number] & { logprobs?
   choice.index = index;
   choice.logprobs = normalizeLogprobs(choice.logprobs);
   message.role = "assistant";
+  fixTexts(message);
   message.content ??= null;
   message.refusal ??= null;
   if (message.tool_calls === undefined || message.tool_calls === null || message.tool_calls.length === 0) {
@@ -140,9 +143,28 @@ function normalizeChoice(choice: ChatCompletion["choices"][number] & { logprobs?
 }
 
 function normalizeToolCall(call: ToolCall): void {
+  const { custom }: AnyToolCall = call;
+  const [, text] = getCallTexts(call);
   call.id ||= makeToolCallId();
-  if (!("custom" in call)) call.type = "function";
+  if (isRecord(custom)) {
+    custom.input = text;
+    return;
+  }
+  call.type = "function";
+  call.function.arguments = text;
 }
+
+/** Makes texts of what a message or a piece of one has in their place. */
+function fixTexts(message: Record<string, unknown>): void {
+  for (const name of textFields) {
+    const value: unknown = message[name];
+    if (typeof value !== "string" && value !== undefined && value !== null) message[name] = toAnswerText(value);
+  }
+  const { function_call: called } = message;
+  if (isRecord(called) && called.arguments !== undefined) called.arguments = toAnswerText(called.arguments);
+}
+
+const textFields = ["content", "reasoning_content", "refusal"] as const;
 
 /** An id for a tool call without one. */
 function makeToolCallId(): string {
@@ -161,8 +183,10 @@ export function collectText(completion: Pick<ChatCompletion, "choices">): string
   for (const { message } of completion.choices) {
     const parts: unknown[] = [message.content, message.reasoning_content, message.refusal];
     parts.push(getAudio(message)?.transcript);
+    const { function_call: called } = message as { function_call?: AnyToolCall["function"] };
+    if (called) parts.push(...getCallTexts({ function: called }));
     for (const call of message.tool_calls ?? []) parts.push(...getCallTexts(call));
-    for (const part of parts) if (part) text += typeof part === "string" ? part : JSON.stringify(part);
+    for (const part of parts) text += toAnswerText(part);
   }
   return text;
 }
@@ -289,6 +313,7 @@ export class StreamNormalizer {
     const state = this.#getState(index);
     choice.delta ??= {};
     const { delta } = choice;
+    fixTexts(delta);
     if (!state.begun) this.#begin(state, choice);
     else if (delta.role !== undefined) delete delta.role;
     this.#onText(delta.content, state);
@@ -389,7 +414,7 @@ function isEmpty({ delta, logprobs, finish_reason }: ChunkChoice): boolean {
 function normalizeToolCallDelta(call: ToolCallDelta, position: number, state: ChoiceState): ToolCallDelta {
   const providerIndex = call.index === undefined ? position : call.index;
   const knownIndex = findIndex(call, providerIndex, state);
-  const [name, text] = getCallTexts(call).map((part) => (typeof part === "string" ? part : "")) as [string, string];
+  const [name, text] = getCallTexts(call);
   if (knownIndex !== undefined) {
     state.indexByProvider.set(providerIndex, knownIndex);
     return { index: knownIndex, ...(call.custom ? { custom: { input: text } } : { function: { arguments: text } }) };

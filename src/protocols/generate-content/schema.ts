@@ -37,7 +37,7 @@ const partShape = {
     languageCode: "string",
     words: [{ word: "string", startOffset: "string", endOffset: "string" }],
   },
-  functionCall: { name: "string", args: {}, id: "string", willContinue: "boolean", partialArgs: "any" },
+  functionCall: { name: "string", args: "any", id: "string", willContinue: "boolean", partialArgs: "any" },
 } as const;
 const logprobShape = { token: "string", logProbability: "number" } as const;
 const candidateShape = {

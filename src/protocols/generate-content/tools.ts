@@ -1,4 +1,11 @@
-import { badRequest, type Call, type ChatRequest, type Tool, type ToolCall } from "../../contract/index.ts";
+import {
+  badRequest,
+  type Call,
+  type ChatRequest,
+  type Tool,
+  type ToolCall,
+  toAnswerText,
+} from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { SchemaBudget } from "../../lib/json-schema.ts";
 import { openApiSubset, reduceSchema } from "../../lib/json-schema.ts";
@@ -62,9 +69,9 @@ export const randomCallId = () => `call_${crypto.randomUUID().replaceAll("-", ""
 
 /** A call as OpenAI writes it, its signature beside it as Google's own OpenAI-compatible endpoint hands it out. */
 export function toToolCall(part: GeneratedPart, { signatures, newId }: CallReading): ToolCall {
-  const { name = "", args = {}, id: theirs = "" } = part.functionCall ?? {};
+  const { name = "", args, id: theirs = "" } = part.functionCall ?? {};
   const id = theirs === "" ? newId() : theirs;
-  const call: ToolCall = { id, type: "function", function: { name, arguments: JSON.stringify(args) } };
+  const call: ToolCall = { id, type: "function", function: { name, arguments: toAnswerText(args) || "{}" } };
   const signature = part.thoughtSignature;
   if (signature === undefined) return call;
   if (signature.length <= signatureCharactersMax) signatures.set(id, signature);

@@ -7,6 +7,7 @@ import {
   type ChunkChoice,
   type ServerEvent,
   type ToolCall,
+  toAnswerText,
   toFinishReason,
   UpstreamError,
 } from "../../contract/index.ts";
@@ -96,6 +97,7 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
 
   #open(block: AnswerBlock): void {
     this.#block = block;
+    if (block.type === "tool_use") block.input ??= {};
     if (block.type === "text") this.#text(block.text ?? "");
     else if (block.type === "thinking") this.#push({ reasoning_content: block.thinking ?? "" });
     else if (block.type === "tool_use" && !this.#isJson) {
@@ -108,7 +110,7 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
   #grow({ text, partial_json: json, thinking, signature }: NonNullable<StreamEvent["delta"]>): void {
     const block = this.#block;
     if (text !== undefined) this.#text(text);
-    else if (json !== undefined) this.#arguments(json);
+    else if (json !== undefined) this.#arguments(toAnswerText(json));
     else if (signature !== undefined) block.signature = (block.signature ?? "") + signature;
     else if (thinking !== undefined) {
       block.thinking = (block.thinking ?? "") + thinking;
@@ -119,7 +121,7 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
   #close(): void {
     const { type, input } = this.#block;
     // A tool without arguments sends no piece of them, and nothing at all would be no JSON.
-    if (input !== undefined && input !== null) this.#arguments(JSON.stringify(input));
+    if (input !== undefined) this.#arguments(toInput(input));
     if (type?.endsWith("thinking"))
       this.#push({ reasoning_details: [toClaudeDetail(this.#block, this.#thoughtCount++)] });
     this.#block = { type: "none" };
@@ -171,14 +173,14 @@ export function fromMessage(answer: unknown, reading: Reading, nowMs: number): C
   const calls = blocks
     .filter((block) => block.type === "tool_use" && block !== json)
     .map(({ id = "", name = "", input }): ToolCall => {
-      return { id, type: "function", function: { name, arguments: JSON.stringify(input ?? {}) } };
+      return { id, type: "function", function: { name, arguments: toInput(input) } };
     });
   const thoughts = blocks.filter(({ type }) => type === "thinking" || type === "redacted_thinking");
   const reasoning = thoughts.map(({ thinking = "" }) => thinking).join("");
   const fences = new FenceStripper();
   const text = blocks.map(({ type, text = "" }) => (type === "text" ? text : "")).join("");
   const bare = reading.fenced ? fences.push(text) + fences.flush() : text;
-  const content = json === undefined ? bare : JSON.stringify(json.input ?? {});
+  const content = json === undefined ? bare : toInput(json.input);
   const message: ChatCompletion["choices"][number]["message"] = {
     role: "assistant",
     content: content === "" ? null : content,
@@ -191,6 +193,11 @@ export function fromMessage(answer: unknown, reading: Reading, nowMs: number): C
   const usage = toUsage(answer.usage);
   const created = Math.floor(nowMs / 1000);
   return { id: "", object: "chat.completion", created, model: "", choices, ...(usage && { usage }) };
+}
+
+/** The text of the input of a tool: nothing at all would be no JSON. */
+export function toInput(input: unknown): string {
+  return toAnswerText(input) || "{}";
 }
 
 /** The provider's explanation of a refusal, if it has one. */

@@ -177,7 +177,7 @@ export const eventShape = {
   type: "string",
   message: messageShape,
   content_block: blockShape,
-  delta: { ...blockShape, ...endShape, partial_json: "string" },
+  delta: { ...blockShape, ...endShape, partial_json: "any" },
   usage: {},
 } as const;
 

@@ -7,6 +7,7 @@ import {
   type ServerEvent,
   type ToolCall,
   type ToolCallDelta,
+  toAnswerText,
   toFinishReason,
   UpstreamError,
 } from "../../contract/index.ts";
@@ -85,10 +86,10 @@ function readFinish({ status, incomplete_details: details }: Part, hasCalls: boo
 function toCall({ type, call_id: callId, name: called, arguments: text, input }: Part, isWhole: boolean) {
   const [id, name] = [textOf(callId), textOf(called)];
   if (type === "custom_tool_call") {
-    return { id, type: "custom", custom: { name, input: isWhole ? textOf(input) : "" } } as const;
+    return { id, type: "custom", custom: { name, input: isWhole ? toAnswerText(input) : "" } } as const;
   }
   if (type !== "function_call") return undefined;
-  return { id, type: "function", function: { name, arguments: isWhole ? textOf(text) : "" } } as const;
+  return { id, type: "function", function: { name, arguments: isWhole ? toAnswerText(text) : "" } } as const;
 }
 
 function readEvent({ event, data }: ServerEvent): Part | undefined {
@@ -167,9 +168,9 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
       case "response.output_item.added":
         return this.#begin(part.item, place);
       case "response.function_call_arguments.delta":
-        return this.#continue(place, { function: { arguments: textOf(delta) } });
+        return this.#continue(place, delta, (text) => ({ function: { arguments: text } }));
       case "response.custom_tool_call_input.delta":
-        return this.#continue(place, { custom: { input: textOf(delta) } });
+        return this.#continue(place, delta, (text) => ({ custom: { input: text } }));
       case "response.output_item.done":
         return this.#end(part.item, place);
       default:
@@ -185,13 +186,15 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
     return toDelta({ index, ...call });
   }
 
-  #continue(place: unknown, piece: ToolCallDelta) {
+  #continue(place: unknown, delta: unknown, toPiece: (text: string) => ToolCallDelta) {
     const call = this.#calls.get(place);
     if (call === undefined) {
       throw new UpstreamError("bad_response", "The provider's stream has a piece of a call that it has not begun");
     }
-    call.hasText = true;
-    return toDelta({ index: call.index, ...piece });
+    const text = toAnswerText(delta);
+    // After empty pieces the whole item has all of it.
+    call.hasText ||= text !== "";
+    return toDelta({ index: call.index, ...toPiece(text) });
   }
 
   /** A whole item: what no event before has said of it. */

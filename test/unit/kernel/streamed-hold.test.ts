@@ -138,7 +138,9 @@ test.each([
   ["the call of a custom tool", { tool_calls: [{ index: 0, custom: { name: "f", input: "abc" } }] }, 4],
   ["a field that nobody knows", { thoughts: [{ text: "hm" }] }, 2],
   ["a function call", { function_call: { name: "f", arguments: "{}" } }, 3],
-  ["what is not text", { content: 5, tool_calls: [null] }, 0],
+  ["arguments that are an object, by their text", { tool_calls: [{ function: { arguments: { a: 1 } } }] }, 7],
+  ["content that is a number, by its text", { content: 5 }, 1],
+  ["what is not text", { audio: 5, tool_calls: [null] }, 0],
 ])("the bound of a chunk counts %s", (_, delta, tokens) => {
   expect(chunkTokensMax({ choices: [{ index: 0, delta }] } as unknown as ChatChunk)).toBe(tokens);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatCompletion } from "../../../../src/contract/index.ts";
-import { createAnswerHead, normalizeCompletion } from "../../../../src/kernel/normalize/answer.ts";
+import { collectText, createAnswerHead, normalizeCompletion } from "../../../../src/kernel/normalize/answer.ts";
 
 const head = { id: "chatcmpl-1", created: 1_790_000_000, model: "chat-1" };
 const tidied = (raw: Record<string, unknown>) => normalizeCompletion(raw as unknown as ChatCompletion, head);
@@ -49,6 +49,30 @@ describe("a tidied completion", () => {
     expect(ids[2]).toBe("mine");
     expect(choice?.message.tool_calls?.every(({ type }) => type === "function")).toBe(true);
     expect([choice?.message.content, choice?.finish_reason]).toEqual([null, "tool_calls"]);
+  });
+
+  test("has the arguments of its calls as text, whatever the provider sent in its place", () => {
+    const values = ['{"a":1}', { a: 1 }, [1], 5, false, null, undefined];
+    const texts = ['{"a":1}', '{"a":1}', "[1]", "5", "false", "", ""];
+    const calls = values.map((value) => ({ id: "x", function: { name: "f", arguments: value } }));
+    const custom = values.map((value) => ({ id: "x", type: "custom", custom: { name: "f", input: value } }));
+    const [choice] = tidied(answer({ tool_calls: [...calls, ...custom] })).choices;
+    const given = choice?.message.tool_calls as unknown as {
+      function?: { arguments: string };
+      custom?: { input: string };
+    }[];
+    expect(given.map((call) => call.function?.arguments ?? call.custom?.input)).toEqual([...texts, ...texts]);
+    const legacy = tidied(answer({ content: null, function_call: { name: "f", arguments: { a: 1 } } })).choices[0];
+    expect(legacy?.message).toMatchObject({ function_call: { name: "f", arguments: '{"a":1}' } });
+  });
+
+  test("has its own texts as text", () => {
+    const message = { content: { a: 1 }, reasoning_content: 5, refusal: ["no"] };
+    expect(tidied(answer(message)).choices[0]?.message).toMatchObject({
+      content: '{"a":1}',
+      reasoning_content: "5",
+      refusal: '["no"]',
+    });
   });
 
   test.each([[[]], [null]])("has no tool calls where the provider wrote %p", (calls) => {
@@ -100,4 +124,13 @@ test("the head is made of the call's id and whole seconds", () => {
     created: 1_790_000_000,
     model: "m",
   });
+});
+
+test("all text of an answer has what its calls are called with, also those of the deprecated form", () => {
+  const message = {
+    content: "a",
+    tool_calls: [{ id: "x", type: "function", function: { name: "f", arguments: { b: 1 } } }],
+    function_call: { name: "g", arguments: "{}" },
+  };
+  expect(collectText(answer(message) as unknown as ChatCompletion)).toBe('ag{}f{"b":1}');
 });

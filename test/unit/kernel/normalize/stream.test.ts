@@ -255,6 +255,17 @@ describe("tool calls", () => {
     ],
     ["without arguments", [toolChunk({ index: 0, id: "a", function: { name: "f" } })], [["f", ""]]],
     ["with arguments null", [toolChunk({ index: 0, id: "a", function: { name: "f", arguments: null } })], [["f", ""]]],
+    [
+      "with arguments that are an object",
+      [toolChunk({ index: 0, id: "a", function: { name: "f", arguments: { a: [1] } } })],
+      [["f", '{"a":[1]}']],
+    ],
+    [
+      "with arguments that are an object in a later piece",
+      [toolChunk(toolPiece(0, "a", "f")), toolChunk({ index: 0, function: { arguments: { a: 1 } } })],
+      [["f", '{"a":1}']],
+    ],
+    ["with arguments that are a number", [toolChunk({ id: "a", function: { name: "f", arguments: 5 } })], [["f", "5"]]],
   ])("%s", (_, pieces, wanted) => {
     const calls = assembled(tidied(...pieces));
     expect(calls.map(({ name, text }) => [name, text] as [string, string])).toEqual(wanted);
