@@ -179,7 +179,7 @@ const nameBits = 2 ** 20;
 /** A longer name counts as another one each time. */
 const hashedCharsMax = 64;
 /** So much is scanned in one turn, and the values of one part weigh so much, or it has so many characters. */
-const [scanCharsMax, partWeightMax, partCharsMax] = [4 * 1024 * 1024, 100_000, 2 * 1024 * 1024];
+const [scanCharsMax, partWeightMax, partCharsMax] = [1024 * 1024, 100_000, 2 * 1024 * 1024];
 
 /**
  * Reads a JSON text as {@link readJson} does, a long one in several turns of the event loop: it is cut into parts at commas,

@@ -15,6 +15,8 @@ const marginMax = 1.3;
 const floorMs = (isLong ? 3 : 2) * slowness();
 /** Nothing occupies the event loop for longer. */
 const turnCpuMsMax = 100 * slowness();
+/** Whether a turn took long, also on a machine that other processes have slowed since. */
+const isTurnLong = (cpuMs: number) => cpuMs > turnCpuMsMax && cpuMs > 100 * slowness();
 /** A measurement above the bound is taken again: a collection of garbage may have been in it. */
 const triesMax = 5;
 /** Prints what was measured. */
@@ -105,7 +107,7 @@ describe("the work on a request grows no faster than its body", () => {
         const large = await leastOf(axis, bodyOf(axis, model, growth * axis.size), triesMax, cpuMsMost);
         const figures = { path, axis: axis.name, model, smallCpuMs: small.cpuMs, ...large };
         if (showsFigures) console.log(JSON.stringify(figures));
-        if (large.cpuMs > cpuMsMost || large.cpuMsMax > turnCpuMsMax) slow.push(figures);
+        if (large.cpuMs > cpuMsMost || isTurnLong(large.cpuMsMax)) slow.push(figures);
       }
     }
     expect(slow).toEqual([]);
@@ -122,7 +124,7 @@ test("no turn of the event loop is long on a body at the limits of size", async 
       const found = await leastOf(axis, body, triesMax, Number.POSITIVE_INFINITY);
       const figures = { axis: axis.name, model, ...found };
       if (showsFigures) console.log(JSON.stringify(figures));
-      if (found.cpuMsMax > turnCpuMsMax) slow.push(figures);
+      if (isTurnLong(found.cpuMsMax)) slow.push(figures);
     }
   }
   expect(slow).toEqual([]);
@@ -157,7 +159,7 @@ describe("JSON that stands in a text is parsed in no long turn of the event loop
         const found = await leastOf(place, body, triesMax, Number.POSITIVE_INFINITY);
         const figures = { path: place.path, place: place.name, text: text.name, model, ...found, peak: peakMb() };
         if (showsFigures) console.log(JSON.stringify(figures));
-        if (found.cpuMsMax > turnCpuMsMax || found.status !== 400 || isOwnFailure(found.said)) wrong.push(figures);
+        if (isTurnLong(found.cpuMsMax) || found.status !== 400 || isOwnFailure(found.said)) wrong.push(figures);
       }
     }
     expect(wrong).toEqual([]);
@@ -180,7 +182,7 @@ describe("JSON that stands in a text is parsed in no long turn of the event loop
         );
         const figures = { path, place: place.name, text: text.name, model, ...found, peak: peakMb() };
         if (showsFigures) console.log(JSON.stringify(figures));
-        if (found.cpuMsMax > turnCpuMsMax || isOwnFailure(found.said)) wrong.push(figures);
+        if (isTurnLong(found.cpuMsMax) || isOwnFailure(found.said)) wrong.push(figures);
       }
     } finally {
       reply = refusal;
