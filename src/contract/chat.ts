@@ -206,6 +206,8 @@ export const ChatUsage = Type.Object(
           cache_write_tokens: optional(Type.Integer()),
           cache_write_1h_tokens: optional(Type.Integer()),
           cache_write_12h_tokens: optional(Type.Integer()),
+          /** OpenAI's: the written tokens by how long they are kept, such as `ttl_30m_tokens` and `ttl_12h_tokens`. */
+          cache_write_tokens_details: optional(Type.Record(Type.String(), Type.Unknown())),
           audio_tokens: optional(Type.Integer()),
           image_tokens: optional(Type.Integer()),
           cached_tokens_details: optional(Type.Object({ audio_tokens: optional(Type.Integer()) }, open)),

@@ -317,11 +317,12 @@ export function toMeters(usage: ChatUsage | null | undefined): Meters | undefine
   // An absent part is a part of zero tokens: the prompt's own figure has them.
   const details = usage.prompt_tokens_details;
   const { audio_tokens: spoken, image_tokens: drawn } = usage.completion_tokens_details ?? {};
+  const kept = details?.cache_write_tokens_details;
   const parts = [
     details?.cached_tokens ?? 0,
     details?.cache_write_tokens ?? 0,
-    details?.cache_write_1h_tokens ?? 0,
-    details?.cache_write_12h_tokens ?? 0,
+    details?.cache_write_1h_tokens ?? sumKept(kept, "cacheWrite1hToken"),
+    details?.cache_write_12h_tokens ?? sumKept(kept, "cacheWrite12hToken"),
     details?.audio_tokens ?? 0,
     details?.image_tokens ?? 0,
     details?.cached_tokens_details?.audio_tokens ?? 0,
@@ -351,6 +352,40 @@ export function toMeters(usage: ChatUsage | null | undefined): Meters | undefine
   const { web_search_requests: searches } = usage;
   if (searches === undefined || searches === null) return meters;
   return isReportable(searches) ? { ...meters, webSearch: searches } : undefined;
+}
+
+/**
+ * The meter of what a cache writes, by how long it is to keep it: what a request asks for, or a report says. A provider's least
+ * lifetime costs what it costs to write at all; one that is not known counts as the longest.
+ *
+ * @example
+ * getWriteMeter("30m"); // => "cacheWriteToken"
+ * getWriteMeter("7d"); // => "cacheWrite12hToken"
+ */
+export function getWriteMeter(lifetime: unknown): "cacheWriteToken" | "cacheWrite1hToken" | "cacheWrite12hToken" {
+  switch (lifetime) {
+    case undefined:
+    case null:
+    case "5m":
+    case "30m":
+      return "cacheWriteToken";
+    case "1h":
+      return "cacheWrite1hToken";
+    default:
+      return "cacheWrite12hToken";
+  }
+}
+
+/** The tokens of a report by lifetimes that are counted by a meter. `NaN` where one is no number. */
+function sumKept(details: Readonly<Record<string, unknown>> | null | undefined, meter: MeterName): number {
+  let sum = 0;
+  for (const name in details) {
+    const lifetime = /^ttl_(.+)_tokens$/.exec(name)?.[1];
+    if (lifetime === undefined || getWriteMeter(lifetime) !== meter) continue;
+    const amount = details[name] ?? 0;
+    sum += typeof amount === "number" ? amount : Number.NaN;
+  }
+  return sum;
 }
 
 /** Whether a provider's figure can be believed and charged. */

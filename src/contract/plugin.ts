@@ -141,6 +141,8 @@ export interface Call<Request> {
   readonly upstream: Upstream;
   /** Whether the client leaves prompt caching to who serves it, as those of OpenAI's protocols do unless they say otherwise. */
   readonly leavesCaching?: boolean;
+  /** Whether something in it asks for a cache that keeps for longer than the provider's least; absent: it may. */
+  readonly keepsLonger?: boolean | undefined;
   /**
    * Logs what a translation had to leave out or change. At most 500 characters of a message are kept. The names of
    * `ignored` request fields are sent to the caller in the header `x-modelgate-ignored`.

@@ -77,6 +77,7 @@ export async function withFailover<Request, Answer>(
           signal: attempt.signal,
           upstream,
           leavesCaching,
+          keepsLonger: run.keepsLonger,
           warn: (message, ignored) => attempt.warn(message, ignored),
         });
         attempt.isAnswered = true;

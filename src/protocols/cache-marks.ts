@@ -9,7 +9,14 @@
  *
  * Prompts that are too short for a cache need no rule of their own: their marks are ignored and cost nothing.
  */
-import { type Call, type ChatRequest, type Message, type Model, UpstreamError } from "../contract/index.ts";
+import {
+  type Call,
+  type ChatRequest,
+  getWriteMeter,
+  type Message,
+  type Model,
+  UpstreamError,
+} from "../contract/index.ts";
 import { isRecord, mapChanged } from "../lib/json.ts";
 
 /** A mark as Anthropic has it, for five minutes or an hour. */
@@ -20,6 +27,12 @@ export interface CacheMark {
 
 /** More of them are refused. */
 const marksMax = 4;
+/** The members that say how long a cache is to keep what is written. */
+const lifetimeFields: ReadonlySet<string> = new Set([
+  "cache_control",
+  "prompt_cache_breakpoint",
+  "prompt_cache_options",
+]);
 const plainMark: CacheMark = { type: "ephemeral" };
 
 /**
@@ -102,6 +115,47 @@ export function toAnthropicMarks(request: ChatRequest): ChatRequest {
     const { prompt_cache_breakpoint: _, ...rest } = holder;
     return { ...rest, ...markOf(holder) } as typeof holder;
   });
+}
+
+/** Members that are the caller's own values, in which nothing is a mark. */
+const freeForms: ReadonlySet<string> = new Set(["input_schema", "parameters", "schema", "json_schema", "metadata"]);
+
+/**
+ * The body of a request in which no cache is asked to keep for longer than the price of the row covers. Lifetimes are looked for
+ * wherever one may stand: on a part, a tool, a message, or the request.
+ */
+export function withCoveredLifetimes<Body extends object>(
+  body: Body,
+  { model, keepsLonger, warn }: Pick<Call<unknown>, "model" | "keepsLonger" | "warn">,
+): Body {
+  if (keepsLonger === false) return body;
+  let isShortened = false;
+  const isCovered = (lifetime: unknown) => {
+    const meter = getWriteMeter(lifetime);
+    return meter === "cacheWriteToken" || model.price?.[meter] !== undefined;
+  };
+  const shorten = (value: unknown): unknown => {
+    if (Array.isArray(value)) return mapChanged(value, shorten);
+    if (!isRecord(value)) return value;
+    let changed: Record<string, unknown> | undefined;
+    for (const name in value) {
+      const member = value[name];
+      if (typeof member !== "object" || member === null || freeForms.has(name)) continue;
+      // The arguments of a tool; a list of this name is a conversation.
+      if (name === "input" && !Array.isArray(member)) continue;
+      let shortened: unknown;
+      if (lifetimeFields.has(name)) {
+        const { ttl, ...rest } = member as { ttl?: unknown };
+        shortened = isCovered(ttl) ? member : rest;
+        isShortened ||= shortened !== member;
+      } else shortened = shorten(member);
+      if (shortened !== member) changed = { ...(changed ?? value), [name]: shortened };
+    }
+    return changed ?? value;
+  };
+  const shortened = shorten(body) as Body;
+  if (isShortened) warn("Shortened the lifetime of caches: the price of this model does not cover a longer one");
+  return shortened;
 }
 
 /** The number of messages at the beginning that are the system prompt. Later ones of these roles stay in their place. */

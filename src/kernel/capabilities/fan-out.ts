@@ -9,6 +9,7 @@ import {
   reportedUnits,
   UpstreamError,
 } from "../../contract/index.ts";
+import { isRecord } from "../../lib/json.ts";
 import { maySendAgain } from "../failover.ts";
 import { toChunks } from "../normalize/answer.ts";
 import { StreamReader } from "../streaming.ts";
@@ -120,8 +121,8 @@ function splitChoices(call: Call<ChatRequest>): Call<ChatRequest>[] {
 /** The sum, or `undefined` when any part is unknown. */
 function sumUsage(usages: (ChatUsage | undefined)[]): ChatUsage | undefined {
   const sum: ChatUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-  const prompt: Record<string, number> = {};
-  const completion: Record<string, number> = {};
+  const prompt: PartSums = {};
+  const completion: PartSums = {};
   for (const usage of usages) {
     if (usage?.completion_tokens === undefined) return undefined;
     sum.prompt_tokens += usage.prompt_tokens;
@@ -140,10 +141,19 @@ function sumUsage(usages: (ChatUsage | undefined)[]): ChatUsage | undefined {
   return sum;
 }
 
-function addParts(sum: Record<string, number>, parts: Record<string, unknown> | null | undefined): void {
+/** Sums of the parts of a figure, some of which are divided once more. */
+interface PartSums {
+  [name: string]: number | PartSums;
+}
+
+function addParts(sums: PartSums, parts: Record<string, unknown> | null | undefined): void {
   for (const [name, amount] of Object.entries(parts ?? {})) {
-    if (typeof amount !== "number") continue;
-    const before = sum[name];
-    sum[name] = before === undefined ? amount : before + amount;
+    const before = sums[name];
+    if (typeof amount === "number") sums[name] = typeof before === "number" ? before + amount : amount;
+    else if (isRecord(amount)) {
+      const inner = isRecord(before) ? before : {};
+      addParts(inner, amount);
+      sums[name] = inner;
+    }
   }
 }

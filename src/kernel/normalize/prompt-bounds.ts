@@ -11,6 +11,7 @@ import { Buffer, isUtf8 } from "node:buffer";
 import { KindGuard, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import {
   ChatRequest,
+  getWriteMeter,
   isScalarSchema,
   type Meters,
   type Model,
@@ -68,7 +69,7 @@ export interface PromptBound {
   readonly isOpenEnded: boolean;
   /** Something in it is named by its address: what is there for a count may be another thing for the call. */
   readonly hasAddress: boolean;
-  /** A cache mark asks for longer than five minutes, which costs more. */
+  /** Something asks for a cache that keeps for longer than the provider's least, which costs more. */
   readonly keepsLonger: boolean;
 }
 
@@ -411,13 +412,16 @@ function visitCall(call: unknown, visitor: PromptVisitor): void {
 
 function visitMember(name: string, value: unknown, visitor: PromptVisitor): void {
   if (name === "$ref") visitor.hasReference = true;
-  if (name === "cache_control" && isRecord(value)) {
-    if (value.ttl !== undefined && value.ttl !== "5m") visitor.keepsLonger = true;
-    if (isMark(value)) return;
+  if (cacheFields.has(name) && isRecord(value)) {
+    if (getWriteMeter(value.ttl) !== "cacheWriteToken") visitor.keepsLonger = true;
+    if (name === "cache_control" && isMark(value)) return;
   }
   visitor.inJson(name, 3);
   visitValue(value, visitor);
 }
+
+/** The members that ask for a cache: Anthropic's, and OpenAI's for a part and for a request. */
+const cacheFields: ReadonlySet<string> = new Set(["cache_control", "prompt_cache_breakpoint", "prompt_cache_options"]);
 
 /** Whether a value is a cache mark and nothing else. */
 function isMark({ type, ttl, ...others }: Record<string, unknown>): boolean {

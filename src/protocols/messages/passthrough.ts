@@ -12,7 +12,8 @@ import {
   toFinishReason,
 } from "../../contract/index.ts";
 
-import { isRecord, mapChanged } from "../../lib/json.ts";
+import { isRecord } from "../../lib/json.ts";
+import { withCoveredLifetimes } from "../cache-marks.ts";
 import { dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { MessagesRequest } from "./schema.ts";
@@ -71,7 +72,7 @@ export function messagesHandlers(options: MessagesOptions): Pick<Handlers, "mess
  * @throws {GatewayError} `invalid_request` for a place of processing that costs more: silently dropping it would violate data residency.
  */
 function toNativeRequest(
-  { request, model, warn }: Pick<Call<NativeRequest>, "request" | "model" | "warn">,
+  { request, model, keepsLonger, warn }: Pick<Call<NativeRequest>, "request" | "model" | "keepsLonger" | "warn">,
   options: MessagesOptions,
 ) {
   const pass: unknown[] = Array.isArray(model.options?.pass) ? model.options.pass : [];
@@ -97,7 +98,7 @@ function toNativeRequest(
     isWebTool(tool) ? model.price?.webSearch !== undefined : isFree(tool.type) || pass.includes(tool.type);
   dropPaidTools(body, isCovered, warn);
   fitThinking(body, warn);
-  const sentBody = isHourPriced(model) ? body : downgradeCacheTtl(body, warn);
+  const sentBody = withCoveredLifetimes(body, { model, keepsLonger, warn });
   const acceptedBetas = betas.filter((beta) => beta !== "" && !droppedBetas.some((name) => beta.startsWith(name)));
   const headers: Record<string, string> = { ...options.headers, ...request.headers };
   delete headers["anthropic-beta"];
@@ -135,11 +136,6 @@ function fitTier(body: Record<string, unknown>, pass: unknown[], { price }: Mode
   }
 }
 
-/** Whether the price of a row covers what is kept in the cache for an hour. */
-function isHourPriced({ price }: Model): boolean {
-  return price?.cacheWrite1hToken !== undefined;
-}
-
 /** A tool without a type is the client's own. */
 function isFree(type: unknown = "custom"): boolean {
   return type === null || (typeof type === "string" && freeTool.test(type));
@@ -157,35 +153,6 @@ function fitThinking(body: Record<string, unknown>, warn: Warn): void {
   if (limit > budgetTokensMin) body.thinking = { ...thinking, budget_tokens: budgetTokensMin };
   else delete body.thinking;
   warn("Lowered the budget of thinking to what max_tokens has room for", "thinking");
-}
-
-/** The body with marks of five minutes: an hour's write costs more than its price says. What has none is not copied. */
-function downgradeCacheTtl(body: Record<string, unknown>, warn: Warn): Record<string, unknown> {
-  let shortened = false;
-  const shorten = (value: unknown): unknown => {
-    if (Array.isArray(value)) return mapChanged(value, shorten);
-    if (!isRecord(value)) return value;
-    const { cache_control: mark, content } = value;
-    const isLong = isRecord(mark) && mark.ttl === "1h";
-    const inner = Array.isArray(content) ? mapChanged(content, shorten) : content;
-    if (!isLong && inner === content) return value;
-    shortened ||= isLong;
-    return {
-      ...value,
-      ...(isLong && { cache_control: { ...mark, ttl: "5m" } }),
-      ...(inner !== content && { content: inner }),
-    };
-  };
-  const result = shorten({ ...body, ...pick(body, ["system", "tools", "messages"], shorten) }) as Record<
-    string,
-    unknown
-  >;
-  if (shortened) warn("Shortened cache marks to five minutes: the price of this model does not cover an hour");
-  return result;
-}
-
-function pick(body: Record<string, unknown>, fields: string[], change: (value: unknown) => unknown) {
-  return Object.fromEntries(fields.filter((field) => field in body).map((field) => [field, change(body[field])]));
 }
 
 /** Adds up the reports of a stream: the first has the prompt, later ones repeat or correct some of the figures. */

@@ -13,7 +13,7 @@ import {
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, JsonBoundsError, mapChanged, readJson } from "../../lib/json.ts";
-import { limitMarks, sendMarked, toAnthropicMarks } from "../cache-marks.ts";
+import { limitMarks, sendMarked, toAnthropicMarks, withCoveredLifetimes } from "../cache-marks.ts";
 import { withFunctionsAsTools } from "../tools.ts";
 import { classifyError } from "../upstream-errors.ts";
 import {
@@ -142,10 +142,15 @@ export function chatHandler(defaults: ChatOptions) {
 }
 
 /** The body of a chat request as this provider takes it. */
-export function toChatBody(requested: Pick<Call<ChatRequest>, "request" | "model" | "warn">, options: ChatOptions) {
+export function toChatBody(
+  requested: Pick<Call<ChatRequest>, "request" | "model" | "keepsLonger" | "warn">,
+  options: ChatOptions,
+) {
   const { model, warn } = requested;
+  const isPassed = options.pass?.includes("cache_control") === true;
+  const covered = isPassed ? requested.request : withCoveredLifetimes(requested.request, requested);
   const isMarked = isMarkedFor(model, options);
-  const call = isMarked ? { model, warn, request: toAnthropicMarks(limitMarks(requested.request)) } : requested;
+  const call = { model, warn, request: isMarked ? toAnthropicMarks(limitMarks(covered)) : covered };
   const body = toBody(call, options);
   if (body.cache_control !== undefined && !takesMarks(options)) {
     delete body.cache_control;

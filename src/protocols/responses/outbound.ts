@@ -8,6 +8,7 @@ import {
   type ResponseFormat,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import { withCoveredLifetimes } from "../cache-marks.ts";
 import { getStops, stopCompletion, stopStream } from "../openai/chat.ts";
 import { type ChatOptions, fitReasoning, resolveOptions, toBody, warnOfTier } from "../openai/request.ts";
 import { readResponsesItems } from "../reasoning.ts";
@@ -96,7 +97,12 @@ const otherFields: ReadonlySet<string> = new Set(
  *
  * @throws {GatewayError} `invalid_request` for audio, and for a limit that the protocol does not take.
  */
-function toResponsesRequest(call: Pick<Call<ChatRequest>, "request" | "model" | "warn">, options: ChatOptions): Item {
+function toResponsesRequest(
+  requested: Pick<Call<ChatRequest>, "request" | "model" | "keepsLonger" | "warn">,
+  options: ChatOptions,
+): Item {
+  const { model, warn } = requested;
+  const call = { model, warn, request: withCoveredLifetimes(requested.request, requested) };
   const chat = toBody(call, options);
   fitReasoning(chat, call, options);
   const body: Item = { store: false, input: toInput(call.request.messages, options) };

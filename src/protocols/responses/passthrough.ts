@@ -9,6 +9,7 @@ import {
   scalarsOf,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import { withCoveredLifetimes } from "../cache-marks.ts";
 import { type ResponsesOptions, resolveOptions, toBody } from "../openai/request.ts";
 import { changeTools, dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
@@ -71,11 +72,17 @@ export function responsesHandlers(defaults: ResponsesOptions): NativeResponses {
  * reasoning to the client instead, sealed.
  */
 function toResponsesBody(
-  { request: { body: requested }, model, warn }: Pick<Call<NativeRequest>, "request" | "model" | "warn">,
+  {
+    request: { body: requested },
+    model,
+    keepsLonger,
+    warn,
+  }: Pick<Call<NativeRequest>, "request" | "model" | "keepsLonger" | "warn">,
   options: ResponsesOptions,
 ): Record<string, unknown> {
   const pass = ["max_output_tokens", "cache_control", ...(options.pass ?? [])];
-  const body = toBody({ request: requested, model, warn }, { ...options, pass });
+  const covered = withCoveredLifetimes(requested, { model, keepsLonger, warn });
+  const body = toBody({ request: covered, model, warn }, { ...options, pass });
   body.store = false;
   if (Array.isArray(body.input) && body.input.some(isLostThought)) {
     body.input = body.input.filter((item) => !isLostThought(item));

@@ -26,6 +26,18 @@ describe("toMeters", () => {
       { inputToken: 1, cacheReadToken: 60, cacheWriteToken: 39, outputToken: 1 },
     ],
     [
+      "written parts by how long they are kept, an unknown time as the longest",
+      {
+        prompt_tokens: 100,
+        completion_tokens: 1,
+        prompt_tokens_details: {
+          cache_write_tokens: 99,
+          cache_write_tokens_details: { ttl_30m_tokens: 9, ttl_1h_tokens: 10, ttl_12h_tokens: 50, ttl_7d_tokens: 30 },
+        },
+      },
+      { inputToken: 1, cacheWriteToken: 9, cacheWrite1hToken: 10, cacheWrite12hToken: 80, outputToken: 1 },
+    ],
+    [
       "a prompt cached to its last token",
       { prompt_tokens: 60, completion_tokens: 0, prompt_tokens_details: { cached_tokens: 60 } },
       { inputToken: 0, cacheReadToken: 60, outputToken: 0 },

@@ -14,7 +14,11 @@ const parts = (cached: number): ChatUsage => ({
   prompt_tokens: 10,
   completion_tokens: 3,
   total_tokens: 13,
-  prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: 1 },
+  prompt_tokens_details: {
+    cached_tokens: cached,
+    cache_write_tokens: 1,
+    cache_write_tokens_details: { ttl_30m_tokens: 0, ttl_12h_tokens: 1 },
+  },
   completion_tokens_details: { reasoning_tokens: 2 },
 });
 
@@ -43,7 +47,11 @@ describe("several choices from a provider that makes one", () => {
       prompt_tokens: 30,
       completion_tokens: 9,
       total_tokens: 39,
-      prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 3 },
+      prompt_tokens_details: {
+        cached_tokens: 3,
+        cache_write_tokens: 3,
+        cache_write_tokens_details: { ttl_30m_tokens: 0, ttl_12h_tokens: 3 },
+      },
       completion_tokens_details: { reasoning_tokens: 6 },
       // The price has no rates of caches: their tokens cost what those of the prompt do.
       cost: 0.000048,
@@ -51,7 +59,7 @@ describe("several choices from a provider that makes one", () => {
     expect(ledger.settlement.meters).toEqual({
       inputToken: 24,
       cacheReadToken: 3,
-      cacheWriteToken: 3,
+      cacheWrite12hToken: 3,
       outputToken: 9,
     });
   });
@@ -81,7 +89,7 @@ describe("several choices from a provider that makes one", () => {
     expect(answer?.choices.map(({ index }) => index)).toEqual([0, 1]);
     expect(ledger.settlement).toMatchObject({
       outcome: "settled",
-      meters: { inputToken: 18, cacheWriteToken: 2, outputToken: 6 },
+      meters: { inputToken: 18, cacheWrite12hToken: 2, outputToken: 6 },
     });
   });
 
