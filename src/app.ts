@@ -49,6 +49,8 @@ const pruneMs = 60_000;
 const pruneCallsMs = 250;
 const recoverMs = 5000;
 const saveLastUsedMs = 3000;
+/** Reasons that one message names. */
+const reasonsMax = 3;
 
 /** Parts that the gateway is built from; tests pass in their own. */
 export interface AppOptions {
@@ -89,6 +91,8 @@ export interface App {
   readonly loadShedder: LoadShedder;
   readonly memory: MemoryAccountant;
   readonly sandbox: boolean;
+  /** Providers, plugins and rows that cannot be used now, one message each. */
+  readonly warnings: readonly string[];
   close(): Promise<void>;
 }
 
@@ -100,7 +104,7 @@ class StartError extends Error {
 /**
  * Builds every part of the gateway and wires them.
  *
- * @throws {StartError} When there is no model to serve.
+ * @throws {StartError} When no provider is configured.
  */
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, store, log, observability, now = Date.now } = options;
@@ -196,6 +200,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     get sandbox() {
       return providers.snapshot.sandbox;
     },
+    get warnings() {
+      return providers.snapshot.warnings;
+    },
     async close() {
       for (const stop of [stopMaintenance, stopAlerts, closeNetwork]) stop();
       await providers.close();
@@ -209,7 +216,9 @@ export async function createApp(options: AppOptions): Promise<App> {
 async function openProviders(options: AppOptions, now: () => number): Promise<Providers> {
   const providers = new Providers({ ...options, now, createManager: (set) => openPluginManager(options, now, set) });
   await providers.load();
-  if (!canStart(providers)) throw new StartError(describeNoProvider(providers.snapshot, options.config));
+  const { registry, isConfigured } = providers.snapshot;
+  // One that serves nothing now starts all the same: its server comes up later, its file is corrected, it is enabled again.
+  if (registry.size === 0 && !isConfigured) throw new StartError(describeNoModel(providers.snapshot, options.config));
   return providers;
 }
 
@@ -273,8 +282,8 @@ function describeStore({ config, store }: AppOptions, degraded: () => string[]) 
 }
 
 function getReadinessProblems(snapshot: PluginSnapshot, { store, config }: AppOptions): string[] {
-  const noProvider = snapshot.registry.size === 0 ? describeNoProvider(snapshot, config) : undefined;
-  return [noProvider, store.trouble?.()].filter((problem) => problem !== undefined);
+  const noModel = snapshot.registry.size === 0 ? describeNoModel(snapshot, config) : undefined;
+  return [noModel, store.trouble?.()].filter((problem) => problem !== undefined);
 }
 
 /** Sign-in with passwords, and with an identity provider when one is configured. */
@@ -305,12 +314,13 @@ async function loadStripe({ stripeSecretKey, stripeWebhookSecret }: Config): Pro
   return openStripe({ secretKey: stripeSecretKey, webhookSecret: stripeWebhookSecret });
 }
 
-/** A gateway whose providers are all disabled starts, so that one can be enabled. */
-function canStart({ snapshot }: Providers): boolean {
-  return snapshot.registry.size > 0 || snapshot.states.some(({ status }) => status === "disabled");
-}
-
-function describeNoProvider({ plugins, warnings }: PluginSnapshot, { host }: Config): string {
+/** Why no model can be served. */
+function describeNoModel({ isConfigured, states, plugins, warnings }: PluginSnapshot, { host }: Config): string {
+  if (isConfigured) {
+    const disabled = states.filter(({ status }) => status === "disabled").map(({ name }) => `${name} is disabled`);
+    const reasons = [...warnings, ...disabled].slice(0, reasonsMax).join("; ");
+    return `No model can be served${reasons === "" ? "" : `: ${reasons}`}`;
+  }
   const names = plugins.map(({ name }) => `${getVariablePrefix(name)}_API_KEY`).join(", ");
   const remedy = `set one of ${names}, or SANDBOX=on for simulated answers on ${host}`;
   return `No provider is configured: ${remedy}${warnings.length === 0 ? "" : `; ${warnings[0]}`}`;

@@ -5,12 +5,14 @@ import type { ModelEntry } from "../kernel/index.ts";
 import type { Bootstrap } from "./bootstrap.ts";
 import { columns } from "./lib/format.ts";
 
+const warningsMax = 3;
+
 interface BannerOptions extends Bootstrap {
   readonly config: Config;
   readonly port: number;
   /** The port of `/metrics`, when it has its own. */
   readonly metricsPort: number | undefined;
-  readonly app: Pick<App, "kernel" | "sandbox">;
+  readonly app: Pick<App, "kernel" | "sandbox" | "warnings">;
 }
 
 /** Formats what `serve` prints: the addresses, the first key and sign-in, and a `curl` line to paste. */
@@ -28,6 +30,7 @@ export function formatStartupBanner({ config, port, metricsPort, key, owner, app
     metricsPort !== undefined && ["Metrics", `${getLocalOrigin(config.metricsHost, metricsPort)}/metrics`],
     ["Store", config.databaseUrl === undefined ? `embedded (SQLite in ${config.home})` : "PostgreSQL"],
     app.sandbox && ["Sandbox", "ON: all answers are simulated, no provider is called and nothing is spent"],
+    ...describeWarnings(app.warnings),
   ];
   const shown = rows.filter((row) => row !== false && row !== undefined);
   const lines = ["modelgate is serving", "", columns(shown.map(([name = "", value = ""]) => [`  ${name}`, value])), ""];
@@ -46,6 +49,12 @@ function describeKey(key: Bootstrap["key"]): string {
   if (key === undefined)
     return "created earlier; for a new one: modelgate key create --account owner@localhost --name new";
   return key.given ? "the value of MODELGATE_BOOTSTRAP_KEY" : `${key.key}   (shown only once)`;
+}
+
+function describeWarnings(warnings: readonly string[]): string[][] {
+  const rows = warnings.slice(0, warningsMax).map((message) => ["Warning", message]);
+  const rest = warnings.length - rows.length;
+  return rest === 0 ? rows : [...rows, ["", `and ${rest} more: modelgate plugin list`]];
 }
 
 /** A free chat model by the name that people know, if possible one that is not retired. */

@@ -24,6 +24,7 @@ export {
   type Candidates,
   type Credential,
   describeRoutes,
+  type ExplainAbsence,
   findCandidates,
   type ModelEntry,
   mayUse,

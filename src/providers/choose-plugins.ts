@@ -14,6 +14,8 @@ export interface PluginChoices {
   isEnabled(pluginName: string): boolean;
   /** Whether they added it themselves, and not a file. */
   isManaged(pluginName: string): boolean;
+  /** Whether it has stored keys, and this gateway can read none of them. */
+  hasUnreadableKeys(pluginName: string): boolean;
   /** The plugin with the order of routes that they chose. */
   reorder(plugin: ProviderPlugin): ProviderPlugin;
 }
@@ -22,6 +24,8 @@ interface Conditions {
   hasKey(plugin: ProviderPlugin): boolean;
   /** Whether no administrator has disabled it. */
   isEnabled(plugin: ProviderPlugin): boolean;
+  /** Whether somebody configured a provider that cannot be used: a file that is refused, a key that cannot be read. */
+  readonly isBroken?: boolean;
 }
 
 /** The plugins to serve. */
@@ -29,6 +33,8 @@ export interface Choice {
   readonly plugins: readonly ProviderPlugin[];
   /** Whether every answer is simulated. */
   readonly sandbox: boolean;
+  /** Whether a real provider is configured, although it may have no models yet. */
+  readonly isConfigured: boolean;
 }
 
 /** Clouds sell what others sell too, under names of their own: those are no use where nothing is real. */
@@ -37,18 +43,20 @@ export function isSimulated({ credential }: ProviderPlugin): boolean {
 }
 
 /**
- * Real plugins where there are credentials; the sandbox only when asked for, or alone on a loopback address. A provider
- * that is disabled is not simulated, and its models are not either: their callers expect real answers.
+ * Real plugins where there are credentials; the sandbox only when asked for, or where no provider is configured and the
+ * gateway listens on a loopback address. A provider that is disabled, does not answer or cannot be loaded is not simulated:
+ * its callers expect real answers.
  *
  * @returns No plugins when there is nothing to serve.
  */
 export function choosePlugins(
   plugins: readonly ProviderPlugin[],
-  { hasKey, isEnabled }: Conditions,
+  { hasKey, isEnabled, isBroken = false }: Conditions,
   { setting, isLoopback, createSandbox }: SandboxOptions,
 ): Choice {
   const real = plugins.filter((plugin) => plugin.credential === "none" || hasKey(plugin));
   const served = real.filter(isEnabled);
+  const isConfigured = real.length > 0 || isBroken;
   if (setting === "on") {
     const modelIds = new Set(served.flatMap((plugin) => plugin.models.map((model) => model.id)));
     const simulated = plugins
@@ -57,9 +65,9 @@ export function choosePlugins(
       .flatMap((plugin) => plugin.models);
     const rest = simulated.filter((model) => !modelIds.has(model.id));
     // First, so that a file does not take over a name of a simulated model.
-    return { plugins: [createSandbox(rest), ...served], sandbox: served.length === 0 };
+    return { plugins: [createSandbox(rest), ...served], sandbox: served.length === 0, isConfigured };
   }
-  if (real.length > 0 || setting === "off" || !isLoopback) return { plugins: served, sandbox: false };
+  if (isConfigured || setting === "off" || !isLoopback) return { plugins: served, sandbox: false, isConfigured };
   return {
     plugins: [
       createSandbox(
@@ -70,5 +78,6 @@ export function choosePlugins(
       ),
     ],
     sandbox: true,
+    isConfigured,
   };
 }

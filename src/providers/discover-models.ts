@@ -29,7 +29,7 @@ export type CheckHost = (place: Place) => Promise<void> | undefined;
 /**
  * Asks a provider which models it has: `GET /models` in the form of OpenAI, Anthropic, Gemini or Together.
  *
- * @throws {Error} One message, when it does not answer with such a list in time.
+ * @throws {Error} Why, when it does not answer with such a list in time.
  */
 export async function discoverModels(
   plugin: ProviderPlugin,
@@ -50,8 +50,7 @@ export async function discoverModels(
     if (list === undefined) throw new Error("it answered no list of models");
     return list.slice(0, modelsMax);
   } catch (cause) {
-    const message = `Cannot list the unlisted models of ${plugin.name}: GET /models failed (${getReason(cause)})`;
-    throw new Error(`${message}; those found before stay, and it is asked again within the hour`, { cause });
+    throw new Error(`GET /models failed (${getReason(cause)})`, { cause });
   }
 }
 

@@ -2,6 +2,7 @@ import { parse } from "node:path";
 import { getRetirement, type ProviderPlugin } from "../contract/index.ts";
 import type { Credential, Log, Refusal, Registry, RegistryMemory } from "../kernel/index.ts";
 import { buildRegistry } from "../kernel/index.ts";
+import { AbsentModels } from "./absent-models.ts";
 import { choosePlugins, type PluginChoices, type SandboxOptions } from "./choose-plugins.ts";
 import type { LoadCode } from "./load-source.ts";
 import { readManifest } from "./manifest.ts";
@@ -9,7 +10,14 @@ import { listLayers, type ModelLayers, withoutDisabled } from "./model-layers.ts
 import { Overrides } from "./overrides.ts";
 import type { PluginDirectory } from "./plugin-directory.ts";
 import { type PluginFile, PluginFiles } from "./plugin-files.ts";
-import { countRoutes, describePlugin, describeRefused, explainMissingKey, type PluginState } from "./plugin-state.ts";
+import {
+  countRoutes,
+  describePlugin,
+  describeRefused,
+  explainMissingKey,
+  explainUnreadableKeys,
+  type PluginState,
+} from "./plugin-state.ts";
 import { type CheckHost, type Fetch, UnlistedModels } from "./unlisted-models.ts";
 import { VirtualModels } from "./virtual-models.ts";
 
@@ -41,6 +49,8 @@ export interface PluginManagerOptions {
 export interface PluginSnapshot {
   readonly registry: Registry;
   readonly sandbox: boolean;
+  /** Whether a real provider is configured, although it may serve nothing now. */
+  readonly isConfigured: boolean;
   readonly states: readonly PluginState[];
   /** One message per problem; a problem of one file does not affect the others. */
   readonly warnings: readonly string[];
@@ -69,6 +79,8 @@ export class PluginManager {
   #active: ReadonlyMap<string, ProviderPlugin> = new Map();
   /** Messages logged about the last snapshot. */
   #reported = new Set<string>();
+  /** Plugins whose providers had not listed their models at the last snapshot. */
+  #notListed: ReadonlySet<string> = new Set();
   #wasSandbox = false;
   #loading: Promise<unknown> = Promise.resolve();
 
@@ -120,7 +132,8 @@ export class PluginManager {
     const { problems } = overrides.apply(candidates.map(({ plugin }) => plugin));
     const virtual = new VirtualModels(folder);
     virtual.refresh();
-    const all = [...problems, ...virtual.apply(after.registry, after.plugins).problems];
+    const { isAwaited } = new AbsentModels(this.#unlisted.awaited);
+    const all = [...problems, ...virtual.apply(after.registry, after.plugins, isAwaited).problems];
     return { plugins: after.plugins, problems: [...all.map(({ message }) => message), ...faults] };
   }
 
@@ -165,22 +178,24 @@ export class PluginManager {
     const current = rolledBack ?? candidates;
     const built = rolledBack === undefined ? first : this.#build(rolledBack, errors);
     const { plugins, choice, credentials } = built;
-    const { registry, problems } = this.#virtual.apply(built.registry, plugins);
+    const absent = new AbsentModels(this.#unlisted.awaited);
+    const served = built.registry.withAbsence(absent.explain);
+    const { registry, problems } = this.#virtual.apply(served, plugins, absent.isAwaited);
     this.#memory.registry = registry;
     for (const { plugin, message } of built.refused) if (!errors.has(plugin.name)) errors.set(plugin.name, message);
     const routes = countRoutes(registry);
     for (const name of this.#memory.keys()) if (!routes.has(name)) this.#memory.delete(name);
-    const served = new Set(choice.plugins.map(({ name }) => name));
+    const servedNames = new Set(choice.plugins.map(({ name }) => name));
     const loaded = current.map(({ plugin, file }) => {
       const { name } = plugin;
-      const sandbox = served.has(sandboxName) && !served.has(name);
+      const sandbox = servedNames.has(sandboxName) && !servedNames.has(name);
       const keys = credentials.get(name)?.keys.length ?? 0;
       const error = errors.get(name);
       const enabled = this.#options.choices?.isEnabled(name) ?? true;
-      const state = describePlugin({ plugin, file, routes: routes.get(name) ?? 0, keys, sandbox, enabled, error });
-      const lacksKey = file !== undefined && state.status === "no_credential";
-      const isManaged = this.#options.choices?.isManaged(name) ?? false;
-      return lacksKey ? { ...state, error: explainMissingKey(state, isManaged) } : state;
+      const hasKey = plugin.credential === "none" || keys > 0;
+      const facts = { plugin, file, routes: routes.get(name) ?? 0, keys, hasKey, sandbox, enabled, error };
+      const state = describePlugin(facts);
+      return { ...state, error: error ?? this.#explainIdle(state, file) ?? null };
     });
     this.#active = new Map(
       current.flatMap(({ plugin, file }) => (file && routes.has(plugin.name) ? [[file.source.entry, plugin]] : [])),
@@ -188,7 +203,18 @@ export class PluginManager {
     const states = [...loaded, ...duplicates, ...this.#findUnloadable(current)];
     const errorsOfStates = states.flatMap(({ error }) => error ?? []);
     const warnings = [...new Set([...errorsOfStates, ...built.warnings, ...problems.map(({ message }) => message)])];
-    return { registry, sandbox: choice.sandbox, states, warnings, plugins };
+    const isConfigured = choice.isConfigured || states.some(({ status }) => status === "disabled");
+    return { registry, sandbox: choice.sandbox, isConfigured, states, warnings, plugins };
+  }
+
+  /** Why a provider that somebody configured serves nothing; `undefined` for others. */
+  #explainIdle(state: PluginState, file: PluginFile | undefined): string | undefined {
+    const { name, status } = state;
+    const { choices } = this.#options;
+    if (status === "no_models") return this.#unlisted.problemOf(name);
+    if (status !== "no_credential") return undefined;
+    if (choices?.hasUnreadableKeys(name) === true) return explainUnreadableKeys(name);
+    return file === undefined ? undefined : explainMissingKey(state, choices?.isManaged(name) ?? false);
   }
 
   /** One plugin per name: compiled-in ones first, then files that are served already, new files, and ready manifests. */
@@ -236,7 +262,8 @@ export class PluginManager {
     const usable = plugins.filter(({ name }) => credentials.has(name));
     const { choices } = this.#options;
     const isEnabled = ({ name }: ProviderPlugin) => choices?.isEnabled(name) ?? true;
-    const chosen = choosePlugins(usable, { hasKey, isEnabled }, this.#options.sandbox);
+    const isBroken = this.#isBroken(plugins, errors);
+    const chosen = choosePlugins(usable, { hasKey, isEnabled, isBroken }, this.#options.sandbox);
     const choice = { ...chosen, plugins: chosen.plugins.map((plugin) => choices?.reorder(plugin) ?? plugin) };
     const files = new Map(candidates.map(({ plugin, file }) => [plugin.name, file?.source.label]));
     const labelOf = (name: string) =>
@@ -244,6 +271,15 @@ export class PluginManager {
     const { registry, refused } = buildRegistry(choice.plugins, (name) => credentials.get(name), memory, labelOf);
     const warnings = [...this.#files.problems, ...problems, ...this.#unlisted.problems].map(({ message }) => message);
     return { plugins, choice, registry, refused, warnings, credentials };
+  }
+
+  /** Whether somebody configured a provider that cannot be used. A bad file that is added to a running sandbox does not end it. */
+  #isBroken(plugins: readonly ProviderPlugin[], errors: ReadonlyMap<string, string>): boolean {
+    const { choices } = this.#options;
+    if (plugins.some(({ name }) => choices?.hasUnreadableKeys(name) === true)) return true;
+    if (this.#wasSandbox) return false;
+    const isUnloadable = this.#files.all.some(({ plugin }) => plugin === undefined) || this.#files.problems.length > 0;
+    return isUnloadable || errors.size > 0;
   }
 
   /** Replaces what the registry refused by what is served, or leaves out the operator's rows; `undefined` if nothing was. */
@@ -301,7 +337,18 @@ export class PluginManager {
       };
       if (!this.#reported.has(key)) log.warn("model_retires", fields);
     }
-    for (const message of warnings) if (!this.#reported.has(message)) log.error("plugin_refused", { message });
+    const unlisted = new Map(this.#unlisted.problems.map(({ label, message }) => [message, label]));
+    for (const message of warnings) {
+      if (this.#reported.has(message)) continue;
+      const plugin = unlisted.get(message);
+      if (plugin === undefined) log.error("plugin_refused", { message });
+      else log.warn("models_not_listed", { plugin, message });
+    }
+    for (const { name, routes } of states) {
+      const isListed = this.#notListed.has(name) && this.#unlisted.problemOf(name) === undefined;
+      if (isListed) log.info("models_listed", { plugin: name, models: routes });
+    }
+    this.#notListed = new Set(unlisted.values());
     for (const { origin, name, status, models, loaded_at } of states) {
       if (origin === "built in" || status === "refused" || status === "no_credential") continue;
       const key = `${origin} ${status} ${loaded_at}`;

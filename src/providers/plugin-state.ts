@@ -11,6 +11,8 @@ export type PluginStatus =
   | "previous"
   /** It is valid, but has no key. */
   | "no_credential"
+  /** It has a key or needs none, but no model: its server has not listed any yet, or all of its rows are disabled. */
+  | "no_models"
   /** An administrator disabled it. */
   | "disabled"
   /** Its models are answered by the sandbox. */
@@ -51,6 +53,8 @@ interface PluginFacts {
   readonly file: PluginFile | undefined;
   readonly routes: number;
   readonly keys: number;
+  /** Whether it needs no key, or has one. */
+  readonly hasKey: boolean;
   /** Whether the sandbox answers for it. */
   readonly sandbox: boolean;
   readonly enabled: boolean;
@@ -58,14 +62,13 @@ interface PluginFacts {
 }
 
 /** Describes a plugin that could be loaded. */
-export function describePlugin({ plugin, file, routes, keys, sandbox, enabled, error }: PluginFacts): PluginState {
-  const isSandbox = sandbox && isSimulated(plugin);
-  const idle = error !== undefined ? "refused" : !enabled ? "disabled" : isSandbox ? "sandbox" : "no_credential";
+export function describePlugin(facts: PluginFacts): PluginState {
+  const { plugin, file, routes, keys, sandbox, enabled, error } = facts;
   const active = error === undefined || file === undefined ? "serving" : "previous";
   return {
     name: plugin.name,
     origin: file === undefined ? "built in" : file.source.label,
-    status: routes > 0 ? active : idle,
+    status: routes > 0 ? active : toIdleStatus(facts),
     version: file?.version ?? null,
     contract: plugin.contractVersion,
     models: plugin.models.length,
@@ -74,6 +77,13 @@ export function describePlugin({ plugin, file, routes, keys, sandbox, enabled, e
     loaded_at: file?.loadedAt ?? null,
     error: error ?? null,
   };
+}
+
+function toIdleStatus({ plugin, hasKey, sandbox, enabled, error }: PluginFacts): PluginStatus {
+  if (error !== undefined) return "refused";
+  if (!enabled) return "disabled";
+  if (sandbox && isSimulated(plugin)) return "sandbox";
+  return hasKey ? "no_models" : "no_credential";
 }
 
 /** Describes a file that is not a plugin, or is not accepted. */
@@ -88,4 +98,9 @@ export function explainMissingKey({ name, origin }: PluginState, isManaged: bool
   const variable = `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
   const remedy = `add one on the page Providers, set ${variable} and start again, or credential to none in the plugin`;
   return `Cannot serve ${origin}: it has no key; ${remedy}`;
+}
+
+export function explainUnreadableKeys(name: string): string {
+  const remedy = "start it with the SECRETS_KEY, or the file secrets.key, by which they were stored";
+  return `Cannot serve ${name}: this gateway cannot read its stored API keys; ${remedy}`;
 }

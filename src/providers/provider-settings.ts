@@ -147,6 +147,11 @@ export class ProviderSettings {
     return [...ids.values()];
   }
 
+  hasUnreadableKeys(name: string): boolean {
+    const keys = this.keysOf(name);
+    return keys.length > 0 && keys.every(({ secret }) => secret === undefined);
+  }
+
   isEnabled(name: string): boolean {
     return this.#rows.get(name)?.isEnabled ?? true;
   }

@@ -5,15 +5,31 @@ import type { FileProblem } from "./plugin-directory.ts";
 
 export type { CheckHost, Fetch };
 
-const discoverMs = 3_600_000;
+/** How long the list of a provider counts as current. */
+const listedMs = 3_600_000;
+/** The first pause before a provider that did not list its models is asked again; it doubles up to the last one. */
+const retryMs = 1000;
+const retryMsMax = 5000;
 
 /** The models that a provider was last found to have. */
 interface Discovery {
   readonly plugin: ProviderPlugin;
   readonly place: Place;
   models: readonly DiscoveredModel[];
-  fetchedAt: number;
+  /** Listings that failed since the last one that did not. */
+  failures: number;
+  /** When the provider is asked again; infinite while it is being asked. */
+  nextAt: number;
   problem: string | undefined;
+}
+
+/** A provider that may have models of which nothing is known yet. */
+export interface AwaitedProvider {
+  readonly name: string;
+  /** The names of its models begin with it. */
+  readonly prefix: string;
+  /** Why it did not list its models. */
+  readonly problem: string;
 }
 
 /** Other models than those that chat, by what providers call them. */
@@ -45,10 +61,10 @@ export class UnlistedModels {
     this.#checkHost = checkHost;
   }
 
-  /** Differs whenever other models were found. Lists the models of a provider again an hour after the last time. */
+  /** Differs whenever other models were found. Asks the providers whose list is old, or that did not answer. */
   fingerprint(): string {
     for (const discovery of this.#discoveries.values()) {
-      if (this.#now() - discovery.fetchedAt >= discoverMs) void this.#refresh(discovery);
+      if (this.#now() >= discovery.nextAt) void this.#refresh(discovery);
     }
     return String(this.#version);
   }
@@ -66,7 +82,7 @@ export class UnlistedModels {
       names.add(plugin.name);
       const cachedDiscovery = this.#discoveries.get(plugin.name);
       if (cachedDiscovery?.place.baseUrl === place.baseUrl && cachedDiscovery.place.key === place.key) continue;
-      const discovery = { plugin, place, models: [], fetchedAt: 0, problem: undefined };
+      const discovery = { plugin, place, models: [], failures: 0, nextAt: 0, problem: undefined };
       this.#discoveries.set(plugin.name, discovery);
       refreshing.push(this.#refresh(discovery));
     }
@@ -89,26 +105,46 @@ export class UnlistedModels {
     });
   }
 
-  /** Errors when models were last listed. */
+  /** Providers that did not list their models when they were last asked, with the reason. */
   get problems(): FileProblem[] {
-    return [...this.#discoveries.values()].flatMap(({ plugin: { name }, problem }) =>
-      problem === undefined ? [] : [{ label: name, message: problem }],
+    return [...this.#discoveries.keys()].flatMap((name) => {
+      const message = this.problemOf(name);
+      return message === undefined ? [] : [{ label: name, message }];
+    });
+  }
+
+  /** Why a provider did not list its models when it was last asked; `undefined` when it did, or is not asked. */
+  problemOf(name: string): string | undefined {
+    const { problem, models } = this.#discoveries.get(name) ?? {};
+    if (problem === undefined) return undefined;
+    const others = models?.length === 0 ? "" : "those found before stay, and ";
+    return `Cannot list the models of ${name}: ${problem}; ${others}it is asked again every few seconds`;
+  }
+
+  /** Providers that did not list their models when they were last asked, by the prefix of their names. */
+  get awaited(): AwaitedProvider[] {
+    return [...this.#discoveries.values()].flatMap(({ plugin: { name, unlisted }, problem }) =>
+      problem === undefined || unlisted?.prefix === undefined ? [] : [{ name, prefix: unlisted.prefix, problem }],
     );
   }
 
   async #refresh(discovery: Discovery): Promise<void> {
     const fetch = this.#fetch;
+    discovery.nextAt = Number.POSITIVE_INFINITY;
     if (fetch === undefined) return;
     const before = JSON.stringify([discovery.models, discovery.problem]);
-    discovery.fetchedAt = this.#now();
     try {
       discovery.models = await discoverModels(discovery.plugin, discovery.place, {
         fetch,
         checkHost: this.#checkHost,
       });
       discovery.problem = undefined;
+      discovery.failures = 0;
+      discovery.nextAt = this.#now() + listedMs;
     } catch (error) {
       discovery.problem = (error as Error).message;
+      discovery.nextAt = this.#now() + Math.min(retryMs * 2 ** discovery.failures, retryMsMax);
+      discovery.failures++;
     }
     if (JSON.stringify([discovery.models, discovery.problem]) !== before) this.#version++;
   }

@@ -55,8 +55,13 @@ export class VirtualModels {
    * Adds the virtual models to a registry.
    *
    * @param plugins Every plugin that is known: the models of one without a key are left out until it has one.
+   * @param isAwaited Whether a name may be that of a model which its provider has not listed yet: it is left out until then.
    */
-  apply(registry: Registry, plugins: readonly ProviderPlugin[]): { registry: Registry; problems: FileProblem[] } {
+  apply(
+    registry: Registry,
+    plugins: readonly ProviderPlugin[],
+    isAwaited: (name: string) => boolean = () => false,
+  ): { registry: Registry; problems: FileProblem[] } {
     const label = this.#label;
     const problems: FileProblem[] = this.#error === undefined ? [] : [{ label, message: this.#error }];
     const names = new Map(plugins.flatMap(({ models }) => models.flatMap(namesOf)));
@@ -69,7 +74,7 @@ export class VirtualModels {
       const last = id === undefined ? undefined : before.get(id);
       const duplicate =
         id !== undefined && served.has(id) ? `the id '${id}' is listed twice; remove one row` : undefined;
-      const error = duplicate ?? findProblem(value, { known: names, ids, isServed: last !== undefined });
+      const error = duplicate ?? findProblem(value, { known: names, ids, isServed: last !== undefined, isAwaited });
       if (error !== undefined) {
         const suffix = last === undefined ? "" : "; its last version stays in force";
         problems.push({
@@ -108,9 +113,13 @@ interface TranslationContext {
   readonly ids: ReadonlySet<unknown>;
   /** A model that is added later does not take the name of a virtual model that clients know. */
   readonly isServed: boolean;
+  readonly isAwaited: (name: string) => boolean;
 }
 
-function findProblem(row: unknown, { known: modelNames, ids, isServed }: TranslationContext): string | undefined {
+function findProblem(
+  row: unknown,
+  { known: modelNames, ids, isServed, isAwaited }: TranslationContext,
+): string | undefined {
   const shape = checkRow(row);
   if (shape !== undefined) return `${shape.path.replace(/^\./, "")}${shape.path === "" ? "" : ": "}${shape.reason}`;
   const { id, models } = row as VirtualModelRow;
@@ -120,13 +129,14 @@ function findProblem(row: unknown, { known: modelNames, ids, isServed }: Transla
     const place = `models[${index}]`;
     if (name === id) return `${place} is the row itself; list the models that it stands for`;
     if (ids.has(name)) return `${place} '${name}' is a virtual model too; list its member models instead`;
-    if (!modelNames.has(name))
+    if (!modelNames.has(name) && !isAwaited(name))
       return `${place} '${name}' is not a model here${suggestName(name, [...modelNames.keys()])}`;
     if (names.indexOf(name) !== index) return `${place} '${name}' is listed twice; remove one`;
   }
-  const capabilities = new Set(names.map((name) => modelNames.get(name)?.capability));
+  const listed = names.filter((name) => modelNames.has(name));
+  const capabilities = new Set(listed.map((name) => modelNames.get(name)?.capability));
   if (capabilities.size > 1) {
-    const each = names.map((name) => `'${name}' is for ${modelNames.get(name)?.capability}`).join(", ");
+    const each = listed.map((name) => `'${name}' is for ${modelNames.get(name)?.capability}`).join(", ");
     return `its models are for different endpoints (${each}); make one row for each`;
   }
   return undefined;

@@ -18,7 +18,9 @@ export interface GatewayOptions {
   /** Variables beside `PATH` and those set here; nothing else of this process's environment gets through. */
   env?: Record<string, string>;
   /** An existing home folder, which is then left in place at the end; absent: a fresh one, removed at the end. */
-  home?: string;
+  home?: string | undefined;
+  /** Whether it need not be ready, only serve; default false. */
+  isUnready?: boolean | undefined;
 }
 
 /** What a command said. */
@@ -62,10 +64,10 @@ export function commandLine(): string[] {
 }
 
 /** Starts a gateway on a free loopback port and waits until it is ready. Limits are set wide unless `env` says otherwise. */
-export async function startGateway({ env = {}, home }: GatewayOptions = {}): Promise<Gateway> {
+export async function startGateway({ env = {}, home, isUnready }: GatewayOptions = {}): Promise<Gateway> {
   for (let triesLeft = 3; ; triesLeft--) {
     try {
-      return await startOnPort(env.PORT ?? String(await freePort()), env, home);
+      return await startOnPort(env.PORT ?? String(await freePort()), env, { home, isUnready });
     } catch (error) {
       // Somebody else listens there since it was found free.
       const isLost = env.PORT === undefined && (error as Error).message.includes("the port is taken; set PORT");
@@ -74,7 +76,11 @@ export async function startGateway({ env = {}, home }: GatewayOptions = {}): Pro
   }
 }
 
-async function startOnPort(port: string, env: Record<string, string>, given: string | undefined): Promise<Gateway> {
+async function startOnPort(
+  port: string,
+  env: Record<string, string>,
+  { home: given, isUnready = false }: Pick<GatewayOptions, "home" | "isUnready">,
+): Promise<Gateway> {
   const home = given ?? mkdtempSync(join(tmpdir(), "modelgate-test-"));
   const environment: Record<string, string> = {
     PATH: process.env.PATH ?? "",
@@ -110,7 +116,7 @@ async function startOnPort(port: string, env: Record<string, string>, given: str
     return code;
   };
   try {
-    await untilReady(origin, () => child.exitCode, stdout);
+    await untilReady(origin, { exitCode: () => child.exitCode, stdout, isUnready });
   } catch (error) {
     await stop();
     throw new Error(`${(error as Error).message}\n${said()}`);
@@ -183,12 +189,15 @@ function keep(pipe: ReadableStream<Uint8Array>): () => string {
 }
 
 /** Ready is who says so itself: on a port that is taken already, another may answer. */
-async function untilReady(origin: string, exitCode: () => number | null, stdout: () => string): Promise<void> {
+async function untilReady(
+  origin: string,
+  { exitCode, stdout, isUnready }: { exitCode(): number | null; stdout(): string; isUnready: boolean },
+): Promise<void> {
   const deadline = Date.now() + startMsMax;
   while (Date.now() < deadline) {
     if (exitCode() !== null) throw new Error(`The gateway ended with ${exitCode()} at its start`);
     const ready = await fetch(`${origin}/readyz`).then(
-      (response) => response.ok,
+      (response) => response.ok || isUnready,
       () => false,
     );
     if (ready && stdout().includes("modelgate is serving")) return;

@@ -14,6 +14,7 @@ export const serve = defineCommand({
   async run(context, { config }) {
     // Credentials are read at first use; reading them now stops the start when one is invalid.
     for (const { name, credential } of context.plugins) config.credentials(name, credential);
+    for (const name of Object.keys(context.manifests ?? {})) config.credentials(name);
     makeHome(config);
     await context.serve(config);
     return undefined;

@@ -65,5 +65,6 @@ export function getServedBy({ name }: ProviderPlugin, { states }: PluginSnapshot
   if (status === "serving" || status === "previous") return name;
   if (status === "sandbox") return "sandbox";
   if (status === "disabled") return "no: it is disabled";
+  if (status === "no_models") return "no: it has not listed its models";
   return `no: set ${getVariablePrefix(name)}_API_KEY`;
 }

@@ -107,7 +107,9 @@ const ProviderObject = Type.Object({
   id: Type.String({ description: "Its name" }),
   object: Type.Literal("organization.provider"),
   name: Type.String(),
-  status: Type.String({ description: "`serving`, `previous`, `no_credential`, `disabled`, `sandbox` or `refused`" }),
+  status: Type.String({
+    description: "`serving`, `previous`, `no_credential`, `no_models`, `disabled`, `sandbox` or `refused`",
+  }),
   error: nullable(Type.String()),
   origin: Type.String({ description: "`built in`, or its file" }),
   managed: Type.Boolean({ description: "Whether it was added here, and can be deleted" }),

@@ -70,11 +70,13 @@ export function healthController(deps: HttpDeps) {
 }
 
 /** The providers that answer no calls now, without their words: anybody may read them. */
-function describeFailing({ providers, kernel }: HttpDeps): string[] {
-  return readHealth(providers, kernel.registry, kernel.now()).flatMap(({ provider, state }) => {
+function describeFailing({ providers, kernel, snapshot }: HttpDeps): string[] {
+  const failing = readHealth(providers, kernel.registry, kernel.now()).flatMap(({ provider, state }) => {
     if (state === "refused") return [`The provider ${provider} refuses the gateway's key`];
     return state === "failing" ? [`The provider ${provider} is failing`] : [];
   });
+  const waiting = snapshot().states.filter(({ status, error }) => status === "no_models" && error !== null);
+  return [...failing, ...waiting.map(({ name }) => `The provider ${name} has not listed its models`)];
 }
 
 /** GET /metrics on the API's port, with the token of the operator. */

@@ -180,12 +180,9 @@ function findModel(deps: HttpDeps, name: string, caller: Caller): ModelObject {
   const modelEntry = deps.kernel.registry.byName(name);
   if (modelEntry !== undefined)
     return { ...toModelJson(modelEntry.model, deps.now()), routes: describeRoutes(modelEntry, deps.kernel.now()) };
-  const near = deps.kernel.registry.suggest(name, caller);
-  const hint = near === undefined ? "GET /models lists what does" : `did you mean '${near}'?`;
-  throw new GatewayError("not_found", `The model '${name}' does not exist here; ${hint}`, {
-    param: "model",
-    publicCode: "model_not_found",
-  });
+  const error = deps.kernel.registry.describeUnknown(name, caller);
+  if (error.code !== "model_not_found") throw error;
+  throw new GatewayError("not_found", error.message, { param: "model", publicCode: error.code });
 }
 
 /** The virtual models that a key may use, whole or in part. */

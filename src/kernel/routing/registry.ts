@@ -134,6 +134,12 @@ export function publicNameOf({ name, modelEntry: { model } }: { name?: string; m
   return name !== undefined && model.aliases?.includes(name) === true ? name : model.id;
 }
 
+/**
+ * The error for a name that nothing serves now, although it is known: its provider lacks a key, or does not answer yet.
+ * `undefined` for a name that nobody knows.
+ */
+export type ExplainAbsence = (name: string) => GatewayError | undefined;
+
 /** The models that may serve a call, the first to be tried first. */
 export type Candidates = readonly [Candidate, ...Candidate[]];
 
@@ -143,10 +149,16 @@ export class Registry {
   readonly #byName: ReadonlyMap<string, ModelEntry>;
   /** The names that stand for several models, by id. */
   readonly virtualModels: ReadonlyMap<string, VirtualModel>;
+  readonly #explainAbsence: ExplainAbsence | undefined;
 
-  constructor(models: ReadonlyMap<string, ModelEntry>, virtualModels: ReadonlyMap<string, VirtualModel> = new Map()) {
+  constructor(
+    models: ReadonlyMap<string, ModelEntry>,
+    virtualModels: ReadonlyMap<string, VirtualModel> = new Map(),
+    explainAbsence?: ExplainAbsence,
+  ) {
     this.#models = models;
     this.virtualModels = virtualModels;
+    this.#explainAbsence = explainAbsence;
     const byName = new Map<string, ModelEntry>();
     for (const modelEntry of models.values()) {
       // The first model keeps an alias: a plugin file added later does not redirect a name that clients know.
@@ -167,7 +179,12 @@ export class Registry {
 
   /** The same models with these virtual ones. */
   withVirtual(virtualModels: ReadonlyMap<string, VirtualModel>): Registry {
-    return new Registry(this.#models, virtualModels);
+    return new Registry(this.#models, virtualModels, this.#explainAbsence);
+  }
+
+  /** The same models with errors for those that are known and not served. */
+  withAbsence(explainAbsence: ExplainAbsence): Registry {
+    return new Registry(this.#models, this.virtualModels, explainAbsence);
   }
 
   /** The model of an id or alias. */
@@ -183,18 +200,7 @@ export class Registry {
    */
   find(name: string, { capability, caller, openedAt, virtual }: FindOptions): ModelEntry {
     const requested = this.#byName.get(name);
-    if (requested === undefined) {
-      // Other gateways' names begin with the provider.
-      const suffix = name.slice(name.lastIndexOf("/") + 1);
-      const near = this.#byName.has(suffix) ? undefined : this.suggest(suffix, caller);
-      const hint = this.#byName.has(suffix)
-        ? `'${suffix}' does`
-        : near === undefined
-          ? "GET /models lists what does"
-          : `did you mean '${near}'?`;
-      const message = `The model '${name}' does not exist here; ${hint}`;
-      throw new GatewayError("model_not_found", message, { param: "model" });
-    }
+    if (requested === undefined) throw this.describeUnknown(name, caller);
     const modelEntry = findSuccessor(requested, openedAt, (other) => this.#byName.get(other));
     const { also } = capabilityForms[capability];
     if (modelEntry.model.capability !== (also?.of ?? capability)) {
@@ -212,8 +218,24 @@ export class Registry {
     return modelEntry;
   }
 
+  /** The error for a name that no model has: why its model is not served, or which name was most likely meant. */
+  describeUnknown(name: string, caller: Caller): GatewayError {
+    const absence = this.#explainAbsence?.(name);
+    if (absence !== undefined) return absence;
+    // Other gateways' names begin with the provider.
+    const suffix = name.slice(name.lastIndexOf("/") + 1);
+    const near = this.#byName.has(suffix) ? undefined : this.#suggest(suffix, caller);
+    const hint = this.#byName.has(suffix)
+      ? `'${suffix}' does`
+      : near === undefined
+        ? "GET /models lists what does"
+        : `did you mean '${near}'?`;
+    const message = `The model '${name}' does not exist here; ${hint}`;
+    return new GatewayError("model_not_found", message, { param: "model" });
+  }
+
   /** The name that a misspelt one was most likely meant to be, of those that the caller may use. */
-  suggest(name: string, caller: FindOptions["caller"]): string | undefined {
+  #suggest(name: string, caller: Caller): string | undefined {
     if (name.length > suggestedLengthMax) return undefined;
     const names = [...this.#byName].filter(([, { model }]) => mayUse(caller, model.id)).map(([each]) => each);
     return didYouMean(name, names);
@@ -542,7 +564,9 @@ export function findCandidates(chooser: Chooser, query: CandidateQuery): Candida
         if (!candidates.has(id)) candidates.set(id, candidate);
       } catch (error) {
         const memberCandidate = registry.byName(member);
-        if (virtual === undefined && !(memberCandidate && isEnded(memberCandidate.model, query.openedAt))) throw error;
+        const hasEnded = memberCandidate !== undefined && isEnded(memberCandidate.model, query.openedAt);
+        const isAway = error instanceof GatewayError && error.code === "unavailable";
+        if (virtual === undefined && !hasEnded && !isAway) throw error;
         refusal ??= error;
       }
     }

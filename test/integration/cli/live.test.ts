@@ -151,6 +151,12 @@ describe.each(forms)("commands beside a running gateway, from %s", (form) => {
     ["a wrong variable", { PORT: "http" }, 2, 'Cannot use PORT: it is "http"'],
     ["a wrong base URL", { OPENAI_BASE_URL: "openai" }, 2, 'Cannot use OPENAI_BASE_URL: it is "openai"'],
     [
+      "a wrong base URL of a server of one's own",
+      { VLLM_BASE_URL: "127.0.0.1:8000" },
+      2,
+      'Cannot use VLLM_BASE_URL: it is "127.0.0.1:8000"',
+    ],
+    [
       "a wrong first key",
       { MODELGATE_BOOTSTRAP_KEY: "hunter2" },
       2,

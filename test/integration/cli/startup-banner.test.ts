@@ -8,13 +8,17 @@ import { chatModel } from "../../unit/kernel/support.ts";
 const firstKey: Bootstrap["key"] = { key: "sk-mg-abcd-secret", given: false };
 
 /** The banner of a gateway that serves these models. */
-function formatBanner(models: Partial<typeof chatModel>[], key?: Bootstrap["key"]): string {
+function formatBanner(
+  models: Partial<typeof chatModel>[],
+  { key, warnings = [] }: { key?: Bootstrap["key"]; warnings?: string[] } = {},
+): string {
   const modelEntries = models.map((model) => ({
     model: { ...chatModel, ...model },
     compiledPrice: undefined,
     routes: [],
   }));
-  const app = { kernel: { registry: { modelEntries, size: modelEntries.length } }, sandbox: false } as unknown as App;
+  const kernel = { registry: { modelEntries, size: modelEntries.length } };
+  const app = { kernel, sandbox: false, warnings } as unknown as App;
   return formatStartupBanner({
     config: readConfig({}),
     port: 3000,
@@ -40,6 +44,12 @@ test("a retired model is better than none, and without a free one no line is sho
   expect(formatBanner([{ id: "premium", premium: true }])).not.toContain("curl");
 });
 
+test("what cannot be served is said, and of many the first and how to see the others", () => {
+  expect(formatBanner([], { warnings: ["one", "two"] })).toMatch(/^ {2}Warning +one\n {2}Warning +two\n\n/m);
+  const many = formatBanner([], { warnings: ["one", "two", "three", "four", "five"] });
+  expect(many).toMatch(/^ {2}Warning +three\n +and 2 more: modelgate plugin list\n\n/m);
+});
+
 describe("the line to try, run in a shell,", () => {
   test.each([
     ["of the first start sends the new key", firstKey, "sk-mg-abcd-secret"],
@@ -50,7 +60,7 @@ describe("the line to try, run in a shell,", () => {
       "sk-mg-mine-secret",
     ],
   ])("%s", async (_, key, expected) => {
-    const line = /^ {2}curl .*$/m.exec(formatBanner([{ id: "current", premium: false }], key))?.[0] ?? "";
+    const line = /^ {2}curl .*$/m.exec(formatBanner([{ id: "current", premium: false }], { key }))?.[0] ?? "";
     // The shell's own curl prints its arguments.
     const shell = Bun.spawn(["sh", "-c", `curl() { printf '%s\\n' "$@"; }\n${line}`], {
       env: { PATH: process.env.PATH ?? "", MODELGATE_KEY: "sk-mg-mine-secret" },

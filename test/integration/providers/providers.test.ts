@@ -189,6 +189,13 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
     const refused = await there.send("POST", "/providers/acme/keys", { key: second });
     expect(refused.status).toBe(409);
     expect(await refused.text()).toContain("another SECRETS_KEY than this gateway has");
+    // Nor does it simulate what it cannot serve.
+    expect((await there.list()).sandbox).toMatchObject({ setting: "auto", active: false });
+    const ready = await fetch(`${other.origin}/readyz`);
+    expect([ready.status, ((await ready.json()) as { problems: string[] }).problems]).toEqual([
+      503,
+      [expect.stringContaining("cannot read its stored API keys")],
+    ]);
   });
 
   test("the choice about the sandbox is kept, and the environment decides over it", async () => {

@@ -6,12 +6,13 @@ const plugin = (name: string) =>
   ({ name, credential: "key", models: [{ id: `${name}-model` }] }) as unknown as ProviderPlugin;
 const [one, two] = [plugin("one"), plugin("two")];
 
-function choose(setting: "on" | "off" | "auto", keyed: ProviderPlugin[], disabled: ProviderPlugin[]) {
+function choose(setting: "on" | "off" | "auto", keyed: ProviderPlugin[], disabled: ProviderPlugin[], isBroken = false) {
   const createSandbox = (models: readonly { id: string }[]) =>
     ({ name: "sandbox", models }) as unknown as ProviderPlugin;
   const conditions = {
     hasKey: (of: ProviderPlugin) => keyed.includes(of),
     isEnabled: (of: ProviderPlugin) => !disabled.includes(of),
+    isBroken,
   };
   const { plugins, sandbox } = choosePlugins([one, two], conditions, { setting, isLoopback: true, createSandbox });
   return { served: plugins.map(({ name, models }) => `${name}: ${models.map(({ id }) => id)}`), sandbox };
@@ -25,4 +26,9 @@ test("a provider that is disabled is neither served nor simulated", () => {
 
 test("the sandbox does not come back when the last real provider is disabled", () => {
   expect(choose("auto", [one], [one])).toEqual({ served: [], sandbox: false });
+});
+
+test("the sandbox does not stand in for a provider that is configured and cannot be used, unless it is asked for", () => {
+  expect(choose("auto", [], [], true)).toEqual({ served: [], sandbox: false });
+  expect(choose("on", [], [], true)).toEqual({ served: ["sandbox: one-model,two-model"], sandbox: true });
 });

@@ -157,6 +157,21 @@ describe("the sandbox", () => {
     expect((await pluginManager.load()).sandbox).toBe(true);
   });
 
+  test("stays when a file that cannot be loaded is dropped in, and does not begin a start with one", async () => {
+    const options = {
+      builtIns: [builtIn("stock")],
+      sandbox: { setting: "auto" as const, isLoopback: true, createSandbox },
+      readCredentials: () => ({ keys: [] }),
+    };
+    const { pluginManager } = stockOf(home, options);
+    await pluginManager.load();
+    home.write("plugins/acme.json", "{");
+    expect(await pluginManager.load()).toMatchObject({ sandbox: true });
+    const started = await stockOf(home, options).pluginManager.load();
+    expect(started).toMatchObject({ sandbox: false, isConfigured: true, registry: { size: 0 } });
+    expect(started.warnings).toEqual([expect.stringContaining("Cannot load plugins/acme.json")]);
+  });
+
   test("keeps the names of the models that it simulates", async () => {
     const { pluginManager } = stockOf(home, {
       builtIns: [builtIn("stock", [{ aliases: ["known"] }])],

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
+import { caller } from "../kernel/support.ts";
 import { builtIn, makeHome, manifest, stockOf } from "./folder.ts";
 
 const home = makeHome();
@@ -94,9 +95,59 @@ describe("unlisted models", () => {
     const failed = await changed();
     expect(idsOf(failed.registry)).toEqual(["acme-1", "new-1"]);
     expect(failed.warnings).toEqual([
-      "Cannot list the unlisted models of acme: GET /models failed (it answered 500); those found before stay, and it is asked again within the hour",
+      "Cannot list the models of acme: GET /models failed (it answered 500); those found before stay, and it is asked again every few seconds",
     ]);
     expect(provider.asked).toHaveLength(2);
+  });
+
+  test("of a provider that is away are asked for every few seconds, and the sandbox does not answer in the meantime", async () => {
+    let now = 0;
+    const provider = providerOf();
+    home.write("plugins/acme.json", manifest({ models: undefined, unlisted: { ...unlisted, prefix: "acme/" } }));
+    const { pluginManager, log } = stockOf(home, {
+      fetch: provider.fetch,
+      now: () => now,
+      sandbox: { setting: "auto", isLoopback: true, createSandbox: (models) => builtIn("sandbox", models) },
+    });
+    const away = await pluginManager.load();
+    expect(away).toMatchObject({ sandbox: false, isConfigured: true });
+    expect(away.states).toMatchObject([{ name: "acme", status: "no_models", error: away.warnings[0] }]);
+    const { code, message, retryAfterMs } = away.registry.describeUnknown("acme/new-1", caller);
+    expect({ code, message, retryAfterMs }).toEqual({
+      code: "unavailable",
+      message:
+        "The models of acme are not known yet: GET /models failed (it answered 500); it is asked again every few seconds",
+      retryAfterMs: 5000,
+    });
+    expect(away.registry.describeUnknown("other/new-1", caller).code).toBe("model_not_found");
+
+    const pauses: number[] = [];
+    for (let last = now; pauses.length < 6; ) {
+      now += 100;
+      const count = provider.asked.length;
+      pluginManager.fingerprint();
+      await Bun.sleep(0);
+      if (provider.asked.length === count) continue;
+      pauses.push(now - last);
+      last = now;
+    }
+    expect(pauses).toEqual([1000, 2000, 4000, 5000, 5000, 5000]);
+
+    provider.answer.body = list("new-1");
+    now += 5000;
+    const before = pluginManager.fingerprint();
+    while (pluginManager.fingerprint() === before) await Bun.sleep(1);
+    // Until what was listed is served, the name is no unknown one.
+    expect(away.registry.describeUnknown("acme/new-1", caller).code).toBe("unavailable");
+    const { registry, states, warnings } = await pluginManager.load();
+    expect({ ids: idsOf(registry), warnings }).toEqual({ ids: ["acme/new-1"], warnings: [] });
+    expect(states).toMatchObject([{ name: "acme", status: "serving" }]);
+    expect(log.lines.map(({ level, event }) => `${level} ${event}`)).toEqual([
+      "warn models_not_listed",
+      "info plugin_loaded",
+      "info models_listed",
+      "info plugin_loaded",
+    ]);
   });
 
   test("without a price are refused, with the place and the fix", async () => {

@@ -4,6 +4,7 @@ const statuses: Record<string, readonly [string, string]> = {
   serving: ["serving", "badge is-good"],
   previous: ["serving last good version", "badge is-warn"],
   no_credential: ["no API key", "badge"],
+  no_models: ["no models", "badge is-warn"],
   disabled: ["disabled", "badge"],
   sandbox: ["simulated", "badge is-accent"],
   refused: ["not loaded", "badge is-bad"],

@@ -55,7 +55,9 @@ export default function ProvidersPage() {
 }
 
 const healthOrder = ["refused", "failing", "degraded"];
-const statusOrder = ["refused", "previous", "serving", "disabled"];
+const statusOrder = ["refused", "no_models", "previous", "serving", "disabled"];
+/** Statuses whose error is shown whole. */
+const troubled = ["refused", "no_models", "previous"];
 
 /** Those in trouble first, then those in use. */
 function sortProviders(data: readonly Provider[]): Provider[] {
@@ -74,10 +76,7 @@ const columns: readonly Column<Provider>[] = [
         <Link className="link" href={toProviderPath(name)}>
           {name}
         </Link>
-        <span
-          className={status === "refused" || status === "previous" ? "sub break" : "sub cut"}
-          title={base_url ?? undefined}
-        >
+        <span className={troubled.includes(status) ? "sub break" : "sub cut"} title={base_url ?? undefined}>
           {error ?? base_url?.replace(/^https?:\/\//, "")}
         </span>
       </>
