@@ -2,9 +2,6 @@ import { GatewayError } from "../contract/index.ts";
 import type { ExplainAbsence } from "../kernel/index.ts";
 import type { AwaitedProvider } from "./unlisted-models.ts";
 
-/** When a caller of a provider that is asked every few seconds may try again. */
-const retryAfterMs = 5000;
-
 /** Explains to callers why models that are known here cannot be called now. */
 export class AbsentModels {
   readonly #awaited: readonly AwaitedProvider[];
@@ -20,10 +17,8 @@ export class AbsentModels {
   readonly explain: ExplainAbsence = (name) => {
     const awaited = this.#findAwaited(name);
     if (awaited === undefined) return undefined;
-    const reason = `${awaited.problem}; it is asked again every few seconds`;
-    return new GatewayError("unavailable", `The models of ${awaited.name} are not known yet: ${reason}`, {
-      retryAfterMs,
-    });
+    const message = `The models of ${awaited.name} are not known yet: ${awaited.problem}`;
+    return new GatewayError("unavailable", message, { retryAfterMs: awaited.retryMs });
   };
 
   #findAwaited(name: string): AwaitedProvider | undefined {

@@ -8,6 +8,17 @@ const modelsMax = 5000;
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
+/** A provider did not list its models. The message is the reason. */
+export class ListingError extends Error {
+  /** Whether it answered something else than a list, so that asking again soon would change nothing. */
+  readonly isAnswer: boolean;
+
+  constructor(message: string, isAnswer: boolean, cause?: unknown) {
+    super(message, { cause });
+    this.isAnswer = isAnswer;
+  }
+}
+
 /** A model as its provider lists it. */
 export interface DiscoveredModel {
   readonly id: string;
@@ -29,7 +40,7 @@ export type CheckHost = (place: Place) => Promise<void> | undefined;
 /**
  * Asks a provider which models it has: `GET /models` in the form of OpenAI, Anthropic, Gemini or Together.
  *
- * @throws {Error} Why, when it does not answer with such a list in time.
+ * @throws {ListingError} When it does not answer with such a list in time.
  */
 export async function discoverModels(
   plugin: ProviderPlugin,
@@ -45,12 +56,13 @@ export async function discoverModels(
       redirect: "error",
       signal: AbortSignal.timeout(answerMsMax),
     });
-    if (!response.ok) throw new Error(`it answered ${response.status}`);
-    const list = readModelList(readJson(await readBounded(response), "file"));
-    if (list === undefined) throw new Error("it answered no list of models");
+    if (!response.ok) throw new ListingError(`it answered ${response.status}`, response.status < 500);
+    const list = readModelList(readJsonOf(await readBounded(response)));
+    if (list === undefined) throw new ListingError("it answered no list of models", true);
     return list.slice(0, modelsMax);
   } catch (cause) {
-    throw new Error(`GET /models failed (${getReason(cause)})`, { cause });
+    const isAnswer = cause instanceof ListingError && cause.isAnswer;
+    throw new ListingError(`GET /models failed (${getReason(cause)})`, isAnswer, cause);
   }
 }
 
@@ -58,6 +70,14 @@ export async function discoverModels(
 function listing(url: string): AuthorizedRequest {
   const postForm = () => Promise.reject(new Error("its models cannot be listed with a token"));
   return { method: "GET", url, headers: {}, body: undefined, postForm, askMachine: postForm };
+}
+
+function readJsonOf(text: string): unknown {
+  try {
+    return readJson(text, "file");
+  } catch (cause) {
+    throw new ListingError(`its answer cannot be read: ${getReason(cause)}`, true, cause);
+  }
 }
 
 async function readBounded(response: Response): Promise<string> {

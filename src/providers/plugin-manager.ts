@@ -105,6 +105,15 @@ export class PluginManager {
     return loading;
   }
 
+  /**
+   * Asks the providers that may have models of these names.
+   *
+   * @returns Whether other models were found, so that {@link load} is due; `undefined` when nobody is asked.
+   */
+  lookFor(names: readonly string[]): Promise<boolean> | undefined {
+    return this.#unlisted.lookFor(names);
+  }
+
   /** Layers of each model: from its plugin, from a signed file and from the operator. */
   layers(): ModelLayers[] {
     const candidates = this.#chooseCandidates(new Map(), []).map(({ plugin }) => plugin);

@@ -55,6 +55,7 @@ export class Providers {
   #seenRevision = -1;
   #pending: Promise<void> = Promise.resolve();
   #onReload: (snapshot: PluginSnapshot) => void = () => undefined;
+  #catchingUp: Promise<void> | undefined;
   #testing = 0;
   /** The last test before saving: what it found holds for the key once that is saved. */
   #unsaved:
@@ -261,6 +262,22 @@ export class Providers {
 
   #syncFiles(): void {
     syncProviderFiles(this.#folder, this.settings.rows.values(), this.#deps.log);
+  }
+
+  /**
+   * Asks the providers that may have models of these names, and puts what they have in force.
+   *
+   * @returns `undefined` when there is nobody to ask.
+   */
+  lookFor(names: readonly string[]): Promise<void> | undefined {
+    return this.manager.lookFor(names)?.then((hasChanged) => {
+      if (!hasChanged) return undefined;
+      // Calls that waited for the same answer share one load.
+      this.#catchingUp ??= this.reload().finally(() => {
+        this.#catchingUp = undefined;
+      });
+      return this.#catchingUp;
+    });
   }
 
   /** Loads one after another: two at once would mix their results. */

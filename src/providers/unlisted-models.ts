@@ -1,26 +1,48 @@
 import type { Model, ProviderPlugin } from "../contract/index.ts";
+import { isLocalHost } from "../kernel/index.ts";
 import { definePlugin } from "../sdk/index.ts";
-import { type CheckHost, type DiscoveredModel, discoverModels, type Fetch, type Place } from "./discover-models.ts";
+import {
+  type CheckHost,
+  type DiscoveredModel,
+  discoverModels,
+  type Fetch,
+  ListingError,
+  type Place,
+} from "./discover-models.ts";
 import type { FileProblem } from "./plugin-directory.ts";
 
 export type { CheckHost, Fetch };
 
-/** How long the list of a provider counts as current. */
-const listedMs = 3_600_000;
-/** The first pause before a provider that did not list its models is asked again; it doubles up to the last one. */
-const retryMs = 1000;
-const retryMsMax = 5000;
+/** How long a list of models counts as current: asking a server of one's own costs nothing. */
+const currentMs = { ownServer: 30_000, provider: 3_600_000 };
+/** The first pause before a provider that is away is asked again; it doubles up to the last one. */
+const awayMs = 1000;
+const awayMsMax = 5000;
+/** The pause before a provider that answered something else than a list is asked again. */
+const refusedMs = 60_000;
+/** Names that nobody knows have a provider asked again no sooner than this after the last time. */
+const lookMs = { ownServer: 2000, provider: 60_000 };
+/** The longest that a call waits for such an answer. */
+const lookMsMax = 2000;
 
 /** The models that a provider was last found to have. */
 interface Discovery {
-  readonly plugin: ProviderPlugin;
+  plugin: ProviderPlugin;
   readonly place: Place;
   models: readonly DiscoveredModel[];
   /** Listings that failed since the last one that did not. */
   failures: number;
-  /** When the provider is asked again; infinite while it is being asked. */
+  askedAt: number;
   nextAt: number;
-  problem: string | undefined;
+  /** The listing that runs. */
+  listing: Promise<void> | undefined;
+  problem: Problem | undefined;
+}
+
+/** Why a provider did not list its models, and when it is asked again. */
+interface Problem {
+  readonly reason: string;
+  readonly retryMs: number;
 }
 
 /** A provider that may have models of which nothing is known yet. */
@@ -28,8 +50,9 @@ export interface AwaitedProvider {
   readonly name: string;
   /** The names of its models begin with it. */
   readonly prefix: string;
-  /** Why it did not list its models. */
+  /** Why it did not list its models, and how often it is asked. */
   readonly problem: string;
+  readonly retryMs: number;
 }
 
 /** Other models than those that chat, by what providers call them. */
@@ -64,7 +87,7 @@ export class UnlistedModels {
   /** Differs whenever other models were found. Asks the providers whose list is old, or that did not answer. */
   fingerprint(): string {
     for (const discovery of this.#discoveries.values()) {
-      if (this.#now() >= discovery.nextAt) void this.#refresh(discovery);
+      if (this.#now() >= discovery.nextAt) void this.#list(discovery);
     }
     return String(this.#version);
   }
@@ -74,20 +97,42 @@ export class UnlistedModels {
     plugins: readonly ProviderPlugin[],
     placeOf: (plugin: ProviderPlugin) => Place | undefined,
   ): Promise<void> {
-    const refreshing: Promise<void>[] = [];
+    const listings: Promise<void>[] = [];
     const names = new Set<string>();
     for (const plugin of plugins) {
       const place = plugin.unlisted === undefined ? undefined : placeOf(plugin);
       if (place === undefined) continue;
       names.add(plugin.name);
-      const cachedDiscovery = this.#discoveries.get(plugin.name);
-      if (cachedDiscovery?.place.baseUrl === place.baseUrl && cachedDiscovery.place.key === place.key) continue;
-      const discovery = { plugin, place, models: [], failures: 0, nextAt: 0, problem: undefined };
+      const before = this.#discoveries.get(plugin.name);
+      if (before?.place.baseUrl === place.baseUrl && before.place.key === place.key) {
+        before.plugin = plugin;
+        continue;
+      }
+      const never = { models: [], failures: 0, askedAt: 0, nextAt: 0, listing: undefined, problem: undefined };
+      const discovery: Discovery = { plugin, place, ...never };
       this.#discoveries.set(plugin.name, discovery);
-      refreshing.push(this.#refresh(discovery));
+      listings.push(this.#list(discovery));
     }
     for (const name of this.#discoveries.keys()) if (!names.has(name)) this.#discoveries.delete(name);
-    await Promise.all(refreshing);
+    await Promise.all(listings);
+  }
+
+  /**
+   * Asks the providers that may have models of these names, if they were not asked a moment ago.
+   *
+   * @returns Whether other models were found within two seconds; `undefined` when nobody is asked.
+   */
+  lookFor(names: readonly string[]): Promise<boolean> | undefined {
+    const listings = [...this.#discoveries.values()].flatMap((discovery) => {
+      const { prefix = "" } = discovery.plugin.unlisted ?? {};
+      if (!names.some((name) => name.startsWith(prefix))) return [];
+      const isLate = this.#now() - discovery.askedAt >= lookMs[kindOf(discovery)];
+      return discovery.listing ?? (isLate ? this.#list(discovery) : []);
+    });
+    if (listings.length === 0) return undefined;
+    const before = this.#version;
+    const late = new Promise((resolve) => setTimeout(resolve, lookMsMax));
+    return Promise.race([Promise.all(listings), late]).then(() => this.#version !== before);
   }
 
   /** The plugins with the models that were found for them. A name that a row has is never another model's. */
@@ -118,35 +163,46 @@ export class UnlistedModels {
     const { problem, models } = this.#discoveries.get(name) ?? {};
     if (problem === undefined) return undefined;
     const others = models?.length === 0 ? "" : "those found before stay, and ";
-    return `Cannot list the models of ${name}: ${problem}; ${others}it is asked again every few seconds`;
+    return `Cannot list the models of ${name}: ${problem.reason}; ${others}${describeRetry(problem)}`;
   }
 
   /** Providers that did not list their models when they were last asked, by the prefix of their names. */
   get awaited(): AwaitedProvider[] {
-    return [...this.#discoveries.values()].flatMap(({ plugin: { name, unlisted }, problem }) =>
-      problem === undefined || unlisted?.prefix === undefined ? [] : [{ name, prefix: unlisted.prefix, problem }],
-    );
+    return [...this.#discoveries.values()].flatMap(({ plugin: { name, unlisted }, problem }) => {
+      if (problem === undefined || unlisted?.prefix === undefined) return [];
+      const reason = `${problem.reason}; ${describeRetry(problem)}`;
+      return [{ name, prefix: unlisted.prefix, problem: reason, retryMs: problem.retryMs }];
+    });
+  }
+
+  /** Asks a provider for its models, once at a time. */
+  #list(discovery: Discovery): Promise<void> {
+    discovery.listing ??= this.#refresh(discovery).finally(() => {
+      discovery.listing = undefined;
+    });
+    return discovery.listing;
   }
 
   async #refresh(discovery: Discovery): Promise<void> {
     const fetch = this.#fetch;
+    discovery.askedAt = this.#now();
     discovery.nextAt = Number.POSITIVE_INFINITY;
     if (fetch === undefined) return;
-    const before = JSON.stringify([discovery.models, discovery.problem]);
+    const { plugin, place } = discovery;
+    const before = JSON.stringify([discovery.models, discovery.problem?.reason]);
     try {
-      discovery.models = await discoverModels(discovery.plugin, discovery.place, {
-        fetch,
-        checkHost: this.#checkHost,
-      });
+      discovery.models = await discoverModels(plugin, place, { fetch, checkHost: this.#checkHost });
       discovery.problem = undefined;
       discovery.failures = 0;
-      discovery.nextAt = this.#now() + listedMs;
+      discovery.nextAt = this.#now() + currentMs[kindOf(discovery)];
     } catch (error) {
-      discovery.problem = (error as Error).message;
-      discovery.nextAt = this.#now() + Math.min(retryMs * 2 ** discovery.failures, retryMsMax);
+      const isAnswer = error instanceof ListingError && error.isAnswer;
+      const pauseMs = isAnswer ? refusedMs : Math.min(awayMs * 2 ** discovery.failures, awayMsMax);
+      discovery.problem = { reason: (error as Error).message, retryMs: isAnswer ? refusedMs : awayMsMax };
       discovery.failures++;
+      discovery.nextAt = this.#now() + pauseMs;
     }
-    if (JSON.stringify([discovery.models, discovery.problem]) !== before) this.#version++;
+    if (JSON.stringify([discovery.models, discovery.problem?.reason]) !== before) this.#version++;
   }
 
   #toRows({ name, unlisted, handlers }: ProviderPlugin, listedIds: ReadonlySet<string>): Model[] {
@@ -176,4 +232,15 @@ export class UnlistedModels {
     this.#extended.set(plugin, { names, plugin: extended });
     return extended;
   }
+}
+
+/** Whether a provider is a server of the operator's own, which may be asked often. */
+function kindOf({ plugin, place }: Discovery): "ownServer" | "provider" {
+  const host = new URL(place.baseUrl).hostname.replace(/^\[|\]$/g, "");
+  const isOwn = plugin.credential === "none" || place.isBaseUrlGiven || isLocalHost(host);
+  return isOwn ? "ownServer" : "provider";
+}
+
+function describeRetry({ retryMs }: Problem): string {
+  return `it is asked again every ${retryMs === refusedMs ? "minute" : "few seconds"}`;
 }

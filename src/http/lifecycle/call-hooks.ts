@@ -13,7 +13,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type Capability, GatewayError, membersMax } from "../../contract/index.ts";
-import { Call, findCandidates } from "../../kernel/index.ts";
+import { Call, type CandidateQuery, findCandidates } from "../../kernel/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { HttpDeps } from "../deps.ts";
 import { authenticate, shedLoad } from "./authenticate.ts";
@@ -67,7 +67,8 @@ export function jsonCall<Schema extends TSchema>(deps: HttpDeps, schema: Schema,
     call.forbidsStoring = (body as { store?: unknown } | null)?.store === false;
     readNamesOfBody(body, call);
     inbound?.refuse(body);
-    resolveModels(deps, call, body, endpoint.modelDefault);
+    const resolving = resolveModels(deps, call, body, endpoint.modelDefault);
+    if (resolving !== undefined) await resolving;
     context.body = validateBody(schema, endpoint.check?.(body, call) ?? body);
   };
   return { parse: "none" as const, transform, body: schema };
@@ -88,7 +89,7 @@ export function readFormCall<Body>(deps: HttpDeps, endpoint: FormEndpoint<Body>)
     declaredBytes(context.request, formBytesMax);
     const body = endpoint.toBody(await readForm(context.request, call.memory.request));
     readNamesOfBody(body, call);
-    resolveModels(deps, call, body, endpoint.modelDefault);
+    await resolveModels(deps, call, body, endpoint.modelDefault);
     return body;
   };
 }
@@ -121,21 +122,53 @@ function takeModels(body: unknown, call: Pick<HttpCall, "models">): void {
  * Step 4: finds the models that may serve a call, once and before its body is validated and translated: a model that does not exist or that the
  * key may not use is refused without that work. A body without the name of a model is left to its schema.
  *
- * @throws {GatewayError} `model_not_found` or `model_not_allowed`.
+ * @returns A promise only for a name that is unknown, when its provider is asked for the models that it has now.
+ * @throws {GatewayError} `model_not_found`, `model_not_allowed` or `unavailable`.
  */
-export function resolveModels(deps: HttpDeps, call: HttpCall, body: unknown, modelDefault?: string): void {
+export function resolveModels(
+  deps: HttpDeps,
+  call: HttpCall,
+  body: unknown,
+  modelDefault?: string,
+): Promise<void> | undefined {
   const { kernel } = deps;
   const { capability, caller, openedAt, models, session } = call;
-  if (capability === undefined || !isRecord(body)) return;
+  if (capability === undefined || !isRecord(body)) return undefined;
   const model = body.model ?? modelDefault;
-  if (!isName(model)) return;
+  if (!isName(model)) return undefined;
   const isStream = capability === "speech" || (capability === "chat" && body.stream === true);
+  const query = { model, models, capability, caller, openedAt, session, isStream };
   try {
-    call.candidates = findCandidates(kernel, { model, models, capability, caller, openedAt, session, isStream });
+    call.candidates = findCandidates(kernel, query);
+    return undefined;
   } catch (error) {
-    const refused = new Call(call.toRequest({ capability, request: body as never }));
-    refused.refusal = error instanceof GatewayError ? error : undefined;
-    recordEnd(deps, refused, call.httpRequest);
-    throw error;
+    return resolveAgain(deps, { call, body, query }, error);
   }
+}
+
+/** Resolves names that nobody knows once more, after their providers were asked. @throws What the first try threw, if that changed nothing. */
+function resolveAgain(
+  deps: HttpDeps,
+  { call, body, query }: { call: HttpCall; body: object; query: CandidateQuery },
+  error: unknown,
+): Promise<void> {
+  const { kernel, providers } = deps;
+  const { registry } = kernel;
+  const isUnknown = (name: string) => registry.byName(name) === undefined && !registry.virtualModels.has(name);
+  const unknown = (query.models ?? [query.model]).filter(isUnknown);
+  const refuse = (reason: unknown): never => {
+    const refused = new Call(call.toRequest({ capability: query.capability, request: body as never }));
+    refused.refusal = reason instanceof GatewayError ? reason : undefined;
+    recordEnd(deps, refused, call.httpRequest);
+    throw reason;
+  };
+  const looking = unknown.length === 0 ? undefined : providers.lookFor(unknown);
+  if (looking === undefined) return refuse(error);
+  return looking.then(() => {
+    try {
+      call.candidates = findCandidates(kernel, query);
+    } catch (reason) {
+      refuse(reason);
+    }
+  });
 }

@@ -129,3 +129,19 @@ test("a model of a server that is away leaves its virtual model and its list to 
   away.start();
   await until(async () => (await served({ model: "either" }))[1] === "vllm");
 });
+
+test("a model that a server lists since a moment ago is served at its first call", async () => {
+  const server = await modelServer("llama3.2");
+  server.start();
+  const gateway = await serve({ OLLAMA_BASE_URL: server.baseUrl });
+  expect((await call(gateway, "ollama/llama3.2")).status).toBe(200);
+  server.state.models.push("qwen3");
+  // Its list was read when the gateway started, and is read again for a name that nobody knows once it is older than two seconds.
+  await Bun.sleep(2000);
+  const calls = await Promise.all(Array.from({ length: 5 }, () => call(gateway, "ollama/qwen3")));
+  expect(calls.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  const listings = server.state.listings;
+  const unknown = await call(gateway, "ollama/unknown");
+  expect([unknown.status, await unknown.text()]).toEqual([400, expect.stringContaining("does not exist here")]);
+  expect(server.state.listings).toBeLessThanOrEqual(listings + 1);
+});

@@ -26,6 +26,11 @@ const idsOf = (registry: { modelEntries: Iterable<{ model: { id: string } }> }) 
   [...registry.modelEntries].map(({ model }) => model.id);
 const list = (...ids: string[]) => ({ data: ids.map((id) => ({ id, created: 5 })) });
 
+/** Lets what has been begun come to its end: nothing here waits for a clock. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await Bun.sleep(0);
+}
+
 describe("unlisted models", () => {
   test("of a manifest are found at the provider, and sold by its terms", async () => {
     const { asked, fetch } = providerOf({ body: list("acme-1", "acme-2", "acme-embed", "acme-2", "a\u0000b") });
@@ -79,24 +84,85 @@ describe("unlisted models", () => {
     expect({ warnings, ids: idsOf(registry) }).toEqual({ warnings: [], ids: ["known", "second-1", "second-2"] });
   });
 
-  test("are asked for again after an hour; those found before stay when the provider fails", async () => {
+  test("are asked for again after half a minute at a server of one's own and after an hour elsewhere; those found before stay when that fails", async () => {
     let now = 0;
-    const provider = providerOf({ body: list("new-1") });
+    const own = providerOf({ body: list("new-1") });
+    const far = providerOf({ body: list("new-2") });
+    const fetch = (url: string, init: RequestInit) => (url.includes("127.0.0.1") ? own : far).fetch(url, init);
     home.write("plugins/acme.json", manifest({ unlisted }));
-    const { pluginManager } = stockOf(home, { fetch: provider.fetch, now: () => now });
+    const baseUrl = "https://api.example.org/v1";
+    home.write("plugins/far.json", manifest({ baseUrl, credential: "key", models: undefined, unlisted }));
+    const { pluginManager } = stockOf(home, { fetch, now: () => now });
     await pluginManager.load();
+    const asks: string[] = [];
+    for (; now < 3_600_000; now += 15_000) {
+      const [ownBefore, farBefore] = [own.asked.length, far.asked.length];
+      pluginManager.fingerprint();
+      await settle();
+      if (own.asked.length > ownBefore) asks.push(`own ${now}`);
+      if (far.asked.length > farBefore) asks.push(`far ${now}`);
+    }
+    expect(asks.slice(0, 3)).toEqual(["own 30000", "own 60000", "own 90000"]);
+    expect(asks.filter((ask) => ask.startsWith("far"))).toEqual([]);
+
     const before = pluginManager.fingerprint();
-    provider.answer.body = undefined;
-    now = 3_600_000;
-    const changed = async () => {
-      while (pluginManager.fingerprint() === before) await Bun.sleep(1);
-      return pluginManager.load();
-    };
-    const failed = await changed();
-    expect(idsOf(failed.registry)).toEqual(["acme-1", "new-1"]);
+    await settle();
+    expect([far.asked.length, pluginManager.fingerprint()]).toEqual([2, before]);
+    own.answer.body = undefined;
+    now += 30_000;
+    while (pluginManager.fingerprint() === before) await Bun.sleep(1);
+    const failed = await pluginManager.load();
+    expect(idsOf(failed.registry)).toEqual(["acme-1", "new-1", "new-2"]);
     expect(failed.warnings).toEqual([
       "Cannot list the models of acme: GET /models failed (it answered 500); those found before stay, and it is asked again every few seconds",
     ]);
+  });
+
+  test("are asked for every half minute at a server of one's own that has a key, by IPv6 too", async () => {
+    let now = 0;
+    const own = providerOf({ body: list("new-1") });
+    const baseUrl = "http://[::1]:9/v1";
+    home.write("plugins/acme.json", manifest({ baseUrl, credential: "key", models: undefined, unlisted }));
+    const { pluginManager } = stockOf(home, { fetch: own.fetch, now: () => now });
+    await pluginManager.load();
+    now = 30_000;
+    pluginManager.fingerprint();
+    await settle();
+    expect(own.asked).toHaveLength(2);
+  });
+
+  test("that a server has no longer, or has since a moment ago, are noticed", async () => {
+    let now = 0;
+    const provider = providerOf({ body: list("one", "two") });
+    home.write("plugins/acme.json", manifest({ models: undefined, unlisted: { ...unlisted, prefix: "acme/" } }));
+    const { pluginManager } = stockOf(home, { fetch: provider.fetch, now: () => now });
+    await pluginManager.load();
+    provider.answer.body = list("two", "three");
+    // Nobody is asked again at once, for a name that is not the provider's, or while the answer is still on its way.
+    expect(pluginManager.lookFor(["acme/three"])).toBeUndefined();
+    now = 2000;
+    expect(pluginManager.lookFor(["other/three"])).toBeUndefined();
+    const looks = [pluginManager.lookFor(["acme/three"]), pluginManager.lookFor(["acme/four"])];
+    expect(await Promise.all(looks)).toEqual([true, true]);
+    expect(provider.asked).toHaveLength(2);
+    expect(idsOf((await pluginManager.load()).registry)).toEqual(["acme/two", "acme/three"]);
+    now = 4000;
+    expect(await pluginManager.lookFor(["acme/four"])).toBe(false);
+  });
+
+  test("of a provider that answers something else than a list are asked for once a minute", async () => {
+    let now = 0;
+    const provider = providerOf({ body: { error: "no such endpoint" }, status: 404 });
+    home.write("plugins/acme.json", manifest({ unlisted }));
+    const { pluginManager } = stockOf(home, { fetch: provider.fetch, now: () => now });
+    const { warnings } = await pluginManager.load();
+    expect(warnings).toEqual([
+      "Cannot list the models of acme: GET /models failed (it answered 404); it is asked again every minute",
+    ]);
+    for (now = 0; now < 120_000; now += 5000) {
+      pluginManager.fingerprint();
+      await settle();
+    }
     expect(provider.asked).toHaveLength(2);
   });
 
@@ -123,10 +189,10 @@ describe("unlisted models", () => {
 
     const pauses: number[] = [];
     for (let last = now; pauses.length < 6; ) {
-      now += 100;
+      now += 500;
       const count = provider.asked.length;
       pluginManager.fingerprint();
-      await Bun.sleep(0);
+      await settle();
       if (provider.asked.length === count) continue;
       pauses.push(now - last);
       last = now;
