@@ -39,7 +39,13 @@ import {
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
 import { createPruner, openLedger, type ProcessLedger, readOverdrawn, remoteCalls } from "./ledger/index.ts";
 import type { Observability } from "./observability/index.ts";
-import { OperatorCatalogueEditor, type PluginSnapshot, Providers, readHealth } from "./providers/index.ts";
+import {
+  getModelNames,
+  OperatorCatalogueEditor,
+  type PluginSnapshot,
+  Providers,
+  readHealth,
+} from "./providers/index.ts";
 import { openPluginManager } from "./providers/open-plugin-manager.bun.ts";
 import { keepDayLists, measureCalls, RefusalLog, readUsedModels, UsageRollup } from "./reports/index.ts";
 
@@ -49,6 +55,8 @@ const pruneMs = 60_000;
 const pruneCallsMs = 250;
 const recoverMs = 5000;
 const saveLastUsedMs = 3000;
+/** Unknown names of models in tokens that are logged: issuers choose them. */
+const unknownNamesMax = 1000;
 /** Reasons that one message names. */
 const reasonsMax = 3;
 
@@ -110,7 +118,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   const { config, store, log, observability, now = Date.now } = options;
   const providers = await openProviders(options, now);
   const tokenIssuers = openTokenIssuers(options);
-  const accounts = createAccounts({ store, defaults: config, now, tokens: tokenIssuers });
+  const resolveModels = createClaimReader(providers, log);
+  const accounts = createAccounts({ store, defaults: config, now, tokens: { ...tokenIssuers, resolveModels } });
   await accounts.prepare();
   const observer = providers.observe(observability?.calls);
   const { onCommit } = observability ?? {};
@@ -237,6 +246,19 @@ function openTokenIssuers({ config, store }: AppOptions) {
   const plain = createPublicRequest({ isPublic: isListed });
   const readDocument = (url: string) => fetchDocument(url.startsWith("http:") ? plain : overTls, url);
   return { issuers: new TokenIssuers(store, issuers), readDocument };
+}
+
+/** Reads the models that tokens name; each name that no model has is logged once. */
+function createClaimReader(providers: Providers, log: Log) {
+  const logged = new Set<string>();
+  return (names: readonly string[], issuer: string) =>
+    getModelNames(providers.snapshot).toIds(names, {
+      onUnknown(message) {
+        if (logged.has(message) || logged.size === unknownNamesMax) return;
+        logged.add(message);
+        log.warn("unknown_model", { message: `A token of ${issuer} names a model, but ${message}` });
+      },
+    });
 }
 
 async function readSealKey(store: Store): Promise<Uint8Array> {

@@ -115,7 +115,7 @@ interface AuthenticatorOptions {
   readonly defaults: AccountDefaults;
   readonly now: () => number;
   /** Issuers of the tokens (JWT) that are accepted, and how their keys are read; absent: no tokens are accepted. */
-  readonly tokens?: Pick<TokenOptions, "issuers" | "readDocument"> | undefined;
+  readonly tokens?: Pick<TokenOptions, "issuers" | "readDocument" | "resolveModels"> | undefined;
 }
 
 /** Checks API keys against a cache in memory, of which a change of the store makes one key or all stale. */

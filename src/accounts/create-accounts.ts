@@ -72,7 +72,7 @@ export interface AccountsOptions {
   store: Store;
   defaults: AccountDefaults;
   /** Issuers of the tokens (JWT) that are accepted, and how their keys are read; absent: no tokens are accepted. */
-  tokens?: Pick<TokenOptions, "issuers" | "readDocument"> | undefined;
+  tokens?: Pick<TokenOptions, "issuers" | "readDocument" | "resolveModels"> | undefined;
   /** Milliseconds since 1970; default the system's clock. */
   now?: () => number;
 }

@@ -22,7 +22,9 @@ export interface InProcessGateway {
   stop(): Promise<void>;
 }
 
-type Parts = Partial<Pick<AppOptions, "bounds" | "plugins" | "sseHeartbeatMs" | "site" | "observability" | "now">> & {
+type Parts = Partial<
+  Pick<AppOptions, "bounds" | "plugins" | "sseHeartbeatMs" | "site" | "observability" | "now" | "log">
+> & {
   env: Record<string, string>;
   /** What stands in the home folder, by path. */
   files?: Record<string, object>;
@@ -33,6 +35,7 @@ export async function startInProcess({
   env,
   plugins = builtIns,
   files = {},
+  log = createLog("silent", () => undefined),
   ...injected
 }: Parts): Promise<InProcessGateway> {
   const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
@@ -42,7 +45,6 @@ export async function startInProcess({
   }
   const config = readConfig({ MODELGATE_HOME: home, HOST: "127.0.0.1", ...env });
   const store = await openStore({ file: join(home, "modelgate.db") });
-  const log = createLog("silent", () => undefined);
   const app = await createApp({
     config,
     store,

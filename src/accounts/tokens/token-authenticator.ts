@@ -37,6 +37,8 @@ export interface TokenOptions {
   readonly store: Store;
   readonly issuers: TokenIssuers;
   readonly readDocument: ReadDocument;
+  /** The ids of models that a claim names, of which some may be unknown; absent: a claim has ids. */
+  readonly resolveModels?: ((names: readonly string[], issuer: string) => readonly string[]) | undefined;
   readonly now: () => number;
   readonly keysMax: number | undefined;
   /** The caller of a key by its id; undefined when there is no such key. @throws {GatewayError} For one that has ended. */
@@ -99,7 +101,7 @@ export class TokenAuthenticator {
   }
 
   async #grant(token: string, issuers: readonly TokenIssuer[]): Promise<TokenGrant> {
-    const { store, now, keysMax, readDocument } = this.#options;
+    const { store, now, keysMax, readDocument, resolveModels } = this.#options;
     // Loaded at the first token, as most gateways never need it.
     this.#verifier ??= import("./token-verifier.ts").then((module) => new module.TokenVerifier(readDocument, now));
     const verified = await (await this.#verifier).verify(token, issuers);
@@ -110,7 +112,9 @@ export class TokenAuthenticator {
       const name = issuer.claims[use];
       return name === undefined ? undefined : readClaim(claims, name);
     };
-    const [models, budgetNanodollars] = [toModels(verified, read("models")), toBudget(verified, read("budget"))];
+    const names = toModels(verified, read("models"));
+    const models = names && new Set(resolveModels?.(names, issuer.issuer) ?? names);
+    const budgetNanodollars = toBudget(verified, read("budget"));
     const accountId = await findAccountOf(this.#options, verified).catch(toStoreError);
     const user = toName(read("user"));
     const subject = { issuer: issuer.issuer, subject: claims.sub };
@@ -224,14 +228,14 @@ async function createAccountOf(
 }
 
 /** A claim that is mapped and missing decides nothing, so its token is refused rather than allowed all models. */
-function toModels({ issuer }: VerifiedClaims, value: unknown): ReadonlySet<string> | undefined {
+function toModels({ issuer }: VerifiedClaims, value: unknown): readonly string[] | undefined {
   const claim = issuer.claims.models;
   if (claim === undefined) return undefined;
   const list = typeof value === "string" ? value.split(/[\s,]+/).filter((id) => id !== "") : value;
   if (!Array.isArray(list) || list.length > modelsMax || !list.every((id) => typeof id === "string")) {
     throw refusedToken(`its claim ${claim} is no list of models`);
   }
-  return new Set(list);
+  return list;
 }
 
 /** US dollars a month, as a number or a decimal text. */

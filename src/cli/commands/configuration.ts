@@ -17,6 +17,8 @@ interface Plan {
     readonly action: "create" | "change" | "remove";
     readonly fields: Readonly<Record<string, { before: unknown; after: unknown }>>;
   }[];
+  /** Names of models that no model has there. */
+  readonly warnings: readonly string[];
   readonly keys: readonly { account: string; name: string; value: string }[];
 }
 
@@ -104,15 +106,16 @@ function readMessage(text: string): string | undefined {
 
 const signs = { create: "+", change: "~", remove: "-" } as const;
 
-function describePlan({ changes, keys }: Plan, isDryRun: boolean): string {
-  if (changes.length === 0) return "Nothing to change: the gateway is as the document says";
+function describePlan({ changes, warnings, keys }: Plan, isDryRun: boolean): string {
+  const notes = warnings.map((message) => `Warning: ${message}`);
+  if (changes.length === 0) return [...notes, "Nothing to change: the gateway is as the document says"].join("\n");
   const lines = changes.flatMap(({ section, id, action, fields }) => [
     `${signs[action]} ${section} ${id}`,
     ...Object.entries(fields).map(([name, { before, after }]) => `    ${name}: ${shorten(before)} → ${shorten(after)}`),
   ]);
   const created = keys.map(({ account, name, value }) => `${account}: ${name}: ${value}   (shown only once)`);
   const summary = `${changes.length} ${changes.length === 1 ? "change" : "changes"}${isDryRun ? ", none written" : ""}`;
-  return [...lines, ...created, summary].join("\n");
+  return [...lines, ...created, ...notes, summary].join("\n");
 }
 
 function shorten(value: unknown): string {

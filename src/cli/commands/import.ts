@@ -3,9 +3,9 @@ import { commandLine, createProject } from "../../accounts/index.ts";
 import type { Config } from "../../config/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
+import { getModelNames, type ModelNames } from "../../providers/index.ts";
 import { type CliContext, type CommandResult, defineCommand, UsageError } from "../command.ts";
 import { type ForeignDatabase, openForeignDatabase } from "../import/foreign-database.bun.ts";
-import { indexModels, type KnownModels } from "../import/known-models.ts";
 import { planLiteLlm } from "../import/litellm.ts";
 import { planNewApi } from "../import/new-api.ts";
 import { readOpenRouterKeys } from "../import/openrouter.ts";
@@ -41,12 +41,12 @@ const credit = {
 async function runImport(
   context: CliContext,
   { config, now, isDry, url }: { config: Config; now: number; isDry: boolean; url: string | undefined },
-  makePlan: (models: KnownModels, opened: ForeignDatabase | undefined) => Promise<ImportPlan>,
+  makePlan: (models: ModelNames, opened: ForeignDatabase | undefined) => Promise<ImportPlan>,
 ): Promise<CommandResult> {
   const foreign = url === undefined ? undefined : await openForeignDatabase(url);
   try {
     return await withProviders(context, { config, now }, async (providers, opened) => {
-      const plan = await makePlan(indexModels(providers.snapshot), foreign);
+      const plan = await makePlan(getModelNames(providers.snapshot), foreign);
       const text = formatPlan(plan);
       if (isDry) return { json: toPlanJson(plan), text: `${text}\n\nNothing was changed` };
       const done = await applyPlan(plan, opened, { config, providers, now });

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import type { ProjectChanges } from "../../accounts/index.ts";
 import { getDisplayName, type KeyLimits } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import type { ModelNames } from "../../providers/index.ts";
 import { UsageError } from "../command.ts";
 import { type ForeignDatabase, type ForeignRow, readFlag, readNumber, readText } from "./foreign-database.bun.ts";
-import { type KnownModels, planModel } from "./known-models.ts";
 import {
   type ImportPlan,
   type PlannedAccount,
@@ -20,6 +20,7 @@ import {
   toPricedRow,
   toRates,
 } from "./plan.ts";
+import { createListReader, planModel } from "./plan-model.ts";
 
 /** LiteLLM's names of providers, and the plugin here, or the ready manifest, that is the same provider. */
 const plugins: Readonly<Record<string, string>> = {
@@ -51,7 +52,7 @@ const plugins: Readonly<Record<string, string>> = {
 const clouds = new Set(["azure", "bedrock", "vertex"]);
 
 interface Reading {
-  readonly known: KnownModels;
+  readonly known: ModelNames;
   readonly manifests: Readonly<Record<string, unknown>>;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -72,10 +73,10 @@ export async function planLiteLlm(
   if (!isRecord(config)) throw new UsageError("The file is no configuration of LiteLLM: expected YAML with model_list");
   const notes: string[] = [];
   const deployments = [...toRows(config.model_list), ...(await readStoredModels(database, notes))];
-  const { models, providers, aliases, targetsOf } = planModels(deployments, config, { ...reading, notes });
+  const { models, providers, readList, targetsOf } = planModels(deployments, config, { ...reading, notes });
   noteSettings(config, notes);
   const people =
-    database === undefined ? { accounts: [], keys: [] } : await planPeople(database, { aliases, targetsOf, notes });
+    database === undefined ? { accounts: [], keys: [] } : await planPeople(database, { readList, targetsOf, notes });
   return { source: "litellm", models, providers, ...people, notes };
 }
 
@@ -141,7 +142,7 @@ function planModels(
       const id = `${name}/${upstream}`;
       made.manifest ??= { name, baseUrl: baseUrl as string, dialect, credential: key === undefined ? "none" : "key" };
       // LiteLLM takes the price of its own list by the name of the model, also where the address is another.
-      const same = plugin === undefined ? undefined : knownModels.find(upstream, plugin);
+      const same = plugin === undefined ? undefined : knownModels.findAtProvider(upstream, plugin);
       made.rows.set(id, { id, upstreamId: upstream, ...toPricedRow(theirs, same) });
       if (theirs === undefined) {
         const price =
@@ -155,7 +156,10 @@ function planModels(
       entry.targets.push({ model: id, weight });
       continue;
     }
-    const model = plugin === undefined ? undefined : (knownModels.find(upstream, plugin) ?? knownModels.find(upstream));
+    const model =
+      plugin === undefined
+        ? undefined
+        : (knownModels.findAtProvider(upstream, plugin) ?? knownModels.findAtProvider(upstream));
     if (plugin === undefined || model === undefined) {
       notes.push(`${group}: ${full} is not served here; add its provider first (docs/providers.md)`);
       continue;
@@ -186,21 +190,15 @@ function planModels(
   return {
     models,
     providers: planned.filter((one) => one.manifest || one.keys.length > 0),
-    aliases: toAliases(models, knownModels),
+    readList: createListReader(knownModels, models, notes),
     targetsOf: toTargets(models, knownModels),
   };
 }
 
-/** Names in lists of keys: the id of the model that serves a name, or the name itself. */
-function toAliases(models: readonly PlannedModel[], knownModels: KnownModels): (name: string) => string {
-  const served = new Map(models.map(({ name, targets, kind }) => [name, kind === "served" ? targets[0]?.model : name]));
-  return (name) => served.get(name) ?? knownModels.find(name)?.id ?? name;
-}
-
 /** The ids of the models that serve a name; none for a name that nothing here serves. */
-function toTargets(models: readonly PlannedModel[], knownModels: KnownModels): (name: string) => string[] {
+function toTargets(models: readonly PlannedModel[], knownModels: ModelNames): (name: string) => string[] {
   const targets = new Map(models.map((planned) => [planned.name, planned.targets.map(({ model }) => model)]));
-  return (name) => [...new Set(targets.get(name) ?? [knownModels.find(name)?.id ?? []].flat())];
+  return (name) => [...new Set(targets.get(name) ?? [knownModels.findAtProvider(name)?.id ?? []].flat())];
 }
 
 /** Fallbacks are members of the virtual model behind its own. */
@@ -271,7 +269,7 @@ function noteSettings(config: Record<string, unknown>, notes: string[]): void {
 
 /** How lists of accounts and keys name models, and the list of what cannot be carried over. */
 interface Naming {
-  readonly aliases: (name: string) => string;
+  readonly readList: (names: readonly string[]) => string[];
   readonly targetsOf: (name: string) => string[];
   readonly notes: string[];
 }
@@ -279,7 +277,7 @@ interface Naming {
 /** Teams, users and keys. Spend is what budgets have used; calls of the past stay where they are. */
 async function planPeople(
   database: ForeignDatabase,
-  { aliases, targetsOf, notes }: Naming,
+  { readList, targetsOf, notes }: Naming,
 ): Promise<{ accounts: PlannedAccount[]; keys: PlannedKey[] }> {
   const [tokens, teams, users, budgets, customers, organizations] = await Promise.all(
     ["VerificationToken", "TeamTable", "UserTable", "BudgetTable", "EndUserTable", "OrganizationTable"].map((name) =>
@@ -297,7 +295,7 @@ async function planPeople(
   for (const row of teams ?? []) {
     const id = String(row.team_id);
     const name = readText(row.team_alias) ?? id;
-    const fields = readFields(row, `Team ${name}`, { aliases, targetsOf, notes });
+    const fields = readFields(row, `Team ${name}`, { readList, targetsOf, notes });
     const modelLimits = readModelLimits(row, targetsOf, (message) => notes.push(`Team ${name} ${message}`));
     accounts.set(`team:${id}`, {
       ref: `team:${id}`,
@@ -313,7 +311,7 @@ async function planPeople(
     const email = readEmail(row.user_email);
     if (email === undefined && !withKeys.has(id)) continue;
     const name = readText(row.user_alias) ?? email ?? id;
-    const fields = readFields(row, `User ${name}`, { aliases, targetsOf, notes });
+    const fields = readFields(row, `User ${name}`, { readList, targetsOf, notes });
     const ref = `user:${id}`;
     accounts.set(ref, { ref, name: name.slice(0, 200), email, ...fields, creditNanodollars: 0 });
   }
@@ -323,7 +321,7 @@ async function planPeople(
     if (account === "none" && !accounts.has("none")) {
       accounts.set("none", { ref: "none", name: "LiteLLM", changes: {}, creditNanodollars: 0 });
     }
-    return toKey(row, account, { aliases, targetsOf, notes, budget: shared.get(row.budget_id) });
+    return toKey(row, account, { readList, targetsOf, notes, budget: shared.get(row.budget_id) });
   });
   if (accounts.size > 0) {
     notes.push("LiteLLM has budgets and no wallets: premium models need credit (modelgate wallet credit, or --credit)");
@@ -334,7 +332,7 @@ async function planPeople(
 function toKey(
   row: ForeignRow,
   account: string,
-  { aliases, targetsOf, notes, budget }: Naming & { budget: ForeignRow | undefined },
+  { readList, targetsOf, notes, budget }: Naming & { budget: ForeignRow | undefined },
 ): PlannedKey {
   const stored = String(row.token);
   const name = (readText(row.key_alias) ?? readText(row.key_name) ?? stored.slice(0, 8)).slice(0, 200);
@@ -361,7 +359,7 @@ function toKey(
     name,
     // Very old versions have keys themselves there.
     sha256: /^[0-9a-f]{64}$/i.test(stored) ? stored : createHash("sha256").update(stored).digest("hex"),
-    allowedModels: toModelList(row.models, aliases, note),
+    allowedModels: toModelList(row.models, readList, note),
     expiresAt: toUtc(readText(row.expires)),
     isRevoked: readFlag(row.blocked),
     bounds,
@@ -450,11 +448,11 @@ function toUtc(text: string | undefined): number | undefined {
 function readFields(
   row: ForeignRow,
   who: string,
-  { aliases, targetsOf, notes }: Naming,
+  { readList, targetsOf, notes }: Naming,
 ): { changes: ProjectChanges; budgets: PlannedBudget[] } {
   const note = (message: string) => notes.push(`${who} ${message}`);
   const { own: budget, budgets } = splitBudget(readBudget(row, note));
-  const allowedModels = toModelList(row.models, aliases, note);
+  const allowedModels = toModelList(row.models, readList, note);
   const [requestsPerMinute, tokensPerMinute, concurrentCalls] = [
     row.rpm_limit,
     row.tpm_limit,
@@ -488,14 +486,14 @@ function toDays(text: string | undefined): number | undefined {
 
 function toModelList(
   value: unknown,
-  aliases: (name: string) => string,
+  readList: Naming["readList"],
   note: (message: string) => void,
 ): string[] | undefined {
   const names = Array.isArray(value) ? value.filter((one) => typeof one === "string" && one !== "") : [];
   if (names.length === 0 || names.includes("all-proxy-models") || names.includes("all-team-models")) return undefined;
   if (names.some((name) => name.includes("*")))
     note("may use models by a pattern; here it may use none of these by it");
-  return names.slice(0, 500).map(aliases);
+  return readList(names.slice(0, 500));
 }
 
 function readLimit(value: unknown): number | undefined {

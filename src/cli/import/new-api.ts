@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { getDisplayName, isNetwork, trimSlashes } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import type { ModelNames } from "../../providers/index.ts";
 import { UsageError } from "../command.ts";
 import { type ForeignDatabase, type ForeignRow, readFlag, readNumber, readText } from "./foreign-database.bun.ts";
-import { type KnownModels, planModel } from "./known-models.ts";
 import {
   type ImportPlan,
   type PlannedAccount,
@@ -16,6 +16,7 @@ import {
   toPricedRow,
   toRates,
 } from "./plan.ts";
+import { createListReader, planModel } from "./plan-model.ts";
 
 /** new-api's numbers of channels, and the plugin or ready manifest here. */
 const plugins: Readonly<Record<number, string>> = {
@@ -42,7 +43,7 @@ const usdPerRatio = 2;
 /** Reads the database of new-api, or of one-api. @throws {UsageError} When it has none of their tables. */
 export async function planNewApi(
   database: ForeignDatabase,
-  { known: knownModels, manifests }: { known: KnownModels; manifests: Readonly<Record<string, unknown>> },
+  { known: knownModels, manifests }: { known: ModelNames; manifests: Readonly<Record<string, unknown>> },
 ): Promise<ImportPlan> {
   const [tokens, users, channels, options] = await Promise.all(
     ["tokens", "users", "channels", "options"].map((name) => database.readTable(name)),
@@ -53,13 +54,18 @@ export async function planNewApi(
   const notes: string[] = [];
   const settings = new Map((options ?? []).map(({ key, value }) => [String(key), String(value)]));
   const prices = readPrices(settings, notes);
-  const { models, providers, aliases } = planChannels(channels ?? [], { known: knownModels, manifests, prices, notes });
+  const { models, providers, readList } = planChannels(channels ?? [], {
+    known: knownModels,
+    manifests,
+    prices,
+    notes,
+  });
   const units = readNumber(settings.get("QuotaPerUnit")) ?? unitsPerUsd;
   const accounts = (users ?? []).filter(isPresent).map((row) => toAccount(row, units, notes));
   const refs = new Map((users ?? []).filter(isPresent).map((row) => [String(row.id), refOf(row)]));
   const keys = (tokens ?? []).filter(isPresent).flatMap((row) => {
     const account = refs.get(String(row.user_id));
-    if (account !== undefined) return [toKey(row, account, { units, aliases, notes })];
+    if (account !== undefined) return [toKey(row, account, { units, readList, notes })];
     notes.push(`Token ${row.name} has no user`);
     return [];
   });
@@ -95,7 +101,7 @@ function planChannels(
     prices,
     notes,
   }: {
-    known: KnownModels;
+    known: ModelNames;
     manifests: Readonly<Record<string, unknown>>;
     prices: (model: string) => Rates | undefined;
     notes: string[];
@@ -127,7 +133,7 @@ function planChannels(
         const theirs = prices(model);
         const upstreamId = String(mapping[model] ?? model);
         // Without a ratio of its own it has the one that new-api knows by the name of the model.
-        const same = knownModels.find(upstreamId, "openai") ?? knownModels.find(upstreamId);
+        const same = knownModels.findAtProvider(upstreamId, "openai") ?? knownModels.findAtProvider(upstreamId);
         const target = `${id}/${model}`;
         added.set(target, theirs ?? (same && toRates(same)));
         groups.set(model, [...(groups.get(model) ?? []), { model: target }]);
@@ -161,7 +167,8 @@ function planChannels(
     }
     for (const model of own) {
       const target =
-        knownModels.find(String(mapping[model] ?? model), plugin) ?? knownModels.find(String(mapping[model] ?? model));
+        knownModels.findAtProvider(String(mapping[model] ?? model), plugin) ??
+        knownModels.findAtProvider(String(mapping[model] ?? model));
       if (target === undefined) notes.push(`${model} of the channel ${name} is not served here`);
       else groups.set(model, [...(groups.get(model) ?? []), { model: target.id }]);
     }
@@ -169,9 +176,7 @@ function planChannels(
   const models = [...groups].map(([name, targets]) =>
     planModel(name, targets, { known: knownModels, theirs: prices(name), added }),
   );
-  const served = new Map(models.map(({ name, targets, kind }) => [name, kind === "served" ? targets[0]?.model : name]));
-  const aliases = (name: string) => served.get(name) ?? knownModels.find(name)?.id ?? name;
-  return { models, providers: [...providers.values()], aliases };
+  return { models, providers: [...providers.values()], readList: createListReader(knownModels, models, notes) };
 }
 
 /** One key, one in each line, or a JSON list of them. */
@@ -213,7 +218,7 @@ function refOf({ id, username }: ForeignRow): string {
 function toKey(
   row: ForeignRow,
   account: string,
-  { units, aliases, notes }: { units: number; aliases: (name: string) => string; notes: string[] },
+  { units, readList, notes }: { units: number; readList: (names: readonly string[]) => string[]; notes: string[] },
 ): PlannedKey {
   const stored = String(row.key).trim();
   const name = (readText(row.name) ?? `token ${row.id}`).slice(0, 200);
@@ -239,7 +244,7 @@ function toKey(
     sha256: createHash("sha256").update(text).digest("hex"),
     isRevoked: readNumber(row.status) !== 1 || wrong.length > 0,
     expiresAt: expires < 0 ? undefined : expires * 1000,
-    allowedModels: models.length === 0 ? undefined : models.slice(0, 500).map(aliases),
+    allowedModels: models.length === 0 ? undefined : readList(models.slice(0, 500)),
     allowedNetworks: networks.length === 0 || wrong.length > 0 ? undefined : networks,
     budgets: splitBudget(budget).budgets,
   };

@@ -1,7 +1,7 @@
 import { roles } from "../../accounts/index.ts";
 import type { Config } from "../../config/index.ts";
 import { type BudgetPeriod, getDisplayName, isNetwork, networkForm, parseUsd } from "../../contract/index.ts";
-import { didYouMean } from "../../lib/did-you-mean.ts";
+import { getModelNames } from "../../providers/index.ts";
 import { type CliContext, UsageError } from "../command.ts";
 import { loadSnapshot, readProviderSettings, toCatalogueRows } from "./catalogue.ts";
 
@@ -103,16 +103,13 @@ export function parseKeyId(idOrKey: string): string {
  * @throws {UsageError} When there is no name.
  */
 export async function parseAllowedModels(text: string, context: CliContext, config: Config): Promise<string[]> {
-  const { ids } = await readModelIds(context, config);
+  const models = await loadModelNames(context, config);
   const names = text.split(",").map((name) => name.trim());
-  const allowed = new Set<string>();
-  for (const name of names) {
-    if (name === "") continue;
-    const id = ids.get(name);
-    if (id === undefined) warnUnknownModel(name, [...ids.keys()], context);
-    allowed.add(id ?? name);
-  }
-  if (allowed.size > 0) return [...allowed];
+  const allowed = models.toIds(
+    names.filter((name) => name !== ""),
+    { onUnknown: (message) => warn(message, context) },
+  );
+  if (allowed.length > 0) return allowed;
   throw new UsageError(`Cannot read --models ${JSON.stringify(text)}, expected model ids separated by commas`);
 }
 
@@ -122,11 +119,11 @@ export async function parseAllowedModels(text: string, context: CliContext, conf
  * @throws {UsageError} For a virtual model, whose calls are those of the models that serve them.
  */
 export async function parseModel(name: string, context: CliContext, config: Config): Promise<string> {
-  const { ids, virtual } = await readModelIds(context, config);
-  if (virtual.has(name)) throw new UsageError(`${name} is a virtual model; name the models that serve its calls`);
-  const id = ids.get(name);
-  if (id === undefined) warnUnknownModel(name, [...ids.keys()], context);
-  return id ?? name;
+  const models = await loadModelNames(context, config);
+  if (models.isVirtual(name)) throw new UsageError(`${name} is a virtual model; name the models that serve its calls`);
+  const model = models.find(name);
+  if (model === undefined) warn(models.describeUnknown(name), context);
+  return model?.id ?? name;
 }
 
 /** Reads the models, by whose ids it tells their names for people; an id that nobody knows is its own name. */
@@ -136,14 +133,8 @@ export async function readModelNames(context: CliContext, config: Config): Promi
   return (id) => names.get(id) ?? id;
 }
 
-/** The ids of all models by their names. */
-async function readModelIds(context: CliContext, config: Config) {
-  const { plugins, registry } = await loadSnapshot(context, config, await readProviderSettings(context, config));
-  const ids = new Map([...registry.virtualModels.keys()].map((id) => [id, id]));
-  for (const { model } of toCatalogueRows(plugins)) {
-    for (const name of [model.id, ...(model.aliases ?? [])]) if (!ids.has(name)) ids.set(name, model.id);
-  }
-  return { ids, virtual: registry.virtualModels };
+async function loadModelNames(context: CliContext, config: Config) {
+  return getModelNames(await loadSnapshot(context, config, await readProviderSettings(context, config)));
 }
 
 /** `none` becomes `null`, which removes the value; a flag that was not given is `undefined`. */
@@ -152,10 +143,8 @@ export function parseOrNone<Value>(text: string | undefined, parse: (text: strin
   return text === "none" ? null : parse(text);
 }
 
-function warnUnknownModel(name: string, names: readonly string[], context: CliContext): void {
-  const near = didYouMean(name, names);
-  const hint = near === undefined ? "see modelgate models" : `did you mean ${near}?`;
-  context.stderr(`Warning: the catalogue has no model ${name}, ${hint}\n`);
+function warn(message: string, context: CliContext): void {
+  context.stderr(`Warning: ${message}\n`);
 }
 
 function parseWhole(flag: string, text: string, minimum: number): number {

@@ -162,11 +162,11 @@ export function budgetController(deps: HttpDeps, api: AdminApi) {
 }
 
 /** The subject that a budget counts. A model may have any of its names. */
-export function toTarget({ kernel }: HttpDeps, body: Pick<Static<typeof NewBudget>, keyof typeof budgetTarget>) {
+export function toTarget(deps: HttpDeps, body: Pick<Static<typeof NewBudget>, keyof typeof budgetTarget>) {
   const name = body.name ?? undefined;
   return {
     subject: body.subject,
-    name: body.subject === "model" && name !== undefined ? idOfModel(kernel, name) : name,
+    name: body.subject === "model" && name !== undefined ? idOfModel(deps, name) : name,
     keyId: body.api_key_id ?? undefined,
     period: body.budget_period,
   };

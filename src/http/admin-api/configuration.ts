@@ -74,7 +74,16 @@ import {
   toMetricRuleJson,
   toRuleJson,
 } from "../dashboard-api/alerts.ts";
-import { Email, keyFields, limitFields, Models, Period, readBudget, Usd } from "../dashboard-api/read-fields.ts";
+import {
+  Email,
+  keyFields,
+  limitFields,
+  Models,
+  modelNamesOf,
+  Period,
+  readBudget,
+  Usd,
+} from "../dashboard-api/read-fields.ts";
 import { toKeyFieldsJson, toLimitsJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
@@ -264,6 +273,7 @@ const Plan = Type.Object({
       fields: Type.Record(Type.String(), Type.Object({ before: Value, after: Value })),
     }),
   ),
+  warnings: Type.Array(Type.String(), { description: "Names of models that no model here has" }),
   keys: Type.Array(
     Type.Object({
       account: Type.String(),
@@ -282,6 +292,9 @@ interface Change {
   readonly action: "create" | "change" | "remove";
   readonly fields: Record<string, { before: unknown; after: unknown }>;
 }
+
+/** Warnings of one plan. */
+const warningsMax = 50;
 
 interface CreatedKey {
   readonly account: string;
@@ -302,6 +315,10 @@ interface Planning {
   readonly keyIds: Map<string, string>;
   /** The keys that were created, as far as the steps have run. */
   readonly createdKeys: CreatedKey[];
+  /** The ids of models that the document adds, by their names. */
+  readonly addedModels: ReadonlyMap<string, string>;
+  /** Names that no model has, one message each. */
+  readonly warnings: Set<string>;
 }
 
 /** The document of the gateway below /organization/config. */
@@ -332,7 +349,9 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
         writeOnce(deps, { request, admin, body }, async () => {
           const isDryRun = readFlag(parseUrl(request).searchParams, "dry_run");
           const accounts = await findAccounts(deps.store, listAccountNames(body));
-          const planning: Planning = { deps, admin, document: body, accounts, keyIds: new Map(), createdKeys: [] };
+          const none = { keyIds: new Map(), createdKeys: [], warnings: new Set<string>() };
+          const addedModels = listAddedModels(body);
+          const planning: Planning = { deps, admin, document: body, accounts, addedModels, ...none };
           const steps = await planDocument(planning);
           if (!isDryRun) await runSteps(planning, steps);
           const changes = steps.map(({ run: _, ...change }) => change);
@@ -340,6 +359,7 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
             object: "organization.config.plan" as const,
             dry_run: isDryRun,
             changes,
+            warnings: [...planning.warnings].slice(0, warningsMax),
             keys: planning.createdKeys,
           };
         }),
@@ -616,7 +636,8 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
   const entries = (document.accounts ?? []).map((entry) => {
     const isNew = !accounts.has(entry.email);
     const parse = !isNew ? toLower : entry.kind === "team" ? parseTeamAddress : parseEmail;
-    return { ...entry, account: accounts.get(entry.email), email: parse(entry.email) };
+    const target = withPlannedIds(planning, entry);
+    return { ...target, account: accounts.get(entry.email), email: parse(entry.email) };
   });
   expectOnce(
     "accounts",
@@ -702,16 +723,10 @@ function planPerson(
   };
 }
 
-async function planKeys({
-  deps,
-  admin,
-  document,
-  accounts: accountList,
-  keyIds,
-  createdKeys,
-}: Planning): Promise<Step[]> {
+async function planKeys(planning: Planning): Promise<Step[]> {
+  const { deps, admin, document, accounts: accountList, keyIds, createdKeys } = planning;
   const { accounts, store, now } = deps;
-  const entries = document.keys ?? [];
+  const entries = (document.keys ?? []).map((entry) => withPlannedIds(planning, entry));
   const created = new Set((document.accounts ?? []).map(({ email }) => toLower(email)));
   expectOnce(
     "keys",
@@ -1207,9 +1222,9 @@ async function planMetricRule(
 }
 
 /** Whether the document makes an account, key, provider or model of this name that is not here yet. */
-function isNamed({ document, accounts, deps }: Planning, scope: MetricRule["scope"], name: string): boolean {
-  const { accounts: entries = [], keys = [], providers = [], virtual_models: virtual = [], catalogue = {} } = document;
-  const hasId = (row: unknown) => (row as { id?: unknown } | null)?.id === name;
+function isNamed(planning: Planning, scope: MetricRule["scope"], name: string): boolean {
+  const { document, accounts, deps } = planning;
+  const { accounts: entries = [], keys = [], providers = [] } = document;
   switch (scope) {
     case "account":
       return !accounts.has(name) && entries.some(({ email }) => toLower(email) === toLower(name));
@@ -1219,14 +1234,38 @@ function isNamed({ document, accounts, deps }: Planning, scope: MetricRule["scop
       return (
         !deps.snapshot().plugins.some((plugin) => plugin.name === name) && providers.some((one) => one.name === name)
       );
-    case "model": {
-      if (deps.kernel.registry.byName(name) !== undefined) return false;
-      const files = [...Object.values(catalogue), ...providers.map(({ manifest }) => manifest)];
-      return virtual.some(hasId) || files.some((file) => toRows(file).some(hasId));
-    }
+    case "model":
+      return deps.kernel.registry.byName(name) === undefined && planning.addedModels.has(name);
     default:
       return false;
   }
+}
+
+/** The ids of the models of a document's rows, by their ids and aliases. */
+function listAddedModels({ providers = [], virtual_models: virtual = [], catalogue = {} }: Document) {
+  const files = [...Object.values(catalogue), ...providers.map(({ manifest }) => manifest)];
+  const ids = new Map<string, string>();
+  for (const row of [...virtual, ...files.flatMap(toRows)]) {
+    const { id, aliases } = (row ?? {}) as { id?: unknown; aliases?: unknown };
+    if (typeof id !== "string") continue;
+    for (const name of Array.isArray(aliases) ? [id, ...aliases] : [id]) {
+      if (typeof name === "string" && !ids.has(name)) ids.set(name, id);
+    }
+  }
+  return ids;
+}
+
+/** An entry whose list of models has ids; names that no model has are among the warnings of the plan. */
+function withPlannedIds<Entry extends { readonly allowed_models?: readonly string[] | null | undefined }>(
+  planning: Planning,
+  entry: Entry,
+): Entry {
+  if (entry.allowed_models == null) return entry;
+  const allowed = modelNamesOf(planning.deps).toIds(entry.allowed_models, {
+    planned: (name) => planning.addedModels.get(name),
+    onUnknown: (message) => planning.warnings.add(`A list of models is kept as it is, but ${message}`),
+  });
+  return { ...entry, allowed_models: allowed };
 }
 
 /** Whoever decides whose tokens are accepted may make calls for every account. @throws {GatewayError} `forbidden` */

@@ -16,7 +16,16 @@ import {
   type ServiceAccount,
 } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import { keyFields, Name, Period, readKeyFields, readNewKeyFields, Usd } from "../dashboard-api/read-fields.ts";
+import {
+  displayNameOf,
+  keyFields,
+  Name,
+  Period,
+  readKeyFields,
+  readNewKeyFields,
+  Usd,
+  withModelIds,
+} from "../dashboard-api/read-fields.ts";
 import { toKeyFieldsJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
@@ -140,7 +149,7 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
             accountId: project.id,
             by: admin.accountId,
             name: body.name,
-            ...readKeyLimits(body, deps.now()),
+            ...readKeyLimits(withModelIds(deps, body, admin.accountId), deps.now()),
           });
           return { ...(await answerKey(deps, project, id)), value: key };
         }),
@@ -162,7 +171,8 @@ export function keyChangesController(deps: HttpDeps, api: AdminApi) {
         writeOnce(deps, { request, admin, body }, async () => {
           const project = await readManaged(deps, admin, params.project_id);
           const { id } = await accounts.readKeyOf(project.id, params.key_id);
-          await accounts.changeKey(id, readKeyChanges(body, deps.now()), admin.accountId);
+          const changes = readKeyChanges(withModelIds(deps, body, admin.accountId), deps.now());
+          await accounts.changeKey(id, changes, admin.accountId);
           return await answerKey(deps, project, id);
         }),
       { body: KeyChange, detail: describeWrite("Modify an API key; `null` removes a limit", KeyObject) },
@@ -304,11 +314,12 @@ async function answerKey(deps: HttpDeps, project: Account, id: string): Promise<
 }
 
 async function createServiceKey(
-  { accounts, now }: HttpDeps,
+  deps: HttpDeps,
   { id: serviceAccountId, accountId }: ServiceAccount,
   { name, by, body }: { name: string; by: string; body: Static<typeof NewServiceAccount> },
 ): Promise<Static<typeof ServiceAccountKey>> {
-  const limits = readKeyLimits(body, now());
+  const { accounts, now } = deps;
+  const limits = readKeyLimits(withModelIds(deps, body, by), now());
   const { id, key } = await accounts.createKey({ accountId, by, name, serviceAccountId, ...limits });
   return {
     id,
@@ -331,7 +342,8 @@ export function readKeyChanges(body: Static<typeof KeyChange>, now: number) {
 }
 
 /** Writes keys with their owners: the person who made them, the service account, or else the account itself. */
-async function withOwners({ store, now }: HttpDeps, project: Account, keys: readonly ApiKey[]) {
+async function withOwners(deps: HttpDeps, project: Account, keys: readonly ApiKey[]) {
+  const { store, now } = deps;
   const people = await findUsers(
     store,
     keys.flatMap(({ createdBy }) => createdBy ?? []),
@@ -361,6 +373,7 @@ async function withOwners({ store, now }: HttpDeps, project: Account, keys: read
       token: key.tokenSubject ?? null,
       previous_until: toSecondsOrNull(key.previousUntil),
       ...toKeyFieldsJson(key),
+      allowed_models: key.allowedModels?.map((id) => displayNameOf(deps, id)) ?? null,
       budget_used_usd: key.bounds.budgetNanodollars === undefined ? null : formatUsd(key.spentNanodollars),
     };
   };

@@ -12,6 +12,7 @@ import {
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import {
+  displayNameOf,
   Email,
   limitFields,
   Models,
@@ -21,6 +22,7 @@ import {
   readCredit,
   readLimits,
   Usd,
+  withModelIds,
 } from "../dashboard-api/read-fields.ts";
 import { toIso, toLimitsJson, toWalletJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -119,7 +121,8 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
         const query = parseUrl(request).searchParams;
         const { limit, after } = readPage(query);
         const includesDisabled = readFlag(query, "include_archived");
-        return toList(await listAccountsPage(store, { limit: limit + 1, after, includesDisabled }), limit, toProject);
+        const accounts = await listAccountsPage(store, { limit: limit + 1, after, includesDisabled });
+        return toList(accounts, limit, (account) => toProject(deps, account));
       },
       {
         detail: describeRead("List projects: accounts and teams", listOf(ProjectObject), {
@@ -136,7 +139,11 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
         writeOnce(deps, { request, admin, body }, async () => {
           const { name, email } = body;
           return await answer(
-            await createProject(store, { by: admin, name, email, changes: readProjectChanges(body) }, now),
+            await createProject(
+              store,
+              { by: admin, name, email, changes: readProjectChanges(withModelIds(deps, body, admin.accountId)) },
+              now,
+            ),
           );
         }),
       {
@@ -157,7 +164,8 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
           const { id } = await readProject(deps, params.project_id);
           const isDisabled = body.status === undefined ? undefined : body.status === "archived";
           const { name, email, role } = body;
-          const changes = { ...readProjectChanges(body), name, email, role, isDisabled };
+          const changed = readProjectChanges(withModelIds(deps, body, admin.accountId));
+          const changes = { ...changed, name, email, role, isDisabled };
           await changeProject(store, { by: admin, accountId: id, changes }, now);
           return await answer(id);
         }),
@@ -221,7 +229,7 @@ export function readProjectChanges(body: Static<typeof NewProject> | Static<type
   };
 }
 
-function toProject(account: Account): Static<typeof ProjectObject> {
+function toProject(deps: HttpDeps, account: Account): Static<typeof ProjectObject> {
   return {
     id: account.id,
     object: "organization.project",
@@ -230,22 +238,20 @@ function toProject(account: Account): Static<typeof ProjectObject> {
     archived_at: toSecondsOrNull(account.disabledAt),
     status: account.disabledAt === undefined ? "active" : "archived",
     email: account.email,
-    allowed_models: account.allowedModels ?? null,
+    allowed_models: account.allowedModels?.map((id) => displayNameOf(deps, id)) ?? null,
     free_tokens_per_day: account.freeTokensPerDay ?? null,
     ...toLimitsJson(account),
   };
 }
 
-async function toProjectWithMoney(
-  { store, ledger, now }: HttpDeps,
-  account: Account,
-): Promise<Static<typeof ProjectWithMoney>> {
+async function toProjectWithMoney(deps: HttpDeps, account: Account): Promise<Static<typeof ProjectWithMoney>> {
+  const { store, ledger, now } = deps;
   const [wallet, budget] = await Promise.all([
     ledger.readWalletState(account.id),
     readAccountBudget(store, account.id, now()),
   ]);
   return {
-    ...toProject(account),
+    ...toProject(deps, account),
     wallet: toWalletJson(wallet),
     budget:
       budget === undefined

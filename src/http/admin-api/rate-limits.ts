@@ -255,8 +255,8 @@ async function set(
 }
 
 /** The id of the model whose calls a limit counts. @throws {GatewayError} `invalid_request` for a virtual model. */
-export function idOfLimitedModel({ kernel }: HttpDeps, name: string): string {
-  if (!kernel.registry.virtualModels.has(name)) return idOfModel(kernel, name);
+export function idOfLimitedModel(deps: HttpDeps, name: string): string {
+  if (!deps.kernel.registry.virtualModels.has(name)) return idOfModel(deps, name);
   throw invalid("model", "is a virtual model, whose calls are counted at the models that serve them; limit these");
 }
 
@@ -276,11 +276,11 @@ function toPage<Entry extends { readonly id: string }>(request: Request, all: re
   return toList(all.slice(last + 1), limit, (entry) => entry);
 }
 
-function toRateLimit({ kernel }: HttpDeps, { id, keyId, model, limits }: StoredModelLimits): RateLimitObject {
+function toRateLimit(deps: HttpDeps, { id, keyId, model, limits }: StoredModelLimits): RateLimitObject {
   return {
     id,
     object: "project.rate_limit",
-    model: displayNameOf(kernel, model),
+    model: displayNameOf(deps, model),
     api_key_id: keyId ?? null,
     max_requests_per_1_minute: limits.requestsPerMinute ?? null,
     max_tokens_per_1_minute: limits.tokensPerMinute ?? null,

@@ -98,7 +98,8 @@ async function comparePeriods(store: Store, { from, until, beforeFrom, beforeUnt
 }
 
 /** The accounts or models whose spend changed the most, of those that spent the most in both times together. */
-async function readMovers({ store, kernel }: HttpDeps, group: "account" | "model", now: number) {
+async function readMovers(deps: HttpDeps, group: "account" | "model", now: number) {
+  const { store } = deps;
   const lateStart = (Math.floor(now / dayMs) - moversDays + 1) * dayHours;
   const starts = Array.from({ length: 2 * moversDays }, (_, day) => lateStart + (day - moversDays) * dayHours);
   const query = { filter: {}, hours: dayHours, starts } as const;
@@ -118,7 +119,7 @@ async function readMovers({ store, kernel }: HttpDeps, group: "account" | "model
   const emails = await emailsOf(store, accounts);
   return shown.map(({ value, cost, before }) => ({
     value,
-    name: emails.get(value) ?? nameOfModel(kernel, value) ?? value,
+    name: emails.get(value) ?? nameOfModel(deps, value) ?? value,
     cost_usd: formatUsd(cost),
     before_usd: formatUsd(before),
   }));

@@ -18,7 +18,7 @@ import type { HttpDeps } from "../deps.ts";
 import { withAdminSession, withSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type Page, streamDownload } from "./download.ts";
-import { keyFields, Name, readKeyFields, readMoment, readNewKeyFields } from "./read-fields.ts";
+import { keyFields, Name, readKeyFields, readMoment, readNewKeyFields, withModelIds } from "./read-fields.ts";
 import { pageSize, toKeyJson } from "./serializers.ts";
 
 const Moment = Type.String({ maxLength: 40 });
@@ -64,7 +64,7 @@ export function keysController(deps: HttpDeps) {
       ({ user, body }) => {
         changes.take(user.accountId);
         const expiresAt = readExpiry(body.expires_at) ?? undefined;
-        const fields = { name: body.name, expiresAt, ...readNewKeyFields(body) };
+        const fields = { name: body.name, expiresAt, ...readNewKeyFields(withModelIds(deps, body, user.email)) };
         return accounts.createKey({ accountId: user.accountId, by: user.ownAccountId, ...fields });
       },
       { body: NewKey },
@@ -74,7 +74,8 @@ export function keysController(deps: HttpDeps) {
       async ({ user, params: { id }, body }) => {
         changes.take(user.accountId);
         await expectOwn(user, id);
-        const fields = { name: body.name, expiresAt: readExpiry(body.expires_at), ...readKeyFields(body) };
+        const changed = readKeyFields(withModelIds(deps, body, user.email));
+        const fields = { name: body.name, expiresAt: readExpiry(body.expires_at), ...changed };
         await accounts.changeKey(id, fields, user.ownAccountId);
         return { id };
       },

@@ -2,7 +2,8 @@ import { type Static, Type } from "@sinclair/typebox";
 import { GatewayError, getDisplayName, parseUsd } from "../../contract/index.ts";
 import { optional } from "../../contract/optional.ts";
 import type { Store } from "../../db/index.ts";
-import type { Registry } from "../../kernel/index.ts";
+import { getModelNames, type ModelNames } from "../../providers/index.ts";
+import type { HttpDeps } from "../deps.ts";
 
 export const Name = Type.String({ minLength: 1, maxLength: 200 });
 export const Email = Type.String({ minLength: 1, maxLength: 254 });
@@ -123,21 +124,42 @@ export async function readAccountId({ db }: Pick<Store, "db">, text: string, par
   throw new GatewayError("invalid_request", `There is no account with the e-mail ${text}`, { param });
 }
 
-type Models = { readonly registry: Pick<Registry, "byName"> };
+type ModelSource = Pick<HttpDeps, "kernel" | "snapshot">;
+
+/** The models of the gateway by their names. */
+export function modelNamesOf({ kernel: { registry }, snapshot }: ModelSource): ModelNames {
+  return getModelNames({ plugins: snapshot().plugins, registry });
+}
 
 /** The id by which the log knows a model that is named by any of its names; what nobody knows stays as it is. */
-export function idOfModel({ registry }: Models, name: string): string {
-  return registry.byName(name)?.model.id ?? name;
+export function idOfModel(deps: ModelSource, name: string): string {
+  return modelNamesOf(deps).find(name)?.id ?? name;
+}
+
+/**
+ * A body whose list of models has ids, whatever names of them were written. Names that no model has are logged.
+ *
+ * @param by Who writes it, for the log.
+ */
+export function withModelIds<Body extends { readonly allowed_models?: readonly string[] | null | undefined }>(
+  deps: ModelSource & Pick<HttpDeps, "log">,
+  body: Body,
+  by: string,
+): Body {
+  if (body.allowed_models == null) return body;
+  const onUnknown = (message: string) =>
+    deps.log.warn("unknown_model", { message: `A list of models was written, but ${message}`, by });
+  return { ...body, allowed_models: modelNamesOf(deps).toIds(body.allowed_models, { onUnknown }) };
 }
 
 /** Display name of a model that an id stands for; the id of one that is not served any more. */
-export function displayNameOf(models: Models, id: string): string {
-  return nameOfModel(models, id) ?? id;
+export function displayNameOf(deps: ModelSource, id: string): string {
+  return nameOfModel(deps, id) ?? id;
 }
 
-/** Display name of a model of the log; undefined for one that is not served any more. */
-export function nameOfModel({ registry }: Models, id: string): string | undefined {
-  const model = registry.byName(id)?.model;
+/** Display name of a model of the log; undefined for one that nobody knows any more. */
+export function nameOfModel(deps: ModelSource, id: string): string | undefined {
+  const model = modelNamesOf(deps).find(id);
   return model && getDisplayName(model);
 }
 

@@ -38,10 +38,11 @@ const columns = [
 
 /** A file of the newest requests that fit the filter. E-mails are for those who see all accounts. */
 export function streamRequests(
-  { store, kernel }: HttpDeps,
+  deps: HttpDeps,
   filter: RequestFilter,
   { format, seesAll }: { format: DownloadFormat; seesAll: boolean },
 ): Response {
+  const { store } = deps;
   return streamDownload({
     name: "requests",
     format,
@@ -62,7 +63,7 @@ export function streamRequests(
       const rows = requests.map((request) => ({
         ...toRequestJson(request, emails),
         key_name: keyNames.get(request.key_id) ?? null,
-        model_name: request.model && (nameOfModel(kernel, request.model) ?? null),
+        model_name: request.model && (nameOfModel(deps, request.model) ?? null),
       }));
       return { rows, next };
     },

@@ -86,7 +86,7 @@ export function requestsController(deps: HttpDeps, inbounds: readonly ClientForm
       return {
         ...toRequestDetailJson(request, { emails, seesWords: viewer.seesAll }),
         key_name: keyNames.get(request.key_id) ?? null,
-        model_name: request.model && (nameOfModel(deps.kernel, request.model) ?? null),
+        model_name: request.model && (nameOfModel(deps, request.model) ?? null),
         /** The runs of the same call by other models, before or after this one, this one included; one where there was no fallback. */
         runs: await readRuns(deps, request),
         has_content: hasContent,
@@ -98,7 +98,8 @@ export function requestsController(deps: HttpDeps, inbounds: readonly ClientForm
 const runsMax = 10;
 
 /** A call that fell back to another model goes on under its id with a number behind it. */
-async function readRuns({ store, kernel }: HttpDeps, { id, account_id: accountId }: RequestDetail) {
+async function readRuns(deps: HttpDeps, { id, account_id: accountId }: RequestDetail) {
+  const { store } = deps;
   const base = id.replace(/-\d{1,2}$/, "");
   const runs: RequestDetail[] = [];
   for (let place = 1; place <= runsMax; place++) {
@@ -108,7 +109,7 @@ async function readRuns({ store, kernel }: HttpDeps, { id, account_id: accountId
   }
   return runs.map(({ model, plugin, status, state, error_code, duration_ms, ...run }) => ({
     id: run.id,
-    model: model && (nameOfModel(kernel, model) ?? model),
+    model: model && (nameOfModel(deps, model) ?? model),
     plugin,
     status,
     state: state ?? "refused",
@@ -137,7 +138,7 @@ async function readFilter(
     ...readSpan(query),
     accountId: await readAccount(deps, user, query),
     keyId,
-    model: isVirtual ? undefined : query.model && idOfModel(deps.kernel, query.model),
+    model: isVirtual ? undefined : query.model && idOfModel(deps, query.model),
     requestedModel: isVirtual ? query.model : undefined,
     plugin,
     protocol,

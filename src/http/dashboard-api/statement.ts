@@ -72,7 +72,7 @@ async function toStatementJson(
   const models = statement.models.slice(0, modelsMax);
   const rest = models.reduce((sum, { figures }) => sum + figures.charged_nanodollars, statement.chargesNanodollars);
   const charges = models.map(({ id, figures }) => ({
-    name: (nameOfModel(deps.kernel, id) ?? id) as string | null,
+    name: (nameOfModel(deps, id) ?? id) as string | null,
     requests: figures.requests + figures.failures,
     prompt_tokens: sumColumns(figures, promptColumns),
     completion_tokens: sumColumns(figures, answerColumns),

@@ -78,7 +78,7 @@ export function statisticsController(deps: HttpDeps) {
     async ({ user, query: params }) => {
       const { group_by: group = "model", metric = "cost" } = params;
       const now = deps.now();
-      const named = params.model === undefined ? params : { ...params, model: idOfModel(deps.kernel, params.model) };
+      const named = params.model === undefined ? params : { ...params, model: idOfModel(deps, params.model) };
       const filter = toFilter(named, await readAccount(deps, user, params));
       const { hours, buckets } = readBuckets(params, now);
       const query: StatisticsQuery = { filter, hours, starts: buckets.flat() };
@@ -148,7 +148,7 @@ const fileColumns = [
 /** All groups of a span as CSV, one row each: a statement by team, key, model or tag where the span is a month. */
 async function readFile(deps: HttpDeps, user: SessionUser, params: Given): Promise<Response> {
   const { group_by: group = "model", metric = "cost" } = params;
-  const named = params.model === undefined ? params : { ...params, model: idOfModel(deps.kernel, params.model) };
+  const named = params.model === undefined ? params : { ...params, model: idOfModel(deps, params.model) };
   const filter = toFilter(named, await readAccount(deps, user, params));
   const { hours, buckets } = readBuckets(params, deps.now());
   const query: StatisticsQuery = { filter, hours, starts: buckets.flat() };
@@ -238,7 +238,8 @@ function readTime(text: string, param: string): number {
   return readMoment(isDay(text) ? `${text}T00:00:00Z` : text, param);
 }
 
-async function readFilterNames({ store, kernel }: HttpDeps, filter: StatisticsFilter, seesAll: boolean) {
+async function readFilterNames(deps: HttpDeps, filter: StatisticsFilter, seesAll: boolean) {
+  const { store } = deps;
   const { accountId, keyId, model } = filter;
   const emails = seesAll && accountId !== undefined ? await emailsOf(store, [accountId]) : undefined;
   const key =
@@ -248,16 +249,17 @@ async function readFilterNames({ store, kernel }: HttpDeps, filter: StatisticsFi
   return {
     account: emails?.get(accountId ?? "") ?? null,
     key: key !== undefined && (accountId === undefined || key.account_id === accountId) ? key.name : null,
-    model: model === undefined ? null : (nameOfModel(kernel, model) ?? null),
+    model: model === undefined ? null : (nameOfModel(deps, model) ?? null),
   };
 }
 
 /** Names of keys and models, and the e-mails of their accounts for administrators. */
 async function readNames(
-  { store, kernel }: HttpDeps,
+  deps: HttpDeps,
   groups: readonly StatisticsOfGroup[],
   { group, seesAll }: { group: Given["group_by"]; seesAll: boolean },
 ) {
+  const { store } = deps;
   const accountOf = ({ value, accountId }: StatisticsOfGroup) => (group === "account" ? value : accountId);
   const values = groups.map(({ value }) => value);
   const keys =
@@ -267,7 +269,7 @@ async function readNames(
   const keyNames = new Map(keys.map(({ id, name }) => [id, name]));
   const emails = seesAll ? await emailsOf(store, groups.map(accountOf)) : new Map<string, string>();
   return (each: StatisticsOfGroup) => ({
-    name: (group === "model" ? nameOfModel(kernel, each.value) : keyNames.get(each.value)) ?? null,
+    name: (group === "model" ? nameOfModel(deps, each.value) : keyNames.get(each.value)) ?? null,
     account: accountOf(each) || null,
     email: emails.get(accountOf(each)) ?? null,
   });

@@ -9,6 +9,7 @@ import {
   capabilityForms,
   compilePrice,
   GatewayError,
+  getDisplayName,
   isEnded,
   type Model,
   type ModelParts,
@@ -37,12 +38,30 @@ export function mayUse({ allowedModels, accountModels }: Lists, id: string, virt
   return has(allowedModels, id, virtual) && has(accountModels, id, virtual);
 }
 
-/** @throws {GatewayError} `model_not_allowed`, naming what the list has that lacks it. */
-export function expectAllowed(caller: Lists, id: string, virtual?: string): void {
+/** Models of a list that an error names. */
+const listedMax = 20;
+
+/**
+ * @param options `name` is what the client asked for, and `nameOf` what it may write for an id; absent: the ids.
+ * @throws {GatewayError} `model_not_allowed`, naming what the list has that lacks it.
+ */
+export function expectAllowed(
+  caller: Lists & Pick<Partial<Caller>, "token">,
+  id: string,
+  {
+    virtual,
+    name = id,
+    nameOf = String,
+  }: { virtual?: string | undefined; name?: string; nameOf?: (id: string) => string } = {},
+): void {
   if (mayUse(caller, id, virtual)) return;
-  const { allowedModels, accountModels } = caller;
-  const [who, list] = has(allowedModels, id, virtual) ? ["account", accountModels] : ["API key", allowedModels];
-  const message = `This ${who} may not use the model '${id}'; it may use: ${[...(list ?? [])].join(", ")}`;
+  const { allowedModels, accountModels, token } = caller;
+  const ofKey = token === undefined ? "API key" : "token";
+  const [who, list] = has(allowedModels, id, virtual) ? ["account", accountModels] : [ofKey, allowedModels];
+  const names = [...(list ?? [])];
+  const rest = names.length > listedMax ? ` and ${names.length - listedMax} more` : "";
+  const listed = names.length === 0 ? "no model" : `${names.slice(0, listedMax).map(nameOf).join(", ")}${rest}`;
+  const message = `This ${who} may not use the model '${name}'; it may use: ${listed}`;
   throw new GatewayError("model_not_allowed", message, { param: "model" });
 }
 
@@ -207,7 +226,15 @@ export class Registry {
       const message = `The model '${name}' is served at ${capabilityForms[modelEntry.model.capability].endpoint}, not at ${capabilityForms[capability].endpoint}`;
       throw new GatewayError("model_not_found", message, { param: "model" });
     }
-    expectAllowed(caller, modelEntry.model.id, virtual);
+    const { id } = modelEntry.model;
+    if (!mayUse(caller, id, virtual)) {
+      const nameOf = (listed: string) => {
+        const model = this.#byName.get(listed)?.model;
+        return model === undefined ? listed : getDisplayName(model);
+      };
+      const shownName = modelEntry === requested ? name : nameOf(id);
+      expectAllowed(caller, id, { virtual, name: shownName, nameOf });
+    }
     if (also !== undefined && !isServedAlso(modelEntry, capability)) {
       const able = [...this.#models.values()].filter((other) => isServedAlso(other, capability));
       const names = able.slice(0, namedMax).map(({ model }) => model.id);

@@ -4,6 +4,8 @@ import { exportSPKI } from "jose";
 import Provider from "oidc-provider";
 import OpenAI from "openai";
 import { parseTokenIssuers } from "../../../src/accounts/index.ts";
+import type { Log } from "../../../src/kernel/index.ts";
+import { createLog } from "../../../src/observability/log.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { startTokenIssuer, type TestIssuer } from "../../support/token-issuer.ts";
@@ -17,10 +19,11 @@ let late = 0;
 
 const now = () => Date.now() + late;
 
-async function startWith(issuers: unknown, env: Record<string, string> = {}): Promise<InProcessGateway> {
+async function startWith(issuers: unknown, env: Record<string, string> = {}, log?: Log): Promise<InProcessGateway> {
   return startInProcess({
     env: { SANDBOX: "on", JWT_ISSUERS: JSON.stringify(issuers), JWT_NETWORKS: "127.0.0.0/8", ...env },
     now,
+    ...(log !== undefined && { log }),
   });
 }
 
@@ -319,6 +322,36 @@ describe("the account of a token", () => {
     } finally {
       await at.stop();
       other.stop();
+    }
+  });
+
+  test("may name models in its claim by any of their names, and those that no model has are logged once", async () => {
+    const warnings: string[] = [];
+    const log = createLog("warn", async (line) => void warnings.push(line));
+    const claims = { account: "email", models: "models" };
+    const at = await startWith([basic({ claims })], { FREE_TOKENS_PER_DAY: "100000" }, log);
+    const models = ["gpt-4.1-nano", "claude-haiku-4-5", "gpt-4.1-nanoo"];
+    try {
+      const token = await issuer.sign({ models });
+      const headers = { authorization: `Bearer ${token}` };
+      const { data } = (await (await fetch(`${at.baseUrl}/models`, { headers })).json()) as { data: { id: string }[] };
+      expect(data.map(({ id }) => id)).toContain("famA-4.1-nano");
+      for (const model of ["gpt-4.1-nano", "famA-4.1-nano"]) {
+        expect((await ask(token, at, { ...chat, model })).status).toBe(200);
+      }
+      const refused = await ask(token, at, { ...chat, model: "gpt-4o-mini" });
+      const { error } = (await refused.json()) as { error: { code: string; message: string } };
+      expect([refused.status, error.code]).toEqual([403, "model_not_allowed"]);
+      expect(error.message).toBe(
+        "This token may not use the model 'gpt-4o-mini'; it may use: gpt-4.1-nano, claude-haiku-4-5-20251001, gpt-4.1-nanoo",
+      );
+      await (await ask(await issuer.sign({ models, jti: "2" }), at, { ...chat, model: "gpt-4.1-nano" })).text();
+      await log.close(1000);
+      expect(warnings.filter((line) => line.includes("unknown_model"))).toEqual([
+        expect.stringContaining("the catalogue has no model gpt-4.1-nanoo, did you mean gpt-4.1-nano?"),
+      ]);
+    } finally {
+      await at.stop();
     }
   });
 

@@ -129,6 +129,36 @@ describe("the document of a gateway", () => {
     expect(ids).toContain("acme/llama");
   });
 
+  test("may name models by any of their names, and warns of those that no model has once", async () => {
+    const aliased = { id: "famA-4o-mini", aliases: ["gpt-4o-mini", "small"] };
+    const models = ["claude-haiku-4-5", "small", "new", "no-model"];
+    const virtual = [...document.virtual_models, { id: "new", models: ["gpt-4.1-nano"] }];
+    const body = {
+      catalogue: { openai: { models: [...document.catalogue.openai.models, aliased] } },
+      virtual_models: virtual,
+      accounts: [{ email: "grace@example.com", allowed_models: models }],
+      keys: [{ account: "grace@example.com", name: "listed", allowed_models: models }],
+    };
+    const { json } = await ask("PUT", "", { body });
+    expect(json.warnings).toEqual([expect.stringContaining("the catalogue has no model no-model")]);
+    const [{ value }] = json.keys;
+    const call = async (model: string) => {
+      const messages = [{ role: "user", content: "Hi" }];
+      const headers = { authorization: `Bearer ${value}`, "content-type": "application/json" };
+      const init = { method: "POST", headers, body: JSON.stringify({ model, messages, max_tokens: 5 }) };
+      const response = await fetch(`${gateway.baseUrl}/chat/completions`, init);
+      return ((await response.json()) as { error: { code: string } }).error.code;
+    };
+    // The provider's host does not exist: what may be called gets that far.
+    const codes = Object.fromEntries(
+      await Promise.all(["new", "small", "gpt-4o-mini", "gpt-4o"].map(async (name) => [name, await call(name)])),
+    );
+    const allowed = "upstream_error";
+    expect(codes).toEqual({ new: allowed, small: allowed, "gpt-4o-mini": allowed, "gpt-4o": "model_not_allowed" });
+    expect((await ask("PUT", "", { body })).json.changes).toEqual([]);
+    await ask("PUT", "", { body: { catalogue: document.catalogue, virtual_models: document.virtual_models } });
+  });
+
   test("as it is read is in force: writing it back changes nothing", async () => {
     const { json } = await ask("GET", "");
     expect((await ask("PUT", "", { body: json })).json).toMatchObject({ changes: [], keys: [] });

@@ -74,6 +74,29 @@ describe("projects", () => {
     );
   });
 
+  test("and their keys may name models by any of their names, and show those that clients write", async () => {
+    const allowed_models = ["gpt-4.1-nano", "gpt-4o-mini"];
+    const { id } = await newProject({ allowed_models, free_tokens_per_day: 100_000 });
+    const path = `/organization/projects/${id}`;
+    const listed = { name: "listed", allowed_models: ["gpt-4.1-nano", "no-model"] };
+    const { json: key } = await ask("POST", `${path}/api_keys`, { body: listed });
+    expect(key).toMatchObject({ allowed_models: ["gpt-4.1-nano", "no-model"] });
+    expect([await chat(key.value), await chat(key.value, "gpt-4o-mini")].map(({ status }) => status)).toEqual([
+      200, 403,
+    ]);
+    const change = { allowed_models: ["gpt-4o-mini"] };
+    expect((await ask("POST", `${path}/api_keys/${key.id}`, { body: change })).json).toMatchObject(change);
+    expect([await chat(key.value), await chat(key.value, "gpt-4o-mini")].map(({ status }) => status)).toEqual([
+      403, 200,
+    ]);
+    expect((await ask("POST", path, { body: { allowed_models: ["gpt-4.1-nano"] } })).json).toMatchObject({
+      allowed_models: ["gpt-4.1-nano"],
+    });
+    expect((await chat(key.value, "gpt-4o-mini")).json.error.message).toBe(
+      "This account may not use the model 'gpt-4o-mini'; it may use: gpt-4.1-nano",
+    );
+  });
+
   test("have wallet, budget, quota, limits and models as further fields, whose money is exact", async () => {
     const made = await newProject({
       email: `${crypto.randomUUID()}@example.org`,

@@ -167,7 +167,7 @@ guardrails: []
           key_alias: "'ada'",
           user_id: "'u1'",
           team_id: "'t1'",
-          models: "'{gpt-4o-mini,own}'",
+          models: "'{gpt-4o-mini,own,gone-model}'",
           max_budget: "5",
           budget_duration: "'24h'",
           rpm_limit: "100",
@@ -205,6 +205,7 @@ guardrails: []
         "Team Search has limits of smart, which 2 models share here\n",
         "Team Search has limits of smart, which 2 models share here: 1 for each, more than its 1 in all",
         "Key ada has limits of dream, which nothing here serves",
+        "A list of models is kept as it is, but the catalogue has no model gone-model",
         "Nothing was changed",
       ]) {
         expect(before.stdout).toContain(part);

@@ -1,0 +1,96 @@
+import type { Model } from "../contract/index.ts";
+import { didYouMean } from "../lib/did-you-mean.ts";
+import type { PluginSnapshot } from "./plugin-manager.ts";
+
+/** Unknown names of one list that are reported one by one. */
+const reportedMax = 5;
+/** Names of models are shorter; comparing a longer one with all of them would cost for nothing. */
+const nameLengthMax = 80;
+
+interface ListOptions {
+  readonly onUnknown: (message: string) => void;
+  readonly planned?: ((name: string) => string | undefined) | undefined;
+}
+
+/** The models of this gateway by their names, also those of providers that have no key yet. */
+export class ModelNames {
+  readonly #registry: PluginSnapshot["registry"];
+  /** Models by id and alias, as clients write them. */
+  readonly #byName = new Map<string, Model>();
+  /** Models by any name, that at the provider included; for all plugins (`""`) and for each. */
+  readonly #byPlugin = new Map<string, Map<string, Model>>();
+
+  constructor({ plugins, registry }: Pick<PluginSnapshot, "plugins" | "registry">) {
+    this.#registry = registry;
+    const all = new Map<string, Model>();
+    this.#byPlugin.set("", all);
+    for (const { name } of plugins) this.#byPlugin.set(name, new Map());
+    // Any id comes before an alias, and any of these before a name at a provider.
+    const levels = [
+      ({ id }: Model) => [id],
+      ({ aliases = [] }: Model) => aliases,
+      ({ upstreamId }: Model) => [upstreamId],
+    ];
+    for (const [level, namesOf] of levels.entries()) {
+      for (const { name: plugin, models } of plugins) {
+        const maps = [all, this.#byPlugin.get(plugin) as Map<string, Model>, ...(level < 2 ? [this.#byName] : [])];
+        for (const model of models) {
+          for (const name of namesOf(model)) for (const map of maps) if (!map.has(name)) map.set(name, model);
+        }
+      }
+    }
+  }
+
+  /** The model that clients mean by a name: the one that is served under it, else one of a provider without a key. */
+  find(name: string): Model | undefined {
+    return this.#registry.byName(name)?.model ?? this.#byName.get(name);
+  }
+
+  /** The model that a provider or another gateway means by a name. */
+  findAtProvider(name: string, plugin?: string): Model | undefined {
+    if (plugin !== undefined) return this.#byPlugin.get(plugin)?.get(name);
+    return this.#registry.byName(name)?.model ?? this.#byPlugin.get("")?.get(name);
+  }
+
+  isVirtual(name: string): boolean {
+    return this.#registry.virtualModels.has(name);
+  }
+
+  /**
+   * Reads a list of models that a key, an account or a token may use. Names of virtual models stay, and so do those that no model
+   * has, because a plugin that is added later may have them.
+   *
+   * @param options `onUnknown` is called with a message about each of the first five names that no model has, and once about the
+   * others; `planned` has the ids of models that are about to be added.
+   * @returns The ids, each once.
+   */
+  toIds(names: readonly string[], { onUnknown, planned }: ListOptions): string[] {
+    const ids = new Set<string>();
+    const unknown = new Set<string>();
+    for (const name of names) {
+      const id = planned?.(name) ?? (this.isVirtual(name) ? name : this.find(name)?.id);
+      if (id === undefined) unknown.add(name);
+      ids.add(id ?? name);
+    }
+    for (const name of [...unknown].slice(0, reportedMax)) onUnknown(this.describeUnknown(name));
+    if (unknown.size > reportedMax) onUnknown(`nor ${unknown.size - reportedMax} more of the names`);
+    return [...ids];
+  }
+
+  /** The end of a message about a name that no model has, with the one that was most likely meant. */
+  describeUnknown(name: string): string {
+    const names = new Set([...this.#registry.virtualModels.keys(), ...this.#byName.keys()]);
+    const near = name.length > nameLengthMax ? undefined : didYouMean(name, [...names]);
+    const hint = near === undefined ? "see modelgate models" : `did you mean ${near}?`;
+    return `the catalogue has no model ${name.slice(0, nameLengthMax)}, ${hint}`;
+  }
+}
+
+const cached = new WeakMap<PluginSnapshot["registry"], ModelNames>();
+
+/** The names of a snapshot, indexed once. */
+export function getModelNames(snapshot: Pick<PluginSnapshot, "plugins" | "registry">): ModelNames {
+  const names = cached.get(snapshot.registry) ?? new ModelNames(snapshot);
+  cached.set(snapshot.registry, names);
+  return names;
+}
