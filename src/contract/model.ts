@@ -146,6 +146,14 @@ export function getDisplayName({ id, aliases = [], upstreamId }: Pick<Model, "id
   return aliases.includes(upstreamId) ? upstreamId : id;
 }
 
+/** Every name of a model that clients may write, each once: its {@link getDisplayName} first, and an id that is not that last. */
+export function getNames(model: Pick<Model, "id" | "aliases" | "upstreamId">): readonly string[] {
+  const { id, aliases = [] } = model;
+  const shown = getDisplayName(model);
+  const others = aliases.filter((alias) => alias !== shown && alias !== id);
+  return shown === id ? [id, ...others] : [shown, ...others, id];
+}
+
 /** How long before a model's end it is announced. */
 const noticeMs = 60 * 86_400_000;
 

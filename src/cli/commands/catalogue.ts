@@ -1,4 +1,12 @@
-import { formatUsd, getRetirement, type Model, meterNames, parseUsd, type Rate } from "../../contract/index.ts";
+import {
+  formatUsd,
+  getDisplayName,
+  getRetirement,
+  type Model,
+  meterNames,
+  parseUsd,
+  type Rate,
+} from "../../contract/index.ts";
 import { findMissingRates } from "../../sdk/read-models.ts";
 import { defineCommand } from "../command.ts";
 import {
@@ -31,7 +39,9 @@ export const models = defineCommand({
         served: getServedBy(plugin, snapshot),
       };
       const quota = json.premium ? "premium" : "free quota";
-      return { json, row: [json.id, json.capability, quota, formatPrice(model), json.served] };
+      const name = getDisplayName(model);
+      const label = name === model.id ? name : `${name} (${model.id})`;
+      return { json, row: [label, json.capability, quota, formatPrice(model), json.served] };
     });
     return { json: described.map(({ json }) => json), text: columns(described.map(({ row }) => row)) };
   },

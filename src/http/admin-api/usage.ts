@@ -13,6 +13,7 @@ import {
 } from "../../contract/index.ts";
 import { readUsageRows, type UsageFigures, type UsageOfBucket } from "../../reports/index.ts";
 import { responses } from "../api/openapi.ts";
+import { idOfModel } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
@@ -345,7 +346,7 @@ async function readBuckets(deps: HttpDeps, span: Span, { isOf, toResult }: Wante
     byKey: span.groups.has("api_key_id"),
     accountIds: span.accountIds,
     keyIds: span.keyIds,
-    models: span.models,
+    models: span.models?.map((name) => idOfModel(deps, name)),
   });
   if (rows === undefined) {
     throw invalid("limit", "There are too many results; ask for fewer buckets, or for some projects alone");

@@ -8,6 +8,7 @@ import {
   type CallsState,
   formatUsd,
   getDisplayName,
+  getNames,
   type LimitState,
   type LimitsUsage,
   type QuotaState,
@@ -150,6 +151,18 @@ interface KeyState {
   wallet: WalletState;
 }
 
+/** The names of the models of a list that clients may write, in the order of GET /models; `null`: all models. */
+function toNames({ registry }: HttpDeps["kernel"], list: ReadonlySet<string> | undefined): string[] | null {
+  if (list === undefined) return null;
+  const entries = [...list].map((id) => {
+    const entry = registry.byName(id);
+    const names = entry === undefined ? [id] : getNames(entry.model);
+    const isCode = entry !== undefined && getDisplayName(entry.model) !== id;
+    return isCode ? { names: names.slice(0, -1), codes: names.slice(-1) } : { names, codes: [] };
+  });
+  return [...entries.flatMap(({ names }) => names), ...entries.flatMap(({ codes }) => codes)];
+}
+
 function toKeyJson(
   { kernel, now }: HttpDeps,
   caller: Caller,
@@ -160,8 +173,8 @@ function toKeyJson(
     object: "key",
     id: caller.keyId,
     account: caller.accountId,
-    allowed_models: caller.allowedModels === undefined ? null : [...caller.allowedModels],
-    account_allowed_models: caller.accountModels === undefined ? null : [...caller.accountModels],
+    allowed_models: toNames(kernel, caller.allowedModels),
+    account_allowed_models: toNames(kernel, caller.accountModels),
     limits: {
       requests_per_minute: {
         limit: limits.limitRequests,

@@ -5,13 +5,14 @@ import {
   decodePercent,
   GatewayError,
   getDisplayName,
+  getNames,
   getRetirement,
   isEnded,
   type Model,
   quoteValue,
   virtualStrategies,
 } from "../../contract/index.ts";
-import { describeRoutes, mayUse, type Registry, type VirtualModel } from "../../kernel/index.ts";
+import { describeRoutes, type ModelEntry, mayUse, type Registry, type VirtualModel } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
@@ -86,19 +87,21 @@ const createdMax = 253_402_300_799;
 const prefix = "/models/";
 
 /**
- * GET /models, its alias /v1/models, and one model by its id (which may hold slashes). The list and its members have the
- * fields of both OpenAI's and Anthropic's clients.
+ * GET /models, its alias /v1/models, and one model by any of its names (which may hold slashes). The list has an entry for each
+ * name, because clients offer what it has and refuse what it lacks; its members have the fields of both OpenAI's and Anthropic's
+ * clients.
  */
 export function modelsController(deps: HttpDeps) {
   const list = async ({ call }: { call: HttpCall }) => {
     const { registry } = deps.kernel;
-    const models = [...registry.modelEntries]
-      .filter(({ model }) => mayUse(call.caller, model.id))
-      .filter(({ model }) => !isEnded(model, deps.now()) || model.whenRetired === "successor")
-      .map(({ model }) => toModelJson(model, deps.now()))
-      // Those that have ended stand last.
-      .sort((one, other) => Number(one.retirement === "past") - Number(other.retirement === "past"));
-    const data = [...models, ...toVirtualList(registry, call.caller)];
+    const now = deps.now();
+    const models = [...registry.modelEntries].flatMap((entry) => toNamed(entry, call.caller, registry, now));
+    const parts = Object.groupBy(models, ({ isCode, json }) =>
+      json.retirement === "past" ? "past" : isCode ? "codes" : "names",
+    );
+    const [names = [], codes = [], past = []] = [parts.names, parts.codes, parts.past];
+    const after = [...codes, ...past].map(({ json }) => json);
+    const data = [...names.map(({ json }) => json), ...toVirtualList(registry, call.caller), ...after];
     const { searchParams } = parseUrl(call.httpRequest);
     return jsonReply(deps, call, searchParams.get("format") === "array" ? data : toPage(data, searchParams));
   };
@@ -108,7 +111,7 @@ export function modelsController(deps: HttpDeps) {
     return jsonReply(deps, call, findModel(deps, decodePercent(name), call.caller));
   };
   const detail = {
-    summary: "List the models that can be served now to this key",
+    summary: "List the models that can be served now to this key, with an entry for each name of a model",
     tags: ["Models"],
     parameters,
     responses: responses(
@@ -129,6 +132,23 @@ export function modelsController(deps: HttpDeps) {
       },
     })
     .get("/models/*", one, { apiKey: true, detail: { hide: true } });
+}
+
+/** A model under one of its names. */
+interface NamedModel {
+  readonly json: ModelObject;
+  /** Whether it is an id in place of which clients write another name. */
+  readonly isCode: boolean;
+}
+
+/** A model under each of its names; under none where the caller may not use it, or nothing answers for it any more. */
+function toNamed(entry: ModelEntry, caller: Caller, registry: Registry, now: number): NamedModel[] {
+  const { model } = entry;
+  if (!mayUse(caller, model.id) || (isEnded(model, now) && model.whenRetired !== "successor")) return [];
+  const shown = getDisplayName(model);
+  return getNames(model)
+    .filter((name) => registry.byName(name) === entry)
+    .map((name) => ({ json: toModelJson(model, now, name), isCode: name === model.id && name !== shown }));
 }
 
 /**
@@ -178,8 +198,10 @@ function findModel(deps: HttpDeps, name: string, caller: Caller): ModelObject {
   const json = virtual && toVirtualJson(virtual, deps.kernel.registry);
   if (json !== undefined) return json;
   const modelEntry = deps.kernel.registry.byName(name);
-  if (modelEntry !== undefined)
-    return { ...toModelJson(modelEntry.model, deps.now()), routes: describeRoutes(modelEntry, deps.kernel.now()) };
+  if (modelEntry !== undefined) {
+    const routes = describeRoutes(modelEntry, deps.kernel.now());
+    return { ...toModelJson(modelEntry.model, deps.now(), name), routes };
+  }
   const error = deps.kernel.registry.describeUnknown(name, caller);
   if (error.code !== "model_not_found") throw error;
   throw new GatewayError("not_found", error.message, { param: "model", publicCode: error.code });
@@ -197,7 +219,10 @@ function toVirtualList(registry: Registry, caller: Caller): ModelObject[] {
 function toVirtualJson(virtual: VirtualModel, registry: Registry): ModelObject | undefined {
   const common = toVirtualModel(virtual, registry);
   if (common === undefined) return undefined;
-  const members = virtual.members.flatMap(({ name }) => registry.byName(name)?.model.id ?? []);
+  const members = virtual.members.flatMap(({ name }) => {
+    const entry = registry.byName(name);
+    return entry === undefined ? [] : getDisplayName(entry.model);
+  });
   return { ...toModelJson(common, 0), members, strategy: virtual.strategy };
 }
 
@@ -218,15 +243,17 @@ export function toVirtualModel({ id, members }: VirtualModel, registry: Registry
   };
 }
 
-function toModelJson(model: Model, now: number): ModelObject {
+/** @param name The one of its names under which it is shown; absent: its id. */
+function toModelJson(model: Model, now: number, name: string = model.id): ModelObject {
   const retirement = getRetirement(model, now);
+  const aliases = name === model.id ? model.aliases : getNames(model).filter((other) => other !== name);
   return {
-    id: model.id,
+    id: name,
     object: "model",
     type: "model",
     created: model.created,
     created_at: new Date(Math.min(model.created, createdMax) * 1000).toISOString(),
-    display_name: getDisplayName(model),
+    display_name: name === model.id ? getDisplayName(model) : name,
     owned_by: model.ownedBy,
     capability: model.capability,
     premium: model.premium,
@@ -238,7 +265,7 @@ function toModelJson(model: Model, now: number): ModelObject {
     ...(model.voices !== undefined && { voices: model.voices, voice_default: model.voiceDefault }),
     ...(model.audioFormats !== undefined && { audio_formats: ["wav", "pcm", ...model.audioFormats] }),
     ...(model.languages !== undefined && { languages: model.languages }),
-    ...(model.aliases !== undefined && { aliases: model.aliases }),
+    ...(aliases !== undefined && { aliases }),
     ...(model.price !== undefined && { price: model.price }),
     ...(model.retiredOn !== undefined && { retired_on: model.retiredOn }),
     ...(model.successor !== undefined && { successor: model.successor }),

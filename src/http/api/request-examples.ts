@@ -1,4 +1,4 @@
-import type { Capability } from "../../contract/index.ts";
+import { type Capability, getDisplayName } from "../../contract/index.ts";
 import type { ModelEntry } from "../../kernel/index.ts";
 import { commonFields } from "../../protocols/inbound.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
@@ -253,5 +253,6 @@ function pickModel(models: readonly ModelEntry[], capability: Capability): strin
   const today = new Date().toISOString().slice(0, 10);
   const able = models.map((entry) => entry.model).filter((each) => each.capability === capability);
   const current = able.filter(({ retiredOn }) => retiredOn === undefined || retiredOn > today);
-  return (current.find(({ premium }) => !premium) ?? current[0] ?? able[0])?.id;
+  const model = current.find(({ premium }) => !premium) ?? current[0] ?? able[0];
+  return model && getDisplayName(model);
 }

@@ -9,6 +9,7 @@ import {
   type ChatStream,
   type ContentPart,
   GatewayError,
+  getDisplayName,
   isAmount,
   isEnded,
   type Message,
@@ -500,7 +501,8 @@ function checkFeatures({ registry }: Kernel, run: ModelRun<"chat">): void {
       continue;
     if (needs.size > 0 && other.features === undefined) continue;
     const fits = other.contextTokens !== undefined && other.contextTokens >= tokensMin;
-    if ([...needs.keys()].every((feature) => hasFeature(other, feature)) && (fits || !isTooLong)) able.push(other.id);
+    if ([...needs.keys()].every((feature) => hasFeature(other, feature)) && (fits || !isTooLong))
+      able.push(getDisplayName(other));
   }
   const advice = able.length === 0 ? "GET /models tells what each model can" : `models that can: ${able.join(", ")}`;
   if (missing !== undefined) {

@@ -237,7 +237,7 @@ export class Registry {
     }
     if (also !== undefined && !isServedAlso(modelEntry, capability)) {
       const able = [...this.#models.values()].filter((other) => isServedAlso(other, capability));
-      const names = able.slice(0, namedMax).map(({ model }) => model.id);
+      const names = able.slice(0, namedMax).map(({ model }) => getDisplayName(model));
       const advice = names.length === 0 ? "no model here is" : `models that are: ${names.join(", ")}`;
       const message = `The model '${name}' is not served at ${capabilityForms[capability].endpoint}; ${advice}`;
       throw new GatewayError("model_not_found", message, { param: "model" });

@@ -14,6 +14,7 @@ interface WireModel {
   owned_by: string;
   capability: string;
   premium: boolean;
+  retirement?: string;
 }
 
 const shared = useSandboxGateway();
@@ -42,12 +43,16 @@ describe("GET /models", () => {
   test("lists every model of the catalogue in OpenAI's envelope", async () => {
     const list = (await (await shared.gateway.ask("/models")).json()) as { data: WireModel[] };
     if (schemaMissing === undefined) expect(faultsOf("ListModelsResponse", list)).toEqual([]);
+    const models = simulated.flatMap(({ models }) => models);
     expect(list.data.map(({ id }) => id).sort()).toEqual(
-      simulated
-        .flatMap(({ models }) => models)
-        .map(({ id }) => id)
-        .sort(),
+      models.flatMap(({ id, aliases = [] }) => [id, ...aliases]).sort(),
     );
+    // Ids in whose place clients write other names stand behind all of these; what has ended stands last.
+    const present = list.data.filter(({ retirement }) => retirement !== "past").map(({ id }) => id);
+    const codes = new Set(models.flatMap(({ id, upstreamId, aliases }) => (aliases?.includes(upstreamId) ? [id] : [])));
+    const first = present.findIndex((id) => codes.has(id));
+    expect(first).toBeGreaterThan(100);
+    expect(present.slice(first).filter((id) => !codes.has(id))).toEqual([]);
   });
 
   test("describes each by a text id, its kind, the second it was made and its owner", async () => {

@@ -438,6 +438,11 @@ describe("usage and costs", () => {
       byKey.filter((row) => row.api_key_id === id).reduce((sum, row) => sum + Number(row.num_model_requests), 0);
     expect([requests(one.id), requests(other.id)]).toEqual([2, 1]);
     expect(new Set(byKey.map((row) => row.model))).toEqual(new Set([premium]));
+    const { aliases = [] } = (await ask("GET", `/models/${premium}`, { key: one.value })).json;
+    for (const name of [premium, ...aliases]) {
+      expect(results(await usage.completions({ ...of, models: [name] }))).toMatchObject([{ num_model_requests: 3 }]);
+    }
+    expect(aliases.length).toBeGreaterThan(0);
     expect(results(await usage.embeddings({ ...of, group_by: ["project_id"] }))).toMatchObject([
       { project_id: project, num_model_requests: 1 },
     ]);

@@ -106,12 +106,12 @@ describe.each(forms)("commands beside a running gateway, from %s", (form) => {
   });
 
   test("the models listed are those served", async () => {
-    const listed = await gateway.cli<{ id: string; served: string }[]>("models");
+    const listed = await gateway.cli<{ id: string; aliases: string[]; served: string }[]>("models");
     const { data } = (await (await gateway.ask("/models")).json()) as { data: { id: string }[] };
     const [served, others] = [true, false].map((isServed) =>
       listed.filter((row) => (row.served === "sandbox") === isServed),
     );
-    expect(served?.map(({ id }) => id).sort()).toEqual(data.map(({ id }) => id).sort());
+    expect(served?.flatMap(({ id, aliases }) => [id, ...aliases]).sort()).toEqual(data.map(({ id }) => id).sort());
     // The sandbox simulates no clouds, and the list says what each of them needs.
     const needs = ["AZURE_API_KEY", "BEDROCK_API_KEY", "BEDROCK_MANTLE_API_KEY", "VERTEX_API_KEY"].map(
       (name) => `no: set ${name}`,

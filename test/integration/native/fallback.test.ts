@@ -175,7 +175,13 @@ test("GET /models lists a virtual model with its members", async () => {
     (await fetch(baseUrl + path, { headers: { authorization: `Bearer ${key}` } })).json() as Promise<{
       data: { id: string }[];
     }>;
-  const expected = { id: "safe", object: "model", members: [claude, gpt], strategy: "priority", capability: "chat" };
+  const expected = {
+    id: "safe",
+    object: "model",
+    members: ["claude-sonnet-4-6", "gpt-5.1"],
+    strategy: "priority",
+    capability: "chat",
+  };
   expect((await get("/models")).data.find(({ id }) => id === "safe")).toMatchObject(expected);
   expect(await get("/models/safe")).toMatchObject(expected);
 });

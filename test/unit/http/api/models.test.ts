@@ -11,15 +11,15 @@ const rows: Model[] = [
   { ...chatModel, id: "a b%c" },
   { ...chatModel, id: "accounts/acme/models/llama" },
 ];
-/** Those that have ended stand last. */
-const listed = [...rows.filter(({ retiredOn }) => retiredOn === undefined), rows[1] as Model];
+/** Each under all of its names; those that have ended stand last. */
+const listed = ["famA/oss-20b", "oss", "a b%c", "accounts/acme/models/llama", "plain"];
 const { ask } = httpOf([createPlugin({ chat: () => Promise.reject(new Error("not asked")) }, { models: rows })]);
 
 describe("GET /models", () => {
   test.each(["models", "v1/models", "/v1/models", "/v1/v1/models"])("at %s lists what can be served", async (path) => {
     const list = await (await ask(path)).json();
     expect(list).toMatchObject({ object: "list" });
-    expect(list.data.map(({ id }: { id: string }) => id)).toEqual(listed.map(({ id }) => id));
+    expect(list.data.map(({ id }: { id: string }) => id)).toEqual(listed);
     expect(list.data[0]).toEqual({
       id: "famA/oss-20b",
       object: "model",
@@ -49,20 +49,20 @@ describe("GET /models", () => {
 
   test("lists the bare array where that is wanted", async () => {
     const list = await (await ask("models?format=array")).json();
-    expect(list).toBeArrayOfSize(rows.length);
+    expect(list).toBeArrayOfSize(listed.length);
   });
 
   test.each([
-    ["", [0, 4], false],
-    ["?limit=3", [0, 3], true],
-    ["?limit=4", [0, 4], false],
-    ["?limit=2&after_id=famA/oss-20b", [1, 3], true],
-    ["?limit=3&after_id=famA/oss-20b", [1, 4], false],
-    ["?after_id=plain", [4, 4], false],
-    ["?limit=2&before_id=plain", [1, 3], true],
-    ["?before_id=a%20b%25c", [0, 1], false],
+    ["", [0, 5], false],
+    ["?limit=4", [0, 4], true],
+    ["?limit=5", [0, 5], false],
+    ["?limit=2&after_id=oss", [2, 4], true],
+    ["?limit=3&after_id=oss", [2, 5], false],
+    ["?after_id=plain", [5, 5], false],
+    ["?limit=2&before_id=plain", [2, 4], true],
+    ["?before_id=a%20b%25c", [0, 2], false],
   ] as const)("pages by %p", async (query, [from, to], more) => {
-    const ids = listed.slice(from, to).map(({ id }) => id);
+    const ids = listed.slice(from, to);
     const { data, ...page } = await (await ask(`models${query}`)).json();
     expect(data.map(({ id }: { id: string }) => id)).toEqual(ids);
     expect(page).toEqual({ object: "list", has_more: more, first_id: ids[0] ?? null, last_id: ids.at(-1) ?? null });
@@ -124,8 +124,44 @@ describe("GET /models", () => {
     expect(model.routes).toEqual([{ plugin: "acme", priority: 100, weight: 1, state: "closed" }]);
   });
 
-  test.each(["famA/oss-20b", "famA%2Foss-20b", "oss"])("finds one by the path %s", async (name) => {
-    expect(await (await ask(`models/${name}`)).json()).toMatchObject({ id: "famA/oss-20b", object: "model" });
+  test.each([
+    ["famA/oss-20b", "famA/oss-20b", ["oss"]],
+    ["famA%2Foss-20b", "famA/oss-20b", ["oss"]],
+    ["oss", "oss", ["famA/oss-20b"]],
+  ])("finds one by the path %s, under the name that was asked for", async (path, id, aliases) => {
+    expect(await (await ask(`models/${path}`)).json()).toMatchObject({ id, object: "model", aliases });
+  });
+
+  test("lists the names that clients write, and after them the ids in whose place they write these", async () => {
+    const plugin = createPlugin(
+      { chat: () => Promise.reject(new Error("not asked")) },
+      {
+        models: [
+          { ...chatModel, id: "famC-4", upstreamId: "claude-4-2025", aliases: ["claude-4", "claude-4-2025"] },
+          {
+            ...chatModel,
+            id: "famC-3",
+            upstreamId: "claude-3",
+            aliases: ["claude-3"],
+            retiredOn: "2026-01-01",
+            whenRetired: "serve",
+          },
+          { ...chatModel, id: "gpt-9", upstreamId: "gpt-9", aliases: ["gpt-9-2027"] },
+        ],
+      },
+    );
+    const http = httpOf([plugin]);
+    const { data } = await (await http.ask("models", { headers: { "anthropic-version": "2023-06-01" } })).json();
+    expect(data.map(({ id, display_name: name }: Record<string, string>) => [id, name])).toEqual([
+      ["claude-4-2025", "claude-4-2025"],
+      ["claude-4", "claude-4"],
+      ["gpt-9", "gpt-9"],
+      ["gpt-9-2027", "gpt-9-2027"],
+      ["famC-4", "claude-4-2025"],
+      ["claude-3", "claude-3"],
+      ["famC-3", "claude-3"],
+    ]);
+    for (const { id } of data) expect(await (await http.ask(`models/${id}`)).json()).toMatchObject({ id });
   });
 
   test.each([encodeURIComponent, encodeURI])("finds each by its id, encoded by %p", async (encode) => {
@@ -139,7 +175,10 @@ describe("GET /models", () => {
       error: { message: "The model 'gpt-4o-mni' does not exist here; did you mean 'gpt-4o-mini'?" },
     });
     const { data } = await (await http.ask("models")).json();
-    expect(data[0]).toMatchObject({ id: "famA-4o-mini", display_name: "gpt-4o-mini" });
+    expect(data).toMatchObject([
+      { id: "gpt-4o-mini", display_name: "gpt-4o-mini" },
+      { id: "famA-4o-mini", display_name: "gpt-4o-mini" },
+    ]);
   });
 
   test("is called in an answer as the client called it", async () => {
