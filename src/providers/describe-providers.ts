@@ -75,7 +75,11 @@ function toHealth(
 }
 
 function since(last: LastOutcomes, from: number): LastOutcomes {
-  return Object.fromEntries(Object.entries(last).filter(([, outcome]) => outcome !== undefined && outcome.at >= from));
+  const later = (at: number | undefined) => (at === undefined ? undefined : Math.max(at, from));
+  const outcomes = Object.entries(last).filter(([, outcome]) => outcome !== undefined && outcome.at >= from);
+  return Object.fromEntries(
+    outcomes.map(([name, one]) => [name, { ...one, since: later(one.since), refusedSince: later(one.refusedSince) }]),
+  );
 }
 
 /** The last error of a provider or key as JSON, with the provider's own words: for administrators. */

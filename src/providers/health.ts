@@ -48,11 +48,19 @@ export interface TestOutcome {
 
 type At<T> = T & { /** Milliseconds since 1970. */ readonly at: number };
 
+/** When what is wrong began: the first of its kind that no success followed. Milliseconds since 1970. */
+interface Run {
+  /** The first failure of any kind. */
+  readonly since?: number | undefined;
+  /** The first refusal of the key; absent where none was a refusal. */
+  readonly refusedSince?: number | undefined;
+}
+
 /** Last outcomes of a provider or a key. */
 export interface LastOutcomes {
   readonly success?: At<object> | undefined;
-  readonly error?: At<Failure> | undefined;
-  readonly test?: At<TestOutcome> | undefined;
+  readonly error?: At<Failure & Run> | undefined;
+  readonly test?: At<TestOutcome & Run> | undefined;
 }
 
 /** The attempts of a time. */
@@ -65,7 +73,7 @@ export interface Health {
   readonly state: HealthState;
   /** One message without the provider's words; absent where it works or nothing is known. */
   readonly reason: string | undefined;
-  /** When the state began, milliseconds since 1970, to five minutes; absent where it works or nothing is known. */
+  /** When the state began, milliseconds since 1970; of a part of the attempts to five minutes. Absent where it works or nothing is known. */
   readonly since: number | undefined;
 }
 
@@ -138,7 +146,8 @@ export class HealthLog {
     count.attempts++;
     if (failure !== undefined) count.errors++;
     this.#successes.set(provider, failure === undefined ? (this.#successes.get(provider) ?? 0) + 1 : 0);
-    this.#keep(provider, key, failure === undefined ? { success: { at } } : { error: { at, ...failure } });
+    if (failure === undefined) this.#keep(provider, key, () => ({ success: { at } }));
+    else this.#keep(provider, key, (last) => ({ error: { at, ...failure, ...goOn(last(), failure.kind, at) } }));
   }
 
   /** An attempt that was counted as a success has failed after all. */
@@ -146,11 +155,13 @@ export class HealthLog {
     const at = this.#now();
     this.#count(provider, at).errors++;
     this.#successes.set(provider, 0);
-    this.#keep(provider, key, { error: { at, ...failure } });
+    this.#keep(provider, key, (last) => ({ error: { at, ...failure, ...goOn(last(), failure.kind, at) } }));
   }
 
   recordTest(provider: string, key: string | undefined, test: TestOutcome): void {
-    this.#keep(provider, key, { test: { at: this.#now(), ...test } });
+    const at = this.#now();
+    const kind = test.kind ?? "bad_response";
+    this.#keep(provider, key, (last) => ({ test: { at, ...test, ...(!test.isOk && goOn(last(), kind, at)) } }));
   }
 
   /** @param key Absent: of the provider as a whole. */
@@ -185,9 +196,11 @@ export class HealthLog {
     }
     sum.errors = Math.min(sum.errors, sum.attempts);
     let failingSince: number | undefined;
-    for (const [slot, { attempts, errors }] of slots) {
-      if (errors === 0 || errors < attempts * degradedShare) break;
-      failingSince = slot * slotMs;
+    for (const [slot, { attempts, errors }] of isOld ? [] : slots) {
+      const isFailing = errors > 0 && errors >= attempts * degradedShare;
+      if (isFailing) failingSince = slot * slotMs;
+      // The latest slots are one: errors in the first of them are in the sum.
+      else if (failingSince !== undefined || slot <= latest - recentSlots) break;
     }
     return { ...sum, hasRecovered: (this.#successes.get(provider) ?? 0) >= recoveredSuccesses, failingSince };
   }
@@ -313,8 +326,9 @@ export class HealthLog {
     return getOrCreate(slots, Math.floor(at / slotMs), () => ({ attempts: 0, errors: 0 }));
   }
 
-  #keep(provider: string, key: string | undefined, outcomes: Outcomes): void {
+  #keep(provider: string, key: string | undefined, toOutcomes: (last: () => LastOutcomes) => Outcomes): void {
     for (const one of key === undefined ? [wholeProvider] : [wholeProvider, key]) {
+      const outcomes = toOutcomes(() => this.last(provider, one));
       Object.assign(
         getOrCreate(this.#pendingOutcomes, toId(provider, one), () => ({})),
         outcomes,
@@ -340,9 +354,10 @@ export function keyHealth(last: LastOutcomes, isPaused: boolean, now: number): H
   const { error, at } = latest(last, now);
   if (at === undefined) return isPaused ? degraded("The key is paused", undefined) : unknown;
   if (error !== undefined && refusing.has(error.kind)) {
-    return { state: "refused", reason: `The provider refused the key${formatStatus(error)}`, since: error.at };
+    const reason = `The provider refused the key${formatStatus(error)}`;
+    return { state: "refused", reason, since: error.refusedSince ?? error.at };
   }
-  if (isPaused) return degraded("The key is paused: its provider limits it", error?.at);
+  if (isPaused) return degraded("The key is paused: its provider limits it", failingSinceOf(last) ?? error?.at);
   return working;
 }
 
@@ -360,31 +375,60 @@ export function providerHealth({ last, recent, keys, circuits, now }: ProviderFa
   const refused = keys.filter(({ state }) => state === "refused");
   if (keys.length > 0 && refused.length === keys.length) {
     const reason = keys.length === 1 ? refused[0]?.reason : `The provider refused all ${keys.length} keys`;
-    return { state: "refused", reason, since: Math.min(...refused.map(({ since }) => since ?? now)) };
+    return { state: "refused", reason, since: earliest(refused) };
   }
   const { routes, pausedRoutes } = circuits;
   const { attempts, errors, hasRecovered, failingSince } = recent;
   const { test } = last;
+  // A route may be paused after failures that the latest quarter of an hour does not have.
+  const since = failingSince ?? failingSinceOf(last) ?? last.error?.at;
   const isTestKnown = test !== undefined && now - test.at <= dayMs;
   const isTestLatest = isTestKnown && test.at >= Math.max(last.success?.at ?? 0, last.error?.at ?? 0);
   const counted = `${errors} of the latest ${attempts} attempts failed`;
   if (routes > 0 && pausedRoutes === routes) {
     const reason = attempts > 0 && errors > 0 ? counted : "All of its routes are paused after failures";
-    return { state: "failing", reason, since: failingSince };
+    return { state: "failing", reason, since };
   }
-  if (isTestLatest && !test.isOk) return { state: "failing", reason: "The last test failed", since: test.at };
+  if (isTestLatest && !test.isOk)
+    return { state: "failing", reason: "The last test failed", since: test.since ?? test.at };
   // A test that succeeded after the failures tells more than they do.
   const isOver = isTestKnown && test.isOk && test.at >= (last.error?.at ?? 0);
   if (!isOver && !hasRecovered && errors > 0 && errors >= attempts * failingShare)
-    return { state: "failing", reason: counted, since: failingSince };
+    return { state: "failing", reason: counted, since };
   if (refused.length > 0) {
-    return degraded(`The provider refused ${refused.length} of ${keys.length} keys`, refused[0]?.since);
+    return degraded(`The provider refused ${refused.length} of ${keys.length} keys`, earliest(refused));
   }
-  if (pausedRoutes > 0) return degraded(`${pausedRoutes} of ${routes} routes are paused after failures`, failingSince);
-  if (!isOver && errors >= degradedErrorsMin && errors >= attempts * degradedShare)
-    return degraded(counted, failingSince);
+  if (pausedRoutes > 0) return degraded(`${pausedRoutes} of ${routes} routes are paused after failures`, since);
+  if (!isOver && errors >= degradedErrorsMin && errors >= attempts * degradedShare) return degraded(counted, since);
   if (attempts > 0 || isTestLatest || latest(last, now).at !== undefined) return working;
   return unknown;
+}
+
+/** Since when all attempts have failed; `undefined` when the last one did not. */
+function failingSinceOf({ success, error, test }: LastOutcomes): number | undefined {
+  const succeededAt = Math.max(success?.at ?? 0, test?.isOk === true ? test.at : 0);
+  return error !== undefined && error.at > succeededAt ? error.since : undefined;
+}
+
+function earliest(healths: readonly Health[]): number | undefined {
+  const all = healths.flatMap(({ since }) => since ?? []);
+  return all.length === 0 ? undefined : Math.min(...all);
+}
+
+/** Goes on with the failures since the last success, or begins anew with one of this kind. */
+function goOn(last: LastOutcomes, kind: string, at: number): Run {
+  const { success, error, test } = last;
+  const succeededAt = Math.max(success?.at ?? 0, test?.isOk === true ? test.at : 0);
+  const failed = test?.isOk === false ? test : undefined;
+  const runs = [error, failed].filter((one) => one !== undefined && one.at > succeededAt);
+  const first = (own: number | undefined, ...others: (number | undefined)[]) => {
+    const all = [own, ...others].filter((one) => one !== undefined);
+    return all.length === 0 ? undefined : Math.min(...all);
+  };
+  return {
+    since: first(at, ...runs.map((run) => run?.since)),
+    refusedSince: first(refusing.has(kind) ? at : undefined, ...runs.map((run) => run?.refusedSince)),
+  };
 }
 
 const unknown: Health = { state: "unknown", reason: undefined, since: undefined };
@@ -393,11 +437,11 @@ const degraded = (reason: string, since: number | undefined): Health => ({ state
 
 /** The last thing that happened within a day, and the error if it was one. */
 function latest({ success, error, test }: LastOutcomes, now: number) {
-  const failed = test !== undefined && !test.isOk ? { at: test.at, kind: test.kind ?? "bad_response" } : undefined;
+  const failed = test !== undefined && !test.isOk ? { ...test, kind: test.kind ?? "bad_response" } : undefined;
   const passed = test?.isOk === true ? test : undefined;
   const all = [
     ...[success, passed].map((one) => one && { at: one.at, error: undefined }),
-    ...[error, failed].map((one) => one && { at: one.at, error: one as { at: number; kind: string; status?: number } }),
+    ...[error, failed].map((one) => one && { at: one.at, error: one as At<Run & { kind: string; status?: number }> }),
   ];
   const latestOfAll = all.filter((one) => one !== undefined).filter(({ at }) => now - at <= dayMs);
   // An error counts before a success of the same moment.

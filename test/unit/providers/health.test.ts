@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type Health, keyHealth, type LastOutcomes, providerHealth } from "../../../src/providers/health.ts";
+import { openStore } from "../../../src/db/index.ts";
+import { type Health, HealthLog, keyHealth, type LastOutcomes, providerHealth } from "../../../src/providers/health.ts";
 
 const now = Date.parse("2027-01-10T12:00:00Z");
 const minute = 60_000;
@@ -97,5 +98,92 @@ describe("a provider is", () => {
     ],
   ] as [string, Parameters<typeof provider>[0], string][])("%s", (_, facts, state) => {
     expect(provider(facts)).toBe(state as Health["state"]);
+  });
+});
+
+describe("a state is since", () => {
+  /** A log whose clock the steps set, in minutes. */
+  async function logOf() {
+    const clock = { at: 0 };
+    const store = await openStore({ file: ":memory:" });
+    const open = () => new HealthLog(store, () => now + clock.at * minute);
+    const log = open();
+    const stateOf = (one: HealthLog = log) => {
+      const { state, since } = keyHealth(one.last("acme", "key"), false, now + clock.at * minute);
+      return [state, since === undefined ? undefined : (since - now) / minute];
+    };
+    const at = (minutes: number) => {
+      clock.at = minutes;
+      return log;
+    };
+    return { log, store, open, at, stateOf, close: () => store.close() };
+  }
+
+  test("the first refusal of a key that no success followed, whatever failed in between, and after a restart", async () => {
+    const { at, stateOf, log, open, close } = await logOf();
+    at(0).record("acme", "key", auth);
+    at(1).record("acme", "key", undefined);
+    expect(stateOf()).toEqual(["working", undefined]);
+    at(2).record("acme", "key", down);
+    at(3).record("acme", "key", auth);
+    at(4).record("acme", "key", down);
+    at(5).recordTest("acme", "key", { ...failed, kind: "auth" });
+    at(20).record("acme", "key", auth);
+    expect(stateOf()).toEqual(["refused", 3]);
+    await log.sync();
+    const restarted = open();
+    await restarted.read();
+    expect(stateOf(restarted)).toEqual(["refused", 3]);
+    at(21).recordTest("acme", "key", ok);
+    expect(stateOf()).toEqual(["working", undefined]);
+    at(22).record("acme", "key", auth);
+    expect(stateOf()).toEqual(["refused", 22]);
+    await close();
+  });
+
+  test("the first slot of five minutes in which attempts failed, although the latest one is well", async () => {
+    const { at, log, close } = await logOf();
+    for (const [minutes, failure] of [
+      [-20, undefined],
+      [-10, down],
+      [-9, down],
+      [-4, undefined],
+      [-3, undefined],
+      [-2, undefined],
+      [-1, undefined],
+    ] as const) {
+      at(minutes).record("acme", undefined, failure);
+    }
+    const { state, since } = providerHealth({
+      last: log.last("acme"),
+      recent: log.recent("acme"),
+      keys: [],
+      circuits: { routes: 3, pausedRoutes: 1 },
+      now,
+    });
+    expect([state, ((since ?? 0) - now) / minute]).toEqual(["degraded", -10]);
+    await close();
+  });
+
+  test("known for every state that is wrong", () => {
+    const error = { at: now - minute, since: now - hour, ...down };
+    const facts = { keys: [], now, circuits: { routes: 3, pausedRoutes: 0 } };
+    const recent = { attempts: 9, errors: 9, hasRecovered: false, failingSince: undefined };
+    const paused = { ...facts, last: { error }, recent: { ...recent, attempts: 0, errors: 0 } };
+    const one = key({ error: { at: now - 2 * hour, ...auth } });
+    const all = [
+      providerHealth({ ...facts, last: { error }, recent }),
+      providerHealth({ ...paused, circuits: { routes: 3, pausedRoutes: 1 } }),
+      providerHealth({ ...paused, circuits: { routes: 3, pausedRoutes: 3 } }),
+      providerHealth({ ...facts, last: { test: { at: now, since: now - hour, ...failed } }, recent }),
+      providerHealth({ ...facts, last: {}, recent: { ...recent, errors: 1 }, keys: [bad, one, good] }),
+    ];
+    expect(all.map(({ state, since }) => [state, since])).toEqual([
+      ["failing", now - hour],
+      ["degraded", now - hour],
+      ["failing", now - hour],
+      ["failing", now - hour],
+      ["degraded", now - 2 * hour],
+    ]);
   });
 });

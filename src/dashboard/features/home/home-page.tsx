@@ -153,7 +153,7 @@ function Providers() {
                     {provider}
                   </Link>
                   <span className="break">{reason ?? last_error?.message}</span>
-                  <span className="faint">since {formatAge(since)}</span>
+                  {since !== null && <span className="faint">since {formatAge(since)}</span>}
                 </li>
               ))}
             </ul>
