@@ -2,7 +2,7 @@ export { getTerms, setRow, setTerms } from "./catalogue-files.ts";
 export { checkManifest, sendsKeyInClear } from "./check-manifest.ts";
 export { describeProviders, type ProviderHealth, readHealth, toErrorJson, toTestJson } from "./describe-providers.ts";
 export { type AttemptCount, healthStates } from "./health.ts";
-export { getModelNames, type ModelNames } from "./model-names.ts";
+export { getModelNames, ModelNames } from "./model-names.ts";
 export { OperatorCatalogueEditor } from "./operator-catalogue.ts";
 export type { PluginDirectory } from "./plugin-directory.ts";
 export type { PluginManagerOptions, PluginSnapshot } from "./plugin-manager.ts";

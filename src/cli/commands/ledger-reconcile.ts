@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
-import { formatUsd } from "../../contract/index.ts";
+import { formatUsd, type ProviderPlugin } from "../../contract/index.ts";
+import { ModelNames, type PluginSnapshot } from "../../providers/index.ts";
 import { type RecordedUsage, recordedUsage } from "../../reports/index.ts";
 import { type CliContext, defineCommand, UsageError } from "../command.ts";
-import { toCatalogueRows } from "../lib/catalogue.ts";
+import { loadOffline } from "../lib/catalogue.ts";
 import { columns } from "../lib/format.ts";
 import { type ProviderUsage, parseProviderUsage } from "../lib/provider-usage.ts";
 import { withStore } from "../lib/with-store.ts";
@@ -27,18 +28,36 @@ export const ledgerReconcile = defineCommand({
   async run(context, { flags, args, config }) {
     const tolerance = parseTolerance(flags.tolerance);
     const plugin = flags.provider;
-    checkPlugin(context, plugin);
-    const usage = parseProviderUsage(args.FILE, readFile(args.FILE), createModelLookup(context));
+    const snapshot = await loadOffline(context, config);
+    checkPlugin(snapshot.plugins, plugin);
+    const modelOf = createModelLookup(context, snapshot, plugin);
+    const usage = parseProviderUsage(args.FILE, readFile(args.FILE), modelOf);
     const days = [...usage.rows.values()].map(({ day }) => day);
     if (days.length === 0) throw new UsageError(`Cannot compare ${args.FILE}: it has no rows after the header`);
     const range = { startDay: Math.min(...days), endDay: Math.max(...days), plugin };
     const recorded = await withStore(config, ({ store }) => recordedUsage(store, range));
-    const differences = compare(usage, recorded, tolerance);
+    const differences = compare(usage, sumByModel(recorded, modelOf), tolerance);
     const compared = `${usage.rows.size} rows compared by ${usage.figures.join(", ")}`;
     const text = differences.length === 0 ? `No differences: ${compared}` : columns(differences.map(toCells));
     return { json: { ok: differences.length === 0, differences }, text, exitCode: differences.length === 0 ? 0 : 1 };
   },
 });
+
+/** The ledger by the models that the provider tells apart: rows of one model at the provider are one here. */
+function sumByModel(recorded: readonly RecordedUsage[], modelOf: (name: string) => string): RecordedUsage[] {
+  const sums = new Map<string, RecordedUsage>();
+  for (const { day, model, ...figures } of recorded) {
+    const name = modelOf(model);
+    const key = `${day} ${name}`;
+    const before: Readonly<Record<string, unknown>> = { ...sums.get(key) };
+    const added = Object.entries(figures).map(([figure, amount]) => {
+      const sum = before[figure];
+      return [figure, typeof sum === "number" && typeof amount === "number" ? sum + amount : amount];
+    });
+    sums.set(key, { ...(Object.fromEntries(added) as typeof figures), day, model: name });
+  }
+  return [...sums.values()];
+}
 
 /** Compares by day and model; a row that only one side has counts as 0 on the other. */
 function compare(usage: ProviderUsage, recorded: readonly RecordedUsage[], tolerance: number): Difference[] {
@@ -61,18 +80,29 @@ function toCells({ day, model, figure, ledger, provider }: Difference): string[]
   return [day, model, figure, `ledger ${format(ledger)}`, `provider ${format(provider)}`];
 }
 
-/** Maps the provider's model ids to ours. */
-function createModelLookup({ plugins }: CliContext): (name: string) => string {
-  const modelIds = new Map<string, string>();
-  for (const { model } of toCatalogueRows(plugins)) {
-    for (const name of [model.id, model.upstreamId, ...(model.aliases ?? [])]) {
-      if (name !== undefined && !modelIds.has(name)) modelIds.set(name, model.id);
-    }
-  }
-  return (name) => modelIds.get(name) ?? name;
+/**
+ * Maps any name of a model to the id by which both sides are compared: of a provider, to the first of its rows that has the same model
+ * there. Names that no row has may be those of models without a row.
+ */
+function createModelLookup(
+  { plugins: builtIns }: CliContext,
+  { plugins, registry }: PluginSnapshot,
+  provider: string | undefined,
+): (name: string) => string {
+  // Rows that are disabled now may have been sold on these days.
+  const models = new ModelNames({ plugins: [...plugins, ...builtIns], registry });
+  if (provider === undefined) return (name) => models.findAtProvider(name)?.id ?? name;
+  const { models: rows = [], unlisted } = plugins.find(({ name }) => name === provider) ?? {};
+  const firstIds = new Map(rows.map(({ id, upstreamId }) => [upstreamId, id] as const).reverse());
+  const { prefix = "" } = unlisted ?? {};
+  return (name) => {
+    const model = models.findAtProvider(name, provider);
+    if (model !== undefined) return firstIds.get(model.upstreamId) ?? model.id;
+    return unlisted === undefined || name.startsWith(prefix) ? name : prefix + name;
+  };
 }
 
-function checkPlugin({ plugins }: CliContext, name: string | undefined): void {
+function checkPlugin(plugins: readonly ProviderPlugin[], name: string | undefined): void {
   if (name === undefined || plugins.some((plugin) => plugin.name === name)) return;
   throw new UsageError(`Unknown plugin ${name}, expected one of: ${plugins.map((plugin) => plugin.name).join(", ")}`);
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore } from "../../../src/db/index.ts";
@@ -219,6 +219,48 @@ describe("ledger reconcile", () => {
     const { code, stderr } = await bench.run("ledger", "reconcile", ...args.map((arg) => arg.replace("FILE", file)));
     expect([code, stderr.split("\n").length]).toEqual([2, 2]);
     expect(stderr).toStartWith(sentence);
+  });
+
+  test("takes a provider's names for its own models where others sell them too, with the operator's rows and those without a row", async () => {
+    const gpt = makeRow({ id: "azure/gpt-9", upstreamId: "gpt-9", aliases: ["gpt-9"] });
+    const own = [makeRow({ id: "gpt-9", upstreamId: "gpt-9" }), makeRow({ id: "famA-8", upstreamId: "gpt-8" })];
+    const openai = { ...makePlugin("openai", own), handlers: { chat: () => Promise.reject(new Error("not asked")) } };
+    const two = makeBench({ plugins: [makePlugin("azure", [gpt]), openai as never] });
+    const account = await two.json<{ id: string }>("account", "create", "--email", "ada@example.org");
+    mkdirSync(join(two.home, "catalogue"));
+    const price = { inputToken: { usd: "1", per: 1_000_000 }, outputToken: { usd: "2", per: 1_000_000 } };
+    const margin = { id: "gpt-9-with-margin", upstreamId: "gpt-9", premium: true, price };
+    const rows = { models: [{ ...makeRow(), ...margin }], unlisted: { premium: true, prefix: "more/", price } };
+    writeFileSync(join(two.home, "catalogue/openai.json"), JSON.stringify(rows));
+    const store = await openStore({ file: getDatabaseFile(two) });
+    const ledger = new ProcessLedger({ store, now: () => firstDay });
+    const calls = [
+      ["gpt-9", "openai"],
+      ["gpt-9-with-margin", "openai"],
+      ["famA-8", "openai"],
+      ["more/gpt-7", "openai"],
+      ["azure/gpt-9", "azure"],
+    ] as const;
+    for (const [index, [model, plugin]] of calls.entries()) {
+      const callId = `c${index}`;
+      const call = { callId, accountId: account.id, premium: false, model, openedAt: firstDay };
+      await ledger.admit(createAdmission(call));
+      await ledger.settle(createSettlement(callId, { plugin, meters: { inputToken: 7 }, costNanodollars: undefined }));
+    }
+    await ledger.close();
+    await store.close();
+    const file = join(two.home, "usage.csv");
+    const compare = async (names: readonly string[], provider: string, inputs: number[]) => {
+      const lines = names.map((name, index) => `2026-11-01,${name},${inputs[index]}`);
+      writeFileSync(file, ["day,model,input_tokens", ...lines, ""].join("\n"));
+      return (await two.run("ledger", "reconcile", file, "--provider", provider)).stdout;
+    };
+    expect(await compare(["gpt-9", "gpt-8", "gpt-7"], "openai", [14, 7, 7])).toStartWith("No differences: 3 rows");
+    expect(await compare(["gpt-9"], "azure", [7])).toStartWith("No differences: 1 rows");
+    expect(await compare(["gpt-9", "gpt-8", "gpt-7"], "openai", [15, 7, 7])).toMatch(
+      /^2026-11-01 +gpt-9 +input_tokens +ledger 14 +provider 15\n$/,
+    );
+    two.remove();
   });
 
   test("compares one provider's calls also when they are summed up, and single calls are gone", async () => {
