@@ -1,7 +1,5 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
-import { buildTypes } from "../src/cli/plugin-new/build-types.bun.ts";
-import { buildPage } from "../src/dashboard/build-page.bun.ts";
 
 /** The root folder of the project. */
 export const root = join(import.meta.dir, "..");
@@ -19,8 +17,20 @@ interface Built {
   readonly commit: string | undefined;
 }
 
-/** Builds one self-contained executable. @throws {Error} With the messages of the bundler. */
+/** A clone may have been installed for serving alone. @throws {Error} Where the packages are missing that a build needs. */
+function expectDevelopmentPackages(): void {
+  const packages = ["@sinclair/typebox", "typescript"];
+  const missing = packages.find((name) => !existsSync(join(root, "node_modules", name, "package.json")));
+  if (missing === undefined) return;
+  const remedy = "run `npx bun install`, without --production, and build again";
+  throw new Error(`Cannot build: the development package ${missing} is not installed; ${remedy}`);
+}
+
+/** Builds one self-contained executable. @throws {Error} With what is missing, or the messages of the bundler. */
 async function buildBinary(outfile: string, foreign?: Foreign): Promise<Built> {
+  expectDevelopmentPackages();
+  // Imported here, because they need packages themselves.
+  const { buildTypes } = await import("../src/cli/plugin-new/build-types.bun.ts");
   const commit = readCommit(root);
   // Its path in the checkout becomes part of names in the bundle, so it is the same each time.
   const pageModule = await writePage(join(root, "dist/page"));
@@ -59,6 +69,7 @@ async function buildBinary(outfile: string, foreign?: Foreign): Promise<Built> {
 
 /** Bundles the dashboard into `folder`, and returns the module that embeds its files. */
 async function writePage(folder: string): Promise<string> {
+  const { buildPage } = await import("../src/dashboard/build-page.bun.ts");
   const files = await buildPage();
   const lines = await Promise.all(
     files.map(async ({ path, mediaType, bytes }, index) => {
@@ -124,7 +135,12 @@ export function buildCommand(outfile: string, foreign?: Foreign): string[] {
 if (import.meta.main) {
   const [, , path = join(root, "dist/modelgate"), target, executablePath] = process.argv;
   const foreign = target && executablePath ? { target: target as Bun.Build.CompileTarget, executablePath } : undefined;
-  const { outfile, bytes, commit } = await buildBinary(resolve(path), foreign);
-  const megabytes = Math.round(bytes / 1e6);
-  process.stdout.write(`${relative(process.cwd(), outfile)} (${megabytes} MB, commit ${commit ?? "unknown"})\n`);
+  try {
+    const { outfile, bytes, commit } = await buildBinary(resolve(path), foreign);
+    const megabytes = Math.round(bytes / 1e6);
+    process.stdout.write(`${relative(process.cwd(), outfile)} (${megabytes} MB, commit ${commit ?? "unknown"})\n`);
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`);
+    process.exitCode = 1;
+  }
 }
