@@ -43,6 +43,7 @@ import {
   getModelNames,
   OperatorCatalogueEditor,
   type PluginSnapshot,
+  type ProviderSettings,
   Providers,
   readHealth,
 } from "./providers/index.ts";
@@ -55,6 +56,8 @@ const pruneMs = 60_000;
 const pruneCallsMs = 250;
 const recoverMs = 5000;
 const saveLastUsedMs = 3000;
+/** A model that was called within this many days is in use. */
+const usedDays = 30;
 /** Unknown names of models in tokens that are logged: issuers choose them. */
 const unknownNamesMax = 1000;
 /** Reasons that one message names. */
@@ -191,7 +194,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     health: () => readHealth(providers, kernel.registry, kernel.now()),
     usedModels: async () => {
       await rollup.freshen();
-      return await readUsedModels(store, { days: 30, now: now() });
+      return await readUsedModels(store, { days: usedDays, now: now() });
     },
     measure: async (calls) => {
       await rollup.freshen();
@@ -223,7 +226,9 @@ export async function createApp(options: AppOptions): Promise<App> {
 }
 
 async function openProviders(options: AppOptions, now: () => number): Promise<Providers> {
-  const providers = new Providers({ ...options, now, createManager: (set) => openPluginManager(options, now, set) });
+  const usedModels = () => readUsedModels(options.store, { days: usedDays, now: now() });
+  const createManager = (settings: ProviderSettings) => openPluginManager({ ...options, usedModels }, now, settings);
+  const providers = new Providers({ ...options, now, createManager });
   await providers.load();
   const { registry, isConfigured } = providers.snapshot;
   // One that serves nothing now starts all the same: its server comes up later, its file is corrected, it is enabled again.

@@ -154,8 +154,9 @@ export function getNames(model: Pick<Model, "id" | "aliases" | "upstreamId">): r
   return shown === id ? [id, ...others] : [shown, ...others, id];
 }
 
-/** How long before a model's end it is announced. */
-const noticeMs = 60 * 86_400_000;
+/** How many days before a model's end it is announced. */
+export const noticeDays = 60;
+const noticeMs = noticeDays * 86_400_000;
 
 /**
  * Whether the provider has ended a model, or ends it within 60 days. A model ends with the first moment of `retiredOn`, UTC.

@@ -14,6 +14,7 @@ interface Options {
   readonly log: Log;
   /** Whether providers are asked for their models where all that they have are sold; default true. */
   readonly asksProviders?: boolean;
+  readonly usedModels?: PluginManagerOptions["usedModels"];
 }
 
 /**
@@ -22,7 +23,7 @@ interface Options {
  * @param settings What the database says; absent: the environment alone counts.
  */
 export function openPluginManager(
-  { config, plugins, manifests, createSandbox, log, asksProviders = true }: Options,
+  { config, plugins, manifests, createSandbox, log, asksProviders = true, usedModels }: Options,
   now: () => number,
   settings?: ProviderSettings,
 ): PluginManager {
@@ -44,6 +45,7 @@ export function openPluginManager(
     loadCode,
     log,
     now,
+    usedModels,
     ...(asksProviders && { fetch, checkHost: (place) => guard.check(place) }),
   });
 }

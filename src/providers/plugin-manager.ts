@@ -1,5 +1,5 @@
 import { parse } from "node:path";
-import { getRetirement, type ProviderPlugin } from "../contract/index.ts";
+import { getDisplayName, getRetirement, noticeDays, type ProviderPlugin } from "../contract/index.ts";
 import type { Credential, Log, Refusal, Registry, RegistryMemory } from "../kernel/index.ts";
 import { buildRegistry } from "../kernel/index.ts";
 import { AbsentModels } from "./absent-models.ts";
@@ -43,6 +43,8 @@ export interface PluginManagerOptions {
   readonly fetch?: Fetch;
   /** Throws unless a host may be asked for its models; absent: every host may. */
   readonly checkHost?: CheckHost;
+  /** The ids of models that were called lately; absent: none. */
+  readonly usedModels?: (() => Promise<ReadonlySet<string>>) | undefined;
 }
 
 /** Plugins served at one moment, and those that are not, with the reason. Immutable. */
@@ -82,6 +84,8 @@ export class PluginManager {
   /** Plugins whose providers had not listed their models at the last snapshot. */
   #notListed: ReadonlySet<string> = new Set();
   #wasSandbox = false;
+  /** Ends of models that were logged on a day. */
+  #retirements = { day: "", reported: new Set<string>() };
   #loading: Promise<unknown> = Promise.resolve();
 
   constructor(options: PluginManagerOptions) {
@@ -327,25 +331,14 @@ export class PluginManager {
 
   /** Logs each change once. */
   #report({ warnings, states, registry, sandbox }: PluginSnapshot): void {
-    const { log, now } = this.#options;
+    const { log } = this.#options;
     if (this.#wasSandbox && !sandbox) {
       const serving = states.filter(({ status }) => status === "serving").map(({ name }) => name);
       log.warn("sandbox_ended", { plugins: serving, reason: "their models alone are served from now on" });
     }
     this.#wasSandbox = sandbox;
     const reported = new Set(warnings);
-    for (const { model, routes } of sandbox ? [] : registry.modelEntries) {
-      if (getRetirement(model, now()) !== "soon") continue;
-      const key = `${this.#day} ${model.id}`;
-      reported.add(key);
-      const fields = {
-        model: model.id,
-        plugin: routes[0]?.plugin.name,
-        on: model.retiredOn,
-        successor: model.successor,
-      };
-      if (!this.#reported.has(key)) log.warn("model_retires", fields);
-    }
+    if (!sandbox) this.#reportRetirements(registry);
     const unlisted = new Map(this.#unlisted.problems.map(({ label, message }) => [message, label]));
     for (const message of warnings) {
       if (this.#reported.has(message)) continue;
@@ -365,5 +358,32 @@ export class PluginManager {
       if (!this.#reported.has(key)) log.info("plugin_loaded", { plugin: name, file: origin, models, status });
     }
     this.#reported = reported;
+  }
+
+  /** Logs once a day how many models their providers end soon, and each of them that was called lately. */
+  #reportRetirements(registry: Registry): void {
+    const { log, now, usedModels } = this.#options;
+    const day = this.#day;
+    if (this.#retirements.day !== day) this.#retirements = { day, reported: new Set() };
+    const { reported } = this.#retirements;
+    const report = (key: string, write: () => void) => {
+      if (!reported.has(key)) write();
+      reported.add(key);
+    };
+    const retiring = [...registry.modelEntries].filter(({ model }) => getRetirement(model, now()) === "soon");
+    if (retiring.length === 0) return;
+    const counts = { models: retiring.length, of: registry.size, within_days: noticeDays };
+    report("", () => log.warn("models_retire", { ...counts, see: "modelgate catalogue check" }));
+    // What is served does not wait for the database.
+    usedModels?.().then(
+      (used) => {
+        for (const { model, routes } of retiring.filter(({ model }) => used.has(model.id))) {
+          const { id, retiredOn: on, successor } = model;
+          const fields = { model: getDisplayName(model), plugin: routes[0]?.plugin.name, on, successor };
+          report(id, () => log.warn("model_retires", fields));
+        }
+      },
+      (error) => log.warn("used_models_not_read", { error }),
+    );
   }
 }

@@ -238,21 +238,36 @@ describe("unlisted models", () => {
 });
 
 describe("a model that is about to end", () => {
-  test("is logged once a day, with its successor", async () => {
+  test("is logged once a day if it was called, with its successor; all of them are one line", async () => {
     let now = Date.parse("2026-11-16T23:00:00Z");
-    const builtIns = [builtIn("first", [{ id: "old", retiredOn: "2027-01-14", successor: "new" }, { id: "new" }])];
-    const { pluginManager, log } = stockOf(home, { builtIns, now: () => now });
-    const count = () => log.lines.filter(({ event }) => event === "model_retires").length;
+    const end = { retiredOn: "2027-01-14", successor: "new" };
+    const old = { id: "code-1", upstreamId: "old", aliases: ["old"], ...end };
+    const builtIns = [builtIn("first", [old, { id: "other", ...end }, { id: "new" }])];
+    const usedModels = async () => new Set(["code-1", "new"]);
+    const { pluginManager, log } = stockOf(home, { builtIns, usedModels, now: () => now });
+    const count = (event: string) => log.lines.filter((line) => line.event === event).length;
     await pluginManager.load();
+    await settle();
     const before = pluginManager.fingerprint();
     await pluginManager.load();
-    expect(count()).toBe(1);
-    expect(log.lines.find(({ event }) => event === "model_retires")).toMatchObject({
-      fields: { model: "old", plugin: "first", on: "2027-01-14", successor: "new" },
-    });
+    await settle();
+    expect([count("models_retire"), count("model_retires")]).toEqual([1, 1]);
+    expect(log.lines.slice(0, 2)).toEqual([
+      {
+        level: "warn",
+        event: "models_retire",
+        fields: { models: 2, of: 3, within_days: 60, see: "modelgate catalogue check" },
+      },
+      {
+        level: "warn",
+        event: "model_retires",
+        fields: { model: "old", plugin: "first", on: "2027-01-14", successor: "new" },
+      },
+    ]);
     now += 3_600_000;
     expect(pluginManager.fingerprint()).not.toBe(before);
     await pluginManager.load();
-    expect(count()).toBe(2);
+    await settle();
+    expect([count("models_retire"), count("model_retires")]).toEqual([2, 2]);
   });
 });
