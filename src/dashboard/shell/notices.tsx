@@ -104,9 +104,9 @@ function LowBalance({ me, mayCredit }: { me: Me; mayCredit: boolean }) {
     <Callout tone="warn">
       {Number(balance_usd) <= 0
         ? `Your balance is ${formatUsd(balance_usd)}: requests to models that are paid from the wallet are refused.`
-        : days_left === null
-          ? `Your balance of ${formatUsd(balance_usd)} did not cover a request today.`
-          : `Your balance of ${formatUsd(balance_usd)} lasts about ${toDays(days_left)} at the pace of the last week.`}{" "}
+        : is_low && days_left !== null
+          ? `Your balance of ${formatUsd(balance_usd)} lasts about ${toDays(days_left)} at the pace of the last week.`
+          : `Your balance of ${formatUsd(balance_usd)} did not cover a request today.`}{" "}
       {help}
     </Callout>
   );

@@ -140,15 +140,18 @@ const dayMs = 86_400_000;
 
 /**
  * How long the wallet of an account lasts at the pace of its last days, and who gives credit. `daily_usd` and `days_left` are
- * null where it paid for nothing lately; `is_refused` says that a request was refused today for want of money.
+ * null where it paid for nothing lately; `is_refused` says that a request was refused today for want of money, after the last
+ * credit.
  */
 async function forecastWallet({ store, ledger, config, payments, now }: HttpDeps, accountId: string) {
   const at = now();
-  const from = Math.floor(at / dayMs) * dayMs;
+  const today = Math.floor(at / dayMs) * dayMs;
+  const creditedAt = await readLastCredit(store, accountId);
+  const from = creditedAt === undefined ? today : Math.max(today, creditedAt);
   const [wallet, pace, reasons] = await Promise.all([
     ledger.readWalletState(accountId),
     readWalletPace(store, at, accountId),
-    readRefusalReasons(store, { accountId, keyId: undefined, from, until: from + dayMs }),
+    readRefusalReasons(store, { accountId, keyId: undefined, from, until: today + dayMs }),
   ]);
   return {
     balance_usd: formatUsd(wallet.balanceNanodollars),
@@ -160,6 +163,19 @@ async function forecastWallet({ store, ledger, config, payments, now }: HttpDeps
     // Where anybody may sign up, the owner's address is not for everybody.
     contact: config.signUp === "open" ? null : await readOwnerEmail(store),
   };
+}
+
+/** When an account was credited last, milliseconds since 1970. */
+async function readLastCredit({ db }: HttpDeps["store"], accountId: string): Promise<number | undefined> {
+  const row = await db
+    .selectFrom("transactions")
+    .select("at")
+    .where("account_id", "=", accountId)
+    .where("kind", "=", "credit")
+    .orderBy("at", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.at;
 }
 
 /** The e-mail of the first owner, who gives credit. */

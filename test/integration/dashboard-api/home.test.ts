@@ -30,10 +30,10 @@ async function get(who: keyof typeof cookies, path: string) {
   return { status: response.status, body: await response.json() };
 }
 
-async function call(): Promise<number> {
+async function call(by = key.key): Promise<number> {
   const response = await fetch(`${gateway.baseUrl}/chat/completions`, {
     method: "POST",
-    headers: { authorization: `Bearer ${key.key}`, "content-type": "application/json" },
+    headers: { authorization: `Bearer ${by}`, "content-type": "application/json" },
     body: JSON.stringify({ model: chatModel.id, messages, max_tokens: 1 }),
   });
   await response.text();
@@ -181,5 +181,26 @@ describe("statistics", () => {
     const months = await read("month");
     expect(months.buckets.map((start: string) => start.slice(0, 10))).toEqual(["2026-10-30", "2026-11-01"]);
     expect(months.values).toEqual([0, 7]);
+  });
+});
+
+describe("a wallet that did not cover a request", () => {
+  test("is told of until it is credited, and again when it does not cover one after that", async () => {
+    const { accounts } = gateway.app;
+    ids.ada = (await accounts.create({ email: "ben@example.org" })).id;
+    cookies.ada = await enterAs(gateway.store, { accountId: ids.ada, role: "member" }, now);
+    const { key: benKey } = await accounts.createKey({ accountId: ids.ada, name: "app" });
+    const wallet = async () => (await get("ada", "/dashboard/api/wallet")).body;
+    const refuse = async () => {
+      now += 1000;
+      expect(await call(benKey)).toBe(403);
+      await until(async () => (await wallet()).is_refused === true);
+    };
+    await refuse();
+    now += 1000;
+    await creditWallet(gateway.store, { accountId: ids.ada, nanodollars: 5e9, note: "First credit" }, () => now);
+    expect(await wallet()).toMatchObject({ balance_usd: "5", is_refused: false, is_low: false });
+    await creditWallet(gateway.store, { accountId: ids.ada, nanodollars: -5e9, note: "Taken back" }, () => now);
+    await refuse();
   });
 });
