@@ -22,7 +22,8 @@ const failures = [
   [/^(InvalidApiKey|AccessDenied|Unauthorized)/, "auth"],
   [/^Model\.?NotFound|^Model\.AccessDenied/, "model_not_found"],
   [/^(InvalidParameter|BadRequest|DataInspection)/, "bad_request"],
-  [/^(InternalError|ServiceUnavailable|ModelUnavailable|RequestTimeOut)/, "overloaded"],
+  [/^InternalError/, "server_error"],
+  [/^(ServiceUnavailable|ModelUnavailable|RequestTimeOut)/, "overloaded"],
 ] as const;
 
 /**

@@ -18,8 +18,8 @@ const kinds: Readonly<Record<string, UpstreamErrorKind>> = {
   resourcenotfoundexception: "model_not_found",
   modelnotreadyexception: "overloaded",
   serviceunavailableexception: "overloaded",
-  internalserverexception: "overloaded",
-  internalfailure: "overloaded",
+  internalserverexception: "server_error",
+  internalfailure: "server_error",
   validationexception: "bad_request",
   modelerrorexception: "bad_response",
   modelstreamerrorexception: "bad_response",
@@ -33,7 +33,8 @@ function toKindByStatus(status: number): UpstreamErrorKind {
   if (status === 429) return "rate_limited";
   if (status === 413) return "request_too_large";
   if (status === 408 || status === 424) return "bad_response";
-  return status >= 500 ? "overloaded" : status >= 400 ? "bad_request" : "bad_response";
+  if (status === 503 || status === 529) return "overloaded";
+  return status >= 500 ? "server_error" : status >= 400 ? "bad_request" : "bad_response";
 }
 
 /** Messages that decide the kind where no type does. */

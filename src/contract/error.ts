@@ -128,7 +128,8 @@ export function badRequest(message: string, param: string | undefined): GatewayE
  * | `insufficient_quota` | our account there is used up | next key | 500, never the provider's words |
  * | `rate_limited` | rate limited, retry later | next key | 429 with `retry-after` |
  * | `request_too_large` | more tokens than our account there may send at once | next route | 400, and no retry |
- * | `overloaded` | it is overloaded or down | yes | 500 |
+ * | `overloaded` | it has too much to do (503, 529) | yes | 500 |
+ * | `server_error` | it failed (500, 502) | yes | 500 |
  * | `bad_response` | no answer, or one that cannot be read | see below | 500 |
  * | `timeout` | no byte in the time allowed | see below | 500 `upstream_timeout` |
  *
@@ -144,6 +145,7 @@ export type UpstreamErrorKind =
   | "rate_limited"
   | "request_too_large"
   | "overloaded"
+  | "server_error"
   | "bad_response"
   | "timeout";
 

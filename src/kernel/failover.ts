@@ -14,6 +14,7 @@ import {
   type Call as PluginCall,
   type ProviderPlugin,
   UpstreamError,
+  type UpstreamErrorKind,
 } from "../contract/index.ts";
 import { Attempt, type ModelRun } from "./call.ts";
 import { affinity, ownerOf, type PoolKey } from "./routing/circuits.ts";
@@ -213,10 +214,13 @@ export function recordRefusedKey(
   return true;
 }
 
+/** Failures of the provider itself, which a later request may not have. */
+const ofRoute: ReadonlySet<UpstreamErrorKind> = new Set(["overloaded", "server_error", "bad_response", "timeout"]);
+
 /** Waits before the only route is tried again. Returns whether it should be: not where another model is next. */
 async function waitToRetry(kernel: Kernel, { call, isLast }: ModelRun, error: UpstreamError): Promise<boolean> {
   if (!isLast) return false;
-  if (error.kind !== "overloaded" && error.kind !== "bad_response" && error.kind !== "timeout") return false;
+  if (!ofRoute.has(error.kind)) return false;
   const jitterMs = retryMs * (0.5 + (kernel.random ?? Math.random)());
   const waitMs = error.retryAfterMs === undefined ? jitterMs : error.retryAfterMs + jitterMs / 2;
   const { beginMsMax } = kernel.network.bounds;
@@ -256,8 +260,7 @@ export function recordLateFailure(error: unknown, run: ModelRun, nowMs: number):
   const { health, circuitBreaker } = attempt.route;
   if (!(error instanceof UpstreamError)) return health.onFailure(nowMs, accountId);
   if (error.isOfRequest) return false;
-  const isOfRoute = error.kind === "bad_response" || error.kind === "overloaded" || error.kind === "timeout";
-  return isOfRoute && circuitBreaker.onFailure(nowMs, accountId);
+  return ofRoute.has(error.kind) && circuitBreaker.onFailure(nowMs, accountId);
 }
 
 /** Whether an answer lasted longer than a call may, although its provider was not silent. */
@@ -343,7 +346,7 @@ function toGatewayError(error: unknown, run: ModelRun): GatewayError {
     return new GatewayError("unavailable", message, { retryAfterMs: 1000, cause: error });
   }
   if (cancelReason === "timeout") {
-    const message = "The provider did not answer in the time allowed; send the request again";
+    const message = nameProvider("The provider did not answer in the time allowed; send the request again", run);
     return new GatewayError("upstream_timeout", message, { cause: error });
   }
   if (error instanceof GatewayError) return error;
@@ -366,6 +369,22 @@ function contextMessage({ message, contextFigures }: UpstreamError, { modelEntry
   return `${head} However, you requested ${prompt + answer} tokens ${parts}. ${message}`;
 }
 
+/** The beginnings of the gateway's own messages about a provider. */
+const ownMessage = /^(?:(?:The connection|Cannot connect|Timed out connecting) to t|T)he provider\b/;
+
+/** One of the gateway's own messages, with the name of the provider that was tried. */
+function nameProvider(message: string, { attempt }: ModelRun): string {
+  const name = attempt?.route.plugin.name;
+  return name === undefined ? message : message.replace(/\bthe provider\b/i, name);
+}
+
+/** A failure of a provider: its own words alone would read as those of the gateway. */
+function describeFailure({ message, status }: UpstreamError, run: ModelRun): string {
+  if (ownMessage.test(message)) return nameProvider(message, run);
+  const answered = status === undefined ? "" : ` (${status})`;
+  return `${run.attempt?.route.plugin.name ?? "The provider"} failed${answered}: ${message}`;
+}
+
 function fromUpstreamError(error: UpstreamError, run: ModelRun): GatewayError {
   const details = { param: error.param, cause: error };
   switch (error.kind) {
@@ -376,25 +395,24 @@ function fromUpstreamError(error: UpstreamError, run: ModelRun): GatewayError {
     case "request_too_large":
       return new GatewayError("request_too_large", error.message, details);
     case "model_not_found": {
-      const message = `The provider no longer serves this model: ${error.message}`;
+      const message = nameProvider(`The provider no longer serves this model: ${error.message}`, run);
       return new GatewayError("model_not_found", message, { ...details, param: "model" });
     }
     case "rate_limited": {
-      const message = "The provider's rate limit is reached and no other route is free; retry later";
+      const message = nameProvider("The provider's rate limit is reached and no other route is free; retry later", run);
       const retryAfterMs = error.retryAfterMs === undefined ? 1000 : error.retryAfterMs;
       return new GatewayError("rate_limit_exceeded", message, { ...details, retryAfterMs });
     }
     case "auth":
-    case "insufficient_quota":
-      return new GatewayError(
-        "upstream_error",
-        "The provider rejected the gateway's credentials, account or location; contact the operator",
-        { cause: error },
-      );
+    case "insufficient_quota": {
+      const message = "The provider rejected the gateway's credentials, account or location; contact the operator";
+      return new GatewayError("upstream_error", nameProvider(message, run), { cause: error });
+    }
     case "timeout":
-      return new GatewayError("upstream_timeout", error.message, details);
+      return new GatewayError("upstream_timeout", describeFailure(error, run), details);
     case "overloaded":
+    case "server_error":
     case "bad_response":
-      return new GatewayError("upstream_error", error.message, details);
+      return new GatewayError("upstream_error", describeFailure(error, run), details);
   }
 }

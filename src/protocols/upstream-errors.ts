@@ -123,7 +123,9 @@ function toKind({ words, message }: ErrorFacts, status: number | undefined): Ups
   const isUnpaid = words.includes("FAILED_PRECONDITION") && /billing/i.test(message ?? "");
   if (isUnpaid) return "insufficient_quota";
   const byStatus = status !== undefined && status >= 400 ? classifyStatus(status) : undefined;
-  return find(errorCodes) ?? byStatus ?? find(vagueErrorCodes) ?? "bad_response";
+  const kind = find(errorCodes) ?? byStatus ?? find(vagueErrorCodes) ?? "bad_response";
+  // Providers have one word for all of their failures.
+  return kind === "server_error" && byStatus === "overloaded" ? byStatus : kind;
 }
 
 function toMessage(kind: UpstreamErrorKind, facts: ErrorFacts, status: number | undefined): string {
@@ -252,10 +254,10 @@ const errorCodes: Readonly<Record<string, UpstreamErrorKind>> = {
   RESOURCE_EXHAUSTED: "rate_limited",
   overloaded_error: "overloaded",
   capacity_exceeded: "overloaded",
-  server_error: "overloaded",
-  internal_server_error: "overloaded",
-  api_error: "overloaded",
-  INTERNAL: "overloaded",
+  server_error: "server_error",
+  internal_server_error: "server_error",
+  api_error: "server_error",
+  INTERNAL: "server_error",
   UNAVAILABLE: "overloaded",
   timeout_error: "timeout",
   DEADLINE_EXCEEDED: "timeout",
@@ -279,13 +281,15 @@ const statusKinds: Readonly<Record<number, UpstreamErrorKind>> = {
   408: "timeout",
   409: "overloaded",
   410: "model_not_found",
-  424: "overloaded",
+  424: "server_error",
   425: "overloaded",
   429: "rate_limited",
   498: "overloaded",
   499: "bad_response",
+  503: "overloaded",
   504: "timeout",
   524: "timeout",
+  529: "overloaded",
 };
 
 /**
@@ -295,7 +299,7 @@ const statusKinds: Readonly<Record<number, UpstreamErrorKind>> = {
 function classifyStatus(status: number): UpstreamErrorKind {
   const kind = statusKinds[status];
   if (kind !== undefined) return kind;
-  if (status >= 500) return "overloaded";
+  if (status >= 500) return "server_error";
   return status >= 400 ? "bad_request" : "bad_response";
 }
 
@@ -323,7 +327,12 @@ function isBeyondLimit(message: string): boolean {
 }
 
 /** Kinds of which a message may tell that the prompt is too long: some servers answer 500 for it, or without a status. */
-const vagueKinds: ReadonlySet<UpstreamErrorKind> = new Set(["bad_request", "bad_response", "overloaded"]);
+const vagueKinds: ReadonlySet<UpstreamErrorKind> = new Set([
+  "bad_request",
+  "bad_response",
+  "overloaded",
+  "server_error",
+]);
 
 /** Classifies by the message where the code does not decide: Anthropic and others send only a message for these. */
 function refineKind(kind: UpstreamErrorKind, message: string): UpstreamErrorKind {

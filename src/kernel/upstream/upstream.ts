@@ -719,7 +719,7 @@ const closeKinds: Readonly<Record<number, UpstreamErrorKind>> = {
   1003: "bad_request",
   1007: "bad_request",
   1009: "bad_request",
-  1011: "overloaded",
+  1011: "server_error",
   1012: "overloaded",
   1013: "overloaded",
   1014: "overloaded",

@@ -137,7 +137,10 @@ describe("a list of models", () => {
   test("fails with the last model's error, which names those before", async () => {
     const { kernel, ledger } = bench({ a: unavailable, b: unavailable });
     const error = await rejectionOf(runCall(kernel, listed(["a", "b"])));
-    expect([error.code, error.message]).toEqual(["upstream_error", "Busy (also tried: 'a' (upstream_error))"]);
+    expect([error.code, error.message]).toEqual([
+      "upstream_error",
+      "b failed (503): Busy (also tried: 'a' (upstream_error))",
+    ]);
     expect(ledger.settlements.map(({ outcome }) => outcome)).toEqual(["released", "released"]);
   });
 

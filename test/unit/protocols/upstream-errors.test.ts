@@ -80,7 +80,13 @@ describe("faultOfBody", () => {
       "OpenAI's",
       { error: { message: "Sorry", type: "server_error", param: null, code: null } },
       undefined,
-      { kind: "overloaded", message: "Sorry" },
+      { kind: "server_error", message: "Sorry" },
+    ],
+    [
+      "OpenAI's of an overload, which has the word for every failure",
+      { error: { message: "Busy", type: "server_error", param: null, code: null } },
+      503,
+      { kind: "overloaded", message: "Busy", status: 503 },
     ],
     [
       "Groq's, with its status in it",

@@ -144,7 +144,7 @@ describe("a streamed chat", () => {
     const { events, done } = parseEvents(await response.text());
     expect([response.status, done]).toEqual([200, false]);
     expect(events.at(-1)).toEqual({
-      error: { message: "The line is dead", type: "upstream_error", param: null, code: "upstream_error" },
+      error: { message: "acme failed: The line is dead", type: "upstream_error", param: null, code: "upstream_error" },
     });
   });
 

@@ -139,7 +139,7 @@ describe("a streamed message", () => {
     expect(text).not.toContain("message_stop");
     expect(parseEvents(text).events.at(-1)).toEqual({
       type: "error",
-      error: { type: "api_error", message: "The line is dead", code: "upstream_error" },
+      error: { type: "api_error", message: "acme failed: The line is dead", code: "upstream_error" },
       request_id: ledger.settlement.callId,
     });
   });

@@ -137,7 +137,7 @@ describe("a streamed response", () => {
     expect(response.status).toBe(200);
     expect(events.at(-1)).toMatchObject({
       type: "response.failed",
-      response: { status: "failed", error: { code: "server_error", message: "The line is dead" } },
+      response: { status: "failed", error: { code: "server_error", message: "acme failed: The line is dead" } },
     });
   });
 

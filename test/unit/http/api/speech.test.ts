@@ -65,7 +65,7 @@ describe("POST /audio/speech", () => {
   test("as events that break off end with an error event", async () => {
     const { post } = gateway(new FakeStream(bytes("RIFF".padEnd(44)), new UpstreamError("bad_response", "Dead")));
     const text = await (await post("audio/speech", { ...order, stream_format: "sse" })).text();
-    expect(text).toContain('data: {"error":{"message":"Dead"');
+    expect(text).toContain('data: {"error":{"message":"acme failed: Dead"');
     expect(text).not.toContain("speech.audio.done");
   });
 

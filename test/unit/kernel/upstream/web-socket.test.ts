@@ -197,7 +197,7 @@ describe("the handshake of a WebSocket", () => {
     [403, "auth"],
     [404, "model_not_found"],
     [429, "rate_limited"],
-    [500, "overloaded"],
+    [500, "server_error"],
     [503, "overloaded"],
   ])("that is refused with %d is a refusal like that of a request, and costs nothing", async (status, kind) => {
     const { baseUrl, answer } = await startServer();
@@ -381,7 +381,7 @@ describe("a WebSocket that fails", () => {
     [1007, "bad_request", false],
     [1008, "bad_response", false],
     [1009, "bad_request", false],
-    [1011, "overloaded", true],
+    [1011, "server_error", true],
     [1012, "overloaded", true],
     [1013, "overloaded", true],
     [3000, "auth", true],
@@ -399,7 +399,7 @@ describe("a WebSocket that fails", () => {
 
   test("in the middle of its answer is owed", async () => {
     const { error, messages, run } = await readFrames([writeMessage(new Uint8Array(9), false), closeOf(1011)]);
-    expect([error?.kind, messages.length]).toEqual(["overloaded", 1]);
+    expect([error?.kind, messages.length]).toEqual(["server_error", 1]);
     expect([...run.sent].map(({ isAnswered, isWhole }) => [isAnswered, isWhole])).toEqual([[true, false]]);
   });
 

@@ -26,7 +26,7 @@ const table: [number, string, string, string][] = [
   [404, "not_found_error", "model: claude-opus-4", "model_not_found"],
   [413, "request_too_large", "Request exceeds the maximum size", "bad_request"],
   [429, "rate_limit_error", "Slow down", "rate_limited"],
-  [500, "api_error", "Internal server error", "overloaded"],
+  [500, "api_error", "Internal server error", "server_error"],
   [504, "timeout_error", "Timed out", "timeout"],
   [529, "overloaded_error", "Overloaded", "overloaded"],
 ];

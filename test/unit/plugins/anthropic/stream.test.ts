@@ -109,7 +109,7 @@ test.each([
   ["is not JSON", "{", "bad_response"],
   ["is not an object", "[1]", "bad_response"],
   ["is an error", '{"type":"error","error":{"type":"rate_limit_error","message":"Slow"}}', "rate_limited"],
-  ["is an error of the server", '{"type":"error","error":{"type":"api_error","message":"Oops"}}', "overloaded"],
+  ["is an error of the server", '{"type":"error","error":{"type":"api_error","message":"Oops"}}', "server_error"],
 ])("an event that %s ends it, after what the prompt has cost", async (_, data, kind) => {
   const { chunks, error } = await chunksOf(start, open, hello, data);
   expect(error).toMatchObject({ name: "UpstreamError", kind });

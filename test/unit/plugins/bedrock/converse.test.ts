@@ -348,7 +348,7 @@ describe("a refusal", () => {
     [424, "ModelErrorException", "The model failed", "bad_response"],
     [429, "ThrottlingException", "Too many requests, please wait before trying again.", "rate_limited"],
     [429, "ModelNotReadyException", "Model is not ready for inference.", "overloaded"],
-    [500, "InternalServerException", "Oh", "overloaded"],
+    [500, "InternalServerException", "Oh", "server_error"],
     [503, "ServiceUnavailableException", "Bedrock is unable to process your request.", "overloaded"],
     [418, "", "", "bad_request"],
   ])("%d %s (%s) is %s", (status, type, message, kind) => {

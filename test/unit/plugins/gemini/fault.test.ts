@@ -57,7 +57,7 @@ const table: [string, Facts, string][] = [
     "insufficient_quota",
   ],
   ["a call that was cancelled", { code: 499, status: "CANCELLED" }, "bad_response"],
-  ["a failure inside", { code: 500, status: "INTERNAL" }, "overloaded"],
+  ["a failure inside", { code: 500, status: "INTERNAL" }, "server_error"],
   ["an overload", { code: 503, status: "UNAVAILABLE" }, "overloaded"],
   ["a deadline", { code: 504, status: "DEADLINE_EXCEEDED" }, "timeout"],
 ];
@@ -83,7 +83,7 @@ test.each([
 });
 
 test("reads what is not JSON by its status", () => {
-  expect(gemini.readError({ status: 502, headers: new Headers(), body: "<html></html>" }).kind).toBe("overloaded");
+  expect(gemini.readError({ status: 502, headers: new Headers(), body: "<html></html>" }).kind).toBe("server_error");
 });
 
 const kinds: Record<string, string> = {

@@ -41,7 +41,7 @@ describe("a fault", () => {
   test.each<[string, number, object]>([
     ["[[fault:break=3]]", 3, { kind: "bad_response" }],
     ["[[fault:break=0]]", 0, { kind: "bad_response" }],
-    ["[[fault:error=2]]", 2, { kind: "overloaded", message: "[sandbox] This error was asked for" }],
+    ["[[fault:error=2]]", 2, { kind: "server_error", message: "[sandbox] This error was asked for" }],
   ])("%s ends a stream after %d chunks", async (prompt, chunks, fault) => {
     const { items, error } = await askStream({ prompt });
     expect(items).toHaveLength(chunks);

@@ -38,7 +38,7 @@ describe("a refusal of sarvam", () => {
     [429, "insufficient_quota_error", "insufficient_quota"],
     [429, "rate_limit_exceeded_error", "rate_limited"],
     [503, "rate_limit_exceeded_error", "rate_limited"],
-    [500, "internal_server_error", "overloaded"],
+    [500, "internal_server_error", "server_error"],
   ])("%d %s is %s", (status, code, kind) => {
     const fault = refused(status, { error: { message: "It says so", code, request_id: "1" } });
     expect(fault.kind).toBe(kind);
@@ -51,6 +51,6 @@ describe("a refusal of sarvam", () => {
       .concat("500-internal-server-error")
       .map((name) => recordingAt(`sarvam/errors/${name}.json`))
       .map(({ status, body }) => refused(status, JSON.parse(new TextDecoder().decode(body))).kind);
-    expect(kinds).toEqual(["bad_request", "insufficient_quota", "rate_limited", "overloaded"]);
+    expect(kinds).toEqual(["bad_request", "insufficient_quota", "rate_limited", "server_error"]);
   });
 });

@@ -39,12 +39,12 @@ describe("OpenaiStream", () => {
     [
       "an error as the first event",
       'data: {"error":{"message":"Busy","type":"server_error"}}\n\n',
-      { kind: "overloaded", message: "Busy" },
+      { kind: "server_error", message: "Busy" },
     ],
     [
       "an error after chunks",
       `${chunk({ content: "a" })}data: {"error":{"message":"Busy","type":"server_error"}}\n\n`,
-      { kind: "overloaded" },
+      { kind: "server_error" },
     ],
     [
       "an event named error",

@@ -116,7 +116,7 @@ describe("a recorded stream", () => {
   );
 
   test.skipIf(recordingsMissing !== undefined).each([
-    ["openai/errors/200-stream-error-mid-stream.sse", { kind: "overloaded" }],
+    ["openai/errors/200-stream-error-mid-stream.sse", { kind: "server_error" }],
     [
       "groq/errors/200-stream-error-event-mid-stream.sse",
       { kind: "bad_request", code: "tool_use_failed", status: 400 },

@@ -276,7 +276,7 @@ describe("the answer of a model that only /responses serves", () => {
   });
 
   test.each([
-    [{ ...response, status: "failed", error: { code: "server_error", message: "No" } }, "overloaded"],
+    [{ ...response, status: "failed", error: { code: "server_error", message: "No" } }, "server_error"],
     [{ choices: [] }, "bad_response"],
     [null, "bad_response"],
   ])("is a fault where the provider tells of one: %#", async (json, kind) => {
@@ -335,7 +335,7 @@ describe("the stream of a model that only /responses serves", () => {
       [begun, { type: "response.failed", response: { error: { code: "rate_limit_exceeded", message: "Slow" } } }],
       "rate_limited",
     ],
-    ["has an error", [{ type: "error", code: "server_error", message: "No" }], "overloaded"],
+    ["has an error", [{ type: "error", code: "server_error", message: "No" }], "server_error"],
     ["goes on with a call that was not begun", [begun, events[11]], "bad_response"],
   ])("is a fault where it %s", async (_, cut, kind) => {
     expect((await streamed(cut as Record<string, unknown>[])).error).toMatchObject({ kind });
