@@ -29,8 +29,9 @@ test("the page and the dashboard give Codex the same settings", () => {
 });
 
 test("the page and the dashboard give Claude Code the same settings", () => {
-  const options = { baseUrl: `${shown}/api/v1`, key: "$MODELGATE_KEY", model: "claude-sonnet-4-6" };
-  const documented = blockOf("## Claude Code", "sh").replace("claude-haiku-4-5", options.model);
+  const models = { model: "claude-sonnet-4-6", smallModel: "claude-haiku-4-5" };
+  const options = { baseUrl: `${shown}/api/v1`, key: "$MODELGATE_KEY", ...models };
+  const documented = blockOf("## Claude Code", "sh");
   expect(documented.trim()).toBe(createSnippet("claude", options));
 });
 

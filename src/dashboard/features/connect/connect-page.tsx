@@ -12,7 +12,7 @@ import { NewKeyDialog } from "../keys/key-dialogs.tsx";
 import { byName, type Model, useModels } from "../models/api.ts";
 import { isRetired } from "../models/retirement.ts";
 import { clientChoices, createSnippet, getClient } from "./snippets.ts";
-import { useExampleModel } from "./use-example-model.ts";
+import { useExampleModel, useSmallModel } from "./use-example-model.ts";
 
 /** The text of an example where the reader's own key belongs. */
 const placeholder = "YOUR_API_KEY";
@@ -69,6 +69,7 @@ function Examples({ models, baseUrl }: { models: readonly Model[]; baseUrl: stri
   const { name, maker, file } = getClient(client);
   const example = useExampleModel(maker);
   const model = chats.find((each) => each.name === modelName || each.id === modelName) ?? example;
+  const smallModel = useSmallModel(model)?.name;
   return (
     <Section title="Examples">
       <div className="stack card-body">
@@ -115,7 +116,13 @@ function Examples({ models, baseUrl }: { models: readonly Model[]; baseUrl: stri
           <p className="faint">This gateway has no chat model yet.</p>
         ) : (
           <Code
-            text={createSnippet(client, { baseUrl, key: key.trim() || placeholder, model: model.name })}
+            text={createSnippet(client, {
+              baseUrl,
+              key: key.trim() || placeholder,
+              model: model.name,
+              smallModel,
+              facts: model,
+            })}
             label={`${name} example`}
           />
         )}

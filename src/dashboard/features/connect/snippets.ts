@@ -5,6 +5,21 @@ export interface SnippetOptions {
   readonly baseUrl: string;
   readonly key: string;
   readonly model: string;
+  /** The model for the small work of an agent; absent: the same. */
+  readonly smallModel?: string | undefined;
+  /** Facts of the model, for clients that are told them; absent: usual ones. */
+  readonly facts?: Pick<Model, "contextTokens" | "outputTokensMax" | "features"> | undefined;
+}
+
+/** What a client is told of a model of which the catalogue does not know it. */
+const usual = { contextTokens: 132_000, outputTokensMax: 32_000, features: ["tools", "vision"] };
+
+/** The bounds of prompt and answer that together fit into the context, and what the model can. */
+function toFacts({ facts }: SnippetOptions) {
+  const context = facts?.contextTokens ?? usual.contextTokens;
+  const output = Math.min(facts?.outputTokensMax ?? usual.outputTokensMax, Math.floor(context / 4));
+  const features: readonly string[] = facts?.features ?? usual.features;
+  return { input: context - output, output, has: (feature: string) => features.includes(feature) };
 }
 
 interface Client {
@@ -75,27 +90,28 @@ export const clients = {
   claude: {
     name: "Claude Code",
     maker: "anthropic",
-    toLines: ({ baseUrl, key, model }) => [
+    toLines: ({ baseUrl, key, model, smallModel = model }) => [
       `export ANTHROPIC_BASE_URL=${toOrigin(baseUrl)}`,
       `export ANTHROPIC_AUTH_TOKEN=${key}`,
       `export ANTHROPIC_MODEL=${model}`,
-      `export ANTHROPIC_DEFAULT_HAIKU_MODEL=${model}`,
+      `export ANTHROPIC_DEFAULT_HAIKU_MODEL=${smallModel}`,
       "claude",
     ],
   },
   opencode: {
     name: "OpenCode",
     file: "opencode.json of a project, or ~/.config/opencode/opencode.json",
-    toLines: ({ baseUrl, key, model }) => [
+    toLines: ({ baseUrl, key, model, smallModel = model }) => [
       "{",
       '  "provider": {',
       '    "modelgate": {',
       '      "npm": "@ai-sdk/openai-compatible",',
       `      "options": { "baseURL": "${baseUrl}", "apiKey": "${key}" },`,
-      `      "models": { "${model}": {} }`,
+      `      "models": { ${[...new Set([model, smallModel])].map((name) => `"${name}": {}`).join(", ")} }`,
       "    }",
       "  },",
-      `  "model": "modelgate/${model}"`,
+      `  "model": "modelgate/${model}",`,
+      `  "small_model": "modelgate/${smallModel}"`,
       "}",
     ],
   },
@@ -111,26 +127,30 @@ export const clients = {
   vscode: {
     name: "VS Code",
     file: "Chat: Manage Language Models, Add Models, Custom Endpoint; enter the key, then chatLanguageModels.json",
-    toLines: ({ baseUrl, model }) => [
-      "[",
-      "  {",
-      '    "name": "modelgate",',
-      '    "vendor": "customendpoint",',
-      '    "apiType": "chat-completions",',
-      '    "models": [',
-      "      {",
-      `        "id": "${model}",`,
-      `        "name": "${model}",`,
-      `        "url": "${baseUrl}/chat/completions",`,
-      '        "toolCalling": true,',
-      '        "vision": true,',
-      '        "maxInputTokens": 100000,',
-      '        "maxOutputTokens": 32000',
-      "      }",
-      "    ]",
-      "  }",
-      "]",
-    ],
+    toLines: (options) => {
+      const { baseUrl, model } = options;
+      const { input, output, has } = toFacts(options);
+      return [
+        "[",
+        "  {",
+        '    "name": "modelgate",',
+        '    "vendor": "customendpoint",',
+        '    "apiType": "chat-completions",',
+        '    "models": [',
+        "      {",
+        `        "id": "${model}",`,
+        `        "name": "${model}",`,
+        `        "url": "${baseUrl}/chat/completions",`,
+        `        "toolCalling": ${has("tools")},`,
+        `        "vision": ${has("vision")},`,
+        `        "maxInputTokens": ${input},`,
+        `        "maxOutputTokens": ${output}`,
+        "      }",
+        "    ]",
+        "  }",
+        "]",
+      ];
+    },
   },
   copilot: {
     name: "Copilot CLI",

@@ -7,27 +7,30 @@ import { Callout } from "../../kit/feedback.tsx";
 import { Fact } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { type ClientName, createSnippet, getClient, newKeyClients } from "../connect/snippets.ts";
-import { useExampleModel } from "../connect/use-example-model.ts";
-import { useModelNames } from "../models/api.ts";
+import { useExampleModel, useSmallModel } from "../connect/use-example-model.ts";
+import { useModels } from "../models/api.ts";
 
 /** Shows the secret of a new key, once, with examples. */
 export function KeyCreated({
   title = "API key created",
   secret,
-  model,
+  allowed,
   onClose,
 }: {
   title?: string;
   secret: string;
-  /** The model for the examples, if the key is limited to some. */
-  model: string | undefined;
+  /** The models of the key; absent: all. */
+  allowed: readonly string[] | undefined;
   onClose: () => void;
 }) {
   const [language, setLanguage] = useState<ClientName>("curl");
   const baseUrl = useBaseUrl();
-  const nameOf = useModelNames();
+  const { data: models } = useModels();
   const example = useExampleModel(getClient(language).maker);
-  const shown = model === undefined ? example?.name : nameOf(model);
+  const [first] = allowed ?? [];
+  const model = first === undefined ? example : models?.data.find(({ id, name }) => id === first || name === first);
+  const shown = model?.name ?? first;
+  const smallModel = useSmallModel(model, allowed)?.name;
   return (
     <Dialog title={title} isWide isPersistent onClose={onClose}>
       <DialogContent label="I've saved it" onClose={onClose}>
@@ -51,7 +54,7 @@ export function KeyCreated({
               More clients are on <Link href="/connect">Connect</Link>.
             </p>
             <Code
-              text={createSnippet(language, { baseUrl, key: secret, model: shown })}
+              text={createSnippet(language, { baseUrl, key: secret, model: shown, smallModel })}
               label={`${getClient(language).name} example`}
             />
           </div>

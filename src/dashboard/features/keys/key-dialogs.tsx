@@ -30,7 +30,7 @@ export function NewKeyDialog({
   account?: string;
   onClose: () => void;
 }) {
-  const [created, setCreated] = useState<{ key: string; model: string | undefined }>();
+  const [created, setCreated] = useState<{ key: string; allowed: readonly string[] | undefined }>();
   const form = useForm(newKey, async (draft) => {
     const { name, expires_at, day, budget_usd, budget_period, allowed_models } = draft;
     const networks = splitNetworks(draft.allowed_networks);
@@ -45,9 +45,9 @@ export function NewKeyDialog({
       ...Object.fromEntries(limits),
     };
     const { key } = await createKey(fields, account);
-    setCreated({ key, model: allowed_models?.[0] });
+    setCreated({ key, allowed: allowed_models });
   });
-  if (created !== undefined) return <KeyCreated secret={created.key} model={created.model} onClose={onClose} />;
+  if (created !== undefined) return <KeyCreated secret={created.key} allowed={created.allowed} onClose={onClose} />;
   return (
     <FormDialog
       title="Create API key"
@@ -127,7 +127,14 @@ export function RotateKeyDialog({ account, apiKey, onClose }: KeyDialogProps) {
     setSecret(await rotateKey(account, apiKey.id, Number(grace_seconds)));
   });
   if (secret !== undefined) {
-    return <KeyCreated title="API key rotated" secret={secret} model={apiKey.allowed_models?.[0]} onClose={onClose} />;
+    return (
+      <KeyCreated
+        title="API key rotated"
+        secret={secret}
+        allowed={apiKey.allowed_models ?? undefined}
+        onClose={onClose}
+      />
+    );
   }
   return (
     <FormDialog

@@ -37,6 +37,28 @@ export function pickExampleModel(models: readonly Model[], maker = makerDefault)
   return chats.toSorted((one, other) => compareRanks(rank(other), rank(one)) || one.id.localeCompare(other.id))[0];
 }
 
+/**
+ * The model for the small work of an agent, such as titles and summaries, beside the one that it works with: the cheapest of the same
+ * maker that uses tools and has room for the files of an agent. That one itself where no other is cheaper.
+ */
+export function pickSmallModel(models: readonly Model[], main: Model): Model {
+  const isSmall = (model: Model) =>
+    model.capability === "chat" &&
+    model.members === null &&
+    model.ownedBy === main.ownedBy &&
+    model.features?.includes("tools") === true &&
+    (model.contextTokens ?? 0) >= agentContextTokens &&
+    !isRetired(model) &&
+    !retiresSoon(model);
+  const able = [main, ...models.filter(isSmall)].flatMap((model) => {
+    const usd = usdOf(model);
+    return usd === undefined ? [] : [{ model, usd }];
+  });
+  const order = (one: { model: Model; usd: number }, other: { model: Model; usd: number }) =>
+    one.usd - other.usd || compareRanks(versionOf(other.model.name), versionOf(one.model.name));
+  return usdOf(main) === undefined ? main : (able.toSorted(order)[0]?.model ?? main);
+}
+
 /** The version that a name tells, such as 6 and 1 of `gpt-6.1-sol`; sizes such as `24b` and dates are none. */
 function versionOf(name: string): [major: number, minor: number] {
   const [, major = 0, minor = 0] = /(?<!\d)(\d{1,2})(?![\da-z])(?:[.-](\d{1,2})(?![\da-z]))?/.exec(name) ?? [];
@@ -45,7 +67,16 @@ function versionOf(name: string): [major: number, minor: number] {
 
 /** Dollars per million tokens of output; absent: unknown, or of a model that has no such price. */
 function outputUsdOf({ price }: Model): number | undefined {
-  const rate = price?.outputToken;
+  return toUsd(price?.outputToken);
+}
+
+/** Dollars for three million tokens of input and one of output, as agents use them; absent: unknown. */
+function usdOf({ price }: Model): number | undefined {
+  const [input, output] = [toUsd(price?.inputToken), toUsd(price?.outputToken)];
+  return input === undefined || output === undefined ? undefined : 3 * input + output;
+}
+
+function toUsd(rate: { readonly usd: string; readonly per: number } | undefined): number | undefined {
   return rate === undefined ? undefined : (Number(rate.usd) / rate.per) * 1e6;
 }
 

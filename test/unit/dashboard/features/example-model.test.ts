@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Model } from "../../../../src/dashboard/features/models/api.ts";
-import { pickExampleModel } from "../../../../src/dashboard/features/models/example-model.ts";
+import { pickExampleModel, pickSmallModel } from "../../../../src/dashboard/features/models/example-model.ts";
 
 /** A model that is capable, unless the fields say otherwise. */
 const model = (
@@ -8,6 +8,7 @@ const model = (
   fields: Partial<{ [Name in keyof Model]: unknown }> & { outputUsd?: string } = {},
 ): Model => {
   const { outputUsd = "10.00", ...others } = fields;
+  const rate = { usd: outputUsd, per: 1_000_000 };
   return {
     id: name,
     name,
@@ -17,7 +18,7 @@ const model = (
     created: 1,
     contextTokens: 400_000,
     features: ["tools"],
-    price: { outputToken: { usd: outputUsd, per: 1_000_000 } },
+    price: { inputToken: rate, outputToken: rate },
     members: null,
     ...others,
   } as unknown as Model;
@@ -48,5 +49,30 @@ describe("the model that examples show", () => {
     expect(pickExampleModel(models, "anthropic")?.name).toBe("claude-opus-5-5");
     expect(pickExampleModel(models.slice(1))?.name).toBe("claude-opus-5-5");
     expect(pickExampleModel([])).toBeUndefined();
+  });
+});
+
+describe("the model for the small work of an agent", () => {
+  const main = model("gpt-6.1-sol");
+  const small = model("gpt-6-luna", { outputUsd: "0.50" });
+
+  test.each<[string, Model]>([
+    ["that is retired", model("gpt-9-nano", { outputUsd: "0.10", retiredOn: "2020-01-01" })],
+    ["that cannot use tools", model("gpt-9-nano", { outputUsd: "0.10", features: [] })],
+    ["without room for the files of an agent", model("gpt-9-nano", { outputUsd: "0.10", contextTokens: 8000 })],
+    ["whose price is unknown", model("gpt-9-nano", { price: undefined })],
+    ["that costs more", model("gpt-9-nano", { outputUsd: "0.60" })],
+    ["of an older version at the same price", model("gpt-5-luna", { outputUsd: "0.50" })],
+    ["of another maker", model("claude-9", { outputUsd: "0.10", ownedBy: "anthropic" })],
+    ["that is no chat model", model("gpt-9-image", { outputUsd: "0.10", capability: "images" })],
+    ["that is virtual", model("gpt-9-any", { outputUsd: "0.10", members: ["gpt-6.1-sol"] })],
+  ])("is the cheapest of the same maker, and not one %s", (_, other) => {
+    expect(pickSmallModel([main, other, small], main).name).toBe("gpt-6-luna");
+  });
+
+  test("is the model itself where no other is cheaper, or its own price is unknown", () => {
+    expect(pickSmallModel([main, small], small).name).toBe("gpt-6-luna");
+    expect(pickSmallModel([small], model("any", { ownedBy: "modelgate", members: ["gpt-6-luna"] })).name).toBe("any");
+    expect(pickSmallModel([small], model("own", { price: undefined })).name).toBe("own");
   });
 });
