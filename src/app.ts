@@ -17,7 +17,7 @@ import {
   getCatalogueFolder,
   getOidcOptions,
   getPublicOrigin,
-  getVariablePrefix,
+  nameKeyVariables,
 } from "./config/index.ts";
 import { type ContentLog, openContentLog } from "./content-log/index.ts";
 import { createNetworkList, type Model, type ProviderPlugin } from "./contract/index.ts";
@@ -348,7 +348,7 @@ function describeNoModel({ isConfigured, states, plugins, warnings }: PluginSnap
     const reasons = [...warnings, ...disabled].slice(0, reasonsMax).join("; ");
     return `No model can be served${reasons === "" ? "" : `: ${reasons}`}`;
   }
-  const names = plugins.map(({ name }) => `${getVariablePrefix(name)}_API_KEY`).join(", ");
+  const names = plugins.map(nameKeyVariables).join(", ");
   const remedy = `set one of ${names}, or SANDBOX=on for simulated answers on ${host}`;
   return `No provider is configured: ${remedy}${warnings.length === 0 ? "" : `; ${warnings[0]}`}`;
 }

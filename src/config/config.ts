@@ -137,6 +137,14 @@ export function getVariablePrefix(pluginName: string): string {
   return pluginName.toUpperCase().replaceAll("-", "_");
 }
 
+/** The variables that give a plugin its credential: `OPENAI_API_KEY`, or `BEDROCK_REGION with BEDROCK_API_KEY`. */
+export function nameKeyVariables({ name, credential }: Pick<ProviderPlugin, "name" | "credential">): string {
+  const [fields] = getForm(credential)?.sets ?? [];
+  if (fields === undefined) return `${getVariablePrefix(name)}_API_KEY`;
+  const [first, ...others] = fields.map((field) => getFieldVariable(name, field));
+  return others.length === 0 ? String(first) : `${first} with ${others.join(" and ")}`;
+}
+
 /** The variable of a field of a plugin's credential: `region` of `bedrock` is `BEDROCK_REGION`. */
 export function getFieldVariable(pluginName: string, field: string): string {
   return `${getVariablePrefix(pluginName)}_${field.toUpperCase()}`;

@@ -6,6 +6,7 @@ export {
   getFieldVariable,
   getOidcOptions,
   getVariablePrefix,
+  nameKeyVariables,
   readConfig,
   variables,
 } from "./config.ts";

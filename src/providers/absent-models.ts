@@ -1,27 +1,118 @@
-import { GatewayError } from "../contract/index.ts";
-import type { ExplainAbsence } from "../kernel/index.ts";
+import { nameKeyVariables } from "../config/index.ts";
+import { type Caller, GatewayError, getDisplayName, type ProviderPlugin } from "../contract/index.ts";
+import { type ExplainAbsence, type Log, mayUse } from "../kernel/index.ts";
+import type { PluginStatus } from "./plugin-state.ts";
 import type { AwaitedProvider } from "./unlisted-models.ts";
 
-/** Explains to callers why models that are known here cannot be called now. */
-export class AbsentModels {
-  readonly #awaited: readonly AwaitedProvider[];
+/** Providers that one message names. */
+const namedMax = 3;
 
-  /** @param awaited Those of one snapshot: a provider that has listed its models is awaited until these are served. */
-  constructor(awaited: readonly AwaitedProvider[]) {
-    this.#awaited = awaited;
+/** Facts of one snapshot from which follows why a model is not served. */
+interface AbsenceFacts {
+  /** A provider that has listed its models is awaited until these are served. */
+  readonly awaited: readonly AwaitedProvider[];
+  /** Every plugin that could be loaded, with its rows. */
+  readonly plugins: readonly ProviderPlugin[];
+  statusOf(pluginName: string): PluginStatus | undefined;
+  /** Whether its key comes from the page _Providers_ alone. */
+  isManaged(pluginName: string): boolean;
+  /** Called with what the operator can do about a model that was asked for. */
+  report(fields: { model: string; plugins: string[]; remedy: string }): void;
+}
+
+/** Logs each model that was asked for and is not served once a day, however often it is asked for. */
+export class AbsenceLog {
+  readonly #log: Log;
+  #day = "";
+  readonly #reported = new Set<string>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  add(day: string, fields: { model: string; plugins: string[]; remedy: string }): void {
+    if (day !== this.#day) this.#reported.clear();
+    this.#day = day;
+    const text = JSON.stringify(fields);
+    if (this.#reported.has(text)) return;
+    this.#reported.add(text);
+    this.#log.warn("model_not_served", fields);
+  }
+}
+
+/** Explains why models that are known here cannot be called now: to callers whose providers, to the operator with the remedy. */
+export class AbsentModels {
+  readonly #facts: AbsenceFacts;
+
+  constructor(facts: AbsenceFacts) {
+    this.#facts = facts;
   }
 
   /** Whether a name may be that of a model which its provider has not listed yet. */
   readonly isAwaited = (name: string): boolean => this.#findAwaited(name) !== undefined;
 
-  readonly explain: ExplainAbsence = (name) => {
+  readonly explain: ExplainAbsence = (name, caller) => {
+    const reason = this.#explainRow(name, caller);
+    if (reason !== undefined) {
+      const message = `The model '${name}' is in the catalogue, but ${reason}; GET /models lists what is served`;
+      return new GatewayError("model_not_found", message, { param: "model" });
+    }
     const awaited = this.#findAwaited(name);
     if (awaited === undefined) return undefined;
     const message = `The models of ${awaited.name} are not known yet: ${awaited.problem}`;
     return new GatewayError("unavailable", message, { retryAfterMs: awaited.retryMs });
   };
 
-  #findAwaited(name: string): AwaitedProvider | undefined {
-    return this.#awaited.find(({ prefix }) => name.startsWith(prefix));
+  /** Why none of the plugins that have a row of this name serves it; `undefined` where none has one that the caller may use. */
+  #explainRow(name: string, caller: Caller): string | undefined {
+    const { plugins, statusOf, report } = this.#facts;
+    const owners = plugins.flatMap((plugin) => {
+      const row = plugin.models.find(({ id, aliases }) => id === name || aliases?.includes(name) === true);
+      return row !== undefined && mayUse(caller, row.id) ? [{ plugin, model: getDisplayName(row) }] : [];
+    });
+    for (const { status, describe, remedy } of this.#absences) {
+      const found = owners.filter(({ plugin }) => statusOf(plugin.name) === status).slice(0, namedMax);
+      if (found[0] === undefined) continue;
+      const absent = found.map(({ plugin }) => plugin);
+      const names = absent.map(({ name }) => name);
+      report({ model: found[0].model, plugins: names, remedy: remedy(absent) });
+      return describe(names.join(", "));
+    }
+    return undefined;
   }
+
+  /** The states in which a provider does not serve its rows, the one that is the easiest to end first. */
+  readonly #absences: readonly {
+    readonly status: PluginStatus;
+    describe(names: string): string;
+    remedy(plugins: readonly ProviderPlugin[]): string;
+  }[] = [
+    {
+      status: "no_credential",
+      describe: (names) => `no provider that has it is set up here: ${names}`,
+      remedy: (plugins) => {
+        const variables = plugins.filter(({ name }) => !this.#facts.isManaged(name)).map(nameKeyVariables);
+        const set = variables.length === 0 ? "" : `set ${variables.join(" or ")} and start again, or `;
+        return `${set}add a key of ${listNames(plugins)} on the page Providers`;
+      },
+    },
+    {
+      status: "disabled",
+      describe: (names) => `the operator has disabled its provider: ${names}`,
+      remedy: (plugins) => `enable ${listNames(plugins)} on the page Providers`,
+    },
+    {
+      status: "refused",
+      describe: (names) => `its provider cannot be used now: ${names}`,
+      remedy: (plugins) => `see modelgate plugin list for what is wrong with ${listNames(plugins)}`,
+    },
+  ];
+
+  #findAwaited(name: string): AwaitedProvider | undefined {
+    return this.#facts.awaited.find(({ prefix }) => name.startsWith(prefix));
+  }
+}
+
+function listNames(plugins: readonly ProviderPlugin[]): string {
+  return plugins.map(({ name }) => name).join(" or ");
 }

@@ -2,7 +2,7 @@ import { parse } from "node:path";
 import { getDisplayName, getRetirement, noticeDays, type ProviderPlugin } from "../contract/index.ts";
 import type { Credential, Log, Refusal, Registry, RegistryMemory } from "../kernel/index.ts";
 import { buildRegistry } from "../kernel/index.ts";
-import { AbsentModels } from "./absent-models.ts";
+import { AbsenceLog, AbsentModels } from "./absent-models.ts";
 import { choosePlugins, type PluginChoices, type SandboxOptions } from "./choose-plugins.ts";
 import type { LoadCode } from "./load-source.ts";
 import { readManifest } from "./manifest.ts";
@@ -17,6 +17,7 @@ import {
   explainMissingKey,
   explainUnreadableKeys,
   type PluginState,
+  type PluginStatus,
 } from "./plugin-state.ts";
 import { type CheckHost, type Fetch, UnlistedModels } from "./unlisted-models.ts";
 import { VirtualModels } from "./virtual-models.ts";
@@ -86,6 +87,7 @@ export class PluginManager {
   #wasSandbox = false;
   /** Ends of models that were logged on a day. */
   #retirements = { day: "", reported: new Set<string>() };
+  readonly #absences: AbsenceLog;
   #loading: Promise<unknown> = Promise.resolve();
 
   constructor(options: PluginManagerOptions) {
@@ -95,6 +97,7 @@ export class PluginManager {
     this.#overrides = new Overrides(options.catalogueFolder);
     this.#unlisted = new UnlistedModels(options);
     this.#virtual = new VirtualModels(options.catalogueFolder);
+    this.#absences = new AbsenceLog(options.log);
   }
 
   /** A text that differs whenever something in the folders does, on a new day, and when other unlisted models were found. */
@@ -145,7 +148,7 @@ export class PluginManager {
     const { problems } = overrides.apply(candidates.map(({ plugin }) => plugin));
     const virtual = new VirtualModels(folder);
     virtual.refresh();
-    const { isAwaited } = new AbsentModels(this.#unlisted.awaited);
+    const { isAwaited } = this.#createAbsent(after.plugins, () => undefined);
     const all = [...problems, ...virtual.apply(after.registry, after.plugins, isAwaited).problems];
     return { plugins: after.plugins, problems: [...all.map(({ message }) => message), ...faults] };
   }
@@ -191,7 +194,8 @@ export class PluginManager {
     const current = rolledBack ?? candidates;
     const built = rolledBack === undefined ? first : this.#build(rolledBack, errors);
     const { plugins, choice, credentials } = built;
-    const absent = new AbsentModels(this.#unlisted.awaited);
+    const statuses = new Map<string, PluginStatus>();
+    const absent = this.#createAbsent(plugins, (name) => statuses.get(name));
     const served = built.registry.withAbsence(absent.explain);
     const { registry, problems } = this.#virtual.apply(served, plugins, absent.isAwaited);
     this.#memory.registry = registry;
@@ -208,11 +212,12 @@ export class PluginManager {
       const hasKey = plugin.credential === "none" || keys > 0;
       const facts = { plugin, file, routes: routes.get(name) ?? 0, keys, hasKey, sandbox, enabled, error };
       const state = describePlugin(facts);
-      return { ...state, error: error ?? this.#explainIdle(state, file) ?? null };
+      return { ...state, error: error ?? this.#explainIdle(plugin, state, file) ?? null };
     });
     this.#active = new Map(
       current.flatMap(({ plugin, file }) => (file && routes.has(plugin.name) ? [[file.source.entry, plugin]] : [])),
     );
+    for (const { name, status } of loaded) statuses.set(name, status);
     const states = [...loaded, ...duplicates, ...this.#findUnloadable(current)];
     const errorsOfStates = states.flatMap(({ error }) => error ?? []);
     const warnings = [...new Set([...errorsOfStates, ...built.warnings, ...problems.map(({ message }) => message)])];
@@ -220,14 +225,28 @@ export class PluginManager {
     return { registry, sandbox: choice.sandbox, isConfigured, states, warnings, plugins };
   }
 
+  #createAbsent(
+    plugins: readonly ProviderPlugin[],
+    statusOf: (name: string) => PluginStatus | undefined,
+  ): AbsentModels {
+    const { choices } = this.#options;
+    const isManaged = (name: string) => choices?.isManaged(name) ?? false;
+    const report = (fields: Parameters<AbsenceLog["add"]>[1]) => this.#absences.add(this.#day, fields);
+    return new AbsentModels({ awaited: this.#unlisted.awaited, plugins, statusOf, isManaged, report });
+  }
+
   /** Why a provider that somebody configured serves nothing; `undefined` for others. */
-  #explainIdle(state: PluginState, file: PluginFile | undefined): string | undefined {
-    const { name, status } = state;
+  #explainIdle(
+    plugin: ProviderPlugin,
+    { name, status, origin }: PluginState,
+    file: PluginFile | undefined,
+  ): string | undefined {
     const { choices } = this.#options;
     if (status === "no_models") return this.#unlisted.problemOf(name);
     if (status !== "no_credential") return undefined;
     if (choices?.hasUnreadableKeys(name) === true) return explainUnreadableKeys(name);
-    return file === undefined ? undefined : explainMissingKey(state, choices?.isManaged(name) ?? false);
+    if (file === undefined) return undefined;
+    return explainMissingKey(plugin, { origin, isManaged: choices?.isManaged(name) ?? false });
   }
 
   /** One plugin per name: compiled-in ones first, then files that are served already, new files, and ready manifests. */

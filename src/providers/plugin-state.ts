@@ -1,3 +1,4 @@
+import { nameKeyVariables } from "../config/index.ts";
 import type { ProviderPlugin } from "../contract/index.ts";
 import type { Registry } from "../kernel/index.ts";
 import { isSimulated } from "./choose-plugins.ts";
@@ -93,10 +94,13 @@ export function describeRefused(name: string, origin: string, error: string): Pl
 }
 
 /** @param isManaged Whether it was added on the page or by a command, so that it has no key of the environment. */
-export function explainMissingKey({ name, origin }: PluginState, isManaged: boolean): string {
+export function explainMissingKey(
+  plugin: Pick<ProviderPlugin, "name" | "credential">,
+  { origin, isManaged }: { origin: string; isManaged: boolean },
+): string {
   if (isManaged) return `Cannot serve ${origin}: it has no key; add one on the page Providers`;
-  const variable = `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
-  const remedy = `add one on the page Providers, set ${variable} and start again, or credential to none in the plugin`;
+  const variables = nameKeyVariables(plugin);
+  const remedy = `add one on the page Providers, set ${variables} and start again, or credential to none in the plugin`;
   return `Cannot serve ${origin}: it has no key; ${remedy}`;
 }
 

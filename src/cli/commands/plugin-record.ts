@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { getVariablePrefix } from "../../config/index.ts";
+import { nameKeyVariables } from "../../config/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { readProviderSettings } from "../lib/catalogue.ts";
 import { recordCall } from "../plugin-check/record.ts";
@@ -27,7 +27,7 @@ export const pluginRecord = defineCommand({
       (await readProviderSettings(context, config))?.credentials(plugin) ??
       config.credentials(plugin.name, plugin.credential);
     if (plugin.credential !== "none" && credential.keys.length === 0) {
-      const variable = `${getVariablePrefix(plugin.name)}_API_KEY`;
+      const variable = nameKeyVariables(plugin);
       throw new UsageError(
         `There is no key to ask ${plugin.name} with: set ${variable}, or store one with modelgate provider key set`,
       );

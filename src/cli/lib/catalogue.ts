@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { type Config, getDatabaseFile, getVariablePrefix } from "../../config/index.ts";
+import { type Config, getDatabaseFile, nameKeyVariables } from "../../config/index.ts";
 import type { Model, ProviderPlugin } from "../../contract/index.ts";
 import { createLog } from "../../observability/log.ts";
 import type { PluginSnapshot } from "../../providers/index.ts";
@@ -60,11 +60,12 @@ export async function readProviderSettings(
 }
 
 /** Describes what serves a plugin's models: the plugin, the sandbox, or why nothing does. */
-export function getServedBy({ name }: ProviderPlugin, { states }: PluginSnapshot): string {
+export function getServedBy(plugin: ProviderPlugin, { states }: PluginSnapshot): string {
+  const { name } = plugin;
   const status = states.find((state) => state.name === name)?.status;
   if (status === "serving" || status === "previous") return name;
   if (status === "sandbox") return "sandbox";
   if (status === "disabled") return "no: it is disabled";
   if (status === "no_models") return "no: it has not listed its models";
-  return `no: set ${getVariablePrefix(name)}_API_KEY`;
+  return `no: set ${nameKeyVariables(plugin)}`;
 }

@@ -155,9 +155,9 @@ export function publicNameOf({ name, modelEntry: { model } }: { name?: string; m
 
 /**
  * The error for a name that nothing serves now, although it is known: its provider lacks a key, or does not answer yet.
- * `undefined` for a name that nobody knows.
+ * `undefined` for a name that nobody knows, or that the caller may not use.
  */
-export type ExplainAbsence = (name: string) => GatewayError | undefined;
+export type ExplainAbsence = (name: string, caller: Caller) => GatewayError | undefined;
 
 /** The models that may serve a call, the first to be tried first. */
 export type Candidates = readonly [Candidate, ...Candidate[]];
@@ -247,7 +247,7 @@ export class Registry {
 
   /** The error for a name that no model has: why its model is not served, or which name was most likely meant. */
   describeUnknown(name: string, caller: Caller): GatewayError {
-    const absence = this.#explainAbsence?.(name);
+    const absence = this.#explainAbsence?.(name, caller);
     if (absence !== undefined) return absence;
     // Other gateways' names begin with the provider.
     const suffix = name.slice(name.lastIndexOf("/") + 1);

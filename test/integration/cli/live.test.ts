@@ -113,9 +113,12 @@ describe.each(forms)("commands beside a running gateway, from %s", (form) => {
     );
     expect(served?.flatMap(({ id, aliases }) => [id, ...aliases]).sort()).toEqual(data.map(({ id }) => id).sort());
     // The sandbox simulates no clouds, and the list says what each of them needs.
-    const needs = ["AZURE_API_KEY", "BEDROCK_API_KEY", "BEDROCK_MANTLE_API_KEY", "VERTEX_API_KEY"].map(
-      (name) => `no: set ${name}`,
-    );
+    const needs = [
+      "no: set AZURE_API_KEY",
+      "no: set BEDROCK_MANTLE_REGION with BEDROCK_MANTLE_API_KEY",
+      "no: set BEDROCK_REGION with BEDROCK_API_KEY",
+      "no: set VERTEX_PROJECT with VERTEX_LOCATION and VERTEX_SERVICE_ACCOUNT",
+    ];
     expect([...new Set(others?.map(({ served }) => served))].sort()).toEqual(needs);
   });
 

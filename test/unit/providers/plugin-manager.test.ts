@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Model } from "../../../src/contract/index.ts";
 import type { PluginSnapshot } from "../../../src/providers/plugin-manager.ts";
+import { caller } from "../kernel/support.ts";
 import { builtIn, code, type Home, makeHome, manifest, stockOf } from "./folder.ts";
 
 let home: Home;
@@ -197,4 +198,79 @@ test("a row of the operator's with a name of another model is left out, and the 
   expect(warnings).toEqual([
     "Cannot use catalogue/first.json: Plugin 'first' has 'known' as an alias of a model, but it is an alias of 'second-1' in the built-in plugin 'second': rename one of the two",
   ]);
+});
+
+describe("a model of the catalogue that nothing serves now", () => {
+  const builtIns = [
+    builtIn("served"),
+    builtIn("first-host", [{ id: "code-1", aliases: ["public-1"] }]),
+    builtIn("second", [{ id: "code-1", aliases: ["public-1"] }]),
+  ];
+  const readCredentials = ({ name }: { name: string }) => ({ keys: name === "served" ? ["key"] : [] });
+  const keyless = { builtIns, readCredentials };
+  const choices = (isEnabled: boolean) => ({
+    isEnabled: (name: string) => name === "served" || isEnabled,
+    isManaged: () => true,
+    hasUnreadableKeys: () => false,
+    reorder: <Plugin>(plugin: Plugin) => plugin,
+  });
+  const load = async (changes: Parameters<typeof stockOf>[1]) => {
+    const { pluginManager, log } = stockOf(home, changes);
+    const { registry } = await pluginManager.load();
+    const explain = (name: string, by = caller) => {
+      const { code, message } = registry.describeUnknown(name, by);
+      return `${code}: ${message}`;
+    };
+    const remedies = () => log.lines.filter(({ event }) => event === "model_not_served").map(({ fields }) => fields);
+    return { explain, remedies };
+  };
+
+  test("is told from an unknown one with its providers, and the log says once which key is missing", async () => {
+    const { explain, remedies } = await load(keyless);
+    const known =
+      "model_not_found: The model 'public-1' is in the catalogue, but no provider that has it is set up here: " +
+      "first-host, second; GET /models lists what is served";
+    expect(explain("public-1")).toBe(known);
+    expect(explain("code-1")).toBe(known.replace("public-1", "code-1"));
+    expect(explain("public-2")).toContain("does not exist here");
+    const remedy =
+      "set FIRST_HOST_API_KEY or SECOND_API_KEY and start again, or add a key of first-host or second on the page Providers";
+    expect(remedies()).toEqual([{ model: "code-1", plugins: ["first-host", "second"], remedy }]);
+  });
+
+  test("is not told from an unknown one to a caller that may not use it", async () => {
+    const { explain, remedies } = await load(keyless);
+    expect(explain("public-1", { ...caller, allowedModels: new Set(["served-1"]) })).toContain("does not exist here");
+    expect(explain("public-1", { ...caller, allowedModels: new Set(["code-1"]) })).toContain("is in the catalogue");
+    expect(remedies()).toHaveLength(1);
+  });
+
+  test("of a provider that was added by a page has its key from there alone", async () => {
+    const { explain, remedies } = await load({ ...keyless, choices: choices(true) });
+    expect(explain("public-1")).toContain("no provider that has it is set up here: first-host, second;");
+    expect(remedies()).toMatchObject([{ remedy: "add a key of first-host or second on the page Providers" }]);
+  });
+
+  test("of a disabled provider is told as such", async () => {
+    const { explain, remedies } = await load({
+      builtIns,
+      readCredentials: () => ({ keys: ["key"] }),
+      choices: choices(false),
+    });
+    expect(explain("public-1")).toContain("the operator has disabled its provider: first-host, second;");
+    expect(remedies()).toMatchObject([{ remedy: "enable first-host or second on the page Providers" }]);
+  });
+
+  test("of a provider that cannot be used is told as such, without what is wrong with it", async () => {
+    const { explain, remedies } = await load({
+      builtIns,
+      readCredentials: ({ name }) => {
+        if (name !== "served") throw new Error("its address is wrong");
+        return { keys: ["key"] };
+      },
+    });
+    expect(explain("public-1")).toContain("its provider cannot be used now: first-host, second;");
+    expect(explain("public-1")).not.toContain("address");
+    expect(remedies()).toMatchObject([{ plugins: ["first-host", "second"] }]);
+  });
 });
