@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import type { Model } from "../../src/contract/index.ts";
+import { completeRow, type Model } from "../../src/contract/index.ts";
 import { compareModels } from "../../src/providers/compare-models.ts";
 import { readModels } from "../../src/sdk/index.ts";
 import { buildRows } from "./build-rows.ts";
@@ -35,20 +35,21 @@ const plugins = positionals[1]?.split(",") ?? all.map(([plugin]) => plugin);
 const owners = new Map<string, string>();
 for (const [plugin] of all) {
   const file = join(root, "catalogue", `${plugin}.json`);
-  if (existsSync(file)) take(readRows(file));
+  if (existsSync(file)) take(readRows(file, plugin));
 }
 let differences = 0;
 for (const [plugin, rulings] of all) {
   if (!plugins.includes(plugin)) continue;
   const file = join(root, "plugins", plugin, "catalogue.json");
-  const before = existsSync(file) ? readRows(file) : [];
+  const before = existsSync(file) ? readRows(file, plugin) : [];
   const built = rulings.map((ruling) => ({ ruling, ...buildRows(list, ruling, { today, taken: owners, before }) }));
   const rows = [...new Map(built.flatMap((one) => one.rows.map((row) => [row.id, row]))).values()];
   rows.sort((a, b) => (a.id < b.id ? -1 : 1));
   take(rows);
   const changes = compareModels(before, rows, ["checkedOn"]);
   differences += changes.length;
-  if (flags.check !== true) writeFileSync(file, toText(readModels(rows)));
+  readModels(rows);
+  if (flags.check !== true) writeFileSync(file, toText(rows));
   print(`${plugin}: ${rows.length} models, checked on ${today}`);
   for (const line of changes) print(`  ${line}`);
   for (const { ruling, rows: own } of built) {
@@ -93,8 +94,8 @@ function toText(models: readonly Model[]): string {
   return `${text.replace(/\{\s+"usd": ("[^"]+"),\s+"per": (\d+)\s+\}/g, '{ "usd": $1, "per": $2 }')}\n`;
 }
 
-function readRows(file: string): Model[] {
-  return readModels(JSON.parse(readFileSync(file, "utf8")));
+function readRows(file: string, plugin: string): Model[] {
+  return readModels(JSON.parse(readFileSync(file, "utf8"))).map((row) => completeRow(row, { name: plugin }));
 }
 
 async function readList(place: string): Promise<Record<string, Listed>> {

@@ -1,5 +1,5 @@
 import { type Static, type TNumber, type TOptional, Type } from "@sinclair/typebox";
-import { modelCapabilities } from "./capability.ts";
+import { type Capability, modelCapabilities } from "./capability.ts";
 import { type MeterName, quotaWeights, unitMeters } from "./meters.ts";
 import { Price } from "./price.ts";
 
@@ -17,8 +17,16 @@ const unitDefaults = unitMeters.map((name) => `${name} ${quotaWeights[name]}`).j
 /** Abilities of a model beyond its capability: chat beside text, images and transcriptions at a further endpoint. */
 const modelFeatures = ["vision", "tools", "json_schema", "audio", "pdf", "edits", "translation"] as const;
 
-/** A row of a catalogue: one model as the gateway sells it and as its provider knows it. */
-export const Model = Type.Object(
+/** Context of a model whose row declares none: as much as the largest that are sold. */
+export const contextTokensDefault = 2_097_152;
+/** Capability of a row that names none. */
+export const capabilityDefault = "chat";
+
+/**
+ * A row of a catalogue, wherever it is written: one model as the gateway sells it and as its provider knows it. What it may leave
+ * out is filled in by {@link completeRow}.
+ */
+export const ModelRow = Type.Object(
   {
     id: Type.String({
       minLength: 1,
@@ -27,15 +35,31 @@ export const Model = Type.Object(
       description: "What clients write in `model`, without control characters",
     }),
     aliases: Type.Optional(names("Other names clients know; an answer has the name that was asked for")),
-    upstreamId: Type.String({ minLength: 1, maxLength: 200, description: "What the provider calls it" }),
-    capability: Type.Union(modelCapabilities.map((name) => Type.Literal(name))),
+    upstreamId: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: "What the provider calls it; default: the id, without the prefix of the plugin's unlisted models",
+      }),
+    ),
+    capability: Type.Optional(
+      Type.Union(
+        modelCapabilities.map((name) => Type.Literal(name)),
+        { description: `Default ${capabilityDefault}` },
+      ),
+    ),
     endpoint: Type.Optional(
       Type.Literal("responses", {
         description: "Where its provider serves a chat model, if it is not at /chat/completions",
       }),
     ),
     premium: Type.Boolean({ description: "Paid from the wallet if true, drawn from the daily free quota if false" }),
-    contextTokens: Type.Optional(Type.Integer({ minimum: 1, description: "Prompt and answer together" })),
+    contextTokens: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: `Prompt and answer together; absent: not known, and held as ${contextTokensDefault} where the prompt has no bound`,
+      }),
+    ),
     upstreamContextTokens: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -107,8 +131,12 @@ export const Model = Type.Object(
     options: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), { description: "What the plugin's own dialect wants to know of it" }),
     ),
-    ownedBy: Type.String({ minLength: 1, description: "Who made it, as GET /models says" }),
-    created: Type.Integer({ minimum: 0, description: "Seconds since 1970, as in the model object" }),
+    ownedBy: Type.Optional(
+      Type.String({ minLength: 1, description: "Who made it, as GET /models says; default: the plugin's name" }),
+    ),
+    created: Type.Optional(
+      Type.Integer({ minimum: 0, description: "Seconds since 1970, as in the model object; default 0" }),
+    ),
     price: Type.Optional(Price),
     quotaWeights: Type.Optional(
       Type.Object(unitWeights, {
@@ -136,7 +164,26 @@ export const Model = Type.Object(
   },
   { additionalProperties: false },
 );
-export type Model = Static<typeof Model>;
+export type ModelRow = Static<typeof ModelRow>;
+
+/** A row with all that it may leave out. */
+export type Model = ModelRow & { upstreamId: string; capability: Capability; ownedBy: string; created: number };
+
+/** A row with what it left out: the same for manifests, plugins with code, and the operator's own files. */
+export function completeRow(row: ModelRow, plugin: { name: string; prefix?: string | undefined }): Model {
+  if (isComplete(row)) return row;
+  const { id, upstreamId, capability = capabilityDefault, ownedBy = plugin.name, created = 0 } = row;
+  return { ...row, upstreamId: upstreamId ?? toUpstreamId(id, plugin.prefix), capability, ownedBy, created };
+}
+
+function isComplete(row: ModelRow): row is Model {
+  const { upstreamId, capability, ownedBy, created } = row;
+  return upstreamId !== undefined && capability !== undefined && ownedBy !== undefined && created !== undefined;
+}
+
+function toUpstreamId(id: string, prefix = ""): string {
+  return id.length > prefix.length && id.startsWith(prefix) ? id.slice(prefix.length) : id;
+}
 
 /**
  * Name of a model for people: the provider's own name where clients may use it here too, else the id. The id stays what
@@ -185,7 +232,7 @@ const name = Type.String({ minLength: 1, maxLength: 200, description: "The id or
 /** A row of `catalogue/virtual.json`: a name that stands for several models, of which the first that can serves a call. */
 export const VirtualModelRow = Type.Object(
   {
-    id: Model.properties.id,
+    id: ModelRow.properties.id,
     models: Type.Array(
       Type.Union([
         name,

@@ -6,6 +6,7 @@
 import {
   answerMeters,
   type Capability,
+  contextTokensDefault,
   costNanodollars,
   GatewayError,
   getMeter,
@@ -21,7 +22,7 @@ import {
 } from "../contract/index.ts";
 import type { Attempt, ModelRun } from "./call.ts";
 import { priceOfRun } from "./call.ts";
-import { contextTokensDefault, getContextTokensMax } from "./normalize/prompt-bounds.ts";
+import { getContextTokensMax } from "./normalize/prompt-bounds.ts";
 import {
   addMeters,
   boundUnits,

@@ -71,11 +71,11 @@ export class AbsentModels {
       return row !== undefined && mayUse(caller, row.id) ? [{ plugin, model: getDisplayName(row) }] : [];
     });
     for (const { status, describe, remedy } of this.#absences) {
-      const found = owners.filter(({ plugin }) => statusOf(plugin.name) === status).slice(0, namedMax);
-      if (found[0] === undefined) continue;
-      const absent = found.map(({ plugin }) => plugin);
+      const sellers = owners.filter(({ plugin }) => statusOf(plugin.name) === status).slice(0, namedMax);
+      if (sellers[0] === undefined) continue;
+      const absent = sellers.map(({ plugin }) => plugin);
       const names = absent.map(({ name }) => name);
-      report({ model: found[0].model, plugins: names, remedy: remedy(absent) });
+      report({ model: sellers[0].model, plugins: names, remedy: remedy(absent) });
       return describe(names.join(", "));
     }
     return undefined;

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { type Model, modelCapabilities, type ProviderPlugin } from "../contract/index.ts";
+import { capabilityDefault, type ModelRow, modelCapabilities, type ProviderPlugin } from "../contract/index.ts";
 import { shapeChecker } from "../lib/check-shape.ts";
 import { isRecord } from "../lib/json.ts";
 import type {
@@ -107,8 +107,7 @@ type Manifest = Static<typeof Manifest>;
 const findManifestError = shapeChecker(Manifest);
 
 /**
- * Creates a plugin from a manifest. A row may omit what has a default: `upstreamId` (the id), `capability`
- * (`chat`), `ownedBy` (the plugin's name) and `created` (0).
+ * Creates a plugin from a manifest.
  *
  * @param name The file's name without `.json`.
  * @throws {PluginError} Naming the invalid field.
@@ -121,13 +120,7 @@ export function readManifest(value: unknown, name: string): ProviderPlugin {
   if (models.length === 0 && rest.unlisted === undefined) {
     throw new PluginError("it has no models; list some, or give unlisted terms for all that the provider has");
   }
-  const rows = models.map((row) => ({
-    upstreamId: row.id,
-    capability: "chat",
-    ownedBy: name,
-    created: 0,
-    ...row,
-  })) as unknown as Model[];
+  const rows = models as unknown as ModelRow[];
   return definePlugin({
     name,
     ...(rest as object),
@@ -138,11 +131,12 @@ export function readManifest(value: unknown, name: string): ProviderPlugin {
 }
 
 /** The handlers of the capabilities that the manifest sells. */
-function fromOpenai(written: object, rows: readonly Model[], unlisted: unknown): Partial<PluginDefinition> {
+function fromOpenai(written: object, rows: readonly ModelRow[], unlisted: unknown): Partial<PluginDefinition> {
   const options: OpenaiOptions = { ...written };
   for (const capability of modelCapabilities) {
-    const isUnlisted = isRecord(unlisted) && (unlisted.capability ?? "chat") === capability;
-    if (isUnlisted || rows.some((row) => row.capability === capability)) options[capability] ??= {};
+    const isUnlisted = isRecord(unlisted) && (unlisted.capability ?? capabilityDefault) === capability;
+    if (isUnlisted || rows.some((row) => (row.capability ?? capabilityDefault) === capability))
+      options[capability] ??= {};
   }
   return { handlers: openai(options), modelOptions: openaiModelOptions };
 }

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import type { ProviderPlugin } from "../contract/index.ts";
+import type { ModelRow, ProviderPlugin } from "../contract/index.ts";
 import { suggestName } from "../lib/did-you-mean.ts";
 import { isRecord } from "../lib/json.ts";
 import { PluginError } from "../sdk/errors.ts";
@@ -226,7 +226,7 @@ function merge(plugin: ProviderPlugin, file: RowFile): ProviderPlugin {
   return definePlugin({
     ...plugin,
     ...(file.unlisted !== undefined && { unlisted: (file.unlisted ?? undefined) as ProviderPlugin["unlisted"] }),
-    models: [...models.values()] as unknown as ProviderPlugin["models"],
+    models: [...models.values()] as unknown as ModelRow[],
   });
 }
 

@@ -393,7 +393,7 @@ export class PluginManager {
     if (retiring.length === 0) return;
     const counts = { models: retiring.length, of: registry.size, within_days: noticeDays };
     report("", () => log.warn("models_retire", { ...counts, see: "modelgate catalogue check" }));
-    // What is served does not wait for the database.
+    // The snapshot is served without waiting for the database.
     usedModels?.().then(
       (used) => {
         for (const { model, routes } of retiring.filter(({ model }) => used.has(model.id))) {

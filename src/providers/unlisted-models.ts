@@ -1,4 +1,4 @@
-import type { Model, ProviderPlugin } from "../contract/index.ts";
+import { capabilityDefault, type Model, type ProviderPlugin } from "../contract/index.ts";
 import { isLocalHost } from "../kernel/index.ts";
 import { definePlugin } from "../sdk/index.ts";
 import {
@@ -207,7 +207,7 @@ export class UnlistedModels {
 
   #toRows({ name, unlisted, handlers }: ProviderPlugin, listedIds: ReadonlySet<string>): Model[] {
     if (unlisted === undefined) return [];
-    const { capability: capabilityOfTerms = "chat", prefix = "", ...terms } = unlisted;
+    const { capability: capabilityOfTerms = capabilityDefault, prefix = "", ...terms } = unlisted;
     const models = this.#discoveries.get(name)?.models ?? [];
     // Vectors that cost nothing need no price of their own.
     const hasVectors = capabilityOfTerms === "chat" && handlers.embeddings !== undefined && !unlisted.premium;

@@ -1,11 +1,14 @@
 import {
   type Checks,
   capabilities,
+  capabilityDefault,
+  completeRow,
   contractVersion,
   getOwn,
   type Handlers,
   type Model,
   type ModelOptions,
+  type ModelRow,
   type NativeForm,
   nativeForms,
   type OptionKind,
@@ -50,8 +53,9 @@ function contractMismatch(
 }
 
 /** An author's definition: a {@link ProviderPlugin} of which most can be left out. */
-export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models" | "handlers"> &
-  Partial<Omit<ProviderPlugin, "contractVersion">> & {
+export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "handlers"> &
+  Partial<Omit<ProviderPlugin, "contractVersion" | "models">> & {
+    models: readonly ModelRow[];
     /** The contract the plugin was written for; the current one when left out. */
     contractVersion?: number;
   };
@@ -88,13 +92,13 @@ export function bearer(key: string): Record<string, string> {
 
 /**
  * Checks a plugin and fills in what it leaves out: `authorize` is {@link bearer}, `hosts` are none beside the base URL's,
- * `credential` is `"key"`, `maxChoices` has no bound, refusals are read by {@link classifyRefusal}, and
+ * rows of models are completed, `credential` is `"key"`, `maxChoices` has no bound, refusals are read by {@link classifyRefusal}, and
  * what an answer reports of its use by {@link readUsage}.
  *
  * @throws {PluginError} When something is missing, misspelt or does not fit together; the message says where, and how to fix it.
  *
  * @example
- * const row = { id: "acme-1", upstreamId: "one", capability: "chat", premium: false, ownedBy: "acme", created: 0 };
+ * const row = { id: "acme-1", upstreamId: "one", premium: false };
  * const plugin = definePlugin({
  *   name: "acme",
  *   baseUrl: "https://api.acme.example/v1",
@@ -123,7 +127,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     hosts: checkHosts(name, definition.hosts ?? []),
     credential,
     authorize: checkFunction(name, "authorize", definition.authorize ?? ((_, { key }) => bearer(key))),
-    models: checkModels(name, definition.models, { handlers, modelOptions: definition.modelOptions }),
+    models: checkModels(name, definition.models, { ...definition, handlers }),
     ...(definition.forModel && { forModel: checkFunction(name, "forModel", definition.forModel) }),
     ...(definition.modelOptions && { modelOptions: definition.modelOptions }),
     ...(definition.unlisted !== undefined && { unlisted: checkUnlisted(name, definition.unlisted, handlers) }),
@@ -203,11 +207,12 @@ function checkHandlers(plugin: string, handlers: unknown, field: "handlers" | "c
 function checkModels(
   plugin: string,
   models: unknown,
-  { handlers, modelOptions }: Pick<PluginDefinition, "handlers" | "modelOptions">,
+  { handlers, modelOptions, unlisted }: Pick<PluginDefinition, "handlers" | "modelOptions" | "unlisted">,
 ): readonly Model[] {
   let rows: readonly Model[];
   try {
-    rows = readModelsOnce(models as readonly Model[]);
+    const read = readModelsOnce(models as readonly ModelRow[]);
+    rows = read.map((row) => completeRow(row, { name: plugin, prefix: unlisted?.prefix }));
   } catch (error) {
     if (error instanceof PluginError) fail(plugin, error.message);
     throw error;
@@ -261,7 +266,7 @@ function isOfKind(value: unknown, kind: OptionKind): boolean {
 function checkUnlisted(plugin: string, unlisted: unknown, handlers: Handlers): Unlisted {
   const error = findUnlistedError(unlisted);
   if (error !== undefined) fail(plugin, `unlisted${error.path}: ${error.reason}`);
-  const { price, capability = "chat" } = unlisted as Unlisted;
+  const { price, capability = capabilityDefault } = unlisted as Unlisted;
   const missing = findMissingRates(price, capability);
   if (missing.length > 0) {
     const example = `unlisted.price.${missing[0]} as { "usd": "1.25", "per": 1000000 }`;

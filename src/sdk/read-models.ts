@@ -1,9 +1,11 @@
 import {
   type Capability,
+  capabilityDefault,
   compilePrice,
   getBasicMeters,
   type MeterName,
-  Model,
+  type Model,
+  ModelRow,
   type Price,
   reportedUnits,
 } from "../contract/index.ts";
@@ -43,20 +45,21 @@ export function findUnboundedRate({
   return undefined;
 }
 
-const findRowError = shapeChecker(Model);
-const checked = new WeakSet<readonly Model[]>();
+const findRowError = shapeChecker(ModelRow);
+const checked = new WeakSet<readonly ModelRow[]>();
 
 /**
- * Reads a catalogue: `{ "models": [ … ] }` or the bare array of rows.
+ * Reads a catalogue: `{ "models": [ … ] }` or the bare array of rows. An `id` and `premium` are enough for a row:
+ * `definePlugin` fills in `upstreamId` (the id), `capability` (`chat`), `ownedBy` (the plugin's name) and `created` (0).
  *
  * @throws {PluginError} When a row is malformed, a premium model lacks a price it is sold by, or two rows share a name.
  * The message names the row, the field and what was expected.
  *
  * @example
- * const row = { id: "acme-1", upstreamId: "one", capability: "chat", premium: false, ownedBy: "acme", created: 0 };
+ * const row = { id: "acme-1", upstreamId: "one", premium: false };
  * readModels({ models: [row] })[0].upstreamId; // => "one"
  */
-export function readModels(file: unknown): Model[] {
+export function readModels(file: unknown): ModelRow[] {
   const rows = isRecord(file) ? file.models : file;
   if (!Array.isArray(rows)) {
     throw new PluginError('Cannot read the catalogue: expected { "models": [ … ] } or an array of rows');
@@ -73,19 +76,19 @@ export function readModels(file: unknown): Model[] {
 }
 
 /** {@link readModels} for rows that may have been through it. */
-export function readModelsOnce(rows: readonly Model[]): readonly Model[] {
+export function readModelsOnce(rows: readonly ModelRow[]): readonly ModelRow[] {
   return checked.has(rows) ? rows : readModels(rows);
 }
 
-function checkShape(row: unknown, at: string): asserts row is Model {
+function checkShape(row: unknown, at: string): asserts row is ModelRow {
   const error = findRowError(row);
   if (error === undefined) return;
   const name = isRecord(row) && typeof row.id === "string" ? ` (${row.id})` : "";
   throw new PluginError(`Cannot read ${at}${error.path}${name}: ${error.reason}`);
 }
 
-function checkPrice(row: Model, at: string): void {
-  const { id, capability, premium, price = {} } = row;
+function checkPrice(row: ModelRow, at: string): void {
+  const { id, capability = capabilityDefault, premium, price = {} } = row;
   try {
     compilePrice(price);
   } catch (cause) {
@@ -102,7 +105,7 @@ function checkPrice(row: Model, at: string): void {
   );
 }
 
-function checkNames(row: Model, at: string, owners: Map<string, string>): void {
+function checkNames(row: ModelRow, at: string, owners: Map<string, string>): void {
   for (const name of [row.id, ...(row.aliases ?? [])]) {
     const owner = owners.get(name);
     if (owner !== undefined) {

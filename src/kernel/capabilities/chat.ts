@@ -8,6 +8,7 @@ import {
   ChatRequest,
   type ChatStream,
   type ContentPart,
+  contextTokensDefault,
   GatewayError,
   getDisplayName,
   isAmount,
@@ -49,7 +50,6 @@ import {
 import {
   boundPrompt,
   chatForm,
-  contextTokensDefault,
   getContextTokensMax,
   type PromptBound,
   readPromptText,

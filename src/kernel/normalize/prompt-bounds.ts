@@ -11,6 +11,7 @@ import { Buffer, isUtf8 } from "node:buffer";
 import { KindGuard, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import {
   ChatRequest,
+  contextTokensDefault,
   getWriteMeter,
   isScalarSchema,
   type Meters,
@@ -30,8 +31,6 @@ const imageTokensDefault = 10_000;
 const imageTokensEstimate = 1_500;
 /** Tokens that a message costs beside its text (role and separators). */
 const messageTokens = 6;
-/** The context of a model that does not declare one: as much as the largest that are sold. */
-export const contextTokensDefault = 2_097_152;
 /** An earlier answer in audio of a model that does not say how long its answers are. */
 const answerTokensDefault = 16_384;
 /** More characters than a number and a comma have in JSON: `-1.7976931348623157e+308,`. */

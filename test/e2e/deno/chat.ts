@@ -1,6 +1,6 @@
 import rows from "../../../catalogue/openai.json" with { type: "json" };
 import { sandbox } from "../../../plugins/sandbox/index.ts";
-import type { Caller, ChatChunk } from "../../../src/contract/index.ts";
+import { type Caller, type ChatChunk, completeRow } from "../../../src/contract/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import {
   buildRegistry,
@@ -22,7 +22,8 @@ await store.db.insertInto("accounts").values({ id: "a1", email: "deno@example.co
 const ledger = new ProcessLedger({ store, now });
 const silent = () => undefined;
 const log = { debug: silent, info: silent, warn: silent, error: console.error };
-const { registry } = buildRegistry([sandbox(readModels(rows))], () => undefined);
+const models = readModels(rows).map((row) => completeRow(row, { name: "openai" }));
+const { registry } = buildRegistry([sandbox(models)], () => undefined);
 const kernel: Kernel = { registry, ledger, network: openNetwork(new TimeoutScheduler(now), now, {}), log, now };
 const limits = { requestsPerMinute: 60, tokensPerMinute: 1_000_000 };
 const caller: Caller = { accountId: "a1", keyId: "k1", limits, freeTokensPerDay: 250_000 };

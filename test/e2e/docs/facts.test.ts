@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { describeConfig, readConfig, variables } from "../../../src/config/index.ts";
-import { errorTable } from "../../../src/contract/index.ts";
+import { completeRow, contextTokensDefault, errorTable } from "../../../src/contract/index.ts";
 import { readSection, tableRows } from "./pages.ts";
 
 test("the table of errors in docs/api.md is the table of the code", () => {
@@ -24,4 +24,16 @@ test("docs/configuration.md has every setting, with its default", () => {
 test("docs/configuration.md has no setting twice, and none that nothing reads", () => {
   const names = settings.map(([variable = ""]) => variable).filter((variable) => !variable.startsWith("<PLUGIN>"));
   expect(names.toSorted()).toEqual(variables.toSorted());
+});
+
+test("the table of what a row may leave out in docs/models.md has the defaults of the code", () => {
+  const tables = tableRows(readSection("docs/models.md", "# Models and prices"));
+  const row = { id: "acme/one", premium: false };
+  const { upstreamId, capability, ownedBy, created } = completeRow(row, { name: "the plugin's name", prefix: "acme/" });
+  const documented = new Map(tables.map(([field = "", value = ""]) => [field, value]));
+  expect([upstreamId, documented.get("upstreamId")]).toEqual(["one", expect.stringContaining("without the prefix")]);
+  expect(documented.get("capability")).toBe(capability);
+  expect(documented.get("ownedBy")).toBe(ownedBy);
+  expect(documented.get("created")).toBe(String(created));
+  expect(documented.get("contextTokens")).toContain(`held as ${contextTokensDefault} tokens`);
 });

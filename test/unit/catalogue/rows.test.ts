@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
-import { type Capability, getBasicMeters, type MeterName, Model } from "../../../src/contract/index.ts";
+import { type Capability, getBasicMeters, type MeterName, type Model, ModelRow } from "../../../src/contract/index.ts";
 import { expectRows } from "../../support/expect-rows.ts";
 import { files, models, modelsOf } from "./models.ts";
 
@@ -66,7 +66,7 @@ const rowsWhere = (holds: (model: Model) => boolean) => rows.filter(([, model]) 
 describe("every row of the catalogue", () => {
   test("is a valid model", () =>
     expectRows(rows, (_, model) => {
-      const faults = [...Value.Errors(Model, model)].map(({ path, message, value }) => ({ path, message, value }));
+      const faults = [...Value.Errors(ModelRow, model)].map(({ path, message, value }) => ({ path, message, value }));
       expect(faults).toEqual([]);
     }));
 

@@ -82,7 +82,7 @@ describe("the operator's catalogue as one document", () => {
       { stock: { unlisted: { premium: true } } },
       "Cannot use catalogue/stock.json: unlisted",
     ],
-    ["half a row", { stock: [{ id: "stock-1" }, { id: "fresh" }] }, "models[1].upstreamId (fresh): it is missing"],
+    ["half a row", { stock: [{ id: "stock-1" }, { id: "fresh" }] }, "models[1].premium (fresh): it is missing"],
     ["row without an id", { stock: [{ contextTokens: 1 }] }, "models[0] has no id; add it"],
     ["unknown field", { stock: [{ id: "stock-1", contextToken: 1 }] }, "unknown field, did you mean contextTokens?"],
     ["unknown plugin", { stok: [] }, "there is no plugin stok, did you mean stock?"],

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { builtIn, type Home, makeHome, row, stockOf } from "./folder.ts";
+import { builtIn, type Home, makeHome, manifest, row, stockOf } from "./folder.ts";
 
 let home: Home;
 beforeEach(() => {
@@ -27,6 +27,37 @@ describe("a file in the operator's catalogue", () => {
     home.remove("catalogue/stock.json");
     const after = (await pluginManager.load()).registry;
     expect([after.byName("stock-1")?.model.upstreamId, after.byName("stock-2")]).toEqual(["acme-1", undefined]);
+  });
+
+  test("needs no more for a new model than a manifest, and makes the same model", async () => {
+    const price = { inputToken: { usd: "1", per: 1_000_000 }, outputToken: { usd: "2", per: 1_000_000 } };
+    const rows = [
+      { id: "acme/new-1", premium: false },
+      { id: "new-2", aliases: ["newest"], premium: true, price },
+      { id: "new-3", premium: false, contextTokens: 4096 },
+    ];
+    const common = { unlisted: { premium: false, prefix: "acme/", price } };
+    const modelsOf = async (inManifest: object[], inCatalogue: object[]) => {
+      home.write(
+        "plugins/acme.json",
+        manifest({ ...common, models: [{ id: "acme-1", premium: false }, ...inManifest] }),
+      );
+      home.write("catalogue/acme.json", { models: inCatalogue });
+      const { registry, warnings } = await stockOf(home).pluginManager.load();
+      expect(warnings).toEqual([]);
+      return [...registry.modelEntries].map(({ model }) => model);
+    };
+    const written = await modelsOf(rows, []);
+    expect(written).toHaveLength(4);
+    expect(await modelsOf([], rows)).toEqual(written);
+    expect(written[1]).toEqual({
+      id: "acme/new-1",
+      upstreamId: "new-1",
+      capability: "chat",
+      premium: false,
+      ownedBy: "acme",
+      created: 0,
+    });
   });
 
   test("gives a new price a version of its own, and an unchanged one keeps its version", async () => {
@@ -57,7 +88,7 @@ describe("a file in the operator's catalogue", () => {
     [
       "with half a row",
       [{ id: "stock-1" }, { id: "stock-2" }],
-      "models[1].upstreamId (stock-2): it is missing: what the provider calls it; stock has no model of this id, so the row adds one, did you mean stock-1?",
+      "models[1].premium (stock-2): it is missing: paid from the wallet if true, drawn from the daily free quota if false; stock has no model of this id, so the row adds one, did you mean stock-1?",
     ],
     [
       "with a capability that has no handler",

@@ -9,12 +9,13 @@ import { readModels } from "../../../src/sdk/read-models.ts";
 import { headersOf } from "../../support/authorize.ts";
 import { plainModel } from "./fake-call.ts";
 
-const acme: PluginDefinition = {
+const free = { inputToken: { usd: "0", per: 1 }, outputToken: { usd: "0", per: 1 } };
+const acme = {
   name: "acme",
   baseUrl: "https://api.acme.example/v1",
-  models: readModels([plainModel]),
+  models: [plainModel],
   handlers: openai({ chat: {} }),
-};
+} satisfies PluginDefinition;
 
 describe("definePlugin", () => {
   test("fills in what is left out", async () => {
@@ -29,6 +30,28 @@ describe("definePlugin", () => {
       readUsage,
     });
     expect(await headersOf(definePlugin(acme), "k")).toEqual({ authorization: "Bearer k" });
+  });
+
+  test("completes rows, whose names at the provider lack the prefix of unlisted models", () => {
+    const models = [
+      { id: "acme/one", premium: false },
+      { id: "two", premium: false, ownedBy: "maker", created: 5, upstreamId: "zwei" },
+      { id: "acme/", premium: false },
+    ];
+    const completed = { premium: false, capability: "chat", ownedBy: "acme", created: 0 };
+    expect(
+      definePlugin({ ...acme, models, unlisted: { premium: false, prefix: "acme/", price: free } }).models,
+    ).toEqual([
+      { ...completed, id: "acme/one", upstreamId: "one" },
+      { ...completed, id: "two", ownedBy: "maker", created: 5, upstreamId: "zwei" },
+      { ...completed, id: "acme/", upstreamId: "acme/" },
+    ] as never);
+    expect(definePlugin({ ...acme, models: models.slice(0, 1) }).models[0]?.upstreamId).toBe("acme/one");
+  });
+
+  test("leaves the rows alone that leave out nothing", () => {
+    const models = readModels([plainModel]);
+    expect(definePlugin({ ...acme, models }).models).toEqual([plainModel]);
   });
 
   test("keeps what is given", () => {

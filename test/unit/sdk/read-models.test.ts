@@ -14,6 +14,8 @@ describe("readModels", () => {
     expect(readModels({ models: [sold] })).toEqual([sold]);
     expect(readModels([plainModel])).toEqual([plainModel]);
     expect(readModels([])).toEqual([]);
+    const short = [{ id: "short", premium: false }];
+    expect(readModels(short)).toBe(short as never);
   });
 
   test.each<[string, unknown, string]>([
@@ -26,8 +28,8 @@ describe("readModels", () => {
     ["what is no row", [plainModel, 3], "Cannot read models[1]: got 3, expected object"],
     [
       "a missing field",
-      [{ ...plainModel, upstreamId: undefined }],
-      "Cannot read models[0].upstreamId (acme-1): it is missing: what the provider calls it",
+      [{ ...plainModel, premium: undefined }],
+      "Cannot read models[0].premium (acme-1): it is missing: paid from the wallet if true",
     ],
     [
       "an unknown field",

@@ -137,7 +137,6 @@ export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed"
  * @returns `undefined` when nothing differs, so that no row is needed.
  */
 export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow["price"]): FileRow | undefined {
-  const isNew = under.upstreamId === undefined;
   const draftRow: Record<string, unknown> = {
     capability: draft.capability,
     premium: draft.premium,
@@ -150,11 +149,6 @@ export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow
   };
   for (const name of texts) draftRow[name] = draft[name].trim() || undefined;
   for (const name of numbers) draftRow[name] = toNumber(draft[name]);
-  if (isNew) {
-    draftRow.upstreamId ??= draft.id;
-    draftRow.ownedBy = draft.rest.ownedBy ?? draft.plugin;
-    draftRow.created = draft.rest.created ?? 0;
-  }
   const row: Record<string, unknown> = { id: draft.id, ...draft.rest };
   for (const [name, value] of Object.entries(draftRow)) {
     if (isSame(value, under[name as keyof ModelRow])) continue;

@@ -11,7 +11,7 @@ export interface SnippetOptions {
   readonly facts?: Pick<Model, "contextTokens" | "outputTokensMax" | "features"> | undefined;
 }
 
-/** What a client is told of a model of which the catalogue does not know it. */
+/** Facts of a model for clients that must be given them, where the catalogue does not know them. */
 const usual = { contextTokens: 132_000, outputTokensMax: 32_000, features: ["tools", "vision"] };
 
 /** The bounds of prompt and answer that together fit into the context, and what the model can. */

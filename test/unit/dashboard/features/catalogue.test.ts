@@ -88,16 +88,17 @@ describe("the row that a form makes", () => {
     });
   });
 
-  test("of a new model has what every row needs, and what is not a number goes as it was typed", () => {
+  test("of a new model leaves out what has a default, and what is not a number goes as it was typed", () => {
     const draft = { ...toDraft("acme", "new", {}, null), id: "new", premium: false, weight: "much" };
     expect(toRow(draft, {}, undefined)).toEqual({
       id: "new",
       capability: "chat",
       premium: false,
-      upstreamId: "new",
-      ownedBy: "acme",
-      created: 0,
       weight: "much",
+    });
+    const others = { id: "new", upstreamId: "acme-new", ownedBy: "maker" };
+    expect(toRow({ ...toDraft("acme", "new", others, null), id: "new" }, {}, undefined)).toMatchObject({
+      upstreamId: "acme-new",
     });
   });
 
