@@ -14,12 +14,19 @@ const makerDefault = "openai";
  * retired, uses tools, and has room for the files of an agent and a known price. Dear ones, of which the first call might empty a
  * wallet, come after others. Of those that remain it is the latest version, and of one version the most expensive, which a maker has for
  * the hardest work: the date of a row is often that of the catalogue.
+ *
+ * @param isReachable Whether its provider answers now; a model that cannot be reached comes after all others.
  */
-export function pickExampleModel(models: readonly Model[], maker = makerDefault): Model | undefined {
+export function pickExampleModel(
+  models: readonly Model[],
+  maker = makerDefault,
+  isReachable: (model: Model) => boolean = () => true,
+): Model | undefined {
   const chats = models.filter(({ capability, members }) => capability === "chat" && members === null);
   const rank = (model: Model) => {
     const outputUsd = outputUsdOf(model);
     return [
+      Number(isReachable(model)),
       Number(!isRetired(model)),
       Number(model.ownedBy === maker),
       Number(model.features?.includes("tools") === true),
@@ -55,8 +62,13 @@ export function pickSmallModel(models: readonly Model[], main: Model): Model {
     return usd === undefined ? [] : [{ model, usd }];
   });
   const order = (one: { model: Model; usd: number }, other: { model: Model; usd: number }) =>
-    one.usd - other.usd || compareRanks(versionOf(other.model.name), versionOf(one.model.name));
+    one.usd - other.usd || compareRanks(rankAmongEquals(other.model), rankAmongEquals(one.model));
   return usdOf(main) === undefined ? main : (able.toSorted(order)[0]?.model ?? main);
+}
+
+/** Ranks models of one price: the maker's own comes before those of others who serve it, and then the latest. */
+function rankAmongEquals({ name }: Model): number[] {
+  return [Number(!name.includes("/")), ...versionOf(name)];
 }
 
 /** The version that a name tells, such as 6 and 1 of `gpt-6.1-sol`; sizes such as `24b` and dates are none. */

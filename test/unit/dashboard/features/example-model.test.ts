@@ -50,6 +50,14 @@ describe("the model that examples show", () => {
     expect(pickExampleModel(models.slice(1))?.name).toBe("claude-opus-5-5");
     expect(pickExampleModel([])).toBeUndefined();
   });
+
+  test("is one that can be reached, of another maker too, and the best of all where none can be", () => {
+    const models = [model("gpt-9"), model("gpt-8"), model("claude-opus-5-5", { ownedBy: "anthropic" })];
+    const pick = (...reachable: string[]) => pickExampleModel(models, "openai", ({ name }) => reachable.includes(name));
+    expect(pick("gpt-8", "claude-opus-5-5")?.name).toBe("gpt-8");
+    expect(pick("claude-opus-5-5")?.name).toBe("claude-opus-5-5");
+    expect(pick()?.name).toBe("gpt-9");
+  });
 });
 
 describe("the model for the small work of an agent", () => {
@@ -62,6 +70,7 @@ describe("the model for the small work of an agent", () => {
     ["without room for the files of an agent", model("gpt-9-nano", { outputUsd: "0.10", contextTokens: 8000 })],
     ["whose price is unknown", model("gpt-9-nano", { price: undefined })],
     ["that costs more", model("gpt-9-nano", { outputUsd: "0.60" })],
+    ["of another who serves it at the same price", model("host/gpt-9-luna", { outputUsd: "0.50" })],
     ["of an older version at the same price", model("gpt-5-luna", { outputUsd: "0.50" })],
     ["of another maker", model("claude-9", { outputUsd: "0.10", ownedBy: "anthropic" })],
     ["that is no chat model", model("gpt-9-image", { outputUsd: "0.10", capability: "images" })],
