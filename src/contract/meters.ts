@@ -317,12 +317,12 @@ export function toMeters(usage: ChatUsage | null | undefined): Meters | undefine
   // An absent part is a part of zero tokens: the prompt's own figure has them.
   const details = usage.prompt_tokens_details;
   const { audio_tokens: spoken, image_tokens: drawn } = usage.completion_tokens_details ?? {};
-  const kept = details?.cache_write_tokens_details;
+  const writeDetails = details?.cache_write_tokens_details;
   const parts = [
     details?.cached_tokens ?? 0,
     details?.cache_write_tokens ?? 0,
-    details?.cache_write_1h_tokens ?? sumKept(kept, "cacheWrite1hToken"),
-    details?.cache_write_12h_tokens ?? sumKept(kept, "cacheWrite12hToken"),
+    details?.cache_write_1h_tokens ?? sumKept(writeDetails, "cacheWrite1hToken"),
+    details?.cache_write_12h_tokens ?? sumKept(writeDetails, "cacheWrite12hToken"),
     details?.audio_tokens ?? 0,
     details?.image_tokens ?? 0,
     details?.cached_tokens_details?.audio_tokens ?? 0,
