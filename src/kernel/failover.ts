@@ -4,7 +4,8 @@
  * not have is retried there. When all routes of a model have failed, another model may follow: {@link mayFallBack}.
  *
  * One rule bounds both: a request that was sent whole is sent again only after the provider refused it, because a provider
- * that is silent or broke off may still be working on it and would bill it twice.
+ * that is silent or broke off may still be working on it and would bill it twice. The HTTP client has the one exception: a
+ * connection that was reset sooner than its provider has ever answered.
  */
 import {
   capabilityForms,

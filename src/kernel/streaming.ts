@@ -6,6 +6,9 @@
 import { type AnswerStream, UpstreamError } from "../contract/index.ts";
 import { nextTurn } from "../lib/next-turn.ts";
 
+/** What tells the kernel's own iterables from those of others, which may have a member `read` too, as streams of Node do. */
+export const readsBatches: unique symbol = Symbol("reads batches");
+
 /** Items that arrive in batches: what one piece of a body comes to. */
 export interface BatchReader<Item> {
   /** The next items, sometimes none; `undefined` at the end. */
@@ -29,7 +32,7 @@ const itemsPerTurn = 256;
 const firstItemsMax = 64;
 
 export function toReader<Item>(items: AsyncIterable<Item> | Iterable<Item>): BatchReader<Item> {
-  return "read" in items ? (items as unknown as BatchReader<Item>) : new IteratorReader(items);
+  return readsBatches in items ? (items as unknown as BatchReader<Item>) : new IteratorReader(items);
 }
 
 /** An iterable of a plugin's own, one item at a time. */

@@ -32,7 +32,11 @@ export function findDifference(fixture: Fixture, outcome: Outcome): Finding {
   }
   const misbehaviour = findMisbehaviour(outcome);
   if (misbehaviour !== undefined) return misbehaviour;
-  if (error !== undefined) return { wrong: `the caller is told: ${error.message}`, fix: "fix the handler" };
+  if (error !== undefined)
+    return {
+      wrong: `the caller is told: ${error.message}`,
+      fix: "throw UpstreamError for a failure of the provider alone: this answer is a good one",
+    };
   const reply = readReply(outcome);
   const meters = settlement?.meters ?? {};
   const figures = { ...reply, promptTokens: sumPromptTokens(meters), completionTokens: meters.outputToken };
@@ -49,7 +53,7 @@ export function findDifference(fixture: Fixture, outcome: Outcome): Finding {
   }
   if (fixture.body !== undefined && !isDeepStrictEqual(requests[0]?.body, fixture.body)) {
     const wrong = `it sent ${describe(requests[0]?.body)}, expected ${describe(fixture.body)}`;
-    return { wrong, fix: "fix the translation" };
+    return { wrong, fix: "send what the fixture has as its body, or correct the fixture" };
   }
   return undefined;
 }

@@ -35,12 +35,6 @@ export class TimeoutScheduler {
     return timeout;
   }
 
-  /** Schedules a cancelled timeout again. */
-  reschedule(timeout: Timeout, atMs: number): void {
-    timeout.atMs = atMs;
-    this.#add(timeout);
-  }
-
   cancel(timeout: Timeout): void {
     this.#timeouts.delete(timeout);
   }
@@ -128,8 +122,10 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
 }
 
-/** After this time a closed connection does not count as stale: the provider may have begun to work. */
-const staleMsMax = 2000;
+/** A busy event loop learns of a closed connection so much later. */
+const noticeMsMax = 50;
+/** However slowly a provider answers, a connection that it had closed before is known to be closed in this time. */
+const staleMsMax = 1000;
 
 /**
  * Sends requests to providers by the platform's `fetch`, which keeps connections alive, verifies certificates and goes
@@ -138,8 +134,8 @@ const staleMsMax = 2000;
 export class HttpClient {
   readonly #fetch: typeof globalThis.fetch;
   readonly #now: () => number;
-  /** Base URLs that have answered: only these can have an idle connection that the provider closed. */
-  readonly #answeredUrls = new Set<string>();
+  /** The shortest time in which each base URL has answered. Only one that has can have an idle connection that the provider closed. */
+  readonly #leastMs = new Map<string, number>();
 
   constructor(fetch: typeof globalThis.fetch, now: () => number) {
     this.#fetch = fetch;
@@ -148,7 +144,8 @@ export class HttpClient {
 
   /**
    * Resolves once the head of the response has arrived. A keep-alive connection that the provider closed at the same
-   * moment fails as reset, and `fetch` does not retry: the request is sent once more on a new connection.
+   * moment fails as reset, and `fetch` neither retries nor says how old a connection was. So a request is sent once more, on
+   * a new connection, if it was reset sooner than this provider has ever answered: it cannot have worked on it.
    *
    * @throws {ConnectionError} When no response came.
    * @throws The reason of the signal once that is aborted.
@@ -168,13 +165,15 @@ export class HttpClient {
       } as const;
       try {
         const response = await this.#fetch(baseUrl + path, init);
-        this.#answeredUrls.add(baseUrl);
+        const tookMs = this.#now() - sentAt;
+        if (tookMs < (this.#leastMs.get(baseUrl) ?? Number.POSITIVE_INFINITY)) this.#leastMs.set(baseUrl, tookMs);
         return response;
       } catch (cause) {
         if (signal.aborted) throw signal.reason;
         const error = new ConnectionError(cause);
-        const isStale = error.isReset && this.#answeredUrls.has(baseUrl) && this.#now() - sentAt <= staleMsMax;
-        if (!keepalive || !isStale) throw error;
+        const leastMs = this.#leastMs.get(baseUrl);
+        if (!keepalive || !error.isReset || leastMs === undefined) throw error;
+        if (this.#now() - sentAt > Math.min(leastMs, staleMsMax) + noticeMsMax) throw error;
       }
     }
   }

@@ -51,7 +51,7 @@ import {
 import { TextSample } from "../normalize/tokenizer.ts";
 import type { PoolKey } from "../routing/circuits.ts";
 import type { Route } from "../routing/registry.ts";
-import type { BatchReader } from "../streaming.ts";
+import { type BatchReader, readsBatches } from "../streaming.ts";
 import { containsText, type Download, downloadPublic } from "./download.ts";
 import {
   type BodyLimits,
@@ -554,6 +554,7 @@ interface UpstreamItemsOptions<Item> {
 
 /** The events or bytes of one answer, for the kernel in batches and for plugins one by one. */
 class UpstreamItems<Item> implements AsyncIterable<Item>, BatchReader<Item> {
+  readonly [readsBatches] = true;
   readonly #options: UpstreamItemsOptions<Item>;
   #hasEnded = false;
 

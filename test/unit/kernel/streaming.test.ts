@@ -1,6 +1,15 @@
 import { describe, expect, test } from "bun:test";
+import { Readable } from "node:stream";
 import { type ChatChunk, type ChatStream, fromIterable, UpstreamError } from "../../../src/contract/index.ts";
-import { type BatchReader, begin, pump, StreamReader, toReader, withYielding } from "../../../src/kernel/streaming.ts";
+import {
+  type BatchReader,
+  begin,
+  pump,
+  readsBatches,
+  StreamReader,
+  toReader,
+  withYielding,
+} from "../../../src/kernel/streaming.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { textChunk } from "./streams.ts";
 
@@ -39,6 +48,7 @@ describe("chunks of a handler that never waits", () => {
 
 /** Reads these batches; an error is thrown. It writes down how it was left. */
 class Batches<Item> implements BatchReader<Item> {
+  readonly [readsBatches] = true;
   readonly left: string[] = [];
   readonly #batches: (readonly Item[] | Error)[];
 
@@ -227,6 +237,16 @@ describe("the pump", () => {
     const take = (item: string) => void taken.push(item);
     await pump({ first: ["a"], reader }, take as () => undefined, () => taken.includes("b"));
     expect([taken, reader.left]).toEqual([["a", "b"], ["drain"]]);
+  });
+
+  test("takes an iterable of a plugin that has a member read, as streams of Node have, one item at a time", async () => {
+    const taken: string[] = [];
+    const items = Readable.from(["a", "b"]);
+    await pump(
+      { first: [], reader: toReader<string>(items) },
+      ((item: string) => void taken.push(item)) as () => undefined,
+    );
+    expect(taken).toEqual(["a", "b"]);
   });
 
   test("lets others have a turn while one piece has thousands of items", async () => {

@@ -14,7 +14,7 @@ test("what is watched is called once, when its moment has come", () => {
   expect(called).toEqual(["a", "b"]);
 });
 
-test("a timeout can be moved, cancelled and rescheduled", () => {
+test("a timeout can be moved and cancelled", () => {
   const { timeouts, ...clock } = bench();
   const called: string[] = [];
   const moved = timeouts.schedule(clock.at(100), () => called.push("moved"));
@@ -23,9 +23,8 @@ test("a timeout can be moved, cancelled and rescheduled", () => {
   timeouts.cancel(dropped);
   clock.pass(200);
   expect(called).toEqual([]);
-  timeouts.reschedule(dropped, clock.at(50));
   clock.pass(100);
-  expect(called).toEqual(["moved", "dropped"]);
+  expect(called).toEqual(["moved"]);
 });
 
 test("one that fires may cancel and schedule others", () => {
