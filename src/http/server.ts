@@ -31,7 +31,8 @@ import type { HttpDeps, Sockets } from "./deps.ts";
 import { errorHandler } from "./lifecycle/errors.ts";
 import { cors, nosniff } from "./lifecycle/headers.ts";
 import type { ClientFormat } from "./lifecycle/http-call.ts";
-import { staticAssetsController } from "./lifecycle/static-assets.ts";
+import { toApiPath } from "./lifecycle/origin.ts";
+import { pagesFirst, staticAssetsController } from "./lifecycle/static-assets.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
 export function createHttp(parts: Omit<HttpDeps, "server">) {
@@ -40,13 +41,21 @@ export function createHttp(parts: Omit<HttpDeps, "server">) {
   const routes: Route[] = [];
   const endpoints = api(deps);
   const app = new Elysia({ normalize: false, serve: fallbackErrorHandler(deps) })
-    .onError(errorHandler(deps, { allowedMethods: (path) => allowedMethods(routes, path), inboundAt }))
+    .onError(
+      errorHandler(deps, {
+        allowedMethods: (path) => allowedMethods(routes, path),
+        inboundOf: (request) => inboundOf(request, deps.config.basePath),
+      }),
+    )
     .use(healthController(deps))
     .use(signInController(deps))
     .use(dashboardApi(deps, inbounds))
     .use(webhooksController(deps));
   if (deps.metrics !== undefined) app.use(metricsController(deps.metrics));
-  if (deps.site !== undefined) app.use(staticAssetsController(deps.site));
+  if (deps.site !== undefined) {
+    if (deps.config.basePath === "") app.onRequest(pagesFirst(deps.site));
+    app.use(staticAssetsController(deps.site));
+  }
   for (const mount of mounts)
     app.group(mount, (group) => group.use(cors(deps.config.corsOrigins ?? [])).use(endpoints));
   // Cohere's clients ask for the second version of this endpoint beside the first version of the others.
@@ -95,9 +104,16 @@ const inbounds: readonly ClientFormat[] = [
   decisionsInbound,
 ];
 
-/** Format of the clients of a path, also of a path that only ends like an endpoint: their base URL may be wrong. */
-function inboundAt(path: string): ClientFormat | undefined {
-  return inbounds.find(({ endpoints }) => endpoints.some((endpoint) => endsAs(endpoint, path)));
+/**
+ * Format of the client of a request, for its errors: Anthropic's clients say that they are; others by the first part of the
+ * path, or by its end where their base URL may be wrong.
+ */
+function inboundOf({ url, headers }: Request, basePath: string): ClientFormat | undefined {
+  if (headers.has("anthropic-version")) return messagesInbound;
+  const path = URL.parse(url)?.pathname ?? "";
+  const [, , first] = toApiPath(path, basePath).split("/");
+  const ofFirst = inbounds.find(({ endpoints }) => endpoints.some((endpoint) => endpoint.split("/")[1] === first));
+  return ofFirst ?? inbounds.find(({ endpoints }) => endpoints.some((endpoint) => endsAs(endpoint, path)));
 }
 
 function endsAs(pattern: string, path: string): boolean {

@@ -18,7 +18,7 @@ import { readApiKey } from "../lifecycle/authenticate.ts";
 import { dataHeaders, jsonForPage } from "../lifecycle/headers.ts";
 import { clientAddressOf } from "../lifecycle/http-call.ts";
 import { idempotencyKeyOf, pack, unpack } from "../lifecycle/idempotency.ts";
-import { checkOrigin, parseUrl } from "../lifecycle/origin.ts";
+import { checkOrigin, parseUrl, toApiPath } from "../lifecycle/origin.ts";
 import { readOperator, readSmallJson, rejectNullCharacters } from "../lifecycle/session.ts";
 import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
 import { parameters } from "./lists.ts";
@@ -186,7 +186,7 @@ export async function writeOnce<Answer extends object>(
   if (key === undefined) return await work();
   const credential = admin.key === undefined ? readSessionCookie(request) : readApiKey(request);
   const { pathname, search } = parseUrl(request);
-  const path = pathname.replace(deps.config.basePath, "/v1");
+  const path = toApiPath(pathname, deps.config.basePath);
   const toHmac = (...parts: unknown[]) => createHmac("sha256", deps.sealKey).update(JSON.stringify(parts));
   const keyed: KeyedRequest = {
     id: toHmac("admin", admin.key?.id ?? credential, request.method, path, key).digest("hex"),

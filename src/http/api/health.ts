@@ -17,6 +17,12 @@ const Readiness = Type.Object({
   warnings: Sentences,
 });
 
+const aliveDetail = {
+  tags: ["Operation"],
+  security: [],
+  responses: responses({ "application/json": Alive }, [500]),
+};
+
 /**
  * GET /healthz is the liveness check, GET /readyz the readiness check (200 also when `degraded`, else 503 with the reasons).
  * Neither needs a key.
@@ -31,14 +37,12 @@ export function healthController(deps: HttpDeps) {
         ...(deps.loadShedder.isDraining && { connection: "close" }),
       },
     });
+  const alive = async ({ request }: { request: Request }) =>
+    reply(request, 200, { status: "ok", version: deps.version });
   return new Elysia()
-    .get("/healthz", async ({ request }) => reply(request, 200, { status: "ok", version: deps.version }), {
-      detail: {
-        summary: "Liveness check",
-        tags: ["Operation"],
-        security: [],
-        responses: responses({ "application/json": Alive }, [500]),
-      },
+    .get("/healthz", alive, { detail: { ...aliveDetail, summary: "Liveness check" } })
+    .get("/health", alive, {
+      detail: { ...aliveDetail, summary: "Liveness check, as probes of model servers call it" },
     })
     .get(
       "/readyz",

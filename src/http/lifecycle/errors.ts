@@ -106,15 +106,15 @@ interface ErrorContext {
 /** The routes of the server, as far as errors have to know them. */
 interface Routes {
   allowedMethods(path: string): string[];
-  /** Format of the clients of a path; absent: OpenAI's envelope. */
-  inboundAt(path: string): ClientFormat | undefined;
+  /** Format of the client of a request; absent: OpenAI's envelope. */
+  inboundOf(request: Request): ClientFormat | undefined;
 }
 
 /** The error hook of all routes. */
-export function errorHandler(deps: HttpDeps, { allowedMethods, inboundAt }: Routes) {
+export function errorHandler(deps: HttpDeps, { allowedMethods, inboundOf }: Routes) {
   return async ({ error, code, request, call, inbound: requested }: ErrorContext): Promise<Response> => {
     call?.end();
-    const inbound = requested ?? inboundAt(request.url.split("?", 1)[0] as string);
+    const inbound = requested ?? inboundOf(request);
     if (code === "VALIDATION") return errorResponse(deps, toQueryError(error as ValidationError), { request, inbound });
     if (code === "PARSE") return errorResponse(deps, getCause(error), { request, call, inbound });
     if (code !== "NOT_FOUND") return errorResponse(deps, error, { request, call, inbound });

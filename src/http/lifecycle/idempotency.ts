@@ -12,7 +12,7 @@ import { ByteStream } from "./byte-stream.ts";
 import { errorResponse } from "./errors.ts";
 import type { ResponseHeaders } from "./headers.ts";
 import type { HttpCall } from "./http-call.ts";
-import { parseUrl } from "./origin.ts";
+import { parseUrl, toApiPath } from "./origin.ts";
 import { runInOwnTurn } from "./read-body.ts";
 import { limitHeaders } from "./respond.ts";
 import { withStoreTimeout } from "./store-timeout.ts";
@@ -69,7 +69,7 @@ export function idempotencyKeyOf({ headers }: Request): string | undefined {
 /** The stored hash says nothing about the request without the gateway's key. */
 async function identify(deps: HttpDeps, call: HttpCall, key: string, body: unknown): Promise<KeyedRequest> {
   const { accountId, keyId } = call.caller;
-  const path = parseUrl(call.httpRequest).pathname.replace(deps.config.basePath, "/v1");
+  const path = toApiPath(parseUrl(call.httpRequest).pathname, deps.config.basePath);
   const { file, image, mask, ...fields } = body as { file?: unknown; image?: unknown; mask?: unknown };
   const bodyHmac = createHmac("sha256", deps.sealKey);
   await hashText(

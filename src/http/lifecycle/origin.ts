@@ -11,6 +11,19 @@ export function parseUrl(request: Request): URL {
   throw invalidHost();
 }
 
+/**
+ * The path of an endpoint below `/v1`, by which it is the same however it was asked for.
+ *
+ * @param basePath The other path of the API; empty: it is served at the root, too.
+ *
+ * @example
+ * toApiPath("/api/v1/chat/completions", "/api/v1"); // => "/v1/chat/completions"
+ */
+export function toApiPath(pathname: string, basePath: string): string {
+  if (basePath !== "" && pathname.startsWith(`${basePath}/`)) return `/v1${pathname.slice(basePath.length)}`;
+  return basePath !== "" || pathname.startsWith("/v1/") ? pathname : `/v1${pathname}`;
+}
+
 export function invalidHost(): GatewayError {
   return new GatewayError("invalid_request", "The header Host is missing or is not a host name with a port");
 }

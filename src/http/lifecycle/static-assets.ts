@@ -54,11 +54,24 @@ const always = {
   "x-frame-options": "DENY",
 };
 
+const wantsPage = ({ method, headers }: Request) =>
+  method === "GET" && headers.get("accept")?.includes("text/html") === true;
+
 /** The page for an address that does not exist, for a person who asked for a page; undefined for everybody else. */
 export async function notFoundPage(site: StaticAssets | undefined, request: Request): Promise<Response | undefined> {
-  const wantsPage = request.method === "GET" && request.headers.get("accept")?.includes("text/html") === true;
-  if (site === undefined || !wantsPage) return undefined;
+  if (site === undefined || !wantsPage(request)) return undefined;
   return await answer(site, request, "/index.html", 404);
+}
+
+/** Where the API has the same paths as the dashboard: the page for a browser that asks for it, without a key. */
+export function pagesFirst(site: StaticAssets) {
+  const paths: ReadonlySet<string> = new Set(pagePaths);
+  return ({ request }: { request: Request }): Promise<Response> | undefined => {
+    if (!wantsPage(request) || request.headers.has("authorization") || request.headers.has("x-api-key"))
+      return undefined;
+    const path = URL.parse(request.url)?.pathname;
+    return path !== undefined && paths.has(path) ? answer(site, request, "/index.html") : undefined;
+  };
 }
 
 /** The dashboard: the same page at each of its paths, and its assets. */

@@ -133,7 +133,7 @@ describe("the description of the API", () => {
   test("asks for a key everywhere but for health and files", () => {
     const open = operations().filter(({ operation }) => operation.security?.length === 0);
     const paths = open.map(({ path }) => path).toSorted();
-    expect(paths).toEqual(["/api/v1/files/{id}", "/healthz", "/readyz", "/v1/files/{id}"]);
+    expect(paths).toEqual(["/api/v1/files/{id}", "/health", "/healthz", "/readyz", "/v1/files/{id}"]);
   });
 
   test("says that a chat is sent as JSON and sound as a form", () => {
