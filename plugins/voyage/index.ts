@@ -3,7 +3,7 @@ import catalogue from "./catalogue.json" with { type: "json" };
 
 /** https://docs.voyageai.com/reference/embeddings-api */
 const embeddings = {
-  fields: ["dimensions", "input_type", "truncation", "output_dtype"],
+  fields: ["dimensions", "input_type", "truncation"],
   rename: { dimensions: "output_dimension" },
 };
 

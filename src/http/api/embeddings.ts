@@ -3,6 +3,7 @@ import {
   EmbeddingList,
   EmbeddingsBody,
   EmbeddingsRequest,
+  GatewayError,
   TokenListsRequest,
   TokensRequest,
 } from "../../contract/index.ts";
@@ -21,12 +22,48 @@ const Body = requestBody(EmbeddingsBody, (body) => {
   return typeof input === "number" ? TokensRequest : EmbeddingsRequest;
 });
 
+/** The size of a vector, as Voyage and Cohere call it and as Google does. */
+const sizeNames = ["output_dimension", "output_dimensionality"];
+/** The type of its numbers, as Voyage, Jina and Cohere call it: vectors are floats here. */
+const typeNames = ["output_dtype", "embedding_type", "embedding_types"];
+
+/**
+ * The request in OpenAI's words, of a client that has those of another API.
+ *
+ * @throws {GatewayError} `invalid_request` for vectors of another type: its client would read floats as something else.
+ */
+function fromOtherHabits(body: EmbeddingsBody): EmbeddingsBody {
+  const fields: Record<string, unknown> = { ...body };
+  for (const name of sizeNames) {
+    const value = fields[name];
+    delete fields[name];
+    if (value === undefined || value === null) continue;
+    if (!Number.isInteger(value) || (value as number) < 1) throw wrong(name, "a whole number from 1");
+    fields.dimensions ??= value;
+  }
+  for (const name of typeNames) {
+    const value = fields[name];
+    delete fields[name];
+    if (value === undefined || value === null) continue;
+    if (![value].flat().every((type) => type === "float")) throw wrong(name, "float");
+  }
+  return fields as EmbeddingsBody;
+}
+
+function wrong(param: string, expected: string): GatewayError {
+  return new GatewayError("invalid_request", `Invalid ${param}: expected ${expected}`, { param });
+}
+
 /** POST /embeddings. */
 export function embeddingsController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/embeddings",
     replyOnce<EmbeddingsBody>(deps, async ({ call, body }) =>
-      jsonReply(deps, call, await executeCall(deps, call, { capability: "embeddings", request: body })),
+      jsonReply(
+        deps,
+        call,
+        await executeCall(deps, call, { capability: "embeddings", request: fromOtherHabits(body) }),
+      ),
     ),
     {
       ...jsonCall(deps, Body, { capability: "embeddings" }),

@@ -211,7 +211,7 @@ const docs: Readonly<Record<string, RequestDoc>> = {
     fields: {
       model,
       file: "The recording, up to 25 MB",
-      response_format: "`verbose_json` has segments with times",
+      response_format: "`verbose_json` has segments with times, `srt` and `vtt` are subtitles",
       temperature: "0 gives the most likely transcript",
       prompt: "Names and words that occur, to be spelled right",
       timestamp_granularities: "Whether `verbose_json` has times of words, of segments, or both",

@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { GatewayError } from "../../contract/index.ts";
+import { GatewayError, getDisplayName } from "../../contract/index.ts";
 import { countTokens } from "../../kernel/index.ts";
 import { expandRequest } from "../../protocols/responses/inbound.ts";
 import { responsesInbound } from "../../protocols/responses/index.ts";
@@ -95,7 +95,7 @@ export function responsesController(deps: HttpDeps, { store, counts }: { store: 
 }
 
 function cannotCompact({ modelEntry: { model } }: HttpCall): GatewayError {
-  const message = `No provider of ${model.id} compacts conversations; ask the model for a summary instead`;
+  const message = `No provider of ${getDisplayName(model)} compacts conversations; ask the model for a summary instead`;
   return new GatewayError("invalid_request", message, { param: "model", publicCode: "unsupported_model" });
 }
 

@@ -16,6 +16,7 @@ import {
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, readFormCall } from "../lifecycle/call-hooks.ts";
 import { executeCall } from "../lifecycle/execute.ts";
+import type { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { callHeaders, jsonReply, sseReplyOf } from "../lifecycle/respond.ts";
 import { requestBody } from "../lifecycle/validate.ts";
@@ -23,10 +24,15 @@ import { responses } from "./openapi.ts";
 
 const { model, ...otherFields } = TranscriptionFields.properties;
 const fileDescription = "mp3, mp4, mpeg, mpga, m4a, wav or webm; at most 25 MB";
+/** Formats of an answer; the two of subtitles are made here of the segments. */
+const ResponseFormat = Type.Optional(
+  Type.Union(["json", "text", "srt", "verbose_json", "vtt"].map((format) => Type.Literal(format))),
+);
 const Body = requestBody(
   Type.Object({
     model: Type.Optional(model),
     ...otherFields,
+    response_format: ResponseFormat,
     file: t.File({ description: fileDescription, default: undefined }),
   }),
 );
@@ -50,20 +56,17 @@ const Transcription = Type.Object({
   ),
 });
 
-/** POST /audio/transcriptions: a multipart form in; JSON, plain text or verbose JSON out. */
+/** POST /audio/transcriptions: a multipart form in; JSON, plain text, verbose JSON or subtitles out. */
 export function transcriptionsController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/audio/transcriptions",
     replyOnce<Static<typeof Body>>(
       deps,
-      async ({ call, body: { model: name = model.default as string, stream, ...fields } }) => {
-        const request: TranscriptionRequest = { ...fields, model: name };
+      async ({ call, body: { model: name = model.default as string, stream, response_format: format, ...fields } }) => {
+        const request = toRequest({ ...fields, model: name }, format);
         const answer = executeCall(deps, call, { capability: "transcription", request });
         if (stream === true) return await sseReplyOf(deps, call, answer, (whole) => toEvents(whole, call.meters));
-        const transcript = await answer;
-        if (request.response_format !== "text") return jsonReply(deps, call, toJson(transcript, request, call.meters));
-        const headers = callHeaders(call, deps.snapshot().sandbox, "text/plain; charset=utf-8");
-        return new Response(transcript.text, { headers });
+        return reply(deps, call, { transcript: await answer, request, format });
       },
     ),
     {
@@ -91,9 +94,7 @@ const TranslationBody = requestBody(
   Type.Object({
     model: Type.Optional(Type.String({ minLength: 1, maxLength: 200, default: "whisper-1" })),
     ...ofTranslation,
-    response_format: Type.Optional(
-      Type.Union(["json", "text", "srt", "verbose_json", "vtt"].map((format) => Type.Literal(format))),
-    ),
+    response_format: ResponseFormat,
     file: t.File({ description: fileDescription, default: undefined }),
   }),
 );
@@ -106,23 +107,10 @@ export function translationsController(deps: HttpDeps) {
     "/audio/translations",
     replyOnce<Static<typeof TranslationBody>>(
       deps,
-      async ({ call, body: { model: name = "whisper-1", response_format: format = "json", ...fields } }) => {
-        const isJson = format === "json" || format === "text";
-        const request: TranscriptionRequest = {
-          ...fields,
-          model: name,
-          response_format: isJson ? format : "verbose_json",
-        };
+      async ({ call, body: { model: name = "whisper-1", response_format: format, ...fields } }) => {
+        const request = toRequest({ ...fields, model: name }, format);
         const transcript = await executeCall(deps, call, { capability: "translation", request });
-        if (format === "json" || format === "verbose_json") {
-          const json = toJson(transcript, request, call.meters);
-          const task = format === "json" ? {} : { task: "translate", language: "english" };
-          return jsonReply(deps, call, { ...json, ...task });
-        }
-        const headers = callHeaders(call, deps.snapshot().sandbox, "text/plain; charset=utf-8");
-        return new Response(format === "text" ? transcript.text : toSubtitles(transcript, request, format), {
-          headers,
-        });
+        return reply(deps, call, { transcript, request, format, others: { task: "translate", language: "english" } });
       },
     ),
     {
@@ -135,6 +123,33 @@ export function translationsController(deps: HttpDeps) {
       },
     },
   );
+}
+
+/** The request for plugins: subtitles are made of what a verbose answer has. */
+function toRequest(fields: Omit<TranscriptionRequest, "response_format">, format = "json"): TranscriptionRequest {
+  const isShort = format === "json" || format === "text";
+  return { ...fields, response_format: isShort ? format : "verbose_json" };
+}
+
+interface Transcribed {
+  readonly transcript: Transcript;
+  readonly request: TranscriptionRequest;
+  readonly format: string | undefined;
+  /** Fields of a verbose answer that differ. */
+  readonly others?: object;
+}
+
+function reply(
+  deps: HttpDeps,
+  call: HttpCall,
+  { transcript, request, format = "json", others }: Transcribed,
+): Response | Promise<Response> {
+  if (format === "json" || format === "verbose_json") {
+    const json = toJson(transcript, request, call.meters);
+    return jsonReply(deps, call, format === "json" ? json : { ...json, ...others });
+  }
+  const headers = callHeaders(call, deps.snapshot().sandbox, "text/plain; charset=utf-8");
+  return new Response(format === "text" ? transcript.text : toSubtitles(transcript, request, format), { headers });
 }
 
 /** Subtitles, each for a segment; a provider that tells of none has one for the whole. */

@@ -192,7 +192,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const outputTokens = getOutputTokens(request);
     if (outputTokens !== undefined && model.contextTokens !== undefined && outputTokens > model.contextTokens) {
       const param = request.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
-      const message = `${param} is ${outputTokens}, but the whole context of ${model.id} is ${model.contextTokens} tokens`;
+      const message = `${param} is ${outputTokens}, but the whole context of ${getDisplayName(model)} is ${model.contextTokens} tokens`;
       throw new GatewayError("invalid_request", message, { param });
     }
     checkLogprobs(run, kernel.network.bounds.answerBytesMax);
@@ -507,7 +507,9 @@ function checkFeatures({ registry }: Kernel, run: ModelRun<"chat">): void {
   const advice = able.length === 0 ? "GET /models tells what each model can" : `models that can: ${able.join(", ")}`;
   if (missing !== undefined) {
     const [feature, param] = missing;
-    throw new GatewayError("invalid_request", `The model '${model.id}' ${lacks[feature]}; ${advice}`, { param });
+    throw new GatewayError("invalid_request", `The model '${getDisplayName(model)}' ${lacks[feature]}; ${advice}`, {
+      param,
+    });
   }
   const message = `This model's maximum context length is ${model.contextTokens} tokens. However, your messages have more words than that; ${advice}`;
   throw new GatewayError("context_length_exceeded", message, { param: "messages" });
@@ -518,7 +520,7 @@ function checkOutputLimit({ request, modelEntry: { model, routes } }: ModelRun<"
   const limit = newer || older || responseTokensMin;
   if (limit >= responseTokensMin || routes.some((route) => route.model.endpoint !== "responses")) return;
   const param = newer ? "max_completion_tokens" : "max_tokens";
-  const message = `${param} is ${limit}, but ${model.id} takes no less than ${responseTokensMin}`;
+  const message = `${param} is ${limit}, but ${getDisplayName(model)} takes no less than ${responseTokensMin}`;
   throw new GatewayError("invalid_request", message, { param });
 }
 

@@ -7,6 +7,7 @@ import {
   EmbeddingsRequest,
   embeddingTokensMax,
   GatewayError,
+  getDisplayName,
   isReportable,
   type Model,
   UpstreamError,
@@ -15,7 +16,6 @@ import { base64ToFloats, floatsToBase64 } from "../../lib/base64.ts";
 import { withFailover } from "../failover.ts";
 import { boundText, readText, tokensMax } from "../normalize/prompt-bounds.ts";
 import { countedCharactersMax, countPieces, countTokens, decodeTokens } from "../normalize/tokenizer.ts";
-import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { refuseOtherSchemes } from "../upstream/media-addresses.ts";
 
@@ -28,7 +28,7 @@ export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
   validate(run) {
     const { request, modelEntry } = run;
     const { model, routes } = modelEntry;
-    checkDimensions(request.dimensions, model.dimensions, model.id);
+    checkDimensions(request.dimensions, model);
     // Some servers take messages with images beside the input.
     const { input: _, ...others } = request;
     refuseOtherSchemes(others);
@@ -136,15 +136,12 @@ function promptTokensMax(request: EmbeddingsBody, { inputTokensMax = Number.POSI
   return tokens;
 }
 
-function checkDimensions(
-  dimensions: number | null | undefined,
-  bounds: ModelEntry["model"]["dimensions"],
-  id: string,
-): void {
+function checkDimensions(dimensions: number | null | undefined, model: Model): void {
+  const { dimensions: bounds } = model;
   if (dimensions === undefined || dimensions === null || bounds === undefined) return;
   if (dimensions >= bounds.min && dimensions <= bounds.max) return;
   const allowed = bounds.min === bounds.max ? `only ${bounds.max}` : `${bounds.min} to ${bounds.max}`;
-  const message = `dimensions is ${dimensions}, but ${id} makes vectors of ${allowed}`;
+  const message = `dimensions is ${dimensions}, but ${getDisplayName(model)} makes vectors of ${allowed}`;
   throw new GatewayError("invalid_request", message, { param: "dimensions" });
 }
 

@@ -2,6 +2,7 @@ import {
   type Call,
   GatewayError,
   getBasicMeters,
+  getDisplayName,
   type Meters,
   type Model,
   type ProviderPlugin,
@@ -202,7 +203,7 @@ function checkLength(request: SpeechRequest, model: Model): void {
   const format = chooseSpeechFormat(request, model);
   const max = model.inputCharactersMax;
   if (max === undefined || countCharacters(input) <= max) return;
-  const has = `input has ${countCharacters(input)} characters, but ${model.id} takes at most ${max}`;
+  const has = `input has ${countCharacters(input)} characters, but ${getDisplayName(model)} takes at most ${max}`;
   if (format !== "wav" && format !== "pcm")
     throw invalid("input", `${has} as ${format}; send it in parts, or ask for wav or pcm`);
   if (splitText(input, max).length > partsMax)
@@ -255,7 +256,7 @@ function checkOneOf<T>(
   model: Model,
 ): void {
   if (value === undefined || value === null || allowed === undefined || allowed.includes(value)) return;
-  throw invalid(param, `${param} is '${value}', but ${model.id} takes: ${allowed.join(", ")}`);
+  throw invalid(param, `${param} is '${value}', but ${getDisplayName(model)} takes: ${allowed.join(", ")}`);
 }
 
 function invalid(param: string, message: string): GatewayError {

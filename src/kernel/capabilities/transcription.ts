@@ -1,6 +1,7 @@
 import {
   GatewayError,
   getBasicMeters,
+  getDisplayName,
   isReportable,
   type Meters,
   type Model,
@@ -36,7 +37,7 @@ const handler: CapabilityHandler<"transcription" | "translation"> = {
     Object.assign(request, await readAudioLength(request.file));
     const longest = Math.max(request.audioMs ?? 0, request.audioMsMin as number);
     if (model.audioMsMax === undefined || longest <= model.audioMsMax) return;
-    const message = `The audio lasts ${(longest / 1000).toFixed(1)} s, but ${model.id} takes at most ${model.audioMsMax / 1000} s; send it in parts`;
+    const message = `The audio lasts ${(longest / 1000).toFixed(1)} s, but ${getDisplayName(model)} takes at most ${model.audioMsMax / 1000} s; send it in parts`;
     throw new GatewayError("invalid_request", message, { param: "file" });
   },
 
@@ -115,9 +116,10 @@ function getLongest({ audioMsMax }: TranscriptionRequest, model: Model): number 
   return Math.min(audioMsMax, model.audioMsMax ?? Number.POSITIVE_INFINITY);
 }
 
-function checkLanguage(language: string | undefined, { id, languages }: Model): void {
+function checkLanguage(language: string | undefined, model: Model): void {
+  const { languages } = model;
   if (language === undefined || languages === undefined) return;
   if (languages.some((code) => code === language || code.split("-")[0] === language)) return;
-  const message = `language is '${language}', but ${id} takes: ${languages.join(", ")}`;
+  const message = `language is '${language}', but ${getDisplayName(model)} takes: ${languages.join(", ")}`;
   throw new GatewayError("invalid_request", message, { param: "language" });
 }

@@ -30,11 +30,13 @@ const Result = Type.Object({
 
 const Usage = Type.Object({ total_tokens: Type.Integer() });
 
-/** The answer in Cohere's and Jina's form. */
+/** The answer in Cohere's and Jina's form, with Voyage's list beside it. */
 export const RerankResponse = Type.Object({
   id: Type.String(),
+  object: Type.Literal("list"),
   model: Type.String(),
   results: Type.Array(Result),
+  data: Type.Array(Result),
   meta: Type.Object({
     api_version: Type.Object({ version: Type.String() }),
     billed_units: Type.Object({
@@ -83,8 +85,8 @@ interface Answered {
 }
 
 /**
- * The answer to a request. Voyage's clients send `truncation` or `top_k` always, and read a list named `data`; the
- * others read `results`.
+ * The answer to a request. Who sends `truncation` or `top_k` is a client of Voyage, which reads a list named `data`; others read
+ * `results`, or are one of Voyage's that sent neither: they get both.
  */
 export function toRerankResponse(
   body: RerankBody,
@@ -92,21 +94,24 @@ export function toRerankResponse(
   { id, model, results, tokens, searchUnits }: Answered,
 ): Static<typeof RerankResponse> | Static<typeof RerankList> {
   const isVoyage = "truncation" in body || "top_k" in body;
-  const ranked = results.map(({ index, relevance_score }) => {
+  const data = results.map(({ index, relevance_score }) => {
     if (body.return_documents !== true) return { index, relevance_score };
-    const text = documents[index] as string;
-    return { index, relevance_score, document: isVoyage ? text : { text } };
+    return { index, relevance_score, document: documents[index] as string };
   });
   const usage = tokens === undefined ? undefined : { total_tokens: tokens };
-  if (isVoyage) return { object: "list", data: ranked, model, usage: usage ?? { total_tokens: null } };
+  if (isVoyage) return { object: "list", data, model, usage: usage ?? { total_tokens: null } };
   const billed = {
     ...(searchUnits !== undefined && { search_units: searchUnits }),
     ...(tokens !== undefined && { input_tokens: tokens }),
   };
   return {
     id,
+    object: "list",
     model,
-    results: ranked,
+    results: data.map(({ document, ...rest }) =>
+      document === undefined ? rest : { ...rest, document: { text: document } },
+    ),
+    data,
     meta: { api_version: { version: "2" }, billed_units: billed },
     ...(usage && { usage }),
   };

@@ -76,7 +76,7 @@ describe("POST /audio/transcriptions", () => {
     ["a file that is a text field", { file: "speech.wav" }, "file"],
     ["a file of another kind", { file: wavFile(1000, "speech.txt") }, "file"],
     ["an empty file", { file: new File([], "speech.wav") }, "file"],
-    ["response_format srt", { response_format: "srt" }, "response_format"],
+    ["response_format ass", { response_format: "ass" }, "response_format"],
     ["a language that is no code", { language: "english" }, "language"],
     ["temperature 1.01", { temperature: "1.01" }, "temperature"],
     ["temperature -0.01", { temperature: "-0.01" }, "temperature"],

@@ -36,8 +36,37 @@ test.each([
   ["dimensions", { dimensions: 3 }, 400],
   ["dimensions", { dimensions: 0 }, 400],
   ["encoding_format", { encoding_format: "hex" }, 400],
+  ["dimensions", { output_dimension: 3 }, 400],
+  ["output_dimensionality", { output_dimensionality: "2" }, 400],
+  ["output_dtype", { output_dtype: "int8" }, 400],
+  ["embedding_type", { embedding_type: "binary" }, 400],
+  ["embedding_types", { embedding_types: ["float", "ubinary"] }, 400],
 ])("POST /embeddings refuses a wrong %s: %p", async (param, change, status) => {
   const { post, ledger } = gateway();
   await expectError(await post("embeddings", { model: "embed-1", input: "Hello", ...change }), { status, param });
   expect(ledger.claims).toEqual([]);
+});
+
+test("POST /embeddings knows the size and the type of vectors by the names of other APIs", async () => {
+  const asked: unknown[] = [];
+  const plugin = createPlugin(
+    {
+      embeddings: async ({ request: { input: _, model: __, ...fields } }) => {
+        asked.push(fields);
+        return await embeddings();
+      },
+    },
+    { models: [{ ...row, dimensions: { default: 4, min: 2, max: 4 }, price: { inputToken: { usd: "1", per: 1 } } }] },
+  );
+  const { post } = httpOf([plugin]);
+  const bodies = [
+    { output_dimension: 2, output_dtype: "float" },
+    { output_dimensionality: 2 },
+    { dimensions: 2, output_dimension: 4, embedding_types: ["float"] },
+    { embedding_type: "float", output_dimension: null, truncation: true },
+  ];
+  for (const body of bodies) {
+    expect((await post("embeddings", { model: "embed-1", input: "Hello", ...body })).status).toBe(200);
+  }
+  expect(asked).toEqual([{ dimensions: 2 }, { dimensions: 2 }, { dimensions: 2 }, { truncation: true }]);
 });

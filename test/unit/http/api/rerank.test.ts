@@ -33,10 +33,16 @@ describe("POST /rerank", () => {
     const { id, ...body } = (await response.json()) as { id: string };
     expect(id).toBe(response.headers.get("x-request-id") as string);
     expect(body).toEqual({
+      object: "list",
       model: "rank-1",
       results: [
         { index: 0, relevance_score: 0.9, document: { text: "The sky is blue" } },
         { index: 1, relevance_score: 0.2, document: { text: "Grass" } },
+      ],
+      // A client of Voyage that names no field of its own reads this list.
+      data: [
+        { index: 0, relevance_score: 0.9, document: "The sky is blue" },
+        { index: 1, relevance_score: 0.2, document: "Grass" },
       ],
       meta: { api_version: { version: "2" }, billed_units: { input_tokens: 7 } },
       usage: { total_tokens: 7 },

@@ -114,6 +114,17 @@ describe("POST /audio/transcriptions", () => {
     expect(answer).toMatchObject({ task: "transcribe", text: "Hello", ...wanted });
   });
 
+  test.each([
+    ["srt", "1\n00:00:00,000 --> 00:00:01,500\nHello\n"],
+    ["vtt", "WEBVTT\n\n00:00:00.000 --> 00:00:01.500\nHello\n"],
+  ])("answers %s of the segments, or of the whole where there are none", async (response_format, subtitles) => {
+    const segments = [{ id: 0, start: 0, end: 1.5, text: " Hello" }];
+    for (const transcript of [{ text: "Hello", segments }, { text: "Hello" }]) {
+      const response = await gateway(transcript as Transcript).send({ file, response_format });
+      expect([response.status, await response.text()]).toEqual([200, subtitles]);
+    }
+  });
+
   test.each<[string, Record<string, string | File | undefined>, number, string]>([
     ["no file", { file: undefined }, 400, "file"],
     ["text instead of a file", { file: "a.wav" }, 400, "file"],
@@ -121,7 +132,7 @@ describe("POST /audio/transcriptions", () => {
     ["a file of 25 MB and a byte", { file: new File([new Uint8Array(audioFileBytesMax + 1)], "a.wav") }, 413, "file"],
     ["a picture", { file: new File(["x"], "a.png") }, 400, "file"],
     ["a file without an ending", { file: new File(["x"], "wav") }, 400, "file"],
-    ["an unknown format of answer", { response_format: "srt" }, 400, "response_format"],
+    ["an unknown format of answer", { response_format: "ass" }, 400, "response_format"],
     ["a temperature in words", { temperature: "hot" }, 400, "temperature"],
     ["a stream in words", { stream: "yes" }, 400, "stream"],
     ["a temperature above 1", { temperature: "1.1" }, 400, "temperature"],
