@@ -38,7 +38,10 @@ export async function serveApp(config: Config, { version, ...parts }: ServeOptio
   const stateFile = getPluginStateFile(config);
   const storedSecrets = new Set<string>();
   const log = openLog(config, storedSecrets);
-  const store = await openStore(getStoreOptions(config));
+  const store = await openStore({
+    ...getStoreOptions(config),
+    report: (event, fields) => log.warn(event, fields),
+  });
   try {
     lockStore(store, config);
     const onSandbox = watchSandbox(store, log);

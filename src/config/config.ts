@@ -162,9 +162,14 @@ function readSetting({ variable, fallback, secret, expected, parse }: Setting, e
   const rawValue = readText(env, variable);
   const text = rawValue ?? fallback;
   if (text === undefined) return undefined;
-  const value = parse(text);
-  if (value !== undefined) return value;
-  const problem = secret ? "its value is invalid" : `it is ${JSON.stringify(rawValue)}`;
+  let problem = secret ? "its value is invalid" : `it is ${JSON.stringify(rawValue)}`;
+  try {
+    const value = parse(text);
+    if (value !== undefined) return value;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    problem = error.message;
+  }
   throw new ConfigError(variable, `${problem}, expected ${expected}`);
 }
 

@@ -1,17 +1,10 @@
-import { apiKeyForm, isIssuer, isPlainUrl, parseApiKey } from "../contract/index.ts";
-import {
-  areRedisUrls,
-  hostPattern,
-  isPostgresUrl,
-  isSmtpUrl,
-  parseNetworks,
-  parseOrigin,
-  parseOrigins,
-} from "./urls.ts";
+import { apiKeyForm, isIssuer, isPlainUrl, parseApiKey, parsePostgresUrl } from "../contract/index.ts";
+import { areRedisUrls, hostPattern, isSmtpUrl, parseNetworks, parseOrigin, parseOrigins } from "./urls.ts";
 
 /** How the text of a variable becomes a checked value; `undefined` means that it cannot be used. */
 interface Parser<T> {
   readonly expected: string;
+  /** @throws {RangeError} With what is wrong, where there is more to say than that the value cannot be used. */
   parse(text: string): T | undefined;
 }
 
@@ -68,6 +61,14 @@ const hostName: Parser<string> = {
   },
 };
 
+const postgresUrl: Parser<string> = {
+  expected: "a URL such as postgres://user:password@host:5432/name",
+  parse(text) {
+    parsePostgresUrl(text);
+    return text;
+  },
+};
+
 /** Every setting except those of the plugins, in the order of `modelgate config`. */
 export const settings = {
   /** Folder of the database, plugins and catalogue overrides; absolute. */
@@ -92,7 +93,7 @@ export const settings = {
   requestsPerMinute: setting("REQUESTS_PER_MINUTE", "600", integer(1)),
   tokensPerMinute: setting("TOKENS_PER_MINUTE", "4000000", integer(1)),
   /** PostgreSQL instead of the embedded database in the home folder. */
-  databaseUrl: secret("DATABASE_URL", accepted(isPostgresUrl, "a URL such as postgres://user:password@host:5432/name")),
+  databaseUrl: secret("DATABASE_URL", postgresUrl),
   /** `full`: a commit is on the disk before it is acknowledged; `normal`: some time later. */
   sqliteSynchronous: setting("SQLITE_SYNCHRONOUS", "full", choice("full", "normal")),
   /** How long single calls are kept; their sums stay. */

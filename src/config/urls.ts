@@ -64,12 +64,6 @@ function isRedisUrl(text: string): boolean {
   return /^rediss?:$/.test(url.protocol) && /^(\/\d{0,4})?$/.test(url.pathname) && url.search + url.hash === "";
 }
 
-/** The query is not checked: the driver reads options such as `sslmode=require`. */
-export function isPostgresUrl(text: string): boolean {
-  const url = URL.parse(text);
-  return url !== null && /^postgres(ql)?:$/.test(url.protocol) && url.hostname !== "" && url.pathname.length > 1;
-}
-
 /** A mail server: `smtp:` begins TLS when it can, `smtps:` is TLS from the start. */
 export function isSmtpUrl(text: string): boolean {
   const url = URL.parse(text);

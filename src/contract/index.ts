@@ -19,6 +19,7 @@ export * from "./networks.ts";
 export * from "./optional.ts";
 export * from "./passthrough.ts";
 export * from "./plugin.ts";
+export * from "./postgres-url.ts";
 export * from "./price.ts";
 export * from "./rerank.ts";
 export * from "./speech.ts";

@@ -1,5 +1,5 @@
 import type { Transaction } from "kysely";
-import { addName, nameNumber } from "./names.ts";
+import { addPayingAccount, toPayerNumber } from "./payers.ts";
 import type { Database } from "./schema.ts";
 
 /** An account's money and quota as they are written. */
@@ -48,10 +48,10 @@ export interface BudgetQuery {
  * @returns The balance afterwards as text, which may be beyond 2^53: no driver says such a number.
  */
 export async function moveWallet(db: Transaction<Database>, accountId: string, nanodollars: number): Promise<string> {
-  await addName(db, accountId);
+  await addPayingAccount(db, accountId);
   const { balance } = await db
     .insertInto("wallet_rows")
-    .values({ account_id: nameNumber(accountId), balance_nanodollars: nanodollars })
+    .values({ account_id: toPayerNumber(accountId), balance_nanodollars: nanodollars })
     .onConflict((conflict) =>
       conflict.column("account_id").doUpdateSet((set) => ({
         balance_nanodollars: set("wallet_rows.balance_nanodollars", "+", set.ref("excluded.balance_nanodollars")),

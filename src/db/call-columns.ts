@@ -1,6 +1,8 @@
 import { type RawBuilder, sql } from "kysely";
 import { meterNames, meterTable } from "../contract/index.ts";
 import type { BudgetDraw, EndedCall, OpenCall } from "./ledger-records.ts";
+import type { NameNumbers } from "./names.ts";
+import { toPayerNumber } from "./payers.ts";
 
 /**
  * Ids of calls in the database are bytes: 16 of an id that the gateway made (`req_` and 32 hexadecimal digits, of which the
@@ -45,11 +47,11 @@ export const callIdText = {
 type Value = string | number | null;
 
 /**
- * A column of `open_call_rows` or `call_rows`, and what of a record it has. A `name` is a number there, that of a row of
- * `names`; the views `open_calls` and `calls` show the name.
+ * A column of `open_call_rows` or `call_rows`, and what of a record it has. A `payer` is a number there, that of a row of
+ * `payers`, and a `name` that of a row of `names`; the views `open_calls` and `calls` show ids and names.
  */
 export interface CallColumn<Of> {
-  readonly type: "name" | "text" | "integer" | "bigint";
+  readonly type: "payer" | "name" | "text" | "integer" | "bigint";
   readonly isRequired?: true;
   readonly read: (record: Of) => Value;
 }
@@ -61,8 +63,8 @@ type Columns<Of> = Readonly<Record<string, CallColumn<Of>>>;
  * from them.
  */
 export const openColumns: Columns<OpenCall> = {
-  account_id: { type: "name", isRequired: true, read: (open) => open.accountId },
-  key_id: { type: "name", isRequired: true, read: (open) => open.keyId },
+  account_id: { type: "payer", isRequired: true, read: (open) => open.accountId },
+  key_id: { type: "payer", isRequired: true, read: (open) => open.keyId },
   model: { type: "name", isRequired: true, read: (open) => open.model },
   capability: { type: "name", isRequired: true, read: (open) => open.capability },
   premium: { type: "integer", isRequired: true, read: (open) => (open.premium ? 1 : 0) },
@@ -127,6 +129,12 @@ export function joinDraws(isPostgres: boolean): RawBuilder<unknown> {
 
 /** The budget, the subject and the period of a draw. */
 export const drawColumns = sql`value ->> 0 as budget_id, value ->> 1 as name, cast(value ->> 2 as bigint) as period_start`;
+
+/** The value of a column as it is stored: names and payers are numbers. */
+export function toStored({ type }: CallColumn<never>, value: Value, names: NameNumbers): Value {
+  if (type === "name") return names.of(value as string | null);
+  return type === "payer" ? toPayerNumber(value as string) : value;
+}
 
 /** Runs through the names of a record. */
 export function* namesIn<Of>(columns: Columns<Of>, record: Of): Generator<string> {

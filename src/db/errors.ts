@@ -27,6 +27,23 @@ export class NotSyncedError extends Error {
   }
 }
 
+/** A call cannot be held: the database does not have its key, or not as a key of its account. */
+export class UnknownPayerError extends Error {
+  override readonly name = "UnknownPayerError";
+
+  constructor({ accountId, keyId }: { accountId: string; keyId: string }) {
+    super(`Cannot hold for account ${accountId}: the database has no key ${keyId} of it`);
+  }
+}
+
+/** SQLSTATE with which the functions of the ledger refuse a row whose payer is not in `payers`. */
+const missingPayer = "MG001";
+
+/** Whether rows of `payers` that this process knows are no longer there, as after a restore. Nothing was written. */
+export function isMissingPayer(error: unknown): boolean {
+  return error instanceof Error && sqlStateOf(error) === missingPayer;
+}
+
 /** Low byte of SQLite's result codes for a violated constraint (https://www.sqlite.org/rescode.html#constraint). */
 const sqliteConstraint = 19;
 
@@ -36,7 +53,7 @@ const sqliteConstraint = 19;
  */
 export function isConstraintError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if ("refusesOpens" in error) return true;
+  if (error instanceof UnknownPayerError) return true;
   if ("errcode" in error) return typeof error.errcode === "number" && (error.errcode & 0xff) === sqliteConstraint;
   return sqlStateOf(error)?.startsWith("23") === true;
 }

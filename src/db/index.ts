@@ -26,8 +26,9 @@ export type {
   RefusedHold,
 } from "./ledger-records.ts";
 export { lockName, withMigrationLock } from "./locks.ts";
-export { addName, nameNumber } from "./names.ts";
+export { nameNumber } from "./names.ts";
 export { openStore } from "./open-store.ts";
+export { addPayingAccount, toPayerNumber } from "./payers.ts";
 export { compareFound, type FoundRow, findInRanges, type IndexOrder, inOrderOf, rangesOf, toRanges } from "./ranges.ts";
 export {
   type AccountRole,

@@ -1,7 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import { type Kysely, type RawBuilder, sql } from "kysely";
-import type { OrderedConnection } from "./postgres/ordered-connection.ts";
-import type { Database } from "./schema.ts";
+import { type RawBuilder, sql } from "kysely";
+import type { PinnedConnection } from "./postgres/ordered-connection.ts";
 
 /** More than a gateway is asked for at a time; beyond it the cache begins anew. */
 const cachedMax = 200_000;
@@ -29,14 +28,19 @@ export class SqliteNames implements NameNumbers {
     return name === null ? null : (this.#numbers.get(name) ?? this.#look(name));
   }
 
+  keep(): void {
+    if (this.#added.length > 0) this.#added = [];
+  }
+
   /** After a rollback the names of the transaction are not there. */
-  forget(): void {
+  rollBack(): void {
     for (const name of this.#added) this.#numbers.delete(name);
     this.#added = [];
   }
 
-  keep(): void {
-    if (this.#added.length > 0) this.#added = [];
+  /** Another process has written, which may have put another database in the place of this one. */
+  forget(): void {
+    this.#numbers.clear();
   }
 
   #look(name: string): number {
@@ -54,14 +58,12 @@ const findText = "select id, name from names where name = any($1)";
 const insertText = `insert into names (name) select name from unnest($1::text[]) as given (name) order by name
   on conflict (name) do nothing`;
 
-/** Names of PostgreSQL. New ones are committed before what is written with them. */
+/**
+ * Names of PostgreSQL. New ones are committed before what is written with them. What was learned holds for one connection: the
+ * server behind the next one may have lost the last names, and given their numbers to others.
+ */
 export class PostgresNames implements NameNumbers {
   readonly #numbers = new Map<string, number>();
-  readonly #connection: OrderedConnection;
-
-  constructor(connection: OrderedConnection) {
-    this.#connection = connection;
-  }
 
   of(name: string | null): number | null {
     if (name === null) return null;
@@ -70,29 +72,33 @@ export class PostgresNames implements NameNumbers {
     return number;
   }
 
-  /** Looks up what is not known yet. */
-  async learn(names: Iterable<string>): Promise<void> {
-    const unknown = new Set<string>();
-    for (const name of names) if (!this.#numbers.has(name)) unknown.add(name);
-    if (unknown.size === 0) return;
-    if (this.#numbers.size >= cachedMax) {
-      this.#numbers.clear();
-      for (const name of names) unknown.add(name);
+  /** Names whose numbers are not known yet. */
+  findUnknown(names: Iterable<string>): ReadonlySet<string> | undefined {
+    if (this.#numbers.size >= cachedMax) this.#numbers.clear();
+    let unknown: Set<string> | undefined;
+    for (const name of names) {
+      if (this.#numbers.has(name)) continue;
+      unknown ??= new Set();
+      unknown.add(name);
     }
-    const values = [[...unknown]];
-    if ((await this.#find(values)) === unknown.size) return;
-    await this.#connection.query({ name: "add_names", text: insertText, values });
-    await this.#find(values);
+    return unknown;
   }
 
-  /** Looks all up again after a connection has failed: a replica may lack the last names. */
+  /** Looks up the numbers of names, and gives numbers to those that have none. */
+  async learn(connection: PinnedConnection, names: ReadonlySet<string>): Promise<void> {
+    const values = [[...names]];
+    if ((await this.#find(connection, values)) === names.size) return;
+    await connection.query({ name: "add_names", text: insertText, values });
+    await this.#find(connection, values);
+  }
+
   forget(): void {
     this.#numbers.clear();
   }
 
-  async #find(values: string[][]): Promise<number> {
+  async #find(connection: PinnedConnection, values: string[][]): Promise<number> {
     const statement = { name: "find_names", text: findText, values };
-    const { rows } = await this.#connection.query<{ id: number; name: string }>(statement);
+    const { rows } = await connection.query<{ id: number; name: string }>(statement);
     for (const { id, name } of rows) this.#numbers.set(name, id);
     return rows.length;
   }
@@ -101,13 +107,4 @@ export class PostgresNames implements NameNumbers {
 /** The number of a name that calls repeat, for a query; no row has one that is unknown. */
 export function nameNumber(name: string): RawBuilder<number> {
   return sql`(select id from names where name = ${name})`;
-}
-
-/** Gives a name its number if it has none yet. */
-export async function addName(db: Kysely<Database>, name: string): Promise<void> {
-  await db
-    .insertInto("names")
-    .values({ name })
-    .onConflict((conflict) => conflict.column("name").doNothing())
-    .execute();
 }

@@ -13,12 +13,13 @@ export async function openStore({
   deadAfterMs,
   lockWaitMs,
   synchronous,
+  report = () => undefined,
   now = Date.now,
 }: StoreOptions): Promise<Store> {
   if (url !== undefined) {
     // Its client, some 10 MB of memory, is loaded only where there is such a database.
     const { openPostgres } = await import("./postgres/open-postgres.ts");
-    return openPostgres({ url, now, timeoutMs, deadAfterMs });
+    return openPostgres({ url, now, timeoutMs, deadAfterMs, report });
   }
   if (file === undefined) throw new TypeError("Cannot open the store: neither a file nor a URL is named");
   return openSqlite({ file, now, lockWaitMs, synchronous });

@@ -17,9 +17,11 @@ export interface Database {
   keys: KeysTable;
   service_accounts: ServiceAccountsTable;
   admin_keys: AdminKeysTable;
-  /** Accounts, keys, models and other names that calls repeat, by number. */
+  /** Accounts and keys by the numbers that stand for them; `account_no`: the account of a key, or of itself. */
+  payers: { no: number; id: string; account_no: number | null };
+  /** Models and other names that calls repeat, by number. */
   names: { id: Generated<number>; name: string };
-  /** As they are written: names are numbers. `open_calls` and `calls` are views of them. */
+  /** As they are written: payers and names are numbers. `open_calls` and `calls` are views of them. */
   open_call_rows: CallRow<Omit<OpenCallsTable, "id_bytes" | "account_no" | "key_no">>;
   call_rows: CallRow<Omit<CallsTable, "id_bytes" | "account_no" | "key_no" | "error_no">>;
   open_calls: OpenCallsTable;
@@ -214,7 +216,7 @@ interface OpenCallsTable {
   id: string;
   /** The same as it is stored; indexes find it by this. */
   id_bytes: Uint8Array;
-  /** The numbers of names, by which indexes find calls. */
+  /** The numbers of payers, by which indexes find calls. */
   account_no: number;
   key_no: number;
   account_id: string;
@@ -270,12 +272,12 @@ interface CallsTable extends OpenCallsTable, Record<MeterColumn, number | null> 
   tag: string | null;
 }
 
-/** A row as it is stored: bytes for its id, numbers for names. */
+/** A row as it is stored: bytes for its id, numbers for payers and names. */
 type CallRow<View> = {
   [Column in keyof View]: Column extends "id" ? Uint8Array : Column extends NamedColumn ? number : View[Column];
 };
 
-/** Columns that are numbers of `names`. */
+/** Columns that are numbers of `payers` and `names`. */
 type NamedColumn =
   | "account_id"
   | "key_id"

@@ -29,6 +29,8 @@ export interface Store {
    * a single key. A cached row is stale when this differs from the count at the time it was read.
    */
   readonly revision: number;
+  /** Counts the times that the database turned out to be another one, or an older state of itself; 0 of an embedded store. */
+  readonly epoch: number;
   /**
    * Writes to the ledger in one transaction: all of it or nothing. When it resolves, it is committed and, if it has ends of
    * calls, on the disk, except with {@link Synchronous} `normal`. Each kind of write may be repeated safely but an
@@ -132,6 +134,9 @@ export function isEmbedded(store: Store): store is EmbeddedStore {
   return !store.shared;
 }
 
+/** Called when something happened to the database that its operator has to know. */
+export type StoreReport = (event: string, fields: Record<string, unknown>) => void;
+
 /** Options of {@link openStore}. */
 export interface StoreOptions {
   /** The SQLite file, created when absent; its folder must exist. */
@@ -149,6 +154,7 @@ export interface StoreOptions {
   lockWaitMs?: number;
   /** Sync mode of the embedded store; default `full`. */
   synchronous?: Synchronous | undefined;
+  report?: StoreReport;
   /** Milliseconds since 1970; default the system's clock. */
   now?: () => number;
 }

@@ -37,6 +37,8 @@ export type UsageProgress = Omit<Database["usage_progress"], "id">;
 export interface UsageStep {
   readonly before: UsageProgress;
   readonly next: UsageProgress;
+  /** {@link Store.epoch} from before the calls were read: sums of another database's calls are not added to this one. */
+  readonly epoch: number;
 }
 
 const columns = [...usageKey, ...figureColumns];
@@ -91,7 +93,11 @@ const moveShared = moveProgress((number) => `$${number}${number === 3 || number 
  * `Store.addUsage` of PostgreSQL. Two nodes that add to the same rows do so in the order of their keys, and never wait for one another. Figures that
  * are zero in all rows, most of them, are neither sent nor added.
  */
-export function addSharedUsage(db: Kysely<Database>, rows: readonly UsageRow[], step?: UsageStep): Promise<boolean> {
+export function addSharedUsage(
+  { db, readEpoch }: { db: Kysely<Database>; readEpoch: () => number },
+  rows: readonly UsageRow[],
+  step?: UsageStep,
+): Promise<boolean> {
   const sorted = rows.toSorted((one, other) => byKey(one.key, other.key));
   const places = [...figureColumns.keys()].filter((place) => rows.some(({ figures }) => figures[place] !== 0));
   // As text at once: lists of all figures would take most of the time.
@@ -101,6 +107,7 @@ export function addSharedUsage(db: Kysely<Database>, rows: readonly UsageRow[], 
   });
   return db.transaction().execute(async (transaction) => {
     if (step !== undefined) {
+      if (step.epoch !== readEpoch()) return false;
       const moved = await transaction.executeQuery(CompiledQuery.raw(moveShared, toValues(step)));
       if (moved.numAffectedRows === 0n) return false;
     }

@@ -5,9 +5,9 @@ import {
   dayOf,
   drawColumns,
   joinDraws,
-  nameNumber,
   type Store,
   startOfDay,
+  toPayerNumber,
 } from "../db/index.ts";
 
 /** Deletes are cut so that no one of them holds a lock for long. */
@@ -66,7 +66,7 @@ function oldCalls(db: Kysely<Database>, accountId: string, beforeDay: number) {
   return (
     db
       .selectFrom("call_rows")
-      .where("account_id", "=", nameNumber(accountId))
+      .where("account_id", "=", toPayerNumber(accountId))
       // The last one that was counted stays: the next end of a call must not have a number that counts as counted.
       .where("seq", "<", (counted) => counted.selectFrom("usage_progress").select("seq"))
       .where("opened_at", "<", before)
@@ -161,5 +161,5 @@ export function nextAccount({ db }: Pick<Store, "db">, after: number): Promise<A
     .where("account_id", ">", after)
     .orderBy("account_id")
     .limit(1);
-  return db.selectFrom("names").select(["id as no", "name as id"]).where("id", "=", next).executeTakeFirst();
+  return db.selectFrom("payers").select(["no", "id"]).where("no", "=", next).executeTakeFirst();
 }

@@ -14,13 +14,14 @@ export interface Verification {
 /**
  * Recomputes every balance from the transactions and the charges of calls, every charge from its call's cost, every quota
  * day, day of charges and budget of a key from the calls, and every sum of the roll-up from the calls that it has counted,
- * and compares with what is written. Each comparison is one statement and so sees one state of the ledger, also while a
+ * and compares with what is written. The account of every row has to exist, and its key to be a key of that account. Each comparison is one statement and so sees one state of the ledger, also while a
  * gateway is running. Of the days whose calls were pruned the sums are compared, by account.
  */
 export async function verifyLedger(store: Store): Promise<Verification> {
   const comparisons: (Comparison | typeof findWrongCharges)[] = [
     wallets,
     findWrongCharges,
+    findStrayRows,
     ...sumsOfDays.map(compareDays),
     compareSubjects(store.shared),
     compareUsage(24),
@@ -93,6 +94,86 @@ async function findWrongCharges({ db }: Store): Promise<string[]> {
       then coalesce(cost_nanodollars, 0) else 0 end as due from calls) as charges
     where charged <> due order by id limit ${sql.lit(differencesMax)}`.execute(db);
   return rows.map(({ id, charged, due }) => `Call ${id}: charged_nanodollars is ${charged}, its cost is ${due}`);
+}
+
+/** A table whose rows belong to an account, or to an account and a key. */
+interface OwnedRows {
+  readonly what: string;
+  readonly table: string;
+  readonly hasKey?: true;
+  /** Account and key are numbers of `payers`. */
+  readonly hasNumbers?: true;
+  readonly where?: RawBuilder<unknown>;
+}
+
+const ownedRows: readonly OwnedRows[] = [
+  { what: "Calls", table: "call_rows", hasKey: true, hasNumbers: true },
+  { what: "Running calls", table: "open_call_rows", hasKey: true, hasNumbers: true },
+  { what: "Wallet", table: "wallet_rows", hasNumbers: true },
+  { what: "Charges", table: "daily_charge_rows", hasNumbers: true },
+  { what: "Transactions", table: "transactions" },
+  { what: "Quota", table: "daily_quota_usage" },
+  { what: "Budget", table: "key_budget_usage", hasKey: true },
+  { what: "Sums of pruned calls", table: "opening_balances" },
+  // Refused requests are no calls: a key that made nothing else is forgotten when it has ended.
+  { what: "Usage", table: "usage", hasKey: true, where: sql`account_id <> '' and requests + failures > 0` },
+];
+
+interface StrayRow {
+  account: string | null;
+  account_no?: number;
+  key?: string | null;
+  key_no?: number;
+  has_account: number | boolean;
+}
+
+/**
+ * Rows whose account does not exist, or whose key is not a key of that account. Whose a deleted key was, `payers` tells.
+ */
+async function findStrayRows({ db }: Store): Promise<string[]> {
+  const differences: string[] = [];
+  for (const { what, table, ...rows } of ownedRows) {
+    const { rows: strays } = await sql<StrayRow>`select owners.*, accounts.id is not null as has_account
+      from (${selectOwners(table, rows)}) as owners left join accounts on accounts.id = owners.account
+      ${rows.hasKey ? sql`left join payers as own on own.id = owners.account left join payers on payers.id = owners.key` : sql``}
+      where accounts.id is null
+        ${rows.hasKey ? sql`or (owners.has_key and coalesce(payers.account_no, -1) <> coalesce(own.no, -2))` : sql``}
+      order by owners.account limit ${sql.lit(differencesMax)}`.execute(db);
+    for (const [place, stray] of strays.entries()) {
+      const account = stray.account ?? `with the number ${stray.account_no}`;
+      const problem = stray.has_account
+        ? `of key ${stray.key ?? `with the number ${stray.key_no}`}: it is not a key of account ${account}`
+        : `of account ${account}: there is no such account`;
+      const isOfCalls = table === "call_rows" && place < subjectsMax;
+      differences.push(`${what} ${problem}${isOfCalls ? await nameStrayCalls(db, stray) : ""}`);
+    }
+  }
+  return differences;
+}
+
+/** The accounts and keys that a table has rows of, each pair once. */
+function selectOwners(table: string, { hasKey, hasNumbers, where }: Partial<OwnedRows>): RawBuilder<unknown> {
+  const from = sql`from ${sql.table(table)} ${where === undefined ? sql`` : sql`where ${where}`}`;
+  if (!hasNumbers) {
+    return hasKey
+      ? sql`select distinct account_id as account, key_id as key, key_id <> '' as has_key ${from}`
+      : sql`select distinct account_id as account ${from}`;
+  }
+  const account = sql`left join payers as account on account.no = owner.account_no`;
+  return hasKey
+    ? sql`select owner.account_no, account.id as account, owner.key_no, key.id as key, owner.key_no is not null as has_key
+        from (select distinct account_id as account_no, key_id as key_no ${from}) as owner
+        ${account} left join payers as key on key.no = owner.key_no`
+    : sql`select owner.account_no, account.id as account
+        from (select distinct account_id as account_no ${from}) as owner ${account}`;
+}
+
+async function nameStrayCalls(db: Store["db"], { account_no, key_no }: StrayRow): Promise<string> {
+  const { rows } = await sql<{ id: string }>`select id from calls
+    where account_no = ${account_no} and key_no = ${key_no} order by id_bytes desc limit ${sql.lit(callsMax + 1)}`.execute(
+    db,
+  );
+  return nameIds(rows);
 }
 
 /** A table of sums by day, which the end of a call adds to. */
@@ -348,6 +429,10 @@ async function nameCalls(
   );
   const { rows: ids } = await sql<{ id: string }>`select id from (${calls}) as summed where ${isOfSubject}
     order by id desc limit ${sql.lit(callsMax + 1)}`.execute(db);
+  return nameIds(ids);
+}
+
+function nameIds(ids: readonly { id: string }[]): string {
   if (ids.length === 0) return "";
   const list = ids.slice(0, callsMax).map(({ id }) => id);
   return ` (calls ${list.join(", ")}${ids.length > callsMax ? " and more" : ""})`;

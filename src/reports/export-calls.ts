@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import { type Database, nameNumber, type Store, toCallKey } from "../db/index.ts";
+import { type Database, type Store, toCallKey, toPayerNumber } from "../db/index.ts";
 import { nextAccount } from "../ledger/index.ts";
 
 /** A call as it is written. */
@@ -61,7 +61,7 @@ function readCalls({ db }: Store, accountId: string, { from, until }: CallsWante
     return db
       .selectFrom("calls")
       .selectAll()
-      .where("account_no", "=", nameNumber(accountId))
+      .where("account_no", "=", toPayerNumber(accountId))
       .where("opened_at", ">=", start)
       .where("opened_at", "<", until)
       .where((where) => where.or([where("opened_at", ">", start), where("id_bytes", ">", toCallKey(last?.id ?? ""))]))

@@ -9,10 +9,10 @@ import {
   type CallState,
   callKeyOfTime,
   type Database,
-  nameNumber,
   openColumns,
   type Store,
   toCallKey,
+  toPayerNumber,
 } from "../db/index.ts";
 
 type Calls = Selectable<Database["calls"]>;
@@ -465,10 +465,10 @@ function hasId(table: LogTable, id: string): Condition {
   return sql`${idColumn(table)} = ${idValue(table, id)}`;
 }
 
-/** Whether a row is of this account or key. Calls have the numbers of their names, which an index finds. */
+/** Whether a row is of this account or key. Calls have their numbers, which an index finds. */
 function isOf(table: LogTable, owner: "account" | "key", id: string): Condition {
   if (table === "refusals") return sql`${sql.ref(`${owner}_id`)} = ${id}`;
-  return sql`${sql.ref(`${owner}_no`)} = ${nameNumber(id)}`;
+  return sql`${sql.ref(`${owner}_no`)} = ${toPayerNumber(id)}`;
 }
 
 function byTime(table: LogTable): RawBuilder<unknown> {

@@ -12,6 +12,7 @@ import {
   type UsageKind,
   type UsageProgress,
   type UsageRow,
+  type UsageStep,
   type UsageSum,
   usageSums,
 } from "../db/index.ts";
@@ -140,6 +141,7 @@ export class UsageRollup {
    */
   async #step(): Promise<boolean> {
     const { store } = this.#options;
+    const { epoch } = store;
     const progress = await readProgress(store);
     const last = progress.until_seq ?? (await readLastSeq(store));
     if (last === undefined) this.#schedule(firstPauseMs);
@@ -147,21 +149,25 @@ export class UsageRollup {
     const until = Math.min(last, progress.seq + callsAtOnce);
     const cells = new Cells(this.#names);
     for await (const call of readUncounted(store, progress.seq, until)) cells.addCall(call);
-    const isWritten = await this.#write(cells.toSlices(cellsAtOnce), progress, until);
+    const isWritten = await this.#write(cells.toSlices(cellsAtOnce), { before: progress, epoch }, until);
     return !isWritten || until < last || progress.until_seq !== null;
   }
 
   /** Returns whether all is written; if not, another process has gone on, and what is left is read anew. */
-  async #write(slices: readonly Slice[], before: UsageProgress, until: number): Promise<boolean> {
+  async #write(
+    slices: readonly Slice[],
+    { before, epoch }: Pick<UsageStep, "before" | "epoch">,
+    until: number,
+  ): Promise<boolean> {
     const { store } = this.#options;
     const all = { seq: until, until_seq: null, upto: null };
-    if (slices.length === 0) return store.addUsage([], { before, next: all });
+    if (slices.length === 0) return store.addUsage([], { before, next: all, epoch });
     let last = before;
     for (const [place, slice] of slices.entries()) {
       if (place > 0) await pause();
       const isLast = place === slices.length - 1;
       const next = isLast ? all : { seq: before.seq, until_seq: until, upto: slice.upto };
-      if (!(await store.addUsage(slice.toRows(), { before: last, next }))) return false;
+      if (!(await store.addUsage(slice.toRows(), { before: last, next, epoch }))) return false;
       last = next;
     }
     return true;

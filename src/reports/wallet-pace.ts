@@ -1,5 +1,5 @@
 import { type RawBuilder, type SqlBool, sql } from "kysely";
-import { nameNumber, rangesOf, type Store } from "../db/index.ts";
+import { rangesOf, type Store, toPayerNumber } from "../db/index.ts";
 import { hasManyAccounts, readKept } from "./many-accounts.ts";
 
 const dayMs = 86_400_000;
@@ -26,7 +26,7 @@ export async function readWalletPace(
   now: number,
   accountId: string,
 ): Promise<WalletPace | undefined> {
-  const [pace] = await readPaces(db, now, sql`wallet_rows.account_id = ${nameNumber(accountId)}`);
+  const [pace] = await readPaces(db, now, sql`wallet_rows.account_id = ${toPayerNumber(accountId)}`);
   return pace;
 }
 
@@ -75,7 +75,7 @@ async function readPaces(
     .innerJoin("daily_charge_rows", "daily_charge_rows.account_id", "wallet_rows.account_id")
     .select("wallet_rows.balance_nanodollars")
     .select(({ fn }) => [
-      sql<string>`(select name from names where names.id = wallet_rows.account_id)`.as("account"),
+      sql<string>`(select id from payers where payers.no = wallet_rows.account_id)`.as("account"),
       fn.sum<number>("charged_nanodollars").as("charged"),
       fn.min<number>("day").as("first"),
     ])

@@ -84,7 +84,15 @@ create table admin_keys (
   last_used_at bigint
 ) without rowid;
 
--- Accounts, keys, models and other names that calls repeat: the columns of those are the numbers of their rows.
+-- Accounts and keys by the numbers that stand for them in the rows of calls and wallets. A number is computed from the id, so that no
+-- database gives it to another. The account of a key, and of itself; null where it is no account or key of this database.
+create table payers (
+  no bigint not null primary key,
+  id text not null unique,
+  account_no bigint
+) without rowid;
+
+-- Models and other names that calls repeat: the columns of those are the numbers of their rows.
 create table names (
   id integer primary key,
   name text not null unique
@@ -125,11 +133,11 @@ create index calls_of_tag_of_account on call_rows (account_id, tag, opened_at) w
 -- leads to in the order of time.
 create view open_calls as select {{open view}}
 from open_call_rows as open_calls
-left join names as account on account.id = open_calls.account_id left join names as key on key.id = open_calls.key_id;
+left join payers as account on account.no = open_calls.account_id left join payers as key on key.no = open_calls.key_id;
 
 create view calls as select calls.seq, {{call view}}
 from call_rows as calls
-left join names as account on account.id = calls.account_id left join names as key on key.id = calls.key_id;
+left join payers as account on account.no = calls.account_id left join payers as key on key.no = calls.key_id;
 
 create table refusals (
   id text not null primary key,
@@ -171,8 +179,8 @@ create table wallet_rows (
   balance_nanodollars bigint not null
 ) without rowid;
 
-create view wallets as select names.name as account_id, wallet_rows.balance_nanodollars
-from wallet_rows join names on names.id = wallet_rows.account_id;
+create view wallets as select payers.id as account_id, wallet_rows.balance_nanodollars
+from wallet_rows join payers on payers.no = wallet_rows.account_id;
 
 create table daily_charge_rows (
   account_id bigint not null,
@@ -182,8 +190,8 @@ create table daily_charge_rows (
 ) without rowid;
 
 create view daily_charges as
-select names.name as account_id, daily_charge_rows.day, daily_charge_rows.charged_nanodollars
-from daily_charge_rows join names on names.id = daily_charge_rows.account_id;
+select payers.id as account_id, daily_charge_rows.day, daily_charge_rows.charged_nanodollars
+from daily_charge_rows join payers on payers.no = daily_charge_rows.account_id;
 
 create table daily_quota_usage (
   account_id text not null,

@@ -54,6 +54,7 @@ function toTypes(columns: Columns): string {
 }
 
 function toSqlType(type: CallColumn<never>["type"]): string {
+  if (type === "payer") return "bigint";
   return type === "name" ? "integer" : type;
 }
 
@@ -61,8 +62,8 @@ function toSqlType(type: CallColumn<never>["type"]): string {
 function toView(table: "open_calls" | "calls", columns: Columns, engine: Engine): string {
   const nameOf = (column: string) => `(select name from names where names.id = ${table}.${column}) as ${column}`;
   const shown = Object.entries(columns).map(([name, { type }]) => {
-    if (name === "account_id") return `account.name as account_id, ${table}.account_id as account_no`;
-    if (name === "key_id") return `key.name as key_id, ${table}.key_id as key_no`;
+    if (name === "account_id") return `account.id as account_id, ${table}.account_id as account_no`;
+    if (name === "key_id") return `key.id as key_id, ${table}.key_id as key_no`;
     if (name === "error_code") return `${nameOf(name)}, ${table}.error_code as error_no`;
     return type === "name" ? nameOf(name) : `${table}.${name}`;
   });

@@ -2,6 +2,7 @@ import { type Kysely, sql, type Transaction } from "kysely";
 import type pg from "pg";
 import type { Database } from "../schema.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
+import type { ObservedRow, Primary } from "./primary.ts";
 
 /** Begins the notification that a call is to be ended, where the others have the id of a node. */
 const endNotice = "end";
@@ -21,6 +22,8 @@ export class ChangeFeed {
   /** The value of `#seen` at a poll that found a newer count. */
   #behindAt: number | undefined;
   #polling = false;
+  /** Why the last heartbeat was not written; undefined when it was. */
+  failure: unknown;
   /** Counts the changes of all nodes that invalidate every cached row. */
   revision = 0;
 
@@ -41,7 +44,6 @@ export class ChangeFeed {
     await sql`select pg_notify('modelgate_' || current_schema(), ${`${endNotice} ${callId}`})`.execute(db);
   }
 
-  /** After a lost connection anything may have changed, so everything is invalidated. */
   async listen(client: pg.Client): Promise<void> {
     client.on("notification", ({ payload }) => {
       const words = (payload ?? "").split(" ");
@@ -58,7 +60,11 @@ export class ChangeFeed {
     });
     const { rows } = await client.query<{ channel: string }>("select 'modelgate_' || current_schema() as channel");
     await client.query(`listen ${client.escapeIdentifier(rows[0]?.channel as string)}`);
-    if (this.#seen !== undefined) this.#noteChange();
+  }
+
+  /** A connection was made anew, or the database is another one: anything that was read before may have changed. */
+  invalidate(): void {
+    this.#noteChange();
   }
 
   async change<T>(
@@ -91,22 +97,29 @@ export class ChangeFeed {
     return changed;
   }
 
-  /** Writes the heartbeat and looks for changes whose notification was lost. */
-  async poll(connection: OrderedConnection, timeoutMs?: number): Promise<void> {
+  /** Writes the heartbeat and looks for changes whose notification was lost, and for a database that was put in place of this one. */
+  async poll(connection: OrderedConnection, primary: Primary, timeoutMs?: number): Promise<void> {
     if (this.#polling) return;
     this.#polling = true;
     try {
       const statement = {
-        name: "poll",
+        name: `poll ${primary.observed.length}`,
         text: `with heartbeat as (insert into nodes (id, seen_at)
           values ($1, floor(extract(epoch from clock_timestamp()) * 1000))
           on conflict (id) do update set seen_at = excluded.seen_at)
-          select revision from revisions where name = 'copies'`,
+          select revision, ${primary.observed} from revisions where name = 'copies'`,
         values: [this.#nodeId],
       };
-      const { rows } = await connection.query<{ revision: number }>(statement, timeoutMs);
-      const revision = rows[0]?.revision as number;
-      this.#compare(revision);
+      const compare = primary.observe();
+      const { rows } = await connection.query<{ revision: number } & ObservedRow>(statement, { timeoutMs });
+      const [row] = rows;
+      if (row === undefined) throw new Error("Cannot read the revision of the database: its row is gone");
+      compare(row);
+      this.#compare(row.revision);
+      this.failure = undefined;
+    } catch (error) {
+      this.failure = error;
+      throw error;
     } finally {
       this.#polling = false;
     }

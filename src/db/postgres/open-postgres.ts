@@ -1,18 +1,19 @@
 import { Kysely, PostgresDialect } from "kysely";
-import pg from "pg";
+import type pg from "pg";
 import { createBlobs } from "../blobs.ts";
-import { StoreError } from "../errors.ts";
+import { StoreError, UnknownPayerError } from "../errors.ts";
 import { createIdempotencyKeys } from "../idempotency-keys.ts";
 import { migrate } from "../migrate.ts";
-import { PostgresNames } from "../names.ts";
 import type { Database } from "../schema.ts";
-import { readSetting, type Store } from "../store.ts";
+import { readSetting, type Store, type StoreReport } from "../store.ts";
 import { addSharedUsage } from "../usage-sums.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { DeadNodes } from "./dead-nodes.ts";
-import { connectionOptions, OrderedConnection, type OrderedConnectionOptions, shownUrl } from "./ordered-connection.ts";
+import { OrderedConnection, type OrderedConnectionOptions } from "./ordered-connection.ts";
+import { NotWritableError, Primary } from "./primary.ts";
+import { ProvenPool } from "./proven-pool.ts";
 import { ask, createKeyReader, readBalance, readBudgets, readSpent } from "./readers.ts";
-import { writeLedger } from "./write-ledger.ts";
+import { LedgerWriter } from "./write-ledger.ts";
 
 /** Keeps the whole call overhead below a quarter of a second. */
 const timeoutMsDefault = 200;
@@ -22,8 +23,6 @@ const heartbeatMsMin = 1000;
 const unprovenPauseMs = 10;
 /** Images of many megabytes take a while. */
 const blobMsMin = 10_000;
-/** Connections for everything that no call waits for; each gateway has four more, and a fifth once it stores images. */
-const poolMax = 6;
 const connectWaitMs = 5000;
 const deadAfterMsDefault = 30_000;
 
@@ -35,12 +34,17 @@ interface PostgresOptions {
   timeoutMs?: number | undefined;
   deadAfterMs?: number | undefined;
   now: () => number;
+  report: StoreReport;
 }
 
 interface Parts {
+  primary: Primary;
+  pool: ProvenPool;
   db: Kysely<Database>;
   /** A queue of its own for each purpose, so that no one of them delays another. */
   connections: Record<"writes" | "reads" | "unproven" | "heartbeat" | "blobs", OrderedConnection>;
+  writer: LedgerWriter;
+  settings: KnownSettings;
   changes: ChangeFeed;
   deadNodes: DeadNodes;
   nodeId: string;
@@ -54,67 +58,132 @@ interface Parts {
  * - A call is charged once, whichever node ends it; a node that dies leaves its open calls to the others.
  * - Keys, accounts and credits changed on one node are known on the others within a second.
  * - Limits per minute count in each process: n nodes admit up to n times as many. Redis makes them exact.
+ * - Every connection has proved to lead to the server that takes writes, and what was read by one that is lost, or from a
+ *   database that turns out to be another one, is read anew.
  */
 export async function openPostgres({
   url,
   now,
+  report,
   timeoutMs = timeoutMsDefault,
   deadAfterMs = deadAfterMsDefault,
 }: PostgresOptions): Promise<Store> {
-  const parts = createParts(url, timeoutMs, deadAfterMs);
+  const parts = createParts({ url, timeoutMs, deadAfterMs, report });
   try {
     await migrate(parts.db, "postgres", now);
     const { writes, reads, unproven, heartbeat } = parts.connections;
     await Promise.all([writes, reads, unproven, heartbeat].map((connection) => connection.open()));
-    await parts.changes.poll(heartbeat, connectWaitMs);
+    await parts.changes.poll(heartbeat, parts.primary, connectWaitMs);
     return createStore(parts, now);
   } catch (error) {
     await closeAll(parts);
-    throw error instanceof StoreError ? error : cannotOpen(url, error);
+    throw error instanceof StoreError ? error : cannotOpen(parts.primary, error);
   }
 }
 
-function createParts(url: string, timeoutMs: number, deadAfterMs: number): Parts {
+type ConnectOptions = Pick<PostgresOptions, "url" | "report"> & { timeoutMs: number; deadAfterMs: number };
+
+function createParts({ url, timeoutMs, deadAfterMs, report }: ConnectOptions): Parts {
   const nodeId = crypto.randomUUID();
-  const pool = new pg.Pool({
-    ...connectionOptions(url, "modelgate"),
-    max: poolMax,
-    connectionTimeoutMillis: connectWaitMs,
-  });
-  // An idle connection that is lost is replaced when it is needed.
-  pool.on("error", () => undefined);
-  pool.on("connect", (client) => {
-    // A connection that is lost in use fails its query; without a listener it would also end the process.
-    client.on("error", () => undefined);
-    // To compile a query that has many sums takes longer than to run it.
-    client.query("set jit = off").catch(() => undefined);
-  });
   const changes = new ChangeFeed(nodeId);
+  const primary = openPrimary(url, (differences) => {
+    report("database_changed", { reason: differences.join("; ") });
+    writer.forget();
+    changes.invalidate();
+    renew();
+    settings.check().catch((error) => report("settings_not_checked", { error }));
+  });
+  const onReconnected = () => changes.invalidate();
+  const onRefused = () => {
+    report("database_refuses_writes", {});
+    renew();
+  };
+  const pool = new ProvenPool({ primary, name: "modelgate", onRefused });
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
   const connect = (purpose: string, options: Partial<OrderedConnectionOptions> = {}) =>
-    new OrderedConnection({ url, timeoutMs, name: `modelgate ${purpose} ${nodeId}`, ...options });
+    new OrderedConnection({
+      primary,
+      timeoutMs,
+      name: `modelgate ${purpose} ${nodeId}`,
+      onReconnected,
+      onRefused,
+      ...options,
+    });
+  const connections = {
+    writes: connect("writes", { onConnect }),
+    reads: connect("reads", { onConnect }),
+    unproven: connect("unproven", { onConnect }),
+    heartbeat: connect("heartbeat", {
+      timeoutMs: Math.max(timeoutMs, heartbeatMsMin),
+      onConnect: (client) => changes.listen(client),
+    }),
+    blobs: connect("blobs", { timeoutMs: Math.max(timeoutMs, blobMsMin), connectsWhenUsed: true }),
+  };
+  const renew = () => {
+    for (const connection of Object.values(connections)) connection.renew();
+  };
+  const writer = new LedgerWriter(connections.writes, nodeId);
+  const settings = new KnownSettings(db, report);
   return {
+    primary,
+    pool,
     db,
-    connections: {
-      writes: connect("writes", { onConnect }),
-      reads: connect("reads", { onConnect }),
-      unproven: connect("unproven", { onConnect }),
-      heartbeat: connect("heartbeat", {
-        timeoutMs: Math.max(timeoutMs, heartbeatMsMin),
-        onConnect: (client) => changes.listen(client),
-      }),
-      blobs: connect("blobs", { timeoutMs: Math.max(timeoutMs, blobMsMin), connectsWhenUsed: true }),
-    },
+    connections,
+    writer,
+    settings,
     deadNodes: new DeadNodes(db, { nodeId, deadAfterMs }),
     changes,
     nodeId,
   };
 }
 
+function openPrimary(...options: ConstructorParameters<typeof Primary>): Primary {
+  try {
+    return new Primary(...options);
+  } catch (error) {
+    throw new StoreError(`Cannot open the database: the URL cannot be used: ${(error as RangeError).message}`, error);
+  }
+}
+
+/**
+ * Values of `settings` that the gateway was built with, such as its secrets. A database that lacks them is an older one and gets
+ * them back; one that has others is another gateway's, and nothing is served from it.
+ */
+class KnownSettings {
+  readonly #db: Kysely<Database>;
+  readonly #report: StoreReport;
+  readonly #values = new Map<string, string>();
+  #foreign: string | undefined;
+
+  constructor(db: Kysely<Database>, report: StoreReport) {
+    this.#db = db;
+    this.#report = report;
+  }
+
+  /** A setting whose value is another one than this process knows. */
+  get foreign(): string | undefined {
+    return this.#foreign;
+  }
+
+  async read(name: string, make: () => string): Promise<string> {
+    const value = await readSetting(this.#db, name, make);
+    this.#values.set(name, value);
+    return value;
+  }
+
+  async check(): Promise<void> {
+    let foreign: string | undefined;
+    for (const [name, known] of this.#values) {
+      if ((await readSetting(this.#db, name, () => known)) !== known) foreign ??= name;
+    }
+    if (foreign !== undefined && this.#foreign === undefined) this.#report("database_foreign", { setting: foreign });
+    this.#foreign = foreign;
+  }
+}
+
 function createStore(parts: Parts, now: () => number): Store {
-  const { db, connections, changes, deadNodes, nodeId } = parts;
+  const { db, connections, writer, settings, changes, deadNodes, nodeId } = parts;
   const { writes, reads, unproven, heartbeat, blobs } = connections;
-  const target = { connection: writes, names: new PostgresNames(writes), nodeId };
   const readKey = createKeyReader(db, reads);
   const readUnprovenKey = createKeyReader(db, unproven, { pauseMs: unprovenPauseMs });
   const readForeignKey = createKeyReader(db, unproven, { pauseMs: unprovenPauseMs, column: "foreign_hash" });
@@ -128,8 +197,16 @@ function createStore(parts: Parts, now: () => number): Store {
     get revision() {
       return changes.revision;
     },
-    writeLedger: (batch) => writeLedger(target, batch),
-    addUsage: (rows, step) => addSharedUsage(db, rows, step),
+    get epoch() {
+      return parts.primary.epoch;
+    },
+    writeLedger: (batch) =>
+      writer.write(batch).catch((error) => {
+        // A key that was read before the database lost it is still taken for one.
+        if (error instanceof UnknownPayerError) changes.invalidate();
+        throw error;
+      }),
+    addUsage: (rows, step) => addSharedUsage({ db, readEpoch: () => parts.primary.epoch }, rows, step),
     readBalance: (accountId, budgetQuery) => readBalance(writes, accountId, budgetQuery),
     readSpent: (accountId, sinceDay) => readSpent(writes, accountId, sinceDay),
     readBudgets: (accountId, draws) => readBudgets(writes, accountId, draws),
@@ -147,11 +224,11 @@ function createStore(parts: Parts, now: () => number): Store {
     pollExternalChange() {
       if (closed) return false;
       // After a failure the connection is opened again, and all cached copies are invalidated.
-      changes.poll(heartbeat).catch(() => undefined);
+      changes.poll(heartbeat, parts.primary).catch(() => undefined);
       return changes.takeExternalChange();
     },
-    trouble: () => (writes.isOpen ? undefined : "PostgreSQL does not answer, so no call can be recorded"),
-    setting: (name, make) => readSetting(db, name, make),
+    trouble: () => findTrouble(parts),
+    setting: (name, make) => settings.read(name, make),
     async close() {
       if (closed) return;
       closed = true;
@@ -161,13 +238,37 @@ function createStore(parts: Parts, now: () => number): Store {
   };
 }
 
+/** Why no call can be recorded, or no key be looked up. */
+function findTrouble({ connections: { writes, reads, unproven }, settings, changes }: Parts): string | undefined {
+  if (settings.foreign !== undefined) {
+    return "The database is not the one that this gateway was started with: restart it, or correct DATABASE_URL";
+  }
+  for (const { isOpen, cause } of [writes, reads, unproven]) {
+    if (!isOpen) return `${describe(cause)}, so no call can be recorded`;
+  }
+  return changes.failure === undefined ? undefined : `${describe(changes.failure)}, so no call can be recorded`;
+}
+
+/** For anybody: without the words of the server or the driver, which name hosts and users. */
+function describe(cause: unknown): string {
+  const errors: unknown[] = cause instanceof AggregateError ? cause.errors : [cause];
+  const refusal = errors.find((error) => error instanceof NotWritableError);
+  return refusal === undefined ? "PostgreSQL does not answer" : refusal.message;
+}
+
 async function closeAll({ db, connections }: Parts): Promise<void> {
   await Promise.all([...Object.values(connections).map((connection) => connection.close()), db.destroy()]);
 }
 
-function cannotOpen(url: string, error: unknown): StoreError {
-  const { code, message } = (error instanceof AggregateError ? error.errors[0] : error) as NodeJS.ErrnoException;
-  return new StoreError(`Cannot open the database ${shownUrl(url)}: ${message}${findAdvice(code)}`, error);
+function cannotOpen({ shownUrl }: Primary, error: unknown): StoreError {
+  const first = error instanceof AggregateError ? error.errors[0] : error;
+  const { code } = first as NodeJS.ErrnoException;
+  const { message } = (error instanceof AggregateError && error.message !== "" ? error : first) as Error;
+  const advice =
+    first instanceof NotWritableError
+      ? "; name the primary in DATABASE_URL, or all servers of the cluster, separated by commas"
+      : findAdvice(code);
+  return new StoreError(`Cannot open the database ${shownUrl}: ${message}${advice}`, error);
 }
 
 /** Advice, where there is any: an answer of PostgreSQL has its SQLSTATE, a connection that fails has none. */

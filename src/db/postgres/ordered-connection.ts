@@ -1,10 +1,11 @@
 import { clearTimeout, setTimeout } from "node:timers";
-import pg, { type ClientConfig, type QueryConfig, type QueryResult, type QueryResultRow } from "pg";
+import pg, { type QueryConfig, type QueryResult, type QueryResultRow } from "pg";
 import { LostConnectionError } from "../errors.ts";
+import { connectionOptions, isEndOfConnection, mergeErrors, type Primary, type Server } from "./primary.ts";
 
 /** Options of {@link OrderedConnection}. */
 export interface OrderedConnectionOptions {
-  url: string;
+  primary: Primary;
   /** Unique among live connections, so that a lost one can be found on the server. */
   name: string;
   /** How long a statement may take from its sending before the connection counts as lost, and wait for its turn. */
@@ -13,6 +14,24 @@ export interface OrderedConnectionOptions {
   connectsWhenUsed?: boolean;
   /** Prepares each new connection before anything else runs on it. */
   onConnect?(client: pg.Client): Promise<void>;
+  /** Called with each connection after the first: whatever was learned by the last one may be so no longer. */
+  onReconnected?(): void;
+  /** Called when the server says that it takes no writes, which it had proved to do. */
+  onRefused?(): void;
+}
+
+/** How a statement is run. */
+interface QueryOptions {
+  /** Default: that of the connection. */
+  readonly timeoutMs?: number | undefined;
+  /** The connection that the statement is meant for, by {@link OrderedConnection.generation}: it fails on any other. */
+  readonly generation?: number;
+}
+
+/** A connection as long as it lives: statements fail rather than run on the next one. */
+export interface PinnedConnection {
+  readonly generation: number;
+  query<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>>;
 }
 
 const connectWaitMs = 2000;
@@ -22,9 +41,9 @@ const reconnectMsMax = 1000;
 const fenceWaitMs = 2000;
 
 /**
- * One connection to PostgreSQL, on which statements run in order. A statement that is not answered in time fails, and the
- * connection with it; a statement that has waited too long for its turn fails alone. Without a connection statements fail
- * at once.
+ * One connection to the server of PostgreSQL that takes writes, on which statements run in order. A statement that is not answered
+ * in time fails, and the connection with it, as it does when the server says that it cannot serve; a statement that has waited too
+ * long for its turn fails alone. Without a connection statements fail at once.
  */
 export class OrderedConnection {
   readonly #options: OrderedConnectionOptions;
@@ -39,6 +58,10 @@ export class OrderedConnection {
   #last: Promise<void> = Promise.resolve();
   #unanswered = 0;
   #closed = false;
+  /** The epoch of the primary that this connection has proved to belong to. */
+  #epoch = 0;
+  /** Counts connections. */
+  generation = 0;
 
   constructor(options: OrderedConnectionOptions) {
     this.#options = options;
@@ -48,17 +71,24 @@ export class OrderedConnection {
     return this.#client !== undefined;
   }
 
+  /** Why there is no connection; undefined while there is one. */
+  get cause(): unknown {
+    return this.#client === undefined ? this.#cause : undefined;
+  }
+
   /** Connects or fails; after that it reconnects by itself. */
   open(): Promise<void> {
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
+      // It may have been lost while it was made.
+      if (this.generation > 0 && this.#client === undefined) this.#reconnectLater();
     });
     return this.#connecting;
   }
 
   async query<Row extends QueryResultRow>(
     statement: QueryConfig,
-    timeoutMs = this.#options.timeoutMs,
+    { timeoutMs = this.#options.timeoutMs, generation }: QueryOptions = {},
   ): Promise<QueryResult<Row>> {
     const before = this.#last;
     const done = Promise.withResolvers<void>();
@@ -66,12 +96,23 @@ export class OrderedConnection {
     this.#unanswered += 1;
     try {
       if (this.#unanswered > 1) await waitForTurn(before, timeoutMs);
-      return await this.#send<Row>(statement, timeoutMs);
+      return await this.#send<Row>(statement, timeoutMs, generation);
     } finally {
       this.#unanswered -= 1;
       // The statements before one that gave up waiting still run.
       void before.then(done.resolve);
     }
+  }
+
+  /** This connection alone, not the one that follows when it is lost. */
+  pin(): PinnedConnection {
+    const { generation } = this;
+    return { generation, query: (statement) => this.query(statement, { generation }) };
+  }
+
+  /** Connects anew, unless that has happened since the primary's epoch began. */
+  renew(): void {
+    if (this.#epoch !== this.#options.primary.epoch) this.#lose(this.#client, new Error("The server may be another"));
   }
 
   async close(): Promise<void> {
@@ -84,16 +125,31 @@ export class OrderedConnection {
   }
 
   async #connect(): Promise<void> {
-    const { url, name, onConnect } = this.#options;
-    const client = new pg.Client({ ...connectionOptions(url, name), connectionTimeoutMillis: connectWaitMs });
+    const errors: unknown[] = [];
+    for (const server of this.#options.primary.candidates()) {
+      if (this.#closed) return;
+      try {
+        return await this.#connectTo(server);
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    this.#cause = mergeErrors(errors);
+    throw this.#cause;
+  }
+
+  async #connectTo(server: Server): Promise<void> {
+    const { primary, name, onConnect, onReconnected } = this.#options;
+    const client = new pg.Client({ ...connectionOptions(server, name), connectionTimeoutMillis: connectWaitMs });
     client.on("error", (error) => this.#lose(client, error));
     const timer = setTimeout(() => client.connection.stream.destroy(), connectWaitMs + fenceWaitMs);
     try {
       await client.connect();
+      await primary.prove(client, server);
+      this.#epoch = primary.epoch;
       await this.#fence(client);
       await onConnect?.(client);
     } catch (error) {
-      this.#cause = error;
       client.connection.stream.destroy();
       throw error;
     } finally {
@@ -102,7 +158,9 @@ export class OrderedConnection {
     if (this.#closed) return client.end();
     this.#client = client;
     this.#cause = undefined;
-    this.#retryMs = reconnectMsMin;
+    this.generation += 1;
+    if (this.generation > 1) onReconnected?.();
+    this.renew();
   }
 
   /** Ends the server's side of the lost connection, so that nothing it was sent runs after what is sent now. */
@@ -115,7 +173,11 @@ export class OrderedConnection {
     this.#left = undefined;
   }
 
-  async #send<Row extends QueryResultRow>(statement: QueryConfig, timeoutMs: number): Promise<QueryResult<Row>> {
+  async #send<Row extends QueryResultRow>(
+    statement: QueryConfig,
+    timeoutMs: number,
+    generation: number | undefined,
+  ): Promise<QueryResult<Row>> {
     // If this fails, the statement does, with the same cause.
     if (this.#client === undefined && this.#options.connectsWhenUsed) await this.open().catch(() => undefined);
     const client = this.#client;
@@ -123,12 +185,24 @@ export class OrderedConnection {
       this.#reconnectLater();
       throw new LostConnectionError("PostgreSQL is not connected", false, this.#cause);
     }
+    if (generation !== undefined && generation !== this.generation) {
+      throw new LostConnectionError("The connection to PostgreSQL is another one", false);
+    }
     const timer = setTimeout(() => this.#lose(client, silence(timeoutMs)), timeoutMs);
     try {
-      return await client.query<Row>(statement);
+      const result = await client.query<Row>(statement);
+      this.#retryMs = reconnectMsMin;
+      return result;
     } catch (error) {
-      if (error instanceof pg.DatabaseError) throw error;
-      throw new LostConnectionError("The connection to PostgreSQL was lost", true, this.#cause ?? error);
+      if (!(error instanceof pg.DatabaseError)) {
+        throw new LostConnectionError("The connection to PostgreSQL was lost", true, this.#cause ?? error);
+      }
+      if (isEndOfConnection(error)) {
+        const isRefused = this.#options.primary.refuse(error, this.#epoch);
+        this.#lose(client, error);
+        if (isRefused) this.#options.onRefused?.();
+      }
+      throw error;
     } finally {
       clearTimeout(timer);
     }
@@ -167,30 +241,4 @@ async function waitForTurn(before: Promise<void>, ms: number): Promise<void> {
 
 function silence(ms: number): Error {
   return new Error(`PostgreSQL did not answer within ${ms} ms`);
-}
-
-const int8 = 20;
-const numeric = 1700;
-
-/** pg returns 64-bit numbers as text. All of ours fit in 2^53, so a larger one is an error. */
-function readWhole(text: string): number {
-  const value = Number(text);
-  if (Number.isSafeInteger(value)) return value;
-  throw new RangeError(`Cannot read ${text} from the database: expected a whole number within 2^53`);
-}
-
-const getTypeParser = ((oid: number, format?: "text" | "binary") =>
-  oid === int8 || oid === numeric
-    ? readWhole
-    : pg.types.getTypeParser(oid, format as "text")) as typeof pg.types.getTypeParser;
-
-/** How every connection of a store is made; `name` is shown to the database's operator. */
-export function connectionOptions(url: string, name: string): ClientConfig {
-  return { connectionString: url, application_name: name, types: { getTypeParser }, keepAlive: true };
-}
-
-/** The URL without its password, for messages. */
-export function shownUrl(url: string): string {
-  const { protocol, username, host, pathname } = new URL(url);
-  return `${protocol}//${username === "" ? "" : `${username}@`}${host}${pathname}`;
 }

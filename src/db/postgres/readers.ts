@@ -6,6 +6,7 @@ import { drawsText } from "../call-columns.ts";
 import { LostConnectionError } from "../errors.ts";
 import { type KeyRecord, keyQuery } from "../key-query.ts";
 import type { BudgetDraw, BudgetFigures } from "../ledger-records.ts";
+import { toPayerNumber } from "../payers.ts";
 import type { Database } from "../schema.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
@@ -87,8 +88,8 @@ export async function readBudgets(
   const { rows } = await connection.query<{ spent: number; held: number }>({
     name: "budgets",
     text: `select spent, held::bigint as held
-      from read_budgets((select id from names where name = $1), $2::json, null) order by place`,
-    values: [accountId, drawsText(draws)],
+      from read_budgets($1, $2::json, null) order by place`,
+    values: [toPayerNumber(accountId), drawsText(draws)],
   });
   return rows.map(({ spent, held: openHolds }) => ({ spentNanodollars: spent, heldNanodollars: openHolds }));
 }

@@ -1,6 +1,8 @@
-import { type CallColumn, callColumns, namesIn, openColumns, toCallKey } from "../call-columns.ts";
+import { type CallColumn, callColumns, namesIn, openColumns, toCallKey, toStored } from "../call-columns.ts";
+import { isMissingPayer } from "../errors.ts";
 import type { EndedCall, ExtendedHold, HoldDecision, LedgerWrite, OpenCall, RefusedHold } from "../ledger-records.ts";
-import type { NameNumbers, PostgresNames } from "../names.ts";
+import { type NameNumbers, PostgresNames } from "../names.ts";
+import { PostgresPayers } from "../payers.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
 /** Deadlock (40P01) and serialization failure (40001): nothing was written, and a retry helps. */
@@ -20,50 +22,79 @@ interface DecisionRow extends Pick<RefusedHold, "there" | "day"> {
   place: number | null;
 }
 
-/** Where a batch is written, and as which node. */
-export interface BatchTarget {
-  readonly connection: OrderedConnection;
-  readonly names: PostgresNames;
-  readonly nodeId: string;
-}
-
 /**
- * Writes a batch in one round trip and one transaction; returns the decisions about its holds. The statements are the
- * functions of `migrations/0001-ledger-functions.postgres.sql`.
+ * Writes batches of holds and ends over one connection. What it knows of the database, the numbers of names and which payers have
+ * their rows, it learned by that connection and forgets with it.
  */
-export async function writeLedger(
-  target: BatchTarget,
-  batch: readonly LedgerWrite[],
-): Promise<ReadonlyMap<OpenCall, HoldDecision> | undefined> {
-  try {
-    return await write(target, batch);
-  } catch (error) {
-    target.names.forget();
-    throw error;
-  }
-}
+export class LedgerWriter {
+  readonly #connection: OrderedConnection;
+  readonly #nodeId: string;
+  readonly #names = new PostgresNames();
+  readonly #payers = new PostgresPayers();
+  /** The connection by which names and payers were learned. */
+  #generation = 0;
 
-async function write({ connection, names, nodeId }: BatchTarget, batch: readonly LedgerWrite[]) {
-  const { ends, decided, undecided, late } = sort(batch);
-  await names.learn(namesOf(nodeId, batch));
-  const [toHold, toEnd] = [
-    (write: HoldWrite) => holdRow(write, names),
-    (end: EndedCall) => ({ ...toRow(callColumns, end, names), id: jsonKey(end.open.callId), unmade: end.unmade }),
-  ];
-  const rows = [toJson(ends, toEnd), toJson(decided, toHold), toJson(undecided, toHold), toJson(late, toEnd)];
-  const statement = {
-    name: "record_calls",
-    text: "select record_calls($1, $2, $3, $4, $5) as decisions",
-    values: [names.of(nodeId), ...rows],
-  };
-  const answer = await connection.query<{ decisions: DecisionRow[] | null }>(statement).catch((error) => {
-    if (!transient.test(String((error as { code?: unknown }).code))) throw error;
-    return connection.query<{ decisions: DecisionRow[] | null }>(statement);
-  });
-  const decisions = answer.rows[0]?.decisions;
-  if (decisions === null || decisions === undefined) return undefined;
-  const byId = new Map(decisions.map((row) => [row.id, row]));
-  return new Map(undecided.map(toOpen).map((open) => [open, toDecision(open, byId.get(jsonKey(open.callId)))]));
+  constructor(connection: OrderedConnection, nodeId: string) {
+    this.#connection = connection;
+    this.#nodeId = nodeId;
+  }
+
+  /**
+   * Writes a batch in one round trip and one transaction; returns the decisions about its holds. The statements are the
+   * functions of `migrations/0001-ledger-functions.postgres.sql`.
+   */
+  async write(batch: readonly LedgerWrite[]): Promise<ReadonlyMap<OpenCall, HoldDecision> | undefined> {
+    try {
+      return await this.#write(batch);
+    } catch (error) {
+      if (!isMissingPayer(error)) throw error;
+      // Nothing was written: the database lacks what it had, though the connection lives.
+      this.forget();
+      return await this.#write(batch);
+    }
+  }
+
+  /** The database is another one, or an older state of itself. */
+  forget(): void {
+    this.#names.forget();
+    this.#payers.forget();
+  }
+
+  async #write(batch: readonly LedgerWrite[]) {
+    const { ends, decided, undecided, late } = sort(batch);
+    const connection = this.#connection.pin();
+    if (connection.generation !== this.#generation) {
+      this.forget();
+      this.#generation = connection.generation;
+    }
+    const names = this.#names.findUnknown(namesOf(this.#nodeId, batch));
+    if (names !== undefined) await this.#names.learn(connection, names);
+    const payers = this.#payers.findUnknown(batch);
+    if (payers !== undefined) await this.#payers.admit(connection, payers);
+    const [toHold, toEnd] = [
+      (write: HoldWrite) => holdRow(write, this.#names),
+      (end: EndedCall) => ({
+        ...toRow(callColumns, end, this.#names),
+        id: jsonKey(end.open.callId),
+        unmade: end.unmade,
+      }),
+    ];
+    const rows = [toJson(ends, toEnd), toJson(decided, toHold), toJson(undecided, toHold), toJson(late, toEnd)];
+    const statement = {
+      name: "record_calls",
+      text: "select record_calls($1, $2, $3, $4, $5) as decisions",
+      values: [this.#names.of(this.#nodeId), ...rows],
+    };
+    const send = () => connection.query<{ decisions: DecisionRow[] | null }>(statement);
+    const answer = await send().catch((error) => {
+      if (!transient.test(String((error as { code?: unknown }).code))) throw error;
+      return send();
+    });
+    const decisions = answer.rows[0]?.decisions;
+    if (decisions === null || decisions === undefined) return undefined;
+    const byId = new Map(decisions.map((row) => [row.id, row]));
+    return new Map(undecided.map(toOpen).map((open) => [open, toDecision(open, byId.get(jsonKey(open.callId)))]));
+  }
 }
 
 function* namesOf(nodeId: string, batch: readonly LedgerWrite[]): Generator<string> {
@@ -151,10 +182,10 @@ function holdRow(write: HoldWrite, names: NameNumbers) {
 /** Nulls are left out of the JSON: a function takes an absent field for one. */
 function toRow<Of>(columns: Readonly<Record<string, CallColumn<Of>>>, record: Of, names: NameNumbers) {
   const row: Record<string, unknown> = {};
-  for (const column in columns) {
-    const { type, read } = columns[column] as CallColumn<Of>;
-    const value = read(record);
-    if (value !== null) row[column] = type === "name" ? names.of(value as string) : value;
+  for (const name in columns) {
+    const column = columns[name] as CallColumn<Of>;
+    const value = column.read(record);
+    if (value !== null) row[name] = toStored(column, value, names);
   }
   return row;
 }

@@ -5,7 +5,7 @@ import { Kysely, sql } from "kysely";
 import type { AccountBalance, BudgetQuery } from "../account-balance.ts";
 import { createBlobs } from "../blobs.ts";
 import { fromCallKey, insertAbandoned } from "../call-columns.ts";
-import { NotSyncedError, StoreError } from "../errors.ts";
+import { NotSyncedError, StoreError, UnknownPayerError } from "../errors.ts";
 import { createIdempotencyKeys } from "../idempotency-keys.ts";
 import { type KeyRecord, keyQuery } from "../key-query.ts";
 import type { LedgerWrite } from "../ledger-records.ts";
@@ -223,15 +223,19 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
     get revision() {
       return revision;
     },
+    epoch: 0,
     async writeLedger(batch: readonly LedgerWrite[], onCommitted?: () => void) {
       // Between the end of one transaction of Kysely's and this turn the next may have begun.
       while (database.isOpen && database.isTransaction) await connection.free();
-      if (log === undefined) {
-        writeLedger(database, statements, batch);
-        return undefined;
+      try {
+        if (log === undefined) writeLedger(database, statements, batch);
+        else log.leaveUnsynced(() => writeLedger(database, statements, batch));
+      } catch (error) {
+        // A key that was read before the database lost it is still taken for one.
+        if (error instanceof UnknownPayerError) bumpRevision();
+        throw error;
       }
-      log.leaveUnsynced(() => writeLedger(database, statements, batch));
-      if (batch.some(({ kind }) => kind === "end")) {
+      if (log !== undefined && batch.some(({ kind }) => kind === "end")) {
         onCommitted?.();
         await log.sync(batch.length === 1);
       }
@@ -272,6 +276,8 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
       const versionBefore = readVersion();
       if (versionBefore === version) return false;
       version = versionBefore;
+      statements.names.forget();
+      statements.payers.forget();
       revision += 1;
       return true;
     },

@@ -1,7 +1,8 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import { type CallColumn, callColumns, extensionColumns, openColumns, toCallKey } from "../call-columns.ts";
+import { type CallColumn, callColumns, extensionColumns, openColumns, toCallKey, toStored } from "../call-columns.ts";
 import type { EndedCall, LedgerWrite, OpenCall } from "../ledger-records.ts";
 import { type NameNumbers, SqliteNames } from "../names.ts";
+import { SqlitePayers, toPayerNumber } from "../payers.ts";
 
 const dayMs = 86_400_000;
 
@@ -18,6 +19,7 @@ export function prepareLedgerStatements(database: DatabaseSync) {
     begin: database.prepare("begin immediate"),
     commit: database.prepare("commit"),
     names: new SqliteNames(database),
+    payers: new SqlitePayers(database),
     openCall: database.prepare(insert("open_call_rows", ["id", ...Object.keys(openColumns)])),
     extendCall: database.prepare(`update open_call_rows set ${extended} where id = ?`),
     closeCall: database.prepare("delete from open_call_rows where id = ?"),
@@ -48,28 +50,32 @@ export function writeLedger(database: DatabaseSync, statements: LedgerStatements
     for (const write of batch) {
       if (write.kind === "open") openCall(statements, write);
       else if (write.kind === "extend") extendCall(statements, write.open);
-      else if (writeEnd(statements, write)) totals.add(write, statements.names);
+      else if (writeEnd(statements, write)) totals.add(write);
     }
     totals.write(statements);
     statements.commit.run();
     statements.names.keep();
+    statements.payers.keep();
   } catch (error) {
     // A full disk can end the transaction by itself.
     if (database.isTransaction) database.exec("rollback");
-    statements.names.forget();
+    statements.names.rollBack();
+    statements.payers.rollBack();
     throw error;
   }
 }
 
-function openCall({ openCall: insertOpen, names }: LedgerStatements, open: OpenCall): void {
+function openCall({ openCall: insertOpen, names, payers }: LedgerStatements, open: OpenCall): void {
+  payers.admit(open, true);
   insertOpen.run(...openValues(open, names, toCallKey(open.callId)));
 }
 
 /** Returns whether the call was still to be ended. */
-function writeEnd({ closeCall, endCall, names }: LedgerStatements, end: EndedCall): boolean {
+function writeEnd({ closeCall, endCall, names, payers }: LedgerStatements, end: EndedCall): boolean {
   const key = toCallKey(end.open.callId);
   const wasOpen = closeCall.run(key).changes > 0;
   if (end.unmade && !wasOpen) return false;
+  payers.admit(end.open, false);
   return endCall.run(...endValues(end, names, key)).changes > 0;
 }
 
@@ -86,12 +92,12 @@ class BatchTotals {
   readonly #budgets = new Map<string, [string, string, number, number]>();
   readonly #draws = new Map<string, [string, string, number, number]>();
 
-  add(end: EndedCall, names: NameNumbers): void {
+  add(end: EndedCall): void {
     const { open, chargedNanodollars, quotaTokens } = end;
     const { accountId, keyId, quotaDay, periodStart, draws } = open;
     if (chargedNanodollars !== 0) {
       const day = Math.floor(open.openedAt / dayMs);
-      const account = names.of(accountId) as number;
+      const account = toPayerNumber(accountId);
       addRow(this.#wallets, account, [account, -chargedNanodollars]);
       addRow(this.#charges, `${day} ${account}`, [account, day, chargedNanodollars]);
       if (periodStart !== null) {
@@ -128,10 +134,7 @@ type Reader<Of> = (record: Of, names: NameNumbers, ...before: SQLInputValue[]) =
 function createReader<Of>(columns: Readonly<Record<string, CallColumn<Of>>>): Reader<Of> {
   const all = Object.values(columns);
   return (record, names, ...values) => {
-    for (const { type, read } of all) {
-      const value = read(record);
-      values.push(type === "name" ? names.of(value as string | null) : value);
-    }
+    for (const column of all) values.push(toStored(column, column.read(record), names));
     return values;
   };
 }

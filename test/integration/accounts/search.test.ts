@@ -3,7 +3,7 @@ import { type AccountSearch, accountRowOf } from "../../../src/accounts/account-
 import { accountKinds, accountOrders, keyOrders, searchAccounts, searchKeys } from "../../../src/accounts/index.ts";
 import { limitColumns } from "../../../src/accounts/key-fields.ts";
 import type { KeySearch } from "../../../src/accounts/keys.ts";
-import { addName, type Store } from "../../../src/db/index.ts";
+import { addPayingAccount, type Store, toPayerNumber } from "../../../src/db/index.ts";
 import { engine, temporaryStore } from "../db/temporary-store.ts";
 
 const now = 1_800_000_000_000;
@@ -82,8 +82,8 @@ async function filledStore(): Promise<Store> {
           .values({ id: `user ${id}`, account_id: id, email, name: "", role, ...nobody })
           .execute();
       }
-      await addName(db, id);
-      const { id: number } = await db.selectFrom("names").select("id").where("name", "=", id).executeTakeFirstOrThrow();
+      await addPayingAccount(db, id);
+      const number = toPayerNumber(id);
       await db.insertInto("wallet_rows").values({ account_id: number, balance_nanodollars: balance }).execute();
       const charge = { account_id: number, day: today - 3, charged_nanodollars: spend };
       await db.insertInto("daily_charge_rows").values(charge).execute();

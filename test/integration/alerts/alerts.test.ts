@@ -13,6 +13,7 @@ import { createAlerts } from "../../../src/alerts/open-alerts.ts";
 import { makeCallId } from "../../../src/contract/index.ts";
 import { startOfPeriod } from "../../../src/db/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
+import { recordCalls } from "../../support/payers.ts";
 import { endOf, openOf } from "../db/facts.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 import { accountWith, fixture, hour, minute, secondStore, usd } from "./fixture.ts";
@@ -128,7 +129,7 @@ describe("an alert", () => {
     await store.db.updateTable("accounts").set(budget).where("id", "=", accountId).execute();
     const spend = async (openedAt: number, dollars: number) => {
       const open = openOf(crypto.randomUUID(), { accountId, openedAt });
-      await store.writeLedger([open, endOf(open, { chargedNanodollars: dollars * usd })]);
+      await recordCalls(store, [open, endOf(open, { chargedNanodollars: dollars * usd })]);
     };
     await spend(clock.now - 86_400_000, 9);
     expect(await round()).toEqual([]);
@@ -156,7 +157,7 @@ describe("an alert", () => {
       const text = JSON.stringify([budget.id, name, periodStart]);
       const draws = [{ budget, name, periodStart, text, limitNanodollars: 5 * usd }];
       const open = openOf(crypto.randomUUID(), { accountId, openedAt, draws });
-      await store.writeLedger([open, endOf(open, { chargedNanodollars: dollars * usd })]);
+      await recordCalls(store, [open, endOf(open, { chargedNanodollars: dollars * usd })]);
     };
     await spend("eve", 9, clock.now - 86_400_000);
     await spend("eve", 4);
@@ -221,7 +222,7 @@ describe("an alert", () => {
     const end = async (status: number, plugin: string) => {
       const open = openOf(makeCallId(clock.now), { accountId, openedAt: clock.now });
       const told = { status, plugin, costNanodollars: 2 * usd, durationMs: 1000 };
-      await store.writeLedger([open, { ...endOf(open, { chargedNanodollars: 0 }), ...told }]);
+      await recordCalls(store, [open, { ...endOf(open, { chargedNanodollars: 0 }), ...told }]);
     };
     for (const status of [200, 200, 500]) await end(status, "other");
     // Too few calls say nothing about a share or a duration.

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore } from "../../../src/db/index.ts";
+import { recordCalls } from "../../support/payers.ts";
 import { chargeOf } from "../db/facts.ts";
 import { type Bench, makeBench } from "./fixture.ts";
 
@@ -26,7 +27,7 @@ function makeHome(env: Record<string, string> = {}) {
 async function homeWithCall() {
   const home = makeHome();
   const store = await openStore({ file: getDatabaseFile(home.bench) });
-  await store.writeLedger(chargeOf("c1"));
+  await recordCalls(store, chargeOf("c1"));
   return { ...home, store };
 }
 
@@ -37,7 +38,7 @@ describe("modelgate backup", () => {
     expect([file, bytes]).toEqual([target, statSync(target).size]);
     expect(statSync(target).mode & 0o777).toBe(0o600);
     expect(readdirSync(folder)).toEqual(["copy.db"]);
-    await store.writeLedger(chargeOf("c2"));
+    await recordCalls(store, chargeOf("c2"));
     await store.close();
     const copy = await openStore({ file: target });
     expect((await copy.db.selectFrom("calls").select("id").execute()).map(({ id }) => id)).toEqual(["c1"]);

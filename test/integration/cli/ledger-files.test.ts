@@ -4,11 +4,13 @@ import { join } from "node:path";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import { creditWallet, ProcessLedger } from "../../../src/ledger/index.ts";
+import { addPayers } from "../../support/payers.ts";
 import { rollUp } from "../../support/usage.ts";
 import { createAdmission, createSettlement } from "../ledger/admissions.ts";
 import { type Bench, makeBench, makePlugin, makeRow } from "./fixture.ts";
 
 const dayMs = 86_400_000;
+const keyId = "key_1";
 const firstDay = Date.parse("2026-11-01T10:00:00Z");
 let bench: Bench;
 let accountId: string;
@@ -19,12 +21,13 @@ beforeAll(async () => {
   bench = makeBench({ plugins: [makePlugin("acme", models)] });
   ({ id: accountId } = await bench.json<{ id: string }>("account", "create", "--email", "ada@example.org"));
   const store = await openStore({ file: getDatabaseFile(bench) });
+  await addPayers(store, { [accountId]: [keyId] });
   await creditWallet(store, { accountId, nanodollars: 1e9, note: "start" });
   let now = firstDay;
   const ledger = new ProcessLedger({ store, now: () => now });
   const session = "session-1";
   const call = async (callId: string, premium: boolean, settlement: Parameters<typeof createSettlement>[1]) => {
-    await ledger.admit(createAdmission({ callId, accountId, premium, model: "acme-1", openedAt: now, session }));
+    await ledger.admit(createAdmission({ callId, accountId, keyId, premium, model: "acme-1", openedAt: now, session }));
     await ledger.settle(createSettlement(callId, { plugin: "acme", ...settlement }));
   };
   await call("c1", true, { meters: { inputToken: 7, outputToken: 5 }, costNanodollars: 1200 });
@@ -110,13 +113,14 @@ describe("ledger export", () => {
     const long = makeBench();
     const { id } = await long.json<{ id: string }>("account", "create", "--email", "ada@example.org");
     const store = await openStore({ file: getDatabaseFile(long) });
+    await addPayers(store, { [id]: [keyId] });
     const ledger = new ProcessLedger({ store });
     const ids = Array.from({ length: 1201 }, (_, index) => `call_${String(index).padStart(5, "0")}`);
     const openedAt = (index: number) => firstDay + Math.floor(index / 700);
     await Promise.all(
       ids.map((callId, index) =>
         ledger.admit(
-          createAdmission({ callId, accountId: id, premium: false, holdTokens: 0, openedAt: openedAt(index) }),
+          createAdmission({ callId, accountId: id, keyId, premium: false, holdTokens: 0, openedAt: openedAt(index) }),
         ),
       ),
     );

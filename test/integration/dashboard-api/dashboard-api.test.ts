@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createVoucher } from "../../../src/accounts/index.ts";
 import { invite } from "../../../src/accounts/invitations.ts";
 import { expectError } from "../../support/expect-error.ts";
+import { recordCalls } from "../../support/payers.ts";
 import { cookieOf, dashboardHttp, origin, password, twoMembers, withAdmin } from "../../unit/http/dashboard-http.ts";
 import { openOf } from "../db/facts.ts";
 
@@ -108,7 +109,7 @@ describe("a member", () => {
 
   test("sees only the wallet, calls and models of their own account", async () => {
     const { ada, ben, store } = await twoMembers();
-    await store.writeLedger([openOf("call-1", { accountId: ada.account.id, openedAt: 1000 })]);
+    await recordCalls(store, [openOf("call-1", { accountId: ada.account.id, openedAt: 1000 })]);
     expect(await (await ada.get(`${api}/me`)).json()).toMatchObject({ email: "ada@example.org", role: "member" });
     expect(await (await ada.get(`${api}/calls`)).json()).toMatchObject({
       data: [{ id: "call-1", state: "open", premium: true }],
@@ -124,7 +125,7 @@ describe("a member", () => {
 
   test("polls the latest calls only when they changed", async () => {
     const { ada, ben, enter, store } = await twoMembers();
-    await store.writeLedger([openOf("call-1", { accountId: ada.account.id })]);
+    await recordCalls(store, [openOf("call-1", { accountId: ada.account.id })]);
     const me = async (who: typeof ada, query: string) => (await who.get(`${api}/me${query}`)).json();
     expect(await me(ada, "")).toMatchObject({ email: "ada@example.org", calls: null });
     const { calls } = await me(ada, "?calls=");

@@ -3,6 +3,7 @@ import { startOfDay, startOfPeriod } from "../../../src/db/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { addCharge } from "../../support/ledger-rows.ts";
+import { recordCalls } from "../../support/payers.ts";
 import { rollUp } from "../../support/usage.ts";
 import { twoMembers } from "../../unit/http/dashboard-http.ts";
 import { endOf, openOf } from "../db/facts.ts";
@@ -85,7 +86,7 @@ test("a statement has the models of calls that ended this moment, as it has them
   const { ada, ben, store, clock } = await twoMembers();
   const call = async (callId: string, model: string, chargedNanodollars: number, openedAt = clock.now()) => {
     const open = openOf(callId, { accountId: ada.account.id, model, openedAt });
-    await store.writeLedger([open, endOf(open, { costNanodollars: chargedNanodollars, chargedNanodollars })]);
+    await recordCalls(store, [open, endOf(open, { costNanodollars: chargedNanodollars, chargedNanodollars })]);
   };
   await call("charge-1", "model-1", 10);
   await call("charge-2", "model-3", 99, startOfDay(startOfPeriod(clock.now())) - 1);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createContents } from "../../../src/db/index.ts";
 import { expectError } from "../../support/expect-error.ts";
+import { recordCalls } from "../../support/payers.ts";
 import {
   cookieOf,
   dashboardHttp,
@@ -96,7 +97,7 @@ describe("every route with an id", () => {
     [`POST ${api}/keys/:id/rotate`]: keyOfBen,
     [`GET ${api}/requests/:id`]: async ({ ben, store }) => {
       const [open] = chargeOf("req_of_ben");
-      await store.writeLedger([{ ...open, accountId: ben.account.id }]);
+      await recordCalls(store, [{ ...open, accountId: ben.account.id }]);
       return open.callId;
     },
     [`POST ${api}/requests/:id/content`]: contentOfBen,

@@ -1,4 +1,8 @@
-import type { EndedCall, OpenCall } from "../../../src/db/index.ts";
+import type { EndedCall, OpenCall, Store } from "../../../src/db/index.ts";
+import { addPayers } from "../../support/payers.ts";
+
+/** The account and the key of {@link openOf}. */
+export const addPayer = (store: Store) => addPayers(store, { acc_1: ["key1"] });
 
 /** A hold of 15 nanodollars. */
 export function openOf(callId: string, fields: Partial<OpenCall> = {}): OpenCall {
@@ -6,7 +10,7 @@ export function openOf(callId: string, fields: Partial<OpenCall> = {}): OpenCall
     kind: "open",
     callId,
     accountId: "acc_1",
-    keyId: "key1",
+    keyId: fields.accountId === undefined ? "key1" : `key1 of ${fields.accountId}`,
     model: "model-1",
     capability: "chat",
     premium: true,

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
 import { insertAbandoned } from "../../../src/db/call-columns.ts";
-import { createIdempotencyKeys, type KeyedRequest, moveWallet, type Store } from "../../../src/db/index.ts";
+import { createIdempotencyKeys, type KeyedRequest, type Store } from "../../../src/db/index.ts";
 import { ProcessLedger } from "../../../src/ledger/index.ts";
-import { createAdmission, createSettlement } from "../ledger/admissions.ts";
+import { addAccount, createAdmission, createSettlement } from "../ledger/fixture.ts";
 import { engine, temporaryStore } from "./temporary-store.ts";
 
 const dayMs = 86_400_000;
@@ -94,7 +94,7 @@ test("the request of a dead process runs anew, once, unless its call was charged
   const store = await temporaryStore();
   const ledger = new ProcessLedger({ store });
   const dead = deadProcess(store);
-  await store.change((db) => moveWallet(db, "acc_1", 1000));
+  await addAccount(store, "acc_1", 1000);
   const open = createAdmission({ openedAt: Date.now() });
   const settled = createAdmission({ openedAt: Date.now() });
   await ledger.admit(open);
@@ -123,7 +123,7 @@ test("the request of a dead process runs anew, once, unless its call was charged
 test("an answer that could not be stored is not run again by its own process", async () => {
   const store = await temporaryStore();
   const ledger = new ProcessLedger({ store });
-  await store.change((db) => moveWallet(db, "acc_1", 1000));
+  await addAccount(store, "acc_1", 1000);
   const admission = createAdmission({ openedAt: Date.now() });
   const request = requestOf(admission.callId);
   await store.idempotencyKeys.claim(request);

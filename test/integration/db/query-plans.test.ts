@@ -10,17 +10,17 @@ test.each([
   ],
   [
     "a page of an account's calls",
-    "select * from calls where account_no = (select id from names where name = ?) and opened_at >= ? and opened_at < ? order by opened_at, id_bytes limit 500",
+    "select * from calls where account_no = ? and opened_at >= ? and opened_at < ? order by opened_at, id_bytes limit 500",
     "calls_of_account",
   ],
   [
     "which are the latest calls of an account",
-    "select id, state from calls where account_no = (select id from names where name = ?) order by opened_at desc, id_bytes desc limit 50",
+    "select id, state from calls where account_no = ? order by opened_at desc, id_bytes desc limit 50",
     "calls_of_account",
   ],
   [
     "the latest calls of an account",
-    "select id from calls where account_no = (select id from names where name = ?) and opened_at <= ? and (opened_at < ? or id_bytes < ?) order by opened_at desc, id_bytes desc limit 50",
+    "select id from calls where account_no = ? and opened_at <= ? and (opened_at < ? or id_bytes < ?) order by opened_at desc, id_bytes desc limit 50",
     "calls_of_account",
   ],
   [
@@ -35,7 +35,7 @@ test.each([
   ],
   [
     "the latest failed calls of an account",
-    "select id from calls where error_no is not null and account_no = (select id from names where name = ?) order by opened_at desc, id_bytes desc limit 50",
+    "select id from calls where error_no is not null and account_no = ? order by opened_at desc, id_bytes desc limit 50",
     "calls_failed_of_account",
   ],
   [

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { sql } from "kysely";
 import { insertAbandoned } from "../../../src/db/call-columns.ts";
 import { type EndedCall, isConstraintError, type OpenCall, type Store } from "../../../src/db/index.ts";
+import { addPayers } from "../../support/payers.ts";
 import { engine, temporaryStore } from "./temporary-store.ts";
 
 const hourMs = 3_600_000;
@@ -44,6 +45,12 @@ function endOf(open: OpenCall, fields: Partial<EndedCall> = {}): EndedCall {
   };
 }
 
+async function storeOfPayers(): Promise<Store> {
+  const store = await temporaryStore();
+  await addPayers(store, { acc_1: ["key1"], acc_2: ["key2"] });
+  return store;
+}
+
 async function rowsOf(
   store: Store,
   table: "calls" | "open_calls" | "transactions" | "wallets" | "daily_charges" | "daily_quota_usage",
@@ -54,7 +61,7 @@ async function rowsOf(
 
 describe("writeLedger", () => {
   test("puts every field of a call into its column", async () => {
-    const store = await temporaryStore();
+    const store = await storeOfPayers();
     const budget = { id: "bud_1", subject: "tag", limitNanodollars: 9, period: "day" } as const;
     const draw = { budget, name: "t-1", periodStart: 7, text: '["bud_1","t-1",7]', limitNanodollars: 9 };
     const open = openOf("c1", { session: "s-1", draws: [draw] });
@@ -170,7 +177,7 @@ describe("writeLedger", () => {
   });
 
   test("leaves an unknown meter and an unknown cost unknown", async () => {
-    const store = await temporaryStore();
+    const store = await storeOfPayers();
     const open = openOf("c1", { premium: false, quotaDay: 3 });
     await store.writeLedger([open, endOf(open, { meters: {}, costNanodollars: undefined, chargedNanodollars: 0 })]);
     const [call] = await rowsOf(store, "calls");
@@ -179,7 +186,7 @@ describe("writeLedger", () => {
   });
 
   test("moves wallet, charges and quota of a day once for each call of a batch", async () => {
-    const store = await temporaryStore();
+    const store = await storeOfPayers();
     const premium = ["c1", "c2"].map((id) => openOf(id));
     const free = ["c3", "c4"].map((id) => openOf(id, { premium: false, quotaDay: 3, holdNanodollars: 0 }));
     const draw = { chargedNanodollars: 0, quotaTokens: 7 };
@@ -193,10 +200,10 @@ describe("writeLedger", () => {
   });
 
   test("adds a charge to the day on which its call began, by account", async () => {
-    const store = await temporaryStore();
+    const store = await storeOfPayers();
     const at = (callId: string, hour: number, fields: Partial<OpenCall> = {}) =>
       openOf(callId, { ...fields, openedAt: hour * hourMs });
-    const opens = [at("c1", 22), at("c2", 23), at("c3", 23, { accountId: "acc_2" }), at("c4", 24)];
+    const opens = [at("c1", 22), at("c2", 23), at("c3", 23, { accountId: "acc_2", keyId: "key2" }), at("c4", 24)];
     await store.writeLedger(opens);
     await store.writeLedger(opens.map((open) => endOf(open)));
     const late = [at("c5", 22), at("c6", 20)];
@@ -210,7 +217,7 @@ describe("writeLedger", () => {
   });
 
   test("numbers the ends of calls in the order in which they are written, that of a call taken for abandoned anew", async () => {
-    const store = await temporaryStore();
+    const store = await storeOfPayers();
     const seqs = async () => {
       const rows = await store.db.selectFrom("calls").select("id").orderBy("seq").execute();
       return rows.map(({ id }) => id).join(" ");
@@ -226,7 +233,7 @@ describe("writeLedger", () => {
   });
 
   test("counts the end of a call once, however often it is written", async () => {
-    const store = await temporaryStore();
+    const store = await storeOfPayers();
     const open = openOf("c1");
     await store.writeLedger([open]);
     await store.writeLedger([endOf(open), endOf(open)]);
@@ -237,7 +244,7 @@ describe("writeLedger", () => {
   });
 
   test("settles once a call that was taken for abandoned, with its hold as it was last extended", async () => {
-    const store = await temporaryStore();
+    const store = await storeOfPayers();
     const open = openOf("c1", { premium: false, quotaDay: 3, holdNanodollars: 0, holdTokens: 10 });
     await store.writeLedger([open]);
     await insertAbandonedCalls(store);
@@ -253,7 +260,7 @@ describe("writeLedger", () => {
   });
 
   test("charges a call whose hold was lost, as a crash of PostgreSQL may lose the last ones, once", async () => {
-    const store = await temporaryStore();
+    const store = await storeOfPayers();
     const open = openOf("c1");
     await store.writeLedger([open]);
     await store.db.deleteFrom("open_call_rows").execute();
@@ -264,7 +271,7 @@ describe("writeLedger", () => {
   });
 
   test("writes all of a batch or nothing, and says that a taken id is the fault of the write", async () => {
-    const store = await temporaryStore();
+    const store = await storeOfPayers();
     await store.writeLedger([openOf("c1")]);
     const error = await store.writeLedger([openOf("c2"), openOf("c1")]).catch((thrown: unknown) => thrown);
     expect(isConstraintError(error)).toBe(true);
@@ -273,7 +280,7 @@ describe("writeLedger", () => {
   });
 
   test("waits for a transaction of Kysely's that is open", async () => {
-    const store = await temporaryStore();
+    const store = await storeOfPayers();
     let written: Promise<unknown> | undefined;
     await store.db.transaction().execute(async (transaction) => {
       written = store.writeLedger([openOf("c1")]);

@@ -27,6 +27,13 @@ export interface AdmissionFields extends Partial<Omit<AdmissionRequest, "caller"
 
 let claims = 0;
 
+/** Ids of the keys of an account; its calls are made with the first of them unless a test says otherwise. */
+export function keysOf(accountId: string): [string, ...string[]] {
+  return accountId === "acc_1" ? ["key_1", ...keys] : [`key_1 of ${accountId}`, `key_2 of ${accountId}`];
+}
+
+const keys = [0, 2, 3, 4, 5, 6, 7, 8, 9].map((number) => `key_${number}`);
+
 export function createAdmission(fields: AdmissionFields = {}): AdmissionRequest {
   const {
     accountId = "acc_1",
@@ -34,7 +41,7 @@ export function createAdmission(fields: AdmissionFields = {}): AdmissionRequest 
     requestsPerMinute = 1e6,
     tokensPerMinute = 1e9,
     concurrentCalls,
-    keyId = "key_1",
+    keyId = keysOf(accountId)[0],
     keyLimits,
     accountBudget,
     budgets,

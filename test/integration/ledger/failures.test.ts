@@ -130,6 +130,7 @@ test("accounts beyond the bound are forgotten when idle, and kept while they hol
   const busy = createAdmission();
   await ledger.admit(busy);
   for (let i = 2; i < 50; i++) {
+    await addAccount(store, `acc_${i}`);
     await ledger.admit(createAdmission({ accountId: `acc_${i}`, premium: false, requestsPerMinute: 1 }));
   }
   expect((await ledger.readWalletState("acc_1")).heldNanodollars).toBe(10);

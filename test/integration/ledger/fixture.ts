@@ -1,7 +1,8 @@
 import type { CallState, Store } from "../../../src/db/index.ts";
 import { creditWallet, ProcessLedger } from "../../../src/ledger/index.ts";
+import { addPayers } from "../../support/payers.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
-import { newYear } from "./admissions.ts";
+import { keysOf, newYear } from "./admissions.ts";
 import type { MakeLedger } from "./engines.ts";
 
 export { type AdmissionFields, createAdmission, createSettlement, newYear } from "./admissions.ts";
@@ -23,17 +24,14 @@ export interface BillingFixture {
 export async function ledgerFixture(file?: string, make?: MakeLedger): Promise<BillingFixture> {
   const clock: Clock = { time: newYear };
   const store = await temporaryStore(file, () => clock.time);
+  await addPayers(store, { acc_1: keysOf("acc_1"), acc_2: keysOf("acc_2") });
   const options = { store, now: () => clock.time };
   return { store, clock, ledger: make === undefined ? new ProcessLedger(options) : await make(options) };
 }
 
-/** An account with a wallet of this many nanodollars. */
+/** An account with keys and a wallet of this many nanodollars. */
 export async function addAccount(store: Store, id: string, nanodollars = 0): Promise<void> {
-  const limits = { free_tokens_per_day: null, requests_per_minute: null, tokens_per_minute: null };
-  await store.db
-    .insertInto("accounts")
-    .values({ id, email: `${id}@test`, name: null, created_at: 0, ...limits })
-    .execute();
+  await addPayers(store, { [id]: keysOf(id) });
   if (nanodollars !== 0) await creditWallet(store, { accountId: id, nanodollars, note: "start" });
 }
 

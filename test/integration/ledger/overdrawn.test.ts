@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { nameNumber } from "../../../src/db/index.ts";
+import { toPayerNumber } from "../../../src/db/index.ts";
 import { readOverdrawn } from "../../../src/ledger/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 import { addAccount } from "./fixture.ts";
@@ -11,7 +11,7 @@ test("wallets below zero are counted and summed, and those at zero or above are 
   for (const [id, nanodollars] of Object.entries(balances)) {
     await addAccount(store, id, 1);
     const set = { balance_nanodollars: nanodollars };
-    await store.db.updateTable("wallet_rows").set(set).where("account_id", "=", nameNumber(id)).execute();
+    await store.db.updateTable("wallet_rows").set(set).where("account_id", "=", toPayerNumber(id)).execute();
   }
   expect(await readOverdrawn(store)).toEqual({ accounts: 2, nanodollars: 3_000_000_015 });
 });

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
+import { toPayerNumber } from "../../../src/db/index.ts";
 import { createPruner, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
+import { addPayers } from "../../support/payers.ts";
 import { rollUp } from "../../support/usage.ts";
 import {
   addAccount,
@@ -47,7 +49,10 @@ async function pruneAll({ store }: BillingFixture, now: number): Promise<number>
 /** Two accounts with calls on the first days of a year, one that lasts over midnight, and one that never ended. */
 async function books(): Promise<BillingFixture> {
   const fixture = await ledgerFixture();
-  for (const id of ["acc_1", "acc_2"]) await addAccount(fixture.store, id, 1000);
+  for (const id of ["acc_1", "acc_2"]) {
+    await addAccount(fixture.store, id, 1000);
+    await addPayers(fixture.store, { [id]: [`key_${id}`] });
+  }
   for (let day = 0; day < 4; day++) {
     fixture.clock.time = newYear + day * dayMs + 3_600_000;
     for (const id of ["acc_1", "acc_2"]) {
@@ -80,6 +85,7 @@ test("calls older than the retention go, whole days of them, and the ledger stil
 test("a call stays until it is counted, and the last one that was counted", async () => {
   const fixture = await ledgerFixture();
   await addAccount(fixture.store, "acc_1", 1000);
+  await addPayers(fixture.store, { acc_1: ["key_acc_1"] });
   const first = await call(fixture, "acc_1");
   expect(await pruneAll(fixture, newYear + 400 * dayMs)).toBe(0);
   await rollUp(fixture.store);
@@ -125,7 +131,7 @@ test.each([
     "Quota of acc_2 before day",
   ],
   [
-    "update daily_charge_rows set charged_nanodollars = 1 where account_id = (select id from names where name = 'acc_2')",
+    "update daily_charge_rows set charged_nanodollars = 1 where account_id = (select no from payers where id = 'acc_2')",
     "Charges of acc_2 before day",
   ],
   ["update opening_balances set charged_nanodollars = 1 where account_id = 'acc_2'", "Wallet of acc_2"],
@@ -158,9 +164,14 @@ test("a pass over all accounts takes many short steps, and rests for an hour whe
     fixture.clock.time = at;
     await fixture.ledger.settle(createSettlement(callId));
   };
-  for (let i = 0; i < 60; i++) {
+  // In the order in which a pass takes them.
+  const accountIds = Array.from({ length: 60 }, (_, i) => `acc_${i}`).sort(
+    (a, b) => toPayerNumber(a) - toPayerNumber(b),
+  );
+  for (const [i, accountId] of accountIds.entries()) {
     const openedAt = i === 1 || i === 55 ? newYear : clock.time;
-    await fixture.ledger.admit(createAdmission({ callId: `c${i}`, accountId: `acc_${i}`, premium: false, openedAt }));
+    await addAccount(fixture.store, accountId);
+    await fixture.ledger.admit(createAdmission({ callId: `c${i}`, accountId, premium: false, openedAt }));
     if (i !== 1) await end(`c${i}`, openedAt);
     fixture.clock.time = newYear;
   }
@@ -169,7 +180,7 @@ test("a pass over all accounts takes many short steps, and rests for an hour whe
   expect([await step(), await step()]).toEqual([0, 1]);
   await end("c1", newYear);
   await fixture.ledger.admit(
-    createAdmission({ callId: "last", accountId: "acc_1", premium: false, openedAt: clock.time }),
+    createAdmission({ callId: "last", accountId: accountIds[1] as string, premium: false, openedAt: clock.time }),
   );
   await end("last", clock.time);
   await rollUp(fixture.store);

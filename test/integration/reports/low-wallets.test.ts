@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { sql } from "kysely";
+import { addPayingAccount, toPayerNumber } from "../../../src/db/index.ts";
 import { readLowWallets, readWalletPace } from "../../../src/reports/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 
@@ -22,8 +22,8 @@ test("the wallets that run out first are those of all wallets, in whatever range
   const wallets = Array.from({ length: count }, (_, number) => factsOf(number));
   await store.change(async (db) => {
     for (const { accountId, balance, charges } of wallets) {
-      const number = sql<number>`(select id from names where name = ${accountId})`;
-      await db.insertInto("names").values({ name: accountId }).execute();
+      const number = toPayerNumber(accountId);
+      await addPayingAccount(db, accountId);
       await db.insertInto("wallet_rows").values({ account_id: number, balance_nanodollars: balance }).execute();
       const byDay = Map.groupBy(charges, ({ daysAgo }) => today - daysAgo);
       for (const [day, those] of byDay) {

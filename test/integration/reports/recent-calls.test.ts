@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Store } from "../../../src/db/index.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { exportCalls, type LogCursor, readRecentCalls, readStatement, readUsage } from "../../../src/reports/index.ts";
+import { recordCalls } from "../../support/payers.ts";
 import { chargeOf } from "../db/facts.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 
@@ -10,7 +11,7 @@ const account = "acc_1";
 describe("the latest calls", () => {
   test("are paged by time, and by id within a millisecond", async () => {
     const store = await temporaryStore();
-    for (const id of ["c1", "c2", "c3"]) await store.writeLedger(chargeOf(id));
+    for (const id of ["c1", "c2", "c3"]) await recordCalls(store, chargeOf(id));
     const ids = async (page: { limit: number; before?: LogCursor }) =>
       (await readRecentCalls(store, account, page)).map(({ id }) => id);
     expect(await ids({ limit: 50 })).toEqual(["c3", "c2", "c1"]);
@@ -32,14 +33,14 @@ describe("a call that was written is there at once", () => {
 
   test.each(counted)("in %s", async (_, count) => {
     const store = await temporaryStore();
-    await store.writeLedger(chargeOf("c1"));
+    await recordCalls(store, chargeOf("c1"));
     expect(await count(store)).toBe(1);
   });
 
   test.each(counted)("in %s of another process", async (_, count) => {
     const file = temporaryFile();
     const [store, other] = [await temporaryStore(file), await temporaryStore(file)];
-    await store.writeLedger(chargeOf("c1"));
+    await recordCalls(store, chargeOf("c1"));
     expect(await count(other)).toBe(1);
   });
 });

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { sql } from "kysely";
 import { callIdPrefix } from "../../../src/contract/index.ts";
-import { type EndedCall, nameNumber, type OpenCall, type RefusalsTable, type Store } from "../../../src/db/index.ts";
+import {
+  type EndedCall,
+  nameNumber,
+  type OpenCall,
+  type RefusalsTable,
+  type Store,
+  toPayerNumber,
+} from "../../../src/db/index.ts";
 import {
   type LogCursor,
   RefusalLog,
@@ -10,6 +17,7 @@ import {
   readRequests,
   refusalsOfAccountMax,
 } from "../../../src/reports/index.ts";
+import { recordCalls } from "../../support/payers.ts";
 import { endOf, openOf } from "../db/facts.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 
@@ -54,7 +62,7 @@ async function idsOf(store: Store, filter: RequestFilter, limit = 50): Promise<s
 async function logOf(): Promise<Store> {
   const store = await temporaryStore();
   const failed = { status: 500, errorCode: "upstream_error" };
-  await store.writeLedger([
+  await recordCalls(store, [
     ...callOf("c1", 10, { session: "s-1" }, { clientRequestId: "mine-1", protocol: "messages", tag: "t-1" }),
     ...callOf("c2", 20, { keyId: "key2", model: "model-2" }, { plugin: "groq", protocol: "chat" }),
     ...callOf("c3", 30, {}, failed),
@@ -113,7 +121,7 @@ describe("the request log", () => {
   test("is filtered by the name of a virtual model, which another model served", async () => {
     const store = await temporaryStore();
     const detailOf = (requested: string) => ({ detail: JSON.stringify({ requested, stream: true }) });
-    await store.writeLedger([
+    await recordCalls(store, [
       ...callOf("c1", 10, {}, detailOf("fast")),
       ...callOf("c2", 20, {}, detailOf("fast-2")),
       ...callOf("c3", 30, {}, detailOf('50%_\\"x')),
@@ -131,7 +139,7 @@ describe("the request log", () => {
   test("is filtered by duration, cost and error code, however many newer requests do not fit", async () => {
     const store = await temporaryStore();
     const rare = { durationMs: 9000, costNanodollars: 5, status: 500, errorCode: "upstream_timeout" };
-    await store.writeLedger([
+    await recordCalls(store, [
       ...callOf("c1", 10, {}, rare),
       ...callOf("c2", 20, {}, { durationMs: 1, costNanodollars: 1 }),
       ...callOf("c3", 30, {}, { durationMs: 1, costNanodollars: 1 }),
@@ -159,12 +167,12 @@ describe("the request log", () => {
 
   test("ends a page after 5000 rows that do not fit, and goes on from there", async () => {
     const store = await temporaryStore();
-    await store.writeLedger(callOf("old", 5, { model: "rare" }));
+    await recordCalls(store, callOf("old", 5, { model: "rare" }));
     await sql`insert into names (name) values ('usual')`.execute(store.db);
     const bytes = store.shared ? sql`convert_to('n' || (100000 + n), 'UTF8')` : sql`cast('n' || (100000 + n) as blob)`;
     await sql`insert into call_rows (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at, hold_nanodollars, hold_tokens)
       with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 8000)
-      select ${bytes}, ${nameNumber("acc_1")}, ${nameNumber("key1")}, ${nameNumber("usual")}, ${nameNumber("chat")}, 0,
+      select ${bytes}, ${toPayerNumber("acc_1")}, ${toPayerNumber("key1")}, ${nameNumber("usual")}, ${nameNumber("chat")}, 0,
       ${nameNumber("settled")}, 10 + n / 2, 0, 0, 0 from numbers`.execute(store.db);
     const filter = { accountId: "acc_1", model: "rare" };
     const first = await readRequests(store, filter, { limit: 50 });

@@ -14,6 +14,7 @@ import {
   sumFigures,
   UsageRollup,
 } from "../../../src/reports/index.ts";
+import { recordCalls } from "../../support/payers.ts";
 import { endOf, openOf } from "../db/facts.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 
@@ -54,7 +55,10 @@ function startProcess(store: Store, clock: { at: number } = { at: start }): Proc
 }
 
 function write(store: Store, ends: readonly EndedCall[]) {
-  return store.writeLedger(ends.flatMap((end) => [end.open, end]));
+  return recordCalls(
+    store,
+    ends.flatMap((end) => [end.open, end]),
+  );
 }
 
 async function groupsOf(store: Store, group: StatisticsGroup, filter: StatisticsFilter = {}, hours: 1 | 24 = 24) {
@@ -377,12 +381,12 @@ describe("statistics", () => {
     const store = await temporaryStore();
     const { rollup } = startProcess(store);
     const [late, other] = [endedCall(start), endedCall(start)];
-    await store.writeLedger([late.open]);
+    await recordCalls(store, [late.open]);
     await insertAbandoned(sql`open_call_rows`, start + 1).execute(store.db);
     await write(store, [other]);
     await rollup.flush();
     expect(await totalOf(store)).toMatchObject({ requests: 1, failures: 0 });
-    await store.writeLedger([late]);
+    await recordCalls(store, [late]);
     await rollup.flush();
     await rollup.flush();
     expect(await totalOf(store)).toMatchObject({ requests: 2, failures: 0 });

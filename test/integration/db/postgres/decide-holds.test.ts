@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
 import type { OpenCall, Store } from "../../../../src/db/index.ts";
 import { moveWallet } from "../../../../src/db/index.ts";
+import { addPayers } from "../../../support/payers.ts";
 import { node, postgresTest } from "./fixture.ts";
 
 const guard = { quotaLimit: 100, minHold: 20 };
@@ -31,6 +32,7 @@ postgresTest(
   "a batch is decided in its order: each hold by what those before it left, and none below its minimum",
   async () => {
     const { store } = await node();
+    await addPayers(store, { acc_1: ["key_1", "key_2"] });
     await setWallet(store, 100);
     const wants = [50, 40, 60, 20].map((holdNanodollars, index) =>
       openOf(`c${index}`, { holdNanodollars, session: `s${index}` }),
@@ -60,6 +62,7 @@ postgresTest(
 
 postgresTest("a budget, a quota and a wallet of one batch are each their own, exact to 2^53", async () => {
   const { store } = await node();
+  await addPayers(store, { acc_1: ["key_1", "key_2"] });
   const max = Number.MAX_SAFE_INTEGER;
   await setWallet(store, max);
   const budget = { periodStart: 20, guard: { quotaLimit: 100, budgetLimit: 10, minHold: 1 } };
@@ -91,6 +94,7 @@ postgresTest(
   "an extension that is refused keeps its old hold, which counts for those behind it in the batch",
   async () => {
     const { store } = await node();
+    await addPayers(store, { acc_1: ["key_1", "key_2"] });
     await setWallet(store, 100);
     const budget = { budgetLimit: 90, quotaLimit: 100, minHold: 1 };
     const paid = [60, 10].map((holdNanodollars, index) =>

@@ -1,14 +1,17 @@
 import { expect } from "bun:test";
 import pg from "pg";
 import { moveWallet } from "../../../../src/db/index.ts";
+import { addPayers } from "../../../support/payers.ts";
 import { node, postgresTest } from "./fixture.ts";
 
 postgresTest("a batch of holds does not wait for the disk of PostgreSQL, and one with an end does", async () => {
-  const { url } = await node();
+  const { store, url } = await node();
+  await addPayers(store, { acc_1: ["key_1"] });
+  await store.db.insertInto("payers").values(payers).execute();
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  // By the numbers of names, of which the first is `settled`.
-  const call = { account_id: 1, key_id: 1, model: 1, capability: 1, premium: 1, opened_at: 0 };
+  // By numbers: the first name is `settled`.
+  const call = { account_id: 1, key_id: 2, model: 1, capability: 1, premium: 1, opened_at: 0 };
   const open = { ...call, id: "\\x6331", hold_nanodollars: 1, hold_tokens: 0 };
   const end = { ...open, state: 1, settled_at: 1, charged_nanodollars: 0, quota_tokens: 0, status: 200 };
   /** What PostgreSQL goes by when the transaction of a batch is committed. */
@@ -33,6 +36,7 @@ postgresTest("a batch of holds does not wait for the disk of PostgreSQL, and one
 
 postgresTest("a hold that a crash of PostgreSQL has lost is taken anew when it is extended", async () => {
   const { store } = await node();
+  await addPayers(store, { acc_1: ["key_1"] });
   const { open, extended } = holdOf();
   await store.change((db) => moveWallet(db, "acc_1", 100));
   await store.writeLedger([open]);
@@ -43,6 +47,11 @@ postgresTest("a hold that a crash of PostgreSQL has lost is taken anew when it i
     { id: "c1", hold_nanodollars: 30, node_id: store.nodeId },
   ]);
 });
+
+const payers = [
+  { no: 1, id: "acc_1", account_no: 1 },
+  { no: 2, id: "key_1", account_no: 1 },
+];
 
 function holdOf() {
   const guard = { quotaLimit: 0, minHold: 1 };

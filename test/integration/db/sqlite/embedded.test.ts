@@ -3,13 +3,14 @@ import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { moveWallet, openStore } from "../../../../src/db/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
-import { chargeOf } from "../facts.ts";
+import { addPayer, chargeOf } from "../facts.ts";
 import { temporaryFile, temporaryStore } from "../temporary-store.ts";
 
 describe("the embedded store", () => {
   test("has what was written in its tables at once, for every other process too", async () => {
     const file = temporaryFile();
     const store = await temporaryStore(file);
+    await addPayer(store);
     const other = new DatabaseSync(file, { readOnly: true });
     await store.writeLedger(chargeOf("c1"));
     expect({ ...other.prepare("select state, charged_nanodollars as charged from calls").get() }).toEqual({
@@ -40,6 +41,7 @@ describe("the embedded store", () => {
 
   test("writes calls that come while a change is under way after it, and neither is lost", async () => {
     const store = await temporaryStore();
+    await addPayer(store);
     const writes: Promise<unknown>[] = [];
     const change = (name: string) =>
       store.change(async (db) => {
@@ -82,6 +84,7 @@ describe("the claim to serve", () => {
       false,
     ]);
     expect(statSync(file.replace(/db$/, "lock")).mode & 0o777).toBe(0o600);
+    await addPayer(second);
     await second.writeLedger(chargeOf("c1"));
     await first.close();
     expect(second.lockForServing?.()).toBe(true);

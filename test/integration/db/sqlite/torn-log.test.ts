@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { copyFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { verifyLedger } from "../../../../src/ledger/index.ts";
 import { randomBelow } from "../../../support/random.ts";
-import { chargeOf } from "../facts.ts";
+import { addPayer, chargeOf } from "../facts.ts";
 import { temporaryFile, temporaryStore } from "../temporary-store.ts";
 
 const commits = 12;
@@ -11,7 +11,9 @@ const tries = 40;
 /** A database with some calls in its write-ahead log alone, as it stands while its process lives. */
 async function runningDatabase() {
   const file = temporaryFile();
-  await (await temporaryStore(file)).close();
+  const made = await temporaryStore(file);
+  await addPayer(made);
+  await made.close();
   const store = await temporaryStore(file);
   const ends: number[] = [];
   for (let commit = 0; commit < commits; commit++) {

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { openStore, type Store } from "../../../../src/db/index.ts";
+import { openStore, type Store, toPayerNumber } from "../../../../src/db/index.ts";
 import { ProcessLedger, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import { rounds } from "../../../support/long.ts";
 import { newDatabase, queryPostgres, startPostgres } from "../../../support/postgres.ts";
@@ -40,13 +40,13 @@ const say = (url: string, id: string) =>
 
 /** A call of a node that is none of this process. */
 async function openCall(url: string, node: string, holdNanodollars: number): Promise<void> {
-  const names = ["acc_1", "key_1", "model-1", "chat", node].map((name) => `('${name}')`).join(", ");
+  const names = ["model-1", "chat", node].map((name) => `('${name}')`).join(", ");
   await queryPostgres(url, `insert into names (name) values ${names} on conflict (name) do nothing`);
   const numberOf = (name: string) => `(select id from names where name = '${name}')`;
   await queryPostgres(
     url,
     `insert into open_call_rows (id, account_id, key_id, model, capability, premium, opened_at, hold_nanodollars, hold_tokens, node_id)
-     values (convert_to('of ${node}', 'UTF8'), ${numberOf("acc_1")}, ${numberOf("key_1")}, ${numberOf("model-1")}, ${numberOf("chat")},
+     values (convert_to('of ${node}', 'UTF8'), ${toPayerNumber("acc_1")}, ${toPayerNumber("key_1")}, ${numberOf("model-1")}, ${numberOf("chat")},
        1, 0, ${holdNanodollars}, 0, ${numberOf(node)})`,
   );
 }

@@ -4,6 +4,7 @@ import type { AdmissionRequest, GatewayError, KeyLimits, SubjectBudget } from ".
 import { openStore, type Store } from "../../../../src/db/index.ts";
 import { creditWallet, ProcessLedger, verifyLedger } from "../../../../src/ledger/index.ts";
 import { isLong, rounds } from "../../../support/long.ts";
+import { addPayers } from "../../../support/payers.ts";
 import { node, postgresTest } from "../../db/postgres/fixture.ts";
 import { addAccount, createAdmission, createSettlement, dayMs, newYear } from "../fixture.ts";
 
@@ -123,6 +124,10 @@ postgresTest(
         );
         const budgetIds = budgets.flat().map(({ id }) => id);
         for (const { store } of engines) {
+          for (const [place, _] of accounts.entries())
+            await addPayers(store, {
+              [accountIds[place] as string]: [0, 1].map((key) => `key_${histories}_${place}_${key}`),
+            });
           for (const [place, { wallet }] of accounts.entries())
             await addAccount(store, accountIds[place] as string, wallet);
         }

@@ -9,6 +9,7 @@ import { addAccount, createAdmission, createSettlement, dayMs, newYear } from ".
 
 async function twoNodes() {
   const { store, url } = await node();
+  await addAccount(store, "acc_1");
   const other = (await node(url)).store;
   const ledgers = [store, other].map((it) => new ProcessLedger({ store: it, now: () => newYear })) as [
     ProcessLedger,

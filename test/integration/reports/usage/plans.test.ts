@@ -48,7 +48,7 @@ test.skipIf(whyNoPostgres !== undefined)("and so does PostgreSQL", async () => {
      from generate_series(1, 20) as account, generate_series(0, 743) as n, (values (1), (24)) as lengths (hours)
      where hours = 1 or n < 365`,
   );
-  await queryPostgres(url, "insert into names (name) select 'acc_' || n from generate_series(0, 19) as n");
+  await queryPostgres(url, "insert into payers select 100 + n, 'acc_' || n, 100 + n from generate_series(0, 19) as n");
   await queryPostgres(
     url,
     `insert into call_rows (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at, hold_nanodollars, hold_tokens)

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { callIdPrefix } from "../../../../src/contract/index.ts";
 import { readUsageRows } from "../../../../src/reports/index.ts";
+import { recordCalls } from "../../../support/payers.ts";
 import { rollUp } from "../../../support/usage.ts";
 import { endOf, openOf } from "../../db/facts.ts";
 import { temporaryStore } from "../../db/temporary-store.ts";
@@ -23,7 +24,7 @@ test("usage of the whole gateway is told apart by account, key and model, and ea
     const id = `${callIdPrefix(openedAt)}${String(index).padStart(16, "0")}`;
     const open = openOf(id, { openedAt, accountId, keyId, model });
     const end = endOf(open, { settledAt: openedAt + 1, costNanodollars: 7, chargedNanodollars: 2 ** index });
-    await store.writeLedger([open, end]);
+    await recordCalls(store, [open, end]);
   }
   await rollUp(store, now);
   const read = async (query: Partial<Parameters<typeof readUsageRows>[1]>) => {

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Store } from "../../../../src/db/index.ts";
 import { type Period, readUsage } from "../../../../src/reports/index.ts";
+import { recordCalls } from "../../../support/payers.ts";
 import { insertUsage, rollUp } from "../../../support/usage.ts";
 import { endOf, openOf } from "../../db/facts.ts";
 import { temporaryStore } from "../../db/temporary-store.ts";
@@ -48,12 +49,12 @@ test.each<Period>(["hourly", "daily"])(
       endOf(openOf("a", { openedAt })),
       endOf(openOf("b", { openedAt }), { outcome: "released", chargedNanodollars: 0, meters: {} }),
     ];
-    for (const end of ends) await store.writeLedger([end.open, end]);
+    for (const end of ends) await recordCalls(store, [end.open, end]);
     expect(await requests()).toEqual([1, 1, 3, 10]);
     await rollUp(store);
     expect(await requests()).toEqual([1, 1, 3, 10]);
     const [later, foreign] = [openOf("c", { openedAt }), openOf("d", { openedAt, accountId: "acc_2" })];
-    await store.writeLedger([later, foreign, endOf(later), endOf(foreign)]);
+    await recordCalls(store, [later, foreign, endOf(later), endOf(foreign)]);
     expect(await requests()).toEqual([2, 1, 6, 20]);
   },
 );

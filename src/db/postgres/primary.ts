@@ -1,0 +1,212 @@
+import pg, { type ClientConfig } from "pg";
+import { parsePostgresUrl } from "../../contract/index.ts";
+
+/** What a server says that takes no writes, and where it is found in its answers. */
+const refusals = {
+  standby: "PostgreSQL is a standby, which takes no writes",
+  readOnly: "PostgreSQL is read-only",
+} as const;
+
+/** A server takes no writes. The message is for anybody. */
+export class NotWritableError extends Error {
+  override readonly name = "NotWritableError";
+
+  constructor(kind: keyof typeof refusals) {
+    super(refusals[kind]);
+  }
+}
+
+/** SQLSTATE of a statement that writes on a server that takes no writes: `read_only_sql_transaction`. */
+const readOnlyState = "25006";
+/**
+ * SQLSTATEs by which a server says that it cannot serve, whatever is asked: it takes no writes, shuts down or starts (57P), is out
+ * of disk, memory or connections (53), or has lost the connection (08).
+ */
+const endsConnection = /^(25006|57P|53|08)/;
+
+/** Whether a connection is of no more use after this error of a statement. */
+export function isEndOfConnection(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code !== undefined && endsConnection.test(error.code);
+}
+
+/**
+ * Facts that tell a database from another one, by their names. The system identifier stays for the life of a cluster and of its
+ * copies, the timeline counts promotions and restores, the oids differ in a database that was made anew. Those that its user may
+ * not read are absent.
+ */
+type Identity = ReadonlyMap<string, string | number>;
+
+interface StateRow {
+  in_recovery: boolean;
+  read_only: boolean;
+  database_oid: number;
+  tables_oid: number | null;
+}
+
+/** What a statement reads for {@link Primary.observe}. */
+export interface ObservedRow {
+  readonly tables_oid: number | null;
+  readonly position: number | null;
+}
+
+interface PositionRow {
+  segment: string;
+  position: number;
+}
+
+/** What is on the disk of the server, which a crash leaves there. */
+const position = "(pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint";
+const positionText = `select pg_walfile_name(pg_current_wal_flush_lsn()) as segment, ${position} as position`;
+const systemText = "select system_identifier::text as system from pg_control_system()";
+const tablesOid = "to_regclass('call_rows')::oid";
+const stateText = `select pg_is_in_recovery() as in_recovery, current_setting('transaction_read_only') = 'on' as read_only,
+  (select oid from pg_database where datname = current_database()) as database_oid,
+  ${tablesOid} as tables_oid`;
+
+/** Called with what tells the database from the one before, one clause each. */
+export type OnDatabaseChanged = (differences: readonly string[]) => void;
+
+/**
+ * The server that takes writes, among those that the URL names: which one it is, and which database it has. Each new connection
+ * is asked both ({@link Primary.prove}). What a database has said is known only for as long as that is the same one: a restored
+ * backup or a promoted standby may lack the last commits, and gives away again what these had.
+ */
+export class Primary {
+  readonly shownUrl: string;
+  readonly #servers: readonly string[];
+  readonly #onChanged: OnDatabaseChanged;
+  /** The server that took writes last. */
+  #current = 0;
+  #identity: Identity = new Map();
+  /** How far the log of the database had come; it goes on as long as the database does. */
+  #position: number | undefined;
+  /** Statements that this user may not run. */
+  readonly #denied = new Set<string>();
+  /** Counts the times that all connections were to be asked anew. */
+  epoch = 0;
+
+  /** @throws {RangeError} For a URL that cannot be used. */
+  constructor(url: string, onChanged: OnDatabaseChanged) {
+    const { servers, shown } = parsePostgresUrl(url);
+    this.#servers = servers;
+    this.shownUrl = shown;
+    this.#onChanged = onChanged;
+  }
+
+  /** The servers to try, the one that took writes last first. */
+  candidates(): Server[] {
+    return this.#servers.map((_, at) => {
+      const index = (this.#current + at) % this.#servers.length;
+      return { index, url: this.#servers[index] as string };
+    });
+  }
+
+  /**
+   * Asks a new connection whether its server takes writes, and which database it has.
+   *
+   * @throws {NotWritableError} When it takes none.
+   */
+  async prove(client: pg.Client, { index }: Server): Promise<void> {
+    const before = this.#position;
+    const { rows } = await client.query<StateRow>(stateText);
+    const [state] = rows as [StateRow];
+    if (state.in_recovery) throw new NotWritableError("standby");
+    if (state.read_only) throw new NotWritableError("readOnly");
+    const place = await this.#ask<PositionRow>(client, positionText);
+    const system = await this.#ask<{ system: string }>(client, systemText);
+    this.#current = index;
+    const timeline = place && Number.parseInt(place.segment.slice(0, 8), 16);
+    const facts = [
+      ["system identifier", system?.system],
+      ["timeline", timeline],
+      ["oid of the database", state.database_oid],
+      ["oid of its tables", state.tables_oid],
+    ] as const;
+    this.#compare(facts, { before, now: place?.position });
+  }
+
+  /** The columns that {@link Primary.observe} reads, for a statement that runs often. */
+  get observed(): string {
+    return `${tablesOid} as tables_oid, ${this.#denied.has(positionText) ? "null::bigint" : position} as position`;
+  }
+
+  /** Begins to look whether the database is still the same, and goes on with what a statement has read by then. */
+  observe(): (row: ObservedRow) => void {
+    const before = this.#position;
+    return ({ tables_oid, position: now }) =>
+      this.#compare([["oid of its tables", tables_oid]], { before, now: now ?? undefined });
+  }
+
+  /** A server that had proved to take writes takes none any more: no connection to it is of use. */
+  refuse(error: unknown, epoch: number): boolean {
+    if (!(error instanceof pg.DatabaseError) || error.code !== readOnlyState || epoch !== this.epoch) return false;
+    this.epoch += 1;
+    return true;
+  }
+
+  #compare(
+    facts: readonly (readonly [name: string, value: string | number | null | undefined])[],
+    { before, now }: { before: number | undefined; now: number | undefined },
+  ): void {
+    const differences: string[] = [];
+    const identity = new Map(this.#identity);
+    for (const [name, value] of facts) {
+      if (value === null || value === undefined) continue;
+      const known = identity.get(name);
+      if (known !== undefined && known !== value) differences.push(`its ${name} is ${value}, it was ${known}`);
+      identity.set(name, value);
+    }
+    if (differences.length === 0 && before !== undefined && now !== undefined && now < before) {
+      differences.push(`its log ends at ${now}, it had come to ${before}`);
+    }
+    this.#identity = identity;
+    if (now !== undefined) this.#position = now;
+    if (differences.length === 0) return;
+    this.epoch += 1;
+    this.#onChanged(differences);
+  }
+
+  /** Undefined where the user may not ask this. */
+  async #ask<Row extends pg.QueryResultRow>(client: pg.Client, text: string): Promise<Row | undefined> {
+    if (this.#denied.has(text)) return undefined;
+    try {
+      return (await client.query<Row>(text)).rows[0];
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError) || isEndOfConnection(error)) throw error;
+      this.#denied.add(text);
+      return undefined;
+    }
+  }
+}
+
+/** The reasons why none of the servers can be used, as one. */
+export function mergeErrors(errors: readonly unknown[]): unknown {
+  if (errors.length === 1) return errors[0];
+  return new AggregateError(errors, errors.map((error) => (error as Error).message).join("; "));
+}
+
+/** One of the servers that a URL names. */
+export interface Server {
+  readonly index: number;
+  readonly url: string;
+}
+
+const int8 = 20;
+const numeric = 1700;
+
+/** pg returns 64-bit numbers as text. All of ours fit in 2^53, so a larger one is an error. */
+function readWhole(text: string): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value)) return value;
+  throw new RangeError(`Cannot read ${text} from the database: expected a whole number within 2^53`);
+}
+
+const getTypeParser = ((oid: number, format?: "text" | "binary") =>
+  oid === int8 || oid === numeric
+    ? readWhole
+    : pg.types.getTypeParser(oid, format as "text")) as typeof pg.types.getTypeParser;
+
+/** How every connection of a store is made; `name` is shown to the database's operator. */
+export function connectionOptions({ url }: Server, name: string): ClientConfig {
+  return { connectionString: url, application_name: name, types: { getTypeParser }, keepAlive: true };
+}
