@@ -52,13 +52,57 @@ process.on("exit", () => {
 });
 
 /** Starts a server of its own, for tests that end it or stop it. */
-export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+export function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+  return startServer(settings, makeData);
+}
+
+/** Starts a standby of a server, which receives what that writes until {@link promote} makes it a server of its own. */
+export function startStandby(of: PostgresServer): Promise<PostgresServer> {
+  const from = ["-h", "127.0.0.1", "-p", String(of.port), "-U", "modelgate", "-R", "-X", "stream", "-c", "fast"];
+  return startServer([], (data) => run([...asUser, join(bin as string, "pg_basebackup"), "-D", data, ...from]));
+}
+
+/** Lets a standby receive no more, as a lag of its replication would. */
+export async function cutOff(standby: PostgresServer): Promise<void> {
+  const url = standby.url("postgres");
+  await queryPostgres(url, "alter system set primary_conninfo = ''");
+  await queryPostgres(url, "select pg_reload_conf()");
+  while ((await queryPostgres(url, "select pid from pg_stat_wal_receiver")).length > 0) await Bun.sleep(20);
+}
+
+/** Makes a standby the server that takes writes. */
+export async function promote(standby: PostgresServer): Promise<void> {
+  await queryPostgres(standby.url("postgres"), "select pg_promote()");
+}
+
+/** Writes a backup of the database at this URL, as `pg_dump` makes it. */
+export async function backUp(url: string, file: string): Promise<void> {
+  await run([join(bin as string, "pg_dump"), "-Fc", "-f", file, url]);
+}
+
+/** Restores a backup into a new database, and puts that in the place of the one at this URL, from which all are cut off. */
+export async function restore(url: string, file: string): Promise<void> {
+  const { pathname } = new URL(url);
+  const name = pathname.slice(1);
+  const postgres = url.replace(pathname, "/postgres");
+  await queryPostgres(postgres, `create database ${name}_restored`);
+  await run([join(bin as string, "pg_restore"), "-d", `${url}_restored`, file]);
+  await queryPostgres(postgres, `alter database ${name} allow_connections false`);
+  await queryPostgres(postgres, `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`);
+  await queryPostgres(postgres, `drop database ${name}`);
+  await queryPostgres(postgres, `alter database ${name}_restored rename to ${name}`);
+}
+
+async function startServer(
+  settings: readonly string[],
+  fill: (data: string) => Promise<void>,
+): Promise<PostgresServer> {
   if (bin === undefined) throw new Error(whyNoPostgres);
   const folder = mkdtempSync(join(tmpdir(), "modelgate-postgres-"));
   if (isRoot) await run(["chown", "postgres", folder]);
   const data = join(folder, "data");
   const log = join(folder, "log");
-  await makeData(data);
+  await fill(data);
   const port = await freePort();
   let child: Bun.Subprocess | undefined;
   const start = async () => {

@@ -5,6 +5,10 @@ export interface SlowProxy {
   readonly port: number;
   /** How long each piece waits, both ways; `Infinity`: until it is set lower. */
   delayMs: number;
+  /** The port of the server that new connections lead to. */
+  targetPort: number;
+  /** Ends all connections. */
+  cut(): void;
   stop(): Promise<void>;
 }
 
@@ -43,8 +47,9 @@ class Way {
 }
 
 /** Starts one before this port. A connection that ends on one side ends on the other at once. */
-export async function startSlowProxy(targetPort: number): Promise<SlowProxy> {
+export async function startSlowProxy(firstTargetPort: number): Promise<SlowProxy> {
   const ways = new Set<Way>();
+  let targetPort = firstTargetPort;
   let delayMs = 0;
   const server = createServer((near) => {
     const far = connect(targetPort, "127.0.0.1");
@@ -73,6 +78,15 @@ export async function startSlowProxy(targetPort: number): Promise<SlowProxy> {
     set delayMs(ms) {
       delayMs = ms;
       for (const way of ways) way.move(ms);
+    },
+    get targetPort() {
+      return targetPort;
+    },
+    set targetPort(port) {
+      targetPort = port;
+    },
+    cut() {
+      for (const way of ways) way.end();
     },
     stop: () =>
       new Promise((resolve) => {

@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect } from "kysely";
 import type pg from "pg";
 import { createBlobs } from "../blobs.ts";
-import { StoreError, UnknownPayerError } from "../errors.ts";
+import { LostConnectionError, StoreError, UnknownPayerError } from "../errors.ts";
 import { createIdempotencyKeys } from "../idempotency-keys.ts";
 import { migrate } from "../migrate.ts";
 import type { Database } from "../schema.ts";
@@ -91,7 +91,7 @@ function createParts({ url, timeoutMs, deadAfterMs, report }: ConnectOptions): P
     writer.forget();
     changes.invalidate();
     renew();
-    settings.check().catch((error) => report("settings_not_checked", { error }));
+    settings.isKnown = false;
   });
   const onReconnected = () => changes.invalidate();
   const onRefused = () => {
@@ -154,6 +154,9 @@ class KnownSettings {
   readonly #report: StoreReport;
   readonly #values = new Map<string, string>();
   #foreign: string | undefined;
+  #isChecking = false;
+  /** Whether the database is known to have these values. */
+  isKnown = true;
 
   constructor(db: Kysely<Database>, report: StoreReport) {
     this.#db = db;
@@ -171,13 +174,23 @@ class KnownSettings {
     return value;
   }
 
+  /** Compares the values with those of the database. For a timer: it fails while a backup is being restored. */
   async check(): Promise<void> {
-    let foreign: string | undefined;
-    for (const [name, known] of this.#values) {
-      if ((await readSetting(this.#db, name, () => known)) !== known) foreign ??= name;
+    if (this.isKnown || this.#isChecking) return;
+    this.#isChecking = true;
+    try {
+      this.isKnown = true;
+      let foreign: string | undefined;
+      for (const [name, known] of this.#values) {
+        if ((await readSetting(this.#db, name, () => known)) !== known) foreign ??= name;
+      }
+      if (foreign !== undefined && this.#foreign === undefined) this.#report("database_foreign", { setting: foreign });
+      this.#foreign = foreign;
+    } catch {
+      this.isKnown = false;
+    } finally {
+      this.#isChecking = false;
     }
-    if (foreign !== undefined && this.#foreign === undefined) this.#report("database_foreign", { setting: foreign });
-    this.#foreign = foreign;
   }
 }
 
@@ -225,6 +238,7 @@ function createStore(parts: Parts, now: () => number): Store {
       if (closed) return false;
       // After a failure the connection is opened again, and all cached copies are invalidated.
       changes.poll(heartbeat, parts.primary).catch(() => undefined);
+      void settings.check();
       return changes.takeExternalChange();
     },
     trouble: () => findTrouble(parts),
@@ -251,7 +265,8 @@ function findTrouble({ connections: { writes, reads, unproven }, settings, chang
 
 /** For anybody: without the words of the server or the driver, which name hosts and users. */
 function describe(cause: unknown): string {
-  const errors: unknown[] = cause instanceof AggregateError ? cause.errors : [cause];
+  const reason = cause instanceof LostConnectionError ? cause.cause : cause;
+  const errors: unknown[] = reason instanceof AggregateError ? reason.errors : [reason];
   const refusal = errors.find((error) => error instanceof NotWritableError);
   return refusal === undefined ? "PostgreSQL does not answer" : refusal.message;
 }

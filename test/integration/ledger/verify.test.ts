@@ -138,3 +138,49 @@ test("of a sum over many calls the newest ten are named", async () => {
     `Quota of acc_1 on day ${day}: used_tokens is 0, calls sum to 12 (calls c21, c20, c19, c18, c17, c16, c15, c14, c13, c12 and more)`,
   ]);
 });
+
+const keyOfOther = "(select no from payers where id = 'key_1 of acc_2')";
+const noAccount = "there is no such account";
+
+test.each([
+  [
+    "update call_rows set account_id = 7 where seq = (select seq from calls where id = 'paid')",
+    `Calls of account with the number 7: ${noAccount} (calls paid)`,
+  ],
+  [
+    "update call_rows set account_id = (select no from payers where id = 'key_1') where seq = (select seq from calls where id = 'paid')",
+    `Calls of account key_1: ${noAccount} (calls paid)`,
+  ],
+  [
+    `update call_rows set key_id = ${keyOfOther} where seq = (select seq from calls where id = 'paid')`,
+    "Calls of key key_1 of acc_2: it is not a key of account acc_1 (calls paid)",
+  ],
+  ["update open_call_rows set key_id = 7", "Running calls of key with the number 7: it is not a key of account acc_1"],
+  ["insert into wallet_rows (account_id, balance_nanodollars) values (7, 5)", `Wallet of account with the number 7: ${noAccount}`],
+  ["insert into daily_charge_rows values (7, 1, 5)", `Charges of account with the number 7: ${noAccount}`],
+  ["update transactions set account_id = 'nobody'", `Transactions of account nobody: ${noAccount}`],
+  ["update daily_quota_usage set account_id = 'nobody' where account_id = 'acc_1'", `Quota of account nobody: ${noAccount}`],
+  ["update key_budget_usage set key_id = 'key_2'", "Budget of key key_2: it is not a key of account acc_1"],
+  [
+    "update usage set key_id = 'key_1 of acc_2' where key_id = 'key_1' and kind = 'key'",
+    "Usage of key key_1 of acc_2: it is not a key of account acc_1",
+  ],
+  ["update usage set account_id = 'nobody' where account_id = 'acc_1' and kind = 'key'", `Usage of account nobody: ${noAccount}`],
+])("after “%s” the row that belongs to nobody is reported", async (change, difference) => {
+  const { store, ledger } = await books();
+  const admission = createAdmission({ callId: "of another", accountId: "acc_2", premium: false });
+  await ledger.admit(admission);
+  await ledger.settle(createSettlement(admission.callId));
+  await rollUp(store);
+  expect((await verifyLedger(store)).differences).toEqual([]);
+  await sql.raw(change).execute(store.db);
+  expect((await verifyLedger(store)).differences).toContain(difference);
+});
+
+test("rows of a key that was deleted after it had ended are those of its account", async () => {
+  const { store, ledger } = await books();
+  await ledger.settle(createSettlement("running"));
+  await rollUp(store);
+  await sql`delete from keys where id = 'key_1'`.execute(store.db);
+  expect((await verifyLedger(store)).differences).toEqual([]);
+});

@@ -1,0 +1,291 @@
+import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { GatewayError } from "../../../../src/contract/index.ts";
+import { openStore, type Store } from "../../../../src/db/index.ts";
+import { creditWallet, ProcessLedger, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
+import { errorOf } from "../../../support/error-of.ts";
+import { addPayers } from "../../../support/payers.ts";
+import {
+  backUp,
+  cutOff,
+  newDatabase,
+  type PostgresServer,
+  promote,
+  queryPostgres,
+  restore,
+  startPostgres,
+  startStandby,
+  whyNoPostgres,
+} from "../../../support/postgres.ts";
+import { type SlowProxy, startSlowProxy } from "../../../support/slow-proxy.ts";
+import { node, postgresTest, until } from "../../db/postgres/fixture.ts";
+import { addAccount, createAdmission, createSettlement } from "../fixture.ts";
+
+/** More than the numbers that PostgreSQL keeps ahead of a sequence in its log. */
+const count = 40;
+const [before, after] = ["before", "after"].map((when) => Array.from({ length: count }, (_, i) => `acc_${when}_${i}`)) as [
+  string[],
+  string[],
+];
+const keyOf = (accountId: string) => `key of ${accountId}`;
+
+interface Gateway {
+  readonly store: Store;
+  readonly ledger: ProcessLedger;
+  readonly events: string[];
+}
+
+const opened: Gateway[] = [];
+afterAll(async () => {
+  for (const { store } of opened) await store.close();
+});
+
+async function open(url: string): Promise<Gateway> {
+  const events: string[] = [];
+  const report = (event: string, { reason }: Record<string, unknown>) => void events.push(`${event} ${reason}`);
+  const store = await openStore({ url, timeoutMs: 10_000, report });
+  const gateway = { store, ledger: new ProcessLedger({ store }), events };
+  opened.push(gateway);
+  return gateway;
+}
+
+/** Makes a call from its hold to its charge; returns the code of the refusal. */
+async function call({ ledger }: Gateway, accountId: string, premium: boolean): Promise<string> {
+  const admission = createAdmission({ callId: crypto.randomUUID(), accountId, keyId: keyOf(accountId), premium });
+  try {
+    await ledger.admit(admission);
+  } catch (error) {
+    return (error as GatewayError).code;
+  }
+  await ledger.settle(createSettlement(admission.callId));
+  return "settled";
+}
+
+/**
+ * Accounts that made their first calls shortly before the database went back in time, and have no money. Others, whose first
+ * entries are made after it, have some.
+ */
+async function expectOwnWallets(quiet: Gateway, url: string, goBack: () => Promise<void>): Promise<void> {
+  const { store } = quiet;
+  for (const id of [...before, ...after, "acc_1"]) await addPayers(store, { [id]: [keyOf(id)] });
+  await addAccount(store, "acc_1", 1e9);
+  expect(await call(quiet, "acc_1", false)).toBe("settled");
+  await goBack();
+  await until("it is connected to the database", async () => store.trouble?.() === undefined);
+  const other = await open(url);
+  for (const id of after) {
+    await creditWallet(other.store, { accountId: id, nanodollars: 100, note: "top-up" });
+  }
+  const outcomes = new Set<string>();
+  for (const id of before) outcomes.add(await call(quiet, id, true));
+  expect(outcomes).toEqual(new Set(["insufficient_balance"]));
+  for (const id of after) {
+    expect(await readWalletState(other.store, id)).toEqual({ balanceNanodollars: 100, heldNanodollars: 0 });
+  }
+  for (const id of [...before, ...after]) expect(await call(quiet, id, false)).toBe("settled");
+  const rows = await other.store.db.selectFrom("calls").select(["account_id", "key_id", "model"]).execute();
+  const strays = rows.filter((row) => row.key_id !== keyOf(row.account_id) || row.model !== "model-1");
+  expect(strays).toEqual([]);
+  const { differences } = await verifyLedger(other.store);
+  expect(differences).toEqual([]);
+}
+
+describe("a gateway that made no call while its database went back in time charges nobody for another", () => {
+  const folder = mkdtempSync(join(tmpdir(), "modelgate-backup-"));
+  let server: PostgresServer;
+  let proxy: SlowProxy;
+  beforeAll(async () => {
+    if (whyNoPostgres !== undefined) return;
+    server = await startPostgres();
+    proxy = await startSlowProxy(server.port);
+  });
+  afterAll(async () => {
+    await proxy?.stop();
+    await server?.remove();
+    rmSync(folder, { recursive: true });
+  });
+
+  postgresTest("a backup was restored while it stayed up", async () => {
+    const url = await newDatabase(server);
+    const quiet = await open(url);
+    await expectOwnWallets(quiet, url, async () => {
+      await backUp(url, join(folder, "backup"));
+      for (const id of before) expect(await call(quiet, id, false)).toBe("settled");
+      await restore(url, join(folder, "backup"));
+    });
+    const changes = quiet.events.filter((event) => event.startsWith("database_changed"));
+    expect(changes.length).toBeGreaterThan(0);
+    expect(changes[0]).toMatch(/^database_changed its oid of the database is \d+, it was \d+/);
+  });
+
+  postgresTest("a standby was promoted that had not received the last calls", async () => {
+    const url = await newDatabase(server);
+    const standby = await startStandby(server);
+    try {
+      const behindProxy = url.replace(`:${server.port}/`, `:${proxy.port}/`);
+      const quiet = await open(behindProxy);
+      await expectOwnWallets(quiet, behindProxy, async () => {
+        const isThere = async () => {
+          const [row] = await queryPostgres<{ count: number }>(
+            url.replace(`:${server.port}/`, `:${standby.port}/`),
+            "select count(*)::int from calls",
+          ).catch(() => []);
+          return row !== undefined && row.count > 0;
+        };
+        await until("the standby has the first call", isThere);
+        await cutOff(standby);
+        for (const id of before) expect(await call(quiet, id, false)).toBe("settled");
+        await server.kill();
+        await promote(standby);
+        proxy.targetPort = standby.port;
+        proxy.cut();
+      });
+      expect(quiet.events.find((event) => event.startsWith("database_changed"))).toMatch(
+        /^database_changed its timeline is 2, it was 1/,
+      );
+    } finally {
+      for (const { store } of opened.splice(0)) await store.close();
+      await standby.remove();
+      await server.start();
+    }
+  });
+});
+
+postgresTest("rows of payers that went while the connection lives are made anew, and who pays is the same", async () => {
+  const { store, url } = await node();
+  await addAccount(store, "acc_1", 1000);
+  await addAccount(store, "acc_2", 1000);
+  const ledger = new ProcessLedger({ store });
+  const [running, next, free] = [createAdmission(), createAdmission(), createAdmission({ premium: false })];
+  await ledger.admit(running);
+  const lose = () => queryPostgres(url, "delete from payers");
+  await lose();
+  await ledger.settle(createSettlement(running.callId));
+  await lose();
+  await ledger.admit(next);
+  await lose();
+  await ledger.settle(createSettlement(next.callId));
+  await lose();
+  await ledger.admit(free);
+  await ledger.settle(createSettlement(free.callId));
+  expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 980, heldNanodollars: 0 });
+  // The other account has made no call since, so that nobody has written its row.
+  await creditWallet(store, { accountId: "acc_2", nanodollars: 1, note: "again" });
+  expect(await verifyLedger(store)).toMatchObject({ differences: [], counts: { calls: 3, open: 0 } });
+});
+
+postgresTest("a hold for a key that the database lost is refused, and keys are looked up anew", async () => {
+  const { store, url } = await node();
+  await addAccount(store, "acc_1", 1000);
+  const ledger = new ProcessLedger({ store });
+  await queryPostgres(url, "delete from keys");
+  const { revision } = store;
+  const refusal = (await errorOf(ledger.admit(createAdmission()))) as GatewayError;
+  expect([refusal.code, store.revision > revision]).toEqual(["unavailable", true]);
+  expect(await store.db.selectFrom("open_calls").select("id").execute()).toEqual([]);
+});
+
+postgresTest("the end of a call whose account the database lost is written, pays nobody, and is reported", async () => {
+  const { store, url } = await node();
+  await addAccount(store, "acc_1", 1000);
+  await addAccount(store, "acc_2", 1000);
+  const ledger = new ProcessLedger({ store });
+  const admission = createAdmission({ callId: "lost" });
+  await ledger.admit(admission);
+  for (const table of ["transactions", "wallet_rows", "payers", "open_call_rows", "keys", "accounts"]) {
+    const owner = table === "accounts" ? "id = 'acc_1'" : table === "payers" ? "true" : "account_id::text = 'acc_1'";
+    await queryPostgres(url, `delete from ${table} where ${owner}`);
+  }
+  await ledger.settle(createSettlement("lost"));
+  expect((await readWalletState(store, "acc_2")).balanceNanodollars).toBe(0);
+  const { differences } = await verifyLedger(store);
+  expect(differences).toContain("Calls of account acc_1: there is no such account (calls lost)");
+});
+
+postgresTest("numbers of models are those of the connection by which they were learned", async () => {
+  const { store, url } = await node();
+  await addAccount(store, "acc_1", 1000);
+  const ledger = new ProcessLedger({ store });
+  const first = createAdmission();
+  await ledger.admit(first);
+  await ledger.settle(createSettlement(first.callId));
+  // As after a failover: the name went with the last commits, and its number to another.
+  await queryPostgres(url, "update names set name = 'another' where name = 'model-1'");
+  await queryPostgres(
+    url,
+    "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name like 'modelgate writes%' and datname = current_database()",
+  );
+  await until("it is connected again", () => store.trouble?.() === undefined);
+  const second = createAdmission();
+  await ledger.admit(second);
+  await ledger.settle(createSettlement(second.callId));
+  const rows = await store.db.selectFrom("calls").select("model").where("id", "=", second.callId).execute();
+  expect(rows).toEqual([{ model: "model-1" }]);
+});
+
+postgresTest.each(["writes", "reads", "unproven", "heartbeat"])(
+  "what was read is read anew when the connection for %s was lost, also when nothing was asked of it meanwhile",
+  async (purpose) => {
+    const { store, url } = await node();
+    const { revision } = store;
+    await queryPostgres(
+      url,
+      `select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name like 'modelgate ${purpose} %' and datname = current_database()`,
+    );
+    await until("it has connected again", () => store.revision > revision);
+  },
+);
+
+postgresTest("a user without rights beyond the database's sees that it is another one", async () => {
+  const server = await startPostgres();
+  const folder = mkdtempSync(join(tmpdir(), "modelgate-backup-"));
+  try {
+    const url = await newDatabase(server);
+    await queryPostgres(url, "create role plain login");
+    const { pathname } = new URL(url);
+    await queryPostgres(url, `alter database ${pathname.slice(1)} owner to plain`);
+    await queryPostgres(url, "alter schema public owner to plain");
+    const { store, events } = await open(url.replace("modelgate@", "plain@"));
+    await queryPostgres(url, "select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = 'plain'");
+    await until("it is connected again", () => store.trouble?.() === undefined);
+    expect(events).toEqual([]);
+    await backUp(url, join(folder, "backup"));
+    await restore(url, join(folder, "backup"));
+    await until("it has seen the other database", () => events.some((event) => event.startsWith("database_changed")));
+    await store.close();
+  } finally {
+    opened.splice(0);
+    rmSync(folder, { recursive: true });
+    await server.remove();
+  }
+});
+
+postgresTest("a database that lacks a secret of the gateway gets it back, and nothing is served from one with another", async () => {
+  const server = await startPostgres();
+  const folder = mkdtempSync(join(tmpdir(), "modelgate-backup-"));
+  try {
+    const url = await newDatabase(server);
+    const { store, events } = await open(url);
+    await backUp(url, join(folder, "older"));
+    await store.setting("secret", () => "first");
+    await restore(url, join(folder, "older"));
+    const stored = async () => (await queryPostgres(url, "select value from settings where name = 'secret'"))[0];
+    const timer = setInterval(() => store.pollExternalChange(), 50);
+    await until("it has the secret back", async () => (await stored().catch(() => undefined)) !== undefined);
+    expect(await stored()).toEqual({ value: "first" });
+    await queryPostgres(url, "update settings set value = 'of another gateway' where name = 'secret'");
+    await backUp(url, join(folder, "foreign"));
+    await queryPostgres(url, "update settings set value = 'first' where name = 'secret'");
+    await restore(url, join(folder, "foreign"));
+    await until("it serves nothing", () => store.trouble?.()?.startsWith("The database is not the one") === true);
+    expect(events.filter((event) => event.startsWith("database_foreign"))).toHaveLength(1);
+    clearInterval(timer);
+    await store.close();
+  } finally {
+    opened.splice(0);
+    rmSync(folder, { recursive: true });
+    await server.remove();
+  }
+});
