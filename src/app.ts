@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { hostname } from "node:os";
 import {
   type Accounts,
   createAccounts,
@@ -10,7 +11,7 @@ import {
   type TokenIssuer,
   TokenIssuers,
 } from "./accounts/index.ts";
-import { openAlerts, type VerifyLedger } from "./alerts/index.ts";
+import { openAlerts, ServiceHealth, type VerifyLedger } from "./alerts/index.ts";
 import {
   type Config,
   ConfigError,
@@ -124,7 +125,6 @@ export async function createApp(options: AppOptions): Promise<App> {
   const resolveModels = createClaimReader(providers, log);
   const accounts = createAccounts({ store, defaults: config, now, tokens: { ...tokenIssuers, resolveModels } });
   await accounts.prepare();
-  const observer = providers.observe(observability?.calls);
   const { onCommit } = observability ?? {};
   const rollup = new UsageRollup({ store, retentionDays: config.callRetentionDays, now, log });
   const { ledger, degraded } = await openLedger(config, { ...options, onCommit, onEnded: rollup.add });
@@ -139,6 +139,14 @@ export async function createApp(options: AppOptions): Promise<App> {
   const onRefused = rollup.addRefusal;
   const refusals = new RefusalLog({ store, retentionDays: config.callRetentionDays, now, log, onRefused });
   const { network, close: closeNetwork } = openProviderNetwork(options);
+  const trouble = () => store.trouble?.() ?? ledger.trouble();
+  const service = new ServiceHealth({
+    gateway: describeProcess(config),
+    trouble,
+    isDraining: () => loadShedder.isDraining,
+    now,
+  });
+  const observer = service.observe(providers.observe(observability?.calls));
   const kernel: Kernel = { registry: providers.snapshot.registry, ledger, network, log, now: monotonicNow, observer };
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
   const loadShedder = new LoadShedder(bounds, monotonicNow, (event, fields) => log.warn(event, fields));
@@ -168,8 +176,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     secrets: providers.settings.box,
     sealKey: await readSealKey(store),
     signingSecret: await store.setting("file_signing_secret", createSecret),
-    readinessProblems: async () => getReadinessProblems(providers.snapshot, options),
-    degraded,
+    readinessProblems: async () => getReadinessProblems(providers.snapshot, config, trouble()),
+    degraded: () => [...degraded(), ...(trouble() === undefined ? (store.degraded?.() ?? []) : [])],
     site: options.site,
     metrics: observability?.onApi,
   });
@@ -177,7 +185,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     registry: () => kernel.registry,
     now: monotonicNow,
     ...describeLoad(loadShedder),
-    ...describeStore(options, degraded),
+    ...describeStore(options, { degraded, trouble }),
     isSandbox: () => providers.snapshot.sandbox,
   });
   providers.start((snapshot) => {
@@ -191,6 +199,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     secrets: providers.settings.box,
     kernel,
     now,
+    service,
     health: () => readHealth(providers, kernel.registry, kernel.now()),
     usedModels: async () => {
       await rollup.freshen();
@@ -299,18 +308,26 @@ function describeLoad(loadShedder: LoadShedder) {
   };
 }
 
-function describeStore({ config, store }: AppOptions, degraded: () => string[]) {
+function describeStore(
+  { config, store }: AppOptions,
+  { degraded, trouble }: { degraded: () => string[]; trouble: () => string | undefined },
+) {
   return {
     store: store.shared ? ("postgres" as const) : ("sqlite" as const),
-    storeProblem: () => store.trouble?.(),
+    storeProblem: trouble,
     isRedisUp: config.redisUrl === undefined ? undefined : () => degraded().length === 0,
     overdrawn: () => readOverdrawn(store),
   };
 }
 
-function getReadinessProblems(snapshot: PluginSnapshot, { store, config }: AppOptions): string[] {
+function getReadinessProblems(snapshot: PluginSnapshot, config: Config, trouble: string | undefined): string[] {
   const noModel = snapshot.registry.size === 0 ? describeNoModel(snapshot, config) : undefined;
-  return [noModel, store.trouble?.()].filter((problem) => problem !== undefined);
+  return [noModel, trouble].filter((problem) => problem !== undefined);
+}
+
+/** Name of this process in alerts. */
+function describeProcess({ worker }: Config): string {
+  return worker === 0 ? hostname() : `${hostname()} (worker ${worker})`;
 }
 
 /** Sign-in with passwords, and with an identity provider when one is configured. */

@@ -3,10 +3,11 @@ import { GatewayError } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import type { Log } from "../kernel/index.ts";
 import type { SecretBox } from "../providers/index.ts";
-import { type Channel, openChannel, recordOutcome, type Target } from "./channels.ts";
+import { openChannel, recordOutcome } from "./channels.ts";
 import { sendEmail } from "./email.ts";
 import { createTestMessage, DeliveryError, type Message, toSubject } from "./message.ts";
 import { gatewayOwner, parseSmtpUrl, readSmtp, type Smtp } from "./settings.ts";
+import type { OpenChannel } from "./storeless.ts";
 import { createWebhooks } from "./webhook.ts";
 
 /** The pauses after failed attempts; after the last one the message is dropped. */
@@ -46,13 +47,14 @@ export function createDelivery(deps: DeliveryDeps) {
   // The operator listed the networks for the gateway's own alerts: an account holder is no way into them.
   const sendWebhook = createWebhooks({ proxyEnv, now });
 
-  async function send({ channel, target }: { channel: Channel; target: Target }, message: Message): Promise<void> {
+  /** @param smtp The mail server where it is known; it is read otherwise. */
+  async function send({ channel, target }: OpenChannel, message: Message, knownSmtp?: Smtp): Promise<void> {
     if (channel.kind === "webhook") {
       const send = channel.owner === gatewayOwner ? sendOwnWebhook : sendWebhook;
       await send({ url: target.url ?? "", secret: target.secret }, message);
       return;
     }
-    const smtp = await findSmtp(deps);
+    const smtp = knownSmtp ?? (await findSmtp(deps));
     if (smtp === undefined) throw new DeliveryError("No mail server is set");
     await sendEmail(smtp, target.to ?? (await findEmails(store, channel.owner)), {
       ...message,
@@ -96,6 +98,7 @@ export function createDelivery(deps: DeliveryDeps) {
   }
 
   return {
+    send,
     /** Sends the messages that are due, and resolves when each has been tried. */
     async deliverDue(): Promise<void> {
       const due = await db

@@ -14,5 +14,6 @@ export {
 export { openAlerts } from "./open-alerts.ts";
 export { muteAlert, readFiring, readHistory, readMutes } from "./record-findings.ts";
 export { getRuleInfo, type Rule, ruleNames } from "./rules.ts";
+export { ServiceHealth } from "./service-health.ts";
 export { gatewayOwner, getRulesOf, type RuleSetting, readRules, type Smtp, writeRule, writeSmtp } from "./settings.ts";
 export { checkWebhookUrl } from "./webhook.ts";

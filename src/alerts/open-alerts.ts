@@ -1,16 +1,25 @@
 import type { Config } from "../config/index.ts";
+import { GatewayError } from "../contract/index.ts";
 import type { Kernel } from "../kernel/index.ts";
 import type { ProviderHealth } from "../providers/index.ts";
-import { createDelivery, type DeliveryDeps } from "./deliver.ts";
+import { listChannels, openChannel } from "./channels.ts";
+import { createDelivery, type DeliveryDeps, findSmtp } from "./deliver.ts";
 import { tryAcquireLease } from "./leases.ts";
 import { checkLedger, type VerifyLedger } from "./ledger-check.ts";
+import { DeliveryError } from "./message.ts";
 import { checkMetricRules, listMetricRules, type Measure } from "./metric-rules.ts";
 import { readNodeState, readSharedState } from "./read-state.ts";
-import { type OwnedFinding, recordFindings, roundMs } from "./record-findings.ts";
-import { checkNode, checkShared, type Finding } from "./rules.ts";
+import { type OwnedFinding, readMutes, recordFindings, roundMs, toAlertId } from "./record-findings.ts";
+import { checkNode, checkService, checkShared, type Finding, type Thresholds } from "./rules.ts";
+import type { ServiceHealth } from "./service-health.ts";
 import { gatewayOwner, readRules, toThresholds } from "./settings.ts";
+import { type OpenChannel, type Remembered, StorelessAlerts } from "./storeless.ts";
 
 const deliverMs = 5000;
+/** How often a process looks whether it serves. */
+const watchMs = 5000;
+/** An evaluation that is as old did not get through. */
+const evaluatedMs = 2.5 * roundMs;
 /** A turn is shorter than a round, so that a timer that is a little early does not miss it. */
 const turnMs = 0.8 * roundMs;
 const accountsAtOnce = 200;
@@ -24,24 +33,45 @@ export interface AlertsDeps extends DeliveryDeps {
   readonly usedModels: () => Promise<ReadonlySet<string>>;
   /** Measures calls, for rules of the operator's own. */
   readonly measure: Measure;
+  readonly service: ServiceHealth;
   /** Verifies the ledger apart from this process; absent: it is not verified by itself. */
   readonly verifyLedger?: VerifyLedger | undefined;
 }
 
 /** Looks at the rules, and sends what is due. */
 export function createAlerts(deps: AlertsDeps) {
-  const { store, config, kernel, now } = deps;
-  const { deliverDue } = createDelivery(deps);
+  const { store, config, kernel, now, service } = deps;
+  const { deliverDue, send } = createDelivery(deps);
+  const idOf = (finding: Finding) => toAlertId({ owner: gatewayOwner, ...finding });
+  const storeless = new StorelessAlerts({ send, idOf, publicUrl: config.publicUrl });
+  let evaluatedAt = Number.NEGATIVE_INFINITY;
+  const remember = async (thresholds: Thresholds) => {
+    storeless.remember({ ...(await readChannels(deps)), thresholds });
+    evaluatedAt = now();
+  };
+  const readThresholds = async () => toThresholds((await readRules(store, [gatewayOwner])).get(gatewayOwner) ?? []);
   return {
     deliverDue,
+    /** Reads what {@link watch} needs. */
+    async prepare(): Promise<void> {
+      await remember(await readThresholds());
+    },
+    /** Checks whether this process serves, and sends that by itself where the database cannot be used for it. */
+    async watch(): Promise<void> {
+      const at = now();
+      const state = service.read();
+      const isStoreUsed = state.trouble === undefined && at - evaluatedAt < evaluatedMs;
+      await storeless.tell(checkService(state, storeless.thresholds, at), at, !isStoreUsed);
+    },
     /** Checks this node's own state and, if it holds the lease, the shared state. */
     async evaluate(): Promise<void> {
       const at = now();
       const findings: OwnedFinding[] = [];
       const add = (owner: string, news: readonly Finding[]) =>
         findings.push(...news.map((finding) => ({ ...finding, owner })));
-      const settings = (await readRules(store, [gatewayOwner])).get(gatewayOwner) ?? [];
-      const thresholds = toThresholds(settings);
+      const thresholds = await readThresholds();
+      const ofService = checkService(service.read(), thresholds, at);
+      add(gatewayOwner, ofService);
       const sources = { folder: config.home, health: deps.health, usedModels: deps.usedModels };
       add(gatewayOwner, checkNode(await readNodeState(kernel, sources), thresholds, at));
       if (await tryAcquireLease(store, "shared", turnMs, at)) {
@@ -50,13 +80,31 @@ export function createAlerts(deps: AlertsDeps) {
         add(gatewayOwner, await checkMetricRules(await listMetricRules(store), deps.measure, at));
         await checkAccounts(deps, at, add);
       }
-      await recordFindings(store, findings, { now: at, publicUrl: config.publicUrl });
+      const sentAlerts = storeless.listTold(ofService);
+      await recordFindings(store, findings, { now: at, publicUrl: config.publicUrl, sentAlerts });
+      storeless.handOver(sentAlerts);
+      await remember(thresholds);
     },
     /** Verifies the ledger, once a day on one of the nodes. */
     async checkLedger(): Promise<void> {
       if (deps.verifyLedger !== undefined) await checkLedger(store, deps.verifyLedger, now());
     },
   };
+}
+
+/** The gateway's own channels, as far as they can be decrypted, with what sending needs. */
+async function readChannels(deps: AlertsDeps): Promise<Omit<Remembered, "thresholds">> {
+  const { store, secrets, now } = deps;
+  const channels: OpenChannel[] = [];
+  for (const { id } of await listChannels(store, gatewayOwner)) {
+    const channel = await openChannel(store, secrets, id).catch((error) => {
+      if (error instanceof DeliveryError || error instanceof GatewayError) return undefined;
+      throw error;
+    });
+    if (channel !== undefined) channels.push(channel);
+  }
+  const muted = await readMutes(store, now());
+  return { channels, smtp: await findSmtp(deps), muted: new Set(muted.keys()) };
 }
 
 /** The rules of account holders who have a channel. */
@@ -90,7 +138,9 @@ async function checkAccounts(
 export function openAlerts(deps: AlertsDeps): () => void {
   const alerts = createAlerts(deps);
   const report = (error: unknown) => deps.log.warn("alerts_failed", { error });
+  alerts.prepare().catch(report);
   const timers = [
+    startTimer(alerts.watch, watchMs, report),
     startTimer(alerts.evaluate, roundMs, report),
     startTimer(alerts.deliverDue, deliverMs, report),
     startTimer(alerts.checkLedger, roundMs, report),

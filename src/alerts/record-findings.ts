@@ -2,6 +2,7 @@ import { GatewayError } from "../contract/index.ts";
 import type { Database, Store } from "../db/index.ts";
 import { type AlertNotice, createMessage } from "./message.ts";
 import { type Finding, getRuleInfo, type Rule } from "./rules.ts";
+import type { ToldAlert } from "./storeless.ts";
 
 /** How often the rules are looked at. */
 export const roundMs = 60_000;
@@ -26,6 +27,8 @@ type Db = Store["db"];
 export interface RecordOptions {
   readonly now: number;
   readonly publicUrl: string | undefined;
+  /** Alerts that were sent without the database, by their ids. */
+  readonly sentAlerts?: ReadonlyMap<string, ToldAlert>;
 }
 
 /**
@@ -35,10 +38,10 @@ export interface RecordOptions {
 export async function recordFindings(
   { db }: Pick<Store, "db">,
   findings: readonly OwnedFinding[],
-  { now, publicUrl }: RecordOptions,
+  { now, publicUrl, sentAlerts }: RecordOptions,
 ): Promise<void> {
   // In one order on all nodes, so that they cannot lock one another.
-  const rows = findings.map((finding) => toRow(finding, now)).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const rows = findings.map((finding) => toRow(finding, now, sentAlerts)).sort((a, b) => (a.id < b.id ? -1 : 1));
   // Without a channel nothing is marked as sent, so a channel that is added later still gets the alert.
   const owners = await db.selectFrom("alert_channels").select("owner").distinct().execute();
   const reachable = new Set(owners.map(({ owner }) => owner));
@@ -155,9 +158,17 @@ export function readHistory({ db }: Pick<Store, "db">, owner: string, limit: num
     .execute();
 }
 
-function toRow({ owner, rule, subject, text, level }: OwnedFinding, now: number): AlertRow {
-  const id = `${owner} ${rule} ${subject}`;
-  return { id, owner, rule, text, level, since_at: now, seen_at: now, notified_at: null, notified_level: null };
+/** Id of an alert: there is one of a rule and a subject. */
+export function toAlertId({ owner, rule, subject }: Pick<OwnedFinding, "owner" | "rule" | "subject">): string {
+  return `${owner} ${rule} ${subject}`;
+}
+
+function toRow(finding: OwnedFinding, now: number, sentAlerts: RecordOptions["sentAlerts"]): AlertRow {
+  const { owner, rule, text, level } = finding;
+  const id = toAlertId(finding);
+  const sentAlert = sentAlerts?.get(id);
+  const notified = { notified_at: sentAlert?.at ?? null, notified_level: sentAlert?.level ?? null };
+  return { id, owner, rule, text, level, since_at: sentAlert?.at ?? now, seen_at: now, ...notified };
 }
 
 /** Whether a message about an alert is to be sent. */

@@ -1,5 +1,6 @@
 import { type Model, nanodollarsPerUsd } from "../contract/index.ts";
 import type { SpentBudget } from "../db/index.ts";
+import { type FailedCalls, failureMinutes, type ServiceState } from "./service-health.ts";
 
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
@@ -18,6 +19,8 @@ export const rules = {
   wallet_low: { unit: "usd", threshold: 1_000_000_000, isForAccounts: true },
   /** The share of a budget from which it tells, at 50, 80 and 100 %. */
   budget: { unit: "percent", threshold: 50, isForAccounts: true },
+  store_failing: {},
+  calls_failing: { unit: "percent", threshold: 5 },
   provider_failing: { delayMs: minuteMs },
   circuit_open: {},
   model_retires: { unit: "days", threshold: 30 },
@@ -91,6 +94,35 @@ const retiredDays = 7;
 const namesMax = 5;
 const nameLengthMax = 80;
 const errorLengthMax = 200;
+
+/** How long no call can be recorded before that is an alert: a database that is restarted takes less. */
+const troubleMs = 30_000;
+/** Fewer failed calls say nothing about their share. */
+const failedCallsMin = 5;
+
+/** Checks what a process knows of itself without the database. */
+export function checkService(state: ServiceState, thresholds: Thresholds, now: number): Finding[] {
+  const { store_failing: trouble, calls_failing: percent } = thresholds;
+  return [
+    ...(trouble === undefined ? [] : findTrouble(state, now)),
+    ...(percent === undefined ? [] : findFailingCalls(state, percent)),
+  ];
+}
+
+function findTrouble({ gateway, trouble }: ServiceState, now: number): Finding[] {
+  if (trouble === undefined || now - trouble.since < troubleMs) return [];
+  const text = `The gateway ${gateway} refuses calls. ${trouble.text}`;
+  return [{ rule: "store_failing", subject: gateway, level: 1, text }];
+}
+
+/** The symptom alone, whatever its cause is. The long window says that it matters, the short one that it goes on. */
+function findFailingCalls({ gateway, long, short }: ServiceState, threshold: number): Finding[] {
+  const isBeyond = ({ calls, failed }: FailedCalls) => failed * 100 > calls * threshold;
+  if (long.failed < failedCallsMin || !isBeyond(long) || !isBeyond(short)) return [];
+  const shareOf = ({ calls, failed }: FailedCalls) => `${Math.floor((failed * 100) / calls)} %`;
+  const text = `${shareOf(long)} of the calls of the gateway ${gateway} ended with 500 or 503 in ${failureMinutes.long} minutes, ${shareOf(short)} in the last ${failureMinutes.short}`;
+  return [{ rule: "calls_failing", subject: gateway, level: 1, text }];
+}
 
 /** Checks the state of one node. */
 export function checkNode(state: NodeState, thresholds: Thresholds, now: number): Finding[] {

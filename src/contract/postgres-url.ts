@@ -38,9 +38,9 @@ export function parsePostgresUrl(text: string): PostgresUrl {
   const [, scheme, login, authority = "", path, query = ""] = urlForm.exec(text) ?? [];
   const hosts = authority.split(",");
   const [user] = login === undefined ? [] : login.split(":", 1);
-  const given = query.split("&").filter((part) => part !== "");
+  const parts = query.split("&").filter((part) => part !== "");
   const isOfUs = (part: string) => part.startsWith("target_session_attrs=");
-  const rest = given.filter((part) => !isOfUs(part)).join("&");
+  const rest = parts.filter((part) => !isOfUs(part)).join("&");
   const before = `${scheme}${login === undefined ? "" : `${login}@`}`;
   const servers = hosts.map((host) => `${before}${host}${path}${rest === "" ? "" : `?${rest}`}`);
   const isUrl = servers.every((server) => (URL.parse(server)?.hostname ?? "") !== "");
@@ -58,8 +58,8 @@ function checkParameters(query: URLSearchParams, hosts: number): void {
     if (name === "application_name") throw new RangeError("it has application_name, by which gateways find each other");
     if (!Object.hasOwn(parameters, name)) {
       const shown = /^[A-Za-z_]{1,40}$/.test(name) ? name : "with an odd name";
-      const known = Object.keys(parameters).join(", ");
-      throw new RangeError(`its parameter ${shown} would have no effect; those that have are ${known}`);
+      const names = Object.keys(parameters).join(", ");
+      throw new RangeError(`its parameter ${shown} would have no effect; those that have are ${names}`);
     }
     const words = parameters[name];
     if (words !== undefined && !words.includes(value)) {

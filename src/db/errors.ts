@@ -6,6 +6,20 @@ export class StoreError extends Error {
   }
 }
 
+const refusals = {
+  standby: "PostgreSQL is a standby, which takes no writes",
+  readOnly: "PostgreSQL is read-only",
+} as const;
+
+/** A server of PostgreSQL takes no writes. */
+export class NotWritableError extends Error {
+  override readonly name = "NotWritableError";
+
+  constructor(kind: keyof typeof refusals) {
+    super(refusals[kind]);
+  }
+}
+
 /** PostgreSQL did not answer. */
 export class LostConnectionError extends Error {
   override readonly name = "LostConnectionError";
@@ -72,4 +86,41 @@ export function isOutcomeUnknown(error: unknown): boolean {
 /** SQLSTATE of an error of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 function sqlStateOf(error: Error): string | undefined {
   return "code" in error && typeof error.code === "string" && /^[0-9A-Z]{5}$/.test(error.code) ? error.code : undefined;
+}
+
+/** Low bytes of SQLite's result codes, and what they mean to an operator. */
+const sqliteReasons: Readonly<Record<number, string>> = {
+  5: "Another process holds the lock of the database",
+  6: "Another process holds the lock of the database",
+  8: "The database is read-only",
+  10: "The disk of the database fails",
+  13: "The disk of the database is full",
+};
+
+const postgresReasons: readonly (readonly [pattern: RegExp, reason: string])[] = [
+  [/^25006$/, "PostgreSQL is read-only"],
+  [/^53100$/, "The disk of PostgreSQL is full"],
+  [/^53/, "PostgreSQL is out of memory or connections"],
+  [/^57P/, "PostgreSQL shuts down or starts"],
+  [/^(55P03|57014)$/, "PostgreSQL is kept from writing by a lock"],
+];
+
+/** Why a store failed, for anybody: without the words of its engine, which name hosts, files and users. */
+export function describeFailure(error: unknown): string {
+  if (error instanceof NotWritableError) return error.message;
+  if (error instanceof LostConnectionError) {
+    return error.cause === undefined ? "PostgreSQL does not answer" : describeFailure(error.cause);
+  }
+  if (error instanceof AggregateError) {
+    const refusal = error.errors.find((each) => each instanceof NotWritableError);
+    return refusal === undefined ? "PostgreSQL does not answer" : describeFailure(refusal);
+  }
+  if (error instanceof NotSyncedError) return "The disk of the database fails";
+  if (!(error instanceof Error)) return "The database does not answer";
+  if ("errcode" in error && typeof error.errcode === "number") {
+    return sqliteReasons[error.errcode & 0xff] ?? "The database refuses writes";
+  }
+  const state = sqlStateOf(error);
+  if (state === undefined) return "PostgreSQL does not answer";
+  return postgresReasons.find(([pattern]) => pattern.test(state))?.[1] ?? "PostgreSQL refuses writes";
 }

@@ -23,8 +23,8 @@ const numbers = new Map<string, number>();
  * probability of 1 : 18 000; the row of the second cannot be written then, and its calls are refused.
  */
 export function toPayerNumber(id: string): number {
-  const known = numbers.get(id);
-  if (known !== undefined) return known;
+  const cachedNumber = numbers.get(id);
+  if (cachedNumber !== undefined) return cachedNumber;
   const hash = createHash("sha256").update(id).digest();
   const number = hash.readUIntBE(0, 6) * 32 + (hash.readUInt8(6) >> 3);
   if (numbers.size >= cachedMax) numbers.clear();
@@ -78,7 +78,7 @@ export class SqlitePayers {
 
   /**
    * Sees to it that account and key of a call have their rows. The end of a call is written also where they do not exist:
-   * what was served stays in the books, and `verifyLedger` reports it.
+   * what was served stays in the ledger, and `verifyLedger` reports it.
    *
    * @throws {UnknownPayerError} For a hold, when the key is not a key of that account.
    */

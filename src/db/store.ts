@@ -48,6 +48,12 @@ export interface Store {
     onCommitted?: () => void,
   ): Promise<ReadonlyMap<OpenCall, HoldDecision> | undefined>;
   /**
+   * Writes what a call writes, and takes it back in the same transaction, synced to the disk as the end of a call is.
+   *
+   * @throws {Error} When calls cannot be recorded.
+   */
+  tryWrite(): Promise<void>;
+  /**
    * Adds sums of usage in one transaction, with the step of the roll-up that they are. False, and nothing written, where its
    * progress is not what it was before the step. It is not synced: what a power failure takes is counted again.
    */
@@ -109,6 +115,8 @@ export interface Store {
   lockForServing?(): boolean;
   /** Why the gateway cannot take calls, in one message; `undefined` when it can. */
   trouble?(): string | undefined;
+  /** What is worse than it should be while calls are served, in messages for anybody; absent of an embedded store. */
+  degraded?(): string[];
   /** Reads the setting of this name; the first call makes and stores it. */
   setting(name: string, make: () => string): Promise<string>;
   /** Closes all connections. Repeating it does nothing. */

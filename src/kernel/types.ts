@@ -36,8 +36,14 @@ export interface CallObserver {
   attempted(attempt: Attempt): void;
   /** A call ended and is final. Only the headers of its HTTP request are of use. */
   ended(call: Call, httpRequest: Request): void;
-  /** An error was answered, with or without a call. */
-  refused(code: ErrorCode): void;
+  /** An error was answered, with or without a call. `unrun`: it ended a call that never ran, such as one whose key could not be checked. */
+  refused(code: ErrorCode, unrun?: UnrunCall): void;
+}
+
+/** A call that the gateway ended with an error before it ran. */
+export interface UnrunCall {
+  readonly capability: Capability;
+  readonly status: number;
 }
 
 /** How the hold of a stream follows its output, in tokens of all its choices. */

@@ -14,6 +14,8 @@ import { unsentEnd } from "./call-records.ts";
 const writesEnough = 64;
 /** How long after a failed write it is tried again. */
 const retryMs = 250;
+/** How often a store that fails is tried where no write is left to be repeated. */
+const probeMs = 1000;
 
 /** The outcome of a batch; undefined when all of it is written and no hold needed a decision. */
 export type BatchOutcome = BatchResult | undefined;
@@ -60,6 +62,11 @@ export class CommitQueue {
   #isFailing = false;
   #retrying: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
+  /** Why the last writes of ends and of holds failed, for another reason than what they said; undefined when they did not. */
+  #endFailure: unknown;
+  #holdFailure: unknown;
+  #probe: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
   /**
    * `onEndWritten` is called in the same turn in which the write is known to stand; `wasRetried` when an earlier try
@@ -84,6 +91,18 @@ export class CommitQueue {
   /** Whether ends could not be written, and have not been since. */
   get isFailing(): boolean {
     return this.#isFailing;
+  }
+
+  /** Why the store takes no writes of calls, by the outcome of the last ones; undefined while it takes them. */
+  get failure(): unknown {
+    return this.#isFailing ? this.#endFailure : this.#holdFailure;
+  }
+
+  /** Tries the store no more by itself. */
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#probe);
+    clearTimeout(this.#retry);
   }
 
   /**
@@ -163,7 +182,11 @@ export class CommitQueue {
     this.#isWriting = false;
     this.#isSyncing = false;
     if (!isCommitted) this.#keepUnknown(holds, outcome);
-    if (ends !== undefined) this.#isFailing = this.#isStillFailing(ends.writes, outcome);
+    if (holds !== undefined) this.#noteHolds(holds, isCommitted ? undefined : outcome);
+    if (ends !== undefined) {
+      this.#isFailing = this.#isStillFailing(ends.writes, outcome);
+      this.#endFailure = this.#isFailing ? (findFailure(ends, outcome) ?? this.#endFailure) : undefined;
+    }
     for (const end of ends?.writes ?? []) {
       if (outcome?.failures.has(end)) this.#unwritten.add(end);
       else this.#onEndWritten(end, this.#unwritten.delete(end));
@@ -191,6 +214,7 @@ export class CommitQueue {
     const outcome = await this.#write(holds.writes);
     this.#isWritingHolds = false;
     this.#keepUnknown(holds, outcome);
+    this.#noteHolds(holds, outcome);
     this.#report(holds.writes.length, startedMs);
     if (this.#holds !== undefined && this.#isSyncing) this.#scheduleHolds();
     holds.done.resolve(outcome);
@@ -207,6 +231,29 @@ export class CommitQueue {
     }
   }
 
+  #noteHolds(holds: Batch<HoldWrite>, outcome: BatchOutcome): void {
+    const failure = outcome === undefined ? undefined : findFailure(holds, outcome);
+    if (failure === undefined && this.#holdFailure === undefined) return;
+    this.#holdFailure = failure;
+    if (failure !== undefined) this.#scheduleProbe();
+  }
+
+  /** No call begins where a balancer sends none to a gateway that is not ready, so that it has to find out by itself. */
+  #scheduleProbe(): void {
+    if (this.#probe !== undefined || this.#isClosed) return;
+    this.#probe = setTimeout(async () => {
+      try {
+        await this.#store.tryWrite();
+        this.#holdFailure = undefined;
+      } catch (error) {
+        if (this.#holdFailure !== undefined) this.#holdFailure = error;
+      }
+      this.#probe = undefined;
+      if (this.#holdFailure !== undefined) this.#scheduleProbe();
+    }, probeMs);
+    this.#probe.unref();
+  }
+
   #now(): number {
     return this.#onCommit === undefined ? 0 : performance.now();
   }
@@ -218,7 +265,7 @@ export class CommitQueue {
 
   /** Does not keep the process alive: what is unwritten when it ends is found open at the next start. */
   #scheduleRetry(): void {
-    if (this.#retry !== undefined) return;
+    if (this.#retry !== undefined || this.#isClosed) return;
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
       void this.flush();
@@ -245,6 +292,14 @@ export class CommitQueue {
     }
     return { failures, decisions };
   }
+}
+
+/** Why a write failed, other than for what it said. */
+function findFailure({ writes }: Batch<LedgerWrite>, outcome: BatchOutcome): unknown {
+  const failed = writes.find(
+    (write) => outcome?.failures.has(write) && !isConstraintError(outcome.failures.get(write)),
+  );
+  return failed === undefined ? undefined : outcome?.failures.get(failed);
 }
 
 function newBatch<Write extends LedgerWrite>(): Batch<Write> {

@@ -10,7 +10,7 @@ import type {
   Settlement,
   WalletState,
 } from "../contract/index.ts";
-import { type EndedCall, isEmbedded, type OpenCall, type Store } from "../db/index.ts";
+import { describeFailure, type EndedCall, isEmbedded, type OpenCall, type Store } from "../db/index.ts";
 import {
   type AdmittedCall,
   assertEnded,
@@ -205,6 +205,15 @@ export class ProcessLedger implements Ledger {
   }
 
   /**
+   * Why no call can be recorded, in one message for anybody, by the outcome of the last writes of calls; `undefined` when they
+   * succeeded. While it is so the store is tried each second.
+   */
+  trouble(): string | undefined {
+    const { failure } = this.#queue;
+    return failure === undefined ? undefined : `${describeFailure(failure)}, so no call can be recorded`;
+  }
+
+  /**
    * Admits no more calls and writes all that is queued.
    *
    * @throws {Error} When ends of calls cannot be written; the next start finds these calls open and recovers them.
@@ -212,6 +221,7 @@ export class ProcessLedger implements Ledger {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#queue.flush();
+    this.#queue.close();
     this.#limits.close();
     const ids = [...this.#queue.unwritten].map((end) => end.open.callId);
     if (ids.length > 0) throw new Error(`Cannot write the charges of ${ids.length} calls: ${ids.join(", ")}`);

@@ -156,9 +156,9 @@ function combineObservers(one: CallObserver, other: CallObserver): CallObserver 
       one.ended(call, httpRequest);
       other.ended(call, httpRequest);
     },
-    refused(code) {
-      one.refused(code);
-      other.refused(code);
+    refused(code, unrun) {
+      one.refused(code, unrun);
+      other.refused(code, unrun);
     },
   };
 }

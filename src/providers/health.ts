@@ -570,8 +570,8 @@ export class RouteStats implements CallObserver {
     this.#listener?.recordLate(attempt.route.plugin.name, attempt.key?.index, { kind, message: error.message, model });
   }
 
-  refused(code: Parameters<CallObserver["refused"]>[0]): void {
-    this.#next?.refused(code);
+  refused(...refusal: Parameters<CallObserver["refused"]>): void {
+    this.#next?.refused(...refusal);
   }
 
   ofRoute({ circuitBreaker }: Pick<Route, "circuitBreaker">): AttemptStats {

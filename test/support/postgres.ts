@@ -88,7 +88,10 @@ export async function restore(url: string, file: string): Promise<void> {
   await queryPostgres(postgres, `create database ${name}_restored`);
   await run([join(bin as string, "pg_restore"), "-d", `${url}_restored`, file]);
   await queryPostgres(postgres, `alter database ${name} allow_connections false`);
-  await queryPostgres(postgres, `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`);
+  await queryPostgres(
+    postgres,
+    `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`,
+  );
   await queryPostgres(postgres, `drop database ${name}`);
   await queryPostgres(postgres, `alter database ${name}_restored rename to ${name}`);
 }

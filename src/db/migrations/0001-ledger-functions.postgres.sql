@@ -234,6 +234,19 @@ begin
   return array_to_json(decisions);
 end $$;
 
+-- Writes a row as long as that of a call into both tables, and takes it back: fails where no call can be recorded.
+create function try_write() returns void language plpgsql as $$
+declare
+  tried bytea := convert_to('tried ' || gen_random_uuid(), 'UTF8');
+begin
+  insert into open_call_rows (id, account_id, key_id, model, capability, premium, opened_at, hold_nanodollars, hold_tokens, session)
+  values (tried, 0, 0, 1, 1, 0, 0, 0, 0, repeat('x', 200));
+  insert into call_rows (id, account_id, key_id, model, capability, premium, opened_at, hold_nanodollars, hold_tokens, state, settled_at, session)
+  values (tried, 0, 0, 1, 1, 0, 0, 0, 0, 2, 0, repeat('x', 200));
+  delete from open_call_rows where id = tried;
+  delete from call_rows where id = tried;
+end $$;
+
 -- A batch in one round trip. The ends come first, because they free what the holds may need; a call that begins and ends in
 -- one batch is late. A batch without ends does not wait for the disk.
 create function record_calls(node integer, ends json, decided json, undecided json, late json) returns json

@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect } from "kysely";
 import type pg from "pg";
 import { createBlobs } from "../blobs.ts";
-import { LostConnectionError, StoreError, UnknownPayerError } from "../errors.ts";
+import { describeFailure, NotWritableError, StoreError, UnknownPayerError } from "../errors.ts";
 import { createIdempotencyKeys } from "../idempotency-keys.ts";
 import { migrate } from "../migrate.ts";
 import type { Database } from "../schema.ts";
@@ -10,7 +10,7 @@ import { addSharedUsage } from "../usage-sums.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { DeadNodes } from "./dead-nodes.ts";
 import { OrderedConnection, type OrderedConnectionOptions } from "./ordered-connection.ts";
-import { NotWritableError, Primary } from "./primary.ts";
+import { Primary } from "./primary.ts";
 import { ProvenPool } from "./proven-pool.ts";
 import { ask, createKeyReader, readBalance, readBudgets, readSpent } from "./readers.ts";
 import { LedgerWriter } from "./write-ledger.ts";
@@ -219,6 +219,7 @@ function createStore(parts: Parts, now: () => number): Store {
         if (error instanceof UnknownPayerError) changes.invalidate();
         throw error;
       }),
+    tryWrite: () => writer.tryWrite(),
     addUsage: (rows, step) => addSharedUsage({ db, readEpoch: () => parts.primary.epoch }, rows, step),
     readBalance: (accountId, budgetQuery) => readBalance(writes, accountId, budgetQuery),
     readSpent: (accountId, sinceDay) => readSpent(writes, accountId, sinceDay),
@@ -239,9 +240,16 @@ function createStore(parts: Parts, now: () => number): Store {
       // After a failure the connection is opened again, and all cached copies are invalidated.
       changes.poll(heartbeat, parts.primary).catch(() => undefined);
       void settings.check();
+      // A look-up that failed is tried again, with a key that nobody has.
+      if (reads.failure !== undefined) readKey("").catch(() => undefined);
+      if (unproven.failure !== undefined) readUnprovenKey("").catch(() => undefined);
       return changes.takeExternalChange();
     },
     trouble: () => findTrouble(parts),
+    degraded() {
+      const sentence = "PostgreSQL gives no more connections: pages, and requests with an Idempotency-Key, are refused";
+      return parts.pool.failure === undefined ? [] : [sentence];
+    },
     setting: (name, make) => settings.read(name, make),
     async close() {
       if (closed) return;
@@ -257,18 +265,10 @@ function findTrouble({ connections: { writes, reads, unproven }, settings, chang
   if (settings.foreign !== undefined) {
     return "The database is not the one that this gateway was started with: restart it, or correct DATABASE_URL";
   }
-  for (const { isOpen, cause } of [writes, reads, unproven]) {
-    if (!isOpen) return `${describe(cause)}, so no call can be recorded`;
-  }
-  return changes.failure === undefined ? undefined : `${describe(changes.failure)}, so no call can be recorded`;
-}
-
-/** For anybody: without the words of the server or the driver, which name hosts and users. */
-function describe(cause: unknown): string {
-  const reason = cause instanceof LostConnectionError ? cause.cause : cause;
-  const errors: unknown[] = reason instanceof AggregateError ? reason.errors : [reason];
-  const refusal = errors.find((error) => error instanceof NotWritableError);
-  return refusal === undefined ? "PostgreSQL does not answer" : refusal.message;
+  const recording = writes.isOpen ? changes.failure : writes.failure;
+  if (recording !== undefined || !writes.isOpen) return `${describeFailure(recording)}, so no call can be recorded`;
+  const looking = [reads, unproven].find(({ isOpen, failure }) => !isOpen || failure !== undefined);
+  return looking && `${describeFailure(looking.failure)}, so no API key can be checked`;
 }
 
 async function closeAll({ db, connections }: Parts): Promise<void> {

@@ -54,6 +54,7 @@ export class OrderedConnection {
   /** The server process of a lost connection, which may still run what it was sent. */
   #left: number | undefined;
   #cause: unknown;
+  #failure: unknown;
   /** Resolves when all statements so far have been answered. */
   #last: Promise<void> = Promise.resolve();
   #unanswered = 0;
@@ -71,9 +72,9 @@ export class OrderedConnection {
     return this.#client !== undefined;
   }
 
-  /** Why there is no connection; undefined while there is one. */
-  get cause(): unknown {
-    return this.#client === undefined ? this.#cause : undefined;
+  /** Why there is no connection, or why the last statement lost its connection; undefined when neither is so. */
+  get failure(): unknown {
+    return this.#client === undefined ? (this.#cause ?? this.#failure) : this.#failure;
   }
 
   /** Connects or fails; after that it reconnects by itself. */
@@ -192,12 +193,16 @@ export class OrderedConnection {
     try {
       const result = await client.query<Row>(statement);
       this.#retryMs = reconnectMsMin;
+      this.#failure = undefined;
       return result;
     } catch (error) {
       if (!(error instanceof pg.DatabaseError)) {
-        throw new LostConnectionError("The connection to PostgreSQL was lost", true, this.#cause ?? error);
+        const cause = this.#cause ?? error;
+        this.#failure = cause;
+        throw new LostConnectionError("The connection to PostgreSQL was lost", true, cause);
       }
       if (isEndOfConnection(error)) {
+        this.#failure = error;
         const isRefused = this.#options.primary.refuse(error, this.#epoch);
         this.#lose(client, error);
         if (isRefused) this.#options.onRefused?.();

@@ -1,20 +1,6 @@
 import pg, { type ClientConfig } from "pg";
 import { parsePostgresUrl } from "../../contract/index.ts";
-
-/** What a server says that takes no writes, and where it is found in its answers. */
-const refusals = {
-  standby: "PostgreSQL is a standby, which takes no writes",
-  readOnly: "PostgreSQL is read-only",
-} as const;
-
-/** A server takes no writes. The message is for anybody. */
-export class NotWritableError extends Error {
-  override readonly name = "NotWritableError";
-
-  constructor(kind: keyof typeof refusals) {
-    super(refusals[kind]);
-  }
-}
+import { NotWritableError } from "../errors.ts";
 
 /** SQLSTATE of a statement that writes on a server that takes no writes: `read_only_sql_transaction`. */
 const readOnlyState = "25006";
@@ -43,7 +29,7 @@ interface StateRow {
   tables_oid: number | null;
 }
 
-/** What a statement reads for {@link Primary.observe}. */
+/** Columns that a statement reads for {@link Primary.observe}. */
 export interface ObservedRow {
   readonly tables_oid: number | null;
   readonly position: number | null;
@@ -54,7 +40,7 @@ interface PositionRow {
   position: number;
 }
 
-/** What is on the disk of the server, which a crash leaves there. */
+/** The end of the log that is on the disk of the server, where a crash leaves it. */
 const position = "(pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint";
 const positionText = `select pg_walfile_name(pg_current_wal_flush_lsn()) as segment, ${position} as position`;
 const systemText = "select system_identifier::text as system from pg_control_system()";
@@ -152,8 +138,9 @@ export class Primary {
     const identity = new Map(this.#identity);
     for (const [name, value] of facts) {
       if (value === null || value === undefined) continue;
-      const known = identity.get(name);
-      if (known !== undefined && known !== value) differences.push(`its ${name} is ${value}, it was ${known}`);
+      const valueBefore = identity.get(name);
+      const isOther = valueBefore !== undefined && valueBefore !== value;
+      if (isOther) differences.push(`its ${name} is ${value}, it was ${valueBefore}`);
       identity.set(name, value);
     }
     if (differences.length === 0 && before !== undefined && now !== undefined && now < before) {

@@ -30,7 +30,6 @@ export class ProvenPool implements PostgresPool {
   readonly #servers = new WeakMap<pg.ClientBase, Server>();
   /** The epochs of the primary in which connections proved themselves. */
   readonly #epochs = new WeakMap<pg.ClientBase, number>();
-  #cause: unknown;
 
   constructor({ primary, name, onRefused }: ProvenPoolOptions) {
     this.#primary = primary;
@@ -56,9 +55,7 @@ export class ProvenPool implements PostgresPool {
   }
 
   /** Why the last connection could not be had; undefined when it could. */
-  get cause(): unknown {
-    return this.#cause;
-  }
+  failure: unknown;
 
   async connect(): Promise<PostgresPoolClient> {
     const errors: unknown[] = [];
@@ -66,7 +63,7 @@ export class ProvenPool implements PostgresPool {
       this.#server = server;
       try {
         const client = await this.#take();
-        this.#cause = undefined;
+        this.failure = undefined;
         return this.#lend(client);
       } catch (error) {
         errors.push(error);
@@ -74,8 +71,8 @@ export class ProvenPool implements PostgresPool {
         if ((error as Error).message === queueTimeout) break;
       }
     }
-    this.#cause = mergeErrors(errors);
-    throw this.#cause;
+    this.failure = mergeErrors(errors);
+    throw this.failure;
   }
 
   end(): Promise<void> {

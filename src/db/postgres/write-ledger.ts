@@ -54,6 +54,10 @@ export class LedgerWriter {
     }
   }
 
+  async tryWrite(): Promise<void> {
+    await this.#connection.query({ name: "try_write", text: "select try_write()" });
+  }
+
   /** The database is another one, or an older state of itself. */
   forget(): void {
     this.#names.forget();

@@ -14,7 +14,7 @@ import type { Database } from "../schema.ts";
 import { type AbandonedCall, type EmbeddedStore, readSetting, type Store, type Synchronous } from "../store.ts";
 import { prepareUsageWriter } from "../usage-sums.ts";
 import { KyselyConnection, PlannedOnceDialect } from "./kysely-connection.ts";
-import { prepareLedgerStatements, writeLedger } from "./write-ledger.ts";
+import { prepareLedgerStatements, tryWrite, writeLedger } from "./write-ledger.ts";
 
 /** Writes what the platform has cached of an open file to its disk: by a thread of the platform, or before it returns. */
 interface Disk {
@@ -240,6 +240,11 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
         await log.sync(batch.length === 1);
       }
       return undefined;
+    },
+    async tryWrite() {
+      while (database.isOpen && database.isTransaction) await connection.free();
+      tryWrite(database, statements);
+      await log?.sync(true);
     },
     async addUsage(rows, step) {
       while (database.isOpen && database.isTransaction) await connection.free();

@@ -5,6 +5,8 @@ import { type NameNumbers, SqliteNames } from "../names.ts";
 import { SqlitePayers, toPayerNumber } from "../payers.ts";
 
 const dayMs = 86_400_000;
+/** A row that is tried is at least as long as that of a call. */
+const triedCharacters = 200;
 
 const openValues = createReader(openColumns);
 const extensionValues = createReader(pick(openColumns, extensionColumns));
@@ -22,6 +24,10 @@ export function prepareLedgerStatements(database: DatabaseSync) {
     payers: new SqlitePayers(database),
     openCall: database.prepare(insert("open_call_rows", ["id", ...Object.keys(openColumns)])),
     extendCall: database.prepare(`update open_call_rows set ${extended} where id = ?`),
+    tryInsert: database.prepare(
+      `insert into open_call_rows (id, account_id, key_id, model, capability, premium, opened_at, hold_nanodollars, hold_tokens, session)
+        values (?, 0, 0, 1, 1, 0, 0, 0, 0, '${"x".repeat(triedCharacters)}')`,
+    ),
     closeCall: database.prepare("delete from open_call_rows where id = ?"),
     // One that was taken for abandoned is settled after all if its process turns out to be alive. It is then the latest end.
     endCall: database.prepare(
@@ -64,6 +70,23 @@ export function writeLedger(database: DatabaseSync, statements: LedgerStatements
     throw error;
   }
 }
+
+/** `Store.tryWrite` of the embedded store. */
+export function tryWrite(database: DatabaseSync, { begin, commit, tryInsert, closeCall }: LedgerStatements): void {
+  begin.run();
+  try {
+    tryInsert.run(triedId);
+    closeCall.run(triedId);
+    commit.run();
+  } catch (error) {
+    // A full disk can end the transaction by itself.
+    if (database.isTransaction) database.exec("rollback");
+    throw error;
+  }
+}
+
+/** No call has it, and no other process sees it. */
+const triedId = Buffer.from("tried");
 
 function openCall({ openCall: insertOpen, names, payers }: LedgerStatements, open: OpenCall): void {
   payers.admit(open, true);

@@ -30,6 +30,7 @@ export function apiKeyRoutes(deps: HttpDeps) {
   return new Elysia()
     .decorate("call", undefined as unknown as HttpCall)
     .decorate("inbound", undefined as ClientFormat | undefined)
+    .decorate("capability", undefined as Capability | undefined)
     .macro({
       apiKey: {
         resolve: async ({ request }) => ({ call: await authenticate(deps, request, deps.server()) }),
@@ -52,6 +53,7 @@ export function jsonCall<Schema extends TSchema>(deps: HttpDeps, schema: Schema,
   const { inbound } = endpoint;
   const transform = async (context: RouteContext): Promise<void> => {
     context.inbound = inbound;
+    context.capability = endpoint.capability;
     const call = await authenticate(deps, context.request, deps.server(), endpoint);
     // While the body came, others of the caller may have used up its requests.
     const beforeParsing = () => {
@@ -83,6 +85,7 @@ interface FormEndpoint<Body> extends Endpoint {
 /** The `parse` of a route with a multipart form. */
 export function readFormCall<Body>(deps: HttpDeps, endpoint: FormEndpoint<Body>) {
   return async (context: RouteContext): Promise<Body> => {
+    context.capability = endpoint.capability;
     const call = await authenticate(deps, context.request, deps.server(), endpoint);
     context.call = call;
     deps.ledger.checkRequests(call.caller);

@@ -1,5 +1,12 @@
 import type { ValidationError } from "elysia";
-import { GatewayError, isOfOperator, type LimitState, makeCallId, type ReachedLimit } from "../../contract/index.ts";
+import {
+  type Capability,
+  GatewayError,
+  isOfOperator,
+  type LimitState,
+  makeCallId,
+  type ReachedLimit,
+} from "../../contract/index.ts";
 import { toOpenaiError } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
 import { recordRefusal } from "./execute.ts";
@@ -17,14 +24,18 @@ interface FailedRequest {
   call?: HttpCall | undefined;
   /** The client's format, where there is no call. */
   inbound?: ClientFormat | undefined;
+  /** Capability of the endpoint, where there is no call. */
+  capability?: Capability | undefined;
   headers?: ResponseHeaders;
 }
 
 /** The only place that makes a response of an error. */
 export async function errorResponse(deps: HttpDeps, thrown: unknown, failed: FailedRequest): Promise<Response> {
   const error = toGatewayError(thrown, deps.log);
-  deps.kernel.observer?.refused(error.code);
   const { request, call } = failed;
+  const capability = call === undefined ? failed.capability : call.capability;
+  const isUnrun = capability !== undefined && call?.execution === undefined;
+  deps.kernel.observer?.refused(error.code, isUnrun ? { capability, status: error.status } : undefined);
   const openedAt = call === undefined ? deps.now() : call.openedAt;
   const id = call === undefined ? makeCallId(openedAt) : call.id;
   const inbound = call?.inbound ?? failed.inbound;
@@ -101,6 +112,7 @@ interface ErrorContext {
   /** Present on routes with an API key, once the key was checked. */
   call?: HttpCall | undefined;
   inbound?: ClientFormat | undefined;
+  capability?: Capability | undefined;
 }
 
 /** The routes of the server, as far as errors have to know them. */
@@ -112,12 +124,12 @@ interface Routes {
 
 /** The error hook of all routes. */
 export function errorHandler(deps: HttpDeps, { allowedMethods, inboundOf }: Routes) {
-  return async ({ error, code, request, call, inbound: requested }: ErrorContext): Promise<Response> => {
+  return async ({ error, code, request, call, capability, inbound: requested }: ErrorContext): Promise<Response> => {
     call?.end();
     const inbound = requested ?? inboundOf(request);
     if (code === "VALIDATION") return errorResponse(deps, toQueryError(error as ValidationError), { request, inbound });
-    if (code === "PARSE") return errorResponse(deps, getCause(error), { request, call, inbound });
-    if (code !== "NOT_FOUND") return errorResponse(deps, error, { request, call, inbound });
+    if (code === "PARSE") return errorResponse(deps, getCause(error), { request, call, inbound, capability });
+    if (code !== "NOT_FOUND") return errorResponse(deps, error, { request, call, inbound, capability });
     const url = URL.parse(request.url);
     if (url === null) return errorResponse(deps, invalidHost(), { request, inbound });
     const { pathname } = url;

@@ -220,6 +220,8 @@ export interface RouteContext {
   call: HttpCall;
   /** Format of its client, also where the request was refused before there was a call. */
   inbound: ClientFormat | undefined;
+  /** Capability of its endpoint, also where the request was refused before there was a call. */
+  capability: Capability | undefined;
 }
 
 /** Claude Code's, then Codex's. */

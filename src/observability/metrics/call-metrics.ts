@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import { type ErrorCode, type MeterName, type Meters, meterTable, nanodollarsPerUsd } from "../../contract/index.ts";
-import type { Attempt, Call, CallObserver, ModelRun } from "../../kernel/index.ts";
+import type { Attempt, Call, CallObserver, ModelRun, UnrunCall } from "../../kernel/index.ts";
 import { attemptOutcome } from "../attempt-outcome.ts";
 
 const durationSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -56,8 +56,11 @@ export class CallMetrics implements CallObserver {
     if (run?.hold !== undefined) this.#countUsage(labels, run, run.hold);
   }
 
-  refused(code: ErrorCode): void {
+  refused(code: ErrorCode, unrun?: UnrunCall): void {
     this.#metrics.errorAnswers.inc({ code });
+    // Others are the caller's fault, and strangers can make any number of them.
+    if (unrun === undefined || unrun.status < 500) return;
+    this.#metrics.calls.inc({ ...unrun, ...this.#labels(unrun.capability), state: "refused" });
   }
 
   /** The plugin is the one that answered or failed last, and `none` where none was tried. */
@@ -117,7 +120,7 @@ function registerCallMetrics(registry: Registry) {
     calls: counter(
       "calls_total",
       [...callLabels, "status", "state"],
-      "Ended calls by HTTP status (499: the client disconnected) and billing state",
+      "Ended calls by HTTP status (499: the client disconnected) and billing state, and those that the gateway failed before they ran",
     ),
     duration: histogram("call_duration_seconds", callLabels, {
       help: "From the request to the last byte of the response",

@@ -82,6 +82,71 @@ test.skipIf(promtool === null)("promtool finds no fault with the rules", () => {
   expect(checkRules(rulesFile)).toEqual({ exitCode: 0, said: expect.stringContaining(`${rules.length} rules found`) });
 });
 
+/** Samples of a minute each, from a start on; `x` beside a number repeats it. */
+const callSeries = (values: Record<string, string>) =>
+  Object.entries(values).map(([status, samples]) => ({
+    series: `modelgate_calls_total{instance="a", job="modelgate", model="m", status="${status}"}`,
+    values: samples,
+  }));
+
+test.skipIf(promtool === null)(
+  "alerts about the store and failing calls fire when they have to, and no longer",
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), "modelgate-rules-"));
+    const at = (minutes: number, alert: string, isFiring: boolean) => ({
+      eval_time: `${minutes}m`,
+      expr: `count(ALERTS{alertname="${alert}", alertstate="firing"}) or vector(0)`,
+      exp_samples: [{ labels: "{}", value: isFiring ? 1 : 0 }],
+    });
+    const tests = [
+      {
+        name: "calls fail for five minutes",
+        interval: "1m",
+        input_series: callSeries({ "200": "0+60x10 600x5 600+60x20", "503": "0x10 0+60x5 300x20" }),
+        promql_expr_test: [
+          at(10, "ModelgateCallsFail", false),
+          at(13, "ModelgateCallsFail", true),
+          at(19, "ModelgateCallsFail", false),
+        ],
+      },
+      {
+        name: "a few fail of many",
+        interval: "1m",
+        input_series: callSeries({ "200": "0+100x30", "500": "0+4x30" }),
+        promql_expr_test: [at(20, "ModelgateCallsFail", false)],
+      },
+      {
+        name: "a process shuts down",
+        interval: "1m",
+        input_series: [
+          ...callSeries({ "200": "0+10x30", "503": "0+60x30" }),
+          { series: 'modelgate_draining{instance="a", job="modelgate"}', values: "1x30" },
+        ],
+        promql_expr_test: [at(20, "ModelgateCallsFail", false)],
+      },
+      {
+        name: "the store takes no writes",
+        interval: "15s",
+        input_series: [{ series: 'modelgate_store_up{instance="a", store="postgres"}', values: "1x4 0x8 1x8" }],
+        promql_expr_test: [
+          at(1, "ModelgateBooksUnwritable", false),
+          at(2, "ModelgateBooksUnwritable", true),
+          at(4, "ModelgateBooksUnwritable", false),
+        ],
+      },
+    ];
+    const file = join(folder, "tests.yaml");
+    try {
+      await Bun.write(file, JSON.stringify({ rule_files: [rulesFile], evaluation_interval: "15s", tests }));
+      const { exitCode, stdout, stderr } = Bun.spawnSync([promtool as string, "test", "rules", file]);
+      const output = `${stdout}${stderr}`;
+      expect({ exitCode, output }).toEqual({ exitCode: 0, output: expect.stringContaining("SUCCESS") });
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);
+
 test.skipIf(promtool === null)("promtool finds no fault with what the dashboard draws", async () => {
   const file = join(mkdtempSync(join(tmpdir(), "modelgate-dashboard-")), "rules.yaml");
   try {

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { openStore } from "../../../src/db/index.ts";
 import { verifyLedger } from "../../../src/ledger/index.ts";
 import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
@@ -9,6 +11,7 @@ import {
   startPostgres,
   whyNoPostgres,
 } from "../../support/postgres.ts";
+import { metricsOf, readScrape, sampleOf } from "../../support/prometheus-text.ts";
 import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
 import { type SlowProxy, startSlowProxy } from "../../support/slow-proxy.ts";
 
@@ -160,6 +163,7 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
       SANDBOX: "on",
       // A busy machine makes it refuse calls, which is another test's matter.
       OVERLOAD_LAG_MS: "0",
+      METRICS_PORT: "0",
       DATABASE_URL: fixture.url.replace(`:${fixture.postgres.port}/`, `:${fixture.beforePostgres.port}/`),
       REDIS_URL: `redis://127.0.0.1:${fixture.beforeRedis.port}/0`,
     };
@@ -181,6 +185,8 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
       max_tokens: 5,
       messages: [{ role: "user", content: "Hello" }],
     });
+  const storeUp = async () =>
+    sampleOf(readScrape(await (await fetch(await metricsOf(gateway))).text()), "modelgate_store_up");
   const readiness = async () => {
     const response = await fetch(`${gateway.origin}/readyz`);
     return `${response.status} ${((await response.json()) as { status: string }).status}`;
@@ -273,16 +279,50 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
   });
 
   test.each(postgresFaults)(
-    "$what: 503 with retry-after in time, and the ledger balances",
+    "$what: 503 with retry-after in time, not ready meanwhile, and the ledger balances",
     async ({ strike, mend }) => {
       await strike(fixture);
       try {
         await until("it is noticed", async () => (await chat()).status === 503);
         await expectTold([503, "1"], () => undefined);
+        // A balancer sends no more calls here, and an alert that goes by the metric is sent.
+        await until("it is not ready", async () => (await readiness()) === "503 unready" && (await storeUp()) === 0);
       } finally {
         await mend(fixture);
       }
       await expectWhole();
     },
   );
+});
+
+test("over an embedded store that another process keeps locked, calls get 503 and the gateway is not ready; both end by themselves", async () => {
+  const gateway = await startGateway({ env: { SANDBOX: "on", OVERLOAD_LAG_MS: "0", METRICS_PORT: "0" } });
+  try {
+    await fillWallet(gateway);
+    const ask = { model: "famA-4.1", max_tokens: 5, messages: [{ role: "user", content: "Hello" }] };
+    const look = async () => {
+      const response = await fetch(`${gateway.origin}/readyz`);
+      const { status, problems } = (await response.json()) as { status: string; problems: string[] };
+      const scrape = readScrape(await (await fetch(await metricsOf(gateway))).text());
+      return [response.status, status, problems, sampleOf(scrape, "modelgate_store_up")];
+    };
+    expect((await gateway.post("/chat/completions", ask)).status).toBe(200);
+    expect(await look()).toEqual([200, "ready", [], 1]);
+    const other = new DatabaseSync(join(gateway.home, "modelgate.db"));
+    other.exec("begin immediate");
+    const refused = await gateway.post("/chat/completions", ask);
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    const problem = "Another process holds the lock of the database, so no call can be recorded";
+    expect(await look()).toEqual([503, "unready", [problem], 0]);
+    other.close();
+    const deadline = Date.now() + untilMsMax;
+    while ((await fetch(`${gateway.origin}/readyz`)).status !== 200) {
+      expect(Date.now()).toBeLessThan(deadline);
+      await Bun.sleep(50);
+    }
+    expect(await look()).toEqual([200, "ready", [], 1]);
+    expect((await gateway.post("/chat/completions", ask)).status).toBe(200);
+  } finally {
+    await gateway.stop();
+  }
 });

@@ -35,6 +35,32 @@ describe("an alert", () => {
     expect(await round()).toEqual([]);
   });
 
+  test("that was sent while the database took no writes is not sent again by it, and once when it is resolved", async () => {
+    const { clock, channel, round, alerts, webhook, trouble } = await fixture();
+    await channel();
+    await round();
+    const before = webhook.requests.length;
+    const watch = async (ms: number) => {
+      clock.now += ms;
+      await alerts.watch();
+    };
+    trouble.text = "The disk of the database is full, so no call can be recorded";
+    await watch(5000);
+    await watch(30_000);
+    const text = "The gateway gate-1 refuses calls. The disk of the database is full, so no call can be recorded";
+    const texts = () => webhook.requests.slice(before).map(({ body }) => (JSON.parse(body) as { text: string }).text);
+    expect(texts()).toEqual([`modelgate: ${text}`]);
+    // There is room for the alert, and none for calls.
+    expect(await round()).toEqual([]);
+    await watch(5000);
+    trouble.text = undefined;
+    for (let rounds = 0; rounds < 4; rounds++) {
+      await watch(5000);
+      await round();
+    }
+    expect(texts()).toEqual([`modelgate: ${text}`, `modelgate: Resolved: ${text}`]);
+  });
+
   test("that had nobody to be sent to is sent to a channel that is added later", async () => {
     const { store, clock, channel, round } = await fixture();
     await accountWith(store, "ada@example.org", usd / 2, clock.now);

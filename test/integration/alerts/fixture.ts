@@ -1,6 +1,6 @@
 import { afterAll } from "bun:test";
 import { createAccount } from "../../../src/accounts/account-admin.ts";
-import { addChannel, gatewayOwner } from "../../../src/alerts/index.ts";
+import { addChannel, gatewayOwner, ServiceHealth } from "../../../src/alerts/index.ts";
 import { createAlerts } from "../../../src/alerts/open-alerts.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";
@@ -27,7 +27,15 @@ afterAll(async () => {
 });
 
 /** A gateway's alerts over a store of its own or a given one, with a clock, and a webhook that listens on the loopback. */
-export async function fixture({ store: given, differences = [] }: { store?: Store; differences?: string[] } = {}) {
+export async function fixture({
+  store: given,
+  differences = [],
+  trouble: findTrouble,
+}: {
+  store?: Store;
+  differences?: string[];
+  trouble?: () => string | undefined;
+} = {}) {
   const clock = { now: Date.parse("2027-01-10T12:00:00Z") };
   const store = given ?? (await temporaryStore(undefined, () => clock.now));
   const webhook = await startWebhook();
@@ -43,8 +51,16 @@ export async function fixture({ store: given, differences = [] }: { store?: Stor
   const settings = { keysOf: () => [], keyIdsOf: () => ["one", "two"] };
   const snapshot = { plugins: [...registry.modelEntries].flatMap(({ routes }) => routes.map(({ plugin }) => plugin)) };
   const providers = { settings, health, snapshot, startedAt: 0, now } as unknown as Providers;
+  const trouble: { text: string | undefined } = { text: undefined };
+  const service = new ServiceHealth({
+    gateway: "gate-1",
+    trouble: findTrouble ?? (() => trouble.text),
+    isDraining: () => false,
+    now,
+  });
   const deps = {
     store,
+    service,
     secrets: box,
     config,
     log,
@@ -56,6 +72,7 @@ export async function fixture({ store: given, differences = [] }: { store?: Stor
     verifyLedger: async () => differences,
   };
   const alerts = createAlerts(deps);
+  await alerts.prepare();
   const channel = (owner = gatewayOwner, secret?: string) =>
     addChannel(store, { box, now: clock.now, owner, kind: "webhook", target: { url: webhook.url, secret } });
   /** A round of the timers after so long. Returns the texts that the webhook got. */
@@ -66,7 +83,7 @@ export async function fixture({ store: given, differences = [] }: { store?: Stor
     await alerts.deliverDue();
     return webhook.requests.slice(before).flatMap(({ body }) => (JSON.parse(body) as { text: string }).text);
   };
-  return { store, clock, webhook, alerts, channel, round, deps, health };
+  return { store, clock, webhook, alerts, channel, round, deps, health, trouble };
 }
 
 /** An account with a wallet that paid for a call today. */

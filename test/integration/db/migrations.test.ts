@@ -15,7 +15,7 @@ import { temporaryFile } from "./temporary-store.ts";
  */
 const hashes = {
   sqlite: ["02007a560f60f8100307a4f6caecb18c0349746a2a32a5bab6bb6d8f115a5120"],
-  postgres: ["b8c02d4ed647f6ab07312778e5057340712f12822c1eb54dddae74e42550fdef"],
+  postgres: ["f89cd6d82724037b6fc50bbc83856a9e989393b7979e5dd969f7e9d3ecca7e53"],
 };
 
 describe("migrations", () => {

@@ -156,16 +156,25 @@ test.each([
     "Calls of key key_1 of acc_2: it is not a key of account acc_1 (calls paid)",
   ],
   ["update open_call_rows set key_id = 7", "Running calls of key with the number 7: it is not a key of account acc_1"],
-  ["insert into wallet_rows (account_id, balance_nanodollars) values (7, 5)", `Wallet of account with the number 7: ${noAccount}`],
+  [
+    "insert into wallet_rows (account_id, balance_nanodollars) values (7, 5)",
+    `Wallet of account with the number 7: ${noAccount}`,
+  ],
   ["insert into daily_charge_rows values (7, 1, 5)", `Charges of account with the number 7: ${noAccount}`],
   ["update transactions set account_id = 'nobody'", `Transactions of account nobody: ${noAccount}`],
-  ["update daily_quota_usage set account_id = 'nobody' where account_id = 'acc_1'", `Quota of account nobody: ${noAccount}`],
+  [
+    "update daily_quota_usage set account_id = 'nobody' where account_id = 'acc_1'",
+    `Quota of account nobody: ${noAccount}`,
+  ],
   ["update key_budget_usage set key_id = 'key_2'", "Budget of key key_2: it is not a key of account acc_1"],
   [
     "update usage set key_id = 'key_1 of acc_2' where key_id = 'key_1' and kind = 'key'",
     "Usage of key key_1 of acc_2: it is not a key of account acc_1",
   ],
-  ["update usage set account_id = 'nobody' where account_id = 'acc_1' and kind = 'key'", `Usage of account nobody: ${noAccount}`],
+  [
+    "update usage set account_id = 'nobody' where account_id = 'acc_1' and kind = 'key'",
+    `Usage of account nobody: ${noAccount}`,
+  ],
 ])("after “%s” the row that belongs to nobody is reported", async (change, difference) => {
   const { store, ledger } = await books();
   const admission = createAdmission({ callId: "of another", accountId: "acc_2", premium: false });

@@ -39,9 +39,18 @@ test.each([
     "its target_session_attrs is neither read-write nor primary, and the gateway has to write",
   ],
   ["postgres://ada:hunter2@one/books?sslmode=allow", "its sslmode is not one of disable, prefer, require,"],
-  ["postgres://ada:hunter2@one/books?application_name=mine", "it has application_name, by which gateways find each other"],
-  ["postgres://ada:hunter2@one/books?connect_timeout=5", "its parameter connect_timeout would have no effect; those that have are "],
-  ["postgres://ada:hunter2@one/books?load_balance_hosts=random", "its parameter load_balance_hosts would have no effect"],
+  [
+    "postgres://ada:hunter2@one/books?application_name=mine",
+    "it has application_name, by which gateways find each other",
+  ],
+  [
+    "postgres://ada:hunter2@one/books?connect_timeout=5",
+    "its parameter connect_timeout would have no effect; those that have are ",
+  ],
+  [
+    "postgres://ada:hunter2@one/books?load_balance_hosts=random",
+    "its parameter load_balance_hosts would have no effect",
+  ],
   ["postgres://ada@one/books?hunter2!=1", "its parameter with an odd name would have no effect"],
   ["postgres://ada:hunter2@one,two/books?port=5433", "it has several hosts, and port as a parameter"],
 ])("%s is refused with a reason that repeats no secret", (url, reason) => {

@@ -17,6 +17,15 @@ export const ruleTitles: Readonly<Record<string, RuleTitle>> = {
     description: "An API key, account, end user, tag, session or model has spent 50, 80 or 100 % of its budget.",
     threshold: "From (%)",
   },
+  store_failing: {
+    title: "Calls not recorded",
+    description: "A gateway has refused calls for half a minute, because its database takes no writes.",
+  },
+  calls_failing: {
+    title: "Calls failing",
+    description: "The share of calls of a gateway that ended with 500 or 503 in 10 minutes and in the last 2.",
+    threshold: "More than (%)",
+  },
   provider_failing: {
     title: "Provider failing",
     description: "A provider is failing or refuses an API key, for a minute.",

@@ -92,34 +92,37 @@ describe("a gateway whose connections came to another server than the one that t
     await expectEachPaidOnce(store, ledger, calls);
   });
 
-  postgresTest("one that was demoted to take no writes, over connections that stay: it goes to the new one", async () => {
-    // Connections that look up keys and those for pages are at the old server too, and are asked nothing that writes.
-    const oldPages = await sql<{ port: number }>`select inet_server_port() as port`.execute(store.db);
-    expect(oldPages.rows).toEqual([{ port: server.port }]);
-    const running = createAdmission({ callId: "over the failover" });
-    await ledger.admit(running);
-    await until("the standby has its hold", async () => {
-      const copy = url.replace(`:${server.port}/`, `:${standby.port}/`);
-      return (await queryPostgres(copy, "select 1 from open_calls where id = 'over the failover'")).length === 1;
-    });
-    await queryPostgres(url, "alter system set default_transaction_read_only = on");
-    await queryPostgres(url, "select pg_reload_conf()");
-    await until("no call is let in", async () => !(await call(ledger)) || ++calls < 0);
-    await promote(standby);
-    proxy.targetPort = standby.port;
-    await ledger.settle(createSettlement(running.callId));
-    calls += 1;
-    await until("calls are made", () => call(ledger));
-    calls += 1;
-    const ports = [
-      (await sql<{ port: number }>`select inet_server_port() as port`.execute(store.db)).rows,
-      await store.ask(sql<{ port: number }>`select inet_server_port() as port`.compile(store.db)),
-    ];
-    expect(ports).toEqual([[{ port: standby.port }], [{ port: standby.port }]]);
-    expect(events).toContain("database_refuses_writes");
-    expect(events).toContain("database_changed");
-    await expectEachPaidOnce(store, ledger, calls);
-  });
+  postgresTest(
+    "one that was demoted to take no writes, over connections that stay: it goes to the new one",
+    async () => {
+      // Connections that look up keys and those for pages are at the old server too, and are asked nothing that writes.
+      const oldPages = await sql<{ port: number }>`select inet_server_port() as port`.execute(store.db);
+      expect(oldPages.rows).toEqual([{ port: server.port }]);
+      const running = createAdmission({ callId: "over the failover" });
+      await ledger.admit(running);
+      await until("the standby has its hold", async () => {
+        const copy = url.replace(`:${server.port}/`, `:${standby.port}/`);
+        return (await queryPostgres(copy, "select 1 from open_calls where id = 'over the failover'")).length === 1;
+      });
+      await queryPostgres(url, "alter system set default_transaction_read_only = on");
+      await queryPostgres(url, "select pg_reload_conf()");
+      await until("no call is let in", async () => !(await call(ledger)) || ++calls < 0);
+      await promote(standby);
+      proxy.targetPort = standby.port;
+      await ledger.settle(createSettlement(running.callId));
+      calls += 1;
+      await until("calls are made", () => call(ledger));
+      calls += 1;
+      const ports = [
+        (await sql<{ port: number }>`select inet_server_port() as port`.execute(store.db)).rows,
+        await store.ask(sql<{ port: number }>`select inet_server_port() as port`.compile(store.db)),
+      ];
+      expect(ports).toEqual([[{ port: standby.port }], [{ port: standby.port }]]);
+      expect(events).toContain("database_refuses_writes");
+      expect(events).toContain("database_changed");
+      await expectEachPaidOnce(store, ledger, calls);
+    },
+  );
 });
 
 describe("DATABASE_URL with several servers", () => {
@@ -178,33 +181,49 @@ describe("DATABASE_URL with several servers", () => {
 });
 
 const fail = (state: string) => `do $$ begin raise exception 'no' using errcode = '${state}'; end $$`;
-const ends = ["25006", "57P01", "57P02", "57P03", "57P05", "53000", "53100", "53200", "53300", "08000", "08003", "08006"];
+const ends = [
+  "25006",
+  "57P01",
+  "57P02",
+  "57P03",
+  "57P05",
+  "53000",
+  "53100",
+  "53200",
+  "53300",
+  "08000",
+  "08003",
+  "08006",
+];
 const stays = ["23505", "40001", "40P01", "42P01", "57014", "55P03", "22012", "P0001", "MG001"];
 
-postgresTest("an error that says that the server cannot serve ends the connection, and no other error does", async () => {
-  const { url } = await node();
-  const changes: unknown[] = [];
-  const primary = new Primary(url, (differences) => changes.push(differences));
-  const connection = new OrderedConnection({ primary, name: "modelgate test", timeoutMs: 10_000 });
-  await connection.open();
-  const wrong: string[] = [];
-  for (const [states, isEnd] of [
-    [ends, true],
-    [stays, false],
-  ] as const) {
-    for (const state of states) {
-      const { generation } = connection;
-      const error = (await errorOf(connection.query({ text: fail(state) }))) as { code?: string };
-      expect(error.code).toBe(state);
-      if (connection.isOpen === isEnd) wrong.push(state);
-      await until("it is open", () => connection.isOpen);
-      if (connection.generation > generation !== isEnd) wrong.push(state);
-      expect((await connection.query<{ one: number }>({ text: "select 1 as one" })).rows).toEqual([{ one: 1 }]);
+postgresTest(
+  "an error that says that the server cannot serve ends the connection, and no other error does",
+  async () => {
+    const { url } = await node();
+    const changes: unknown[] = [];
+    const primary = new Primary(url, (differences) => changes.push(differences));
+    const connection = new OrderedConnection({ primary, name: "modelgate test", timeoutMs: 10_000 });
+    await connection.open();
+    const wrong: string[] = [];
+    for (const [states, isEnd] of [
+      [ends, true],
+      [stays, false],
+    ] as const) {
+      for (const state of states) {
+        const { generation } = connection;
+        const error = (await errorOf(connection.query({ text: fail(state) }))) as { code?: string };
+        expect(error.code).toBe(state);
+        if (connection.isOpen === isEnd) wrong.push(state);
+        await until("it is open", () => connection.isOpen);
+        if (connection.generation > generation !== isEnd) wrong.push(state);
+        expect((await connection.query<{ one: number }>({ text: "select 1 as one" })).rows).toEqual([{ one: 1 }]);
+      }
     }
-  }
-  expect([wrong, changes]).toEqual([[], []]);
-  await connection.close();
-});
+    expect([wrong, changes]).toEqual([[], []]);
+    await connection.close();
+  },
+);
 
 postgresTest("a connection for pages is not used again after such an error either", async () => {
   const { store } = await node();
@@ -218,7 +237,7 @@ postgresTest("a connection for pages is not used again after such an error eithe
       const before = await pidOf();
       await errorOf(sql.raw(fail(state)).execute(store.db));
       await errorOf(store.db.transaction().execute((db) => sql.raw(fail(state)).execute(db)));
-      if ((await pidOf()) !== before !== isEnd) wrong.push(state);
+      if (((await pidOf()) !== before) !== isEnd) wrong.push(state);
     }
   }
   expect(wrong).toEqual([]);

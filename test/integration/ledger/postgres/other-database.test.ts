@@ -25,10 +25,9 @@ import { addAccount, createAdmission, createSettlement } from "../fixture.ts";
 
 /** More than the numbers that PostgreSQL keeps ahead of a sequence in its log. */
 const count = 40;
-const [before, after] = ["before", "after"].map((when) => Array.from({ length: count }, (_, i) => `acc_${when}_${i}`)) as [
-  string[],
-  string[],
-];
+const [before, after] = ["before", "after"].map((when) =>
+  Array.from({ length: count }, (_, i) => `acc_${when}_${i}`),
+) as [string[], string[]];
 const keyOf = (accountId: string) => `key of ${accountId}`;
 
 interface Gateway {
@@ -153,28 +152,31 @@ describe("a gateway that made no call while its database went back in time charg
   });
 });
 
-postgresTest("rows of payers that went while the connection lives are made anew, and who pays is the same", async () => {
-  const { store, url } = await node();
-  await addAccount(store, "acc_1", 1000);
-  await addAccount(store, "acc_2", 1000);
-  const ledger = new ProcessLedger({ store });
-  const [running, next, free] = [createAdmission(), createAdmission(), createAdmission({ premium: false })];
-  await ledger.admit(running);
-  const lose = () => queryPostgres(url, "delete from payers");
-  await lose();
-  await ledger.settle(createSettlement(running.callId));
-  await lose();
-  await ledger.admit(next);
-  await lose();
-  await ledger.settle(createSettlement(next.callId));
-  await lose();
-  await ledger.admit(free);
-  await ledger.settle(createSettlement(free.callId));
-  expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 980, heldNanodollars: 0 });
-  // The other account has made no call since, so that nobody has written its row.
-  await creditWallet(store, { accountId: "acc_2", nanodollars: 1, note: "again" });
-  expect(await verifyLedger(store)).toMatchObject({ differences: [], counts: { calls: 3, open: 0 } });
-});
+postgresTest(
+  "rows of payers that went while the connection lives are made anew, and who pays is the same",
+  async () => {
+    const { store, url } = await node();
+    await addAccount(store, "acc_1", 1000);
+    await addAccount(store, "acc_2", 1000);
+    const ledger = new ProcessLedger({ store });
+    const [running, next, free] = [createAdmission(), createAdmission(), createAdmission({ premium: false })];
+    await ledger.admit(running);
+    const lose = () => queryPostgres(url, "delete from payers");
+    await lose();
+    await ledger.settle(createSettlement(running.callId));
+    await lose();
+    await ledger.admit(next);
+    await lose();
+    await ledger.settle(createSettlement(next.callId));
+    await lose();
+    await ledger.admit(free);
+    await ledger.settle(createSettlement(free.callId));
+    expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 980, heldNanodollars: 0 });
+    // The other account has made no call since, so that nobody has written its row.
+    await creditWallet(store, { accountId: "acc_2", nanodollars: 1, note: "again" });
+    expect(await verifyLedger(store)).toMatchObject({ differences: [], counts: { calls: 3, open: 0 } });
+  },
+);
 
 postgresTest("a hold for a key that the database lost is refused, and keys are looked up anew", async () => {
   const { store, url } = await node();
@@ -262,30 +264,33 @@ postgresTest("a user without rights beyond the database's sees that it is anothe
   }
 });
 
-postgresTest("a database that lacks a secret of the gateway gets it back, and nothing is served from one with another", async () => {
-  const server = await startPostgres();
-  const folder = mkdtempSync(join(tmpdir(), "modelgate-backup-"));
-  try {
-    const url = await newDatabase(server);
-    const { store, events } = await open(url);
-    await backUp(url, join(folder, "older"));
-    await store.setting("secret", () => "first");
-    await restore(url, join(folder, "older"));
-    const stored = async () => (await queryPostgres(url, "select value from settings where name = 'secret'"))[0];
-    const timer = setInterval(() => store.pollExternalChange(), 50);
-    await until("it has the secret back", async () => (await stored().catch(() => undefined)) !== undefined);
-    expect(await stored()).toEqual({ value: "first" });
-    await queryPostgres(url, "update settings set value = 'of another gateway' where name = 'secret'");
-    await backUp(url, join(folder, "foreign"));
-    await queryPostgres(url, "update settings set value = 'first' where name = 'secret'");
-    await restore(url, join(folder, "foreign"));
-    await until("it serves nothing", () => store.trouble?.()?.startsWith("The database is not the one") === true);
-    expect(events.filter((event) => event.startsWith("database_foreign"))).toHaveLength(1);
-    clearInterval(timer);
-    await store.close();
-  } finally {
-    opened.splice(0);
-    rmSync(folder, { recursive: true });
-    await server.remove();
-  }
-});
+postgresTest(
+  "a database that lacks a secret of the gateway gets it back, and nothing is served from one with another",
+  async () => {
+    const server = await startPostgres();
+    const folder = mkdtempSync(join(tmpdir(), "modelgate-backup-"));
+    try {
+      const url = await newDatabase(server);
+      const { store, events } = await open(url);
+      await backUp(url, join(folder, "older"));
+      await store.setting("secret", () => "first");
+      await restore(url, join(folder, "older"));
+      const stored = async () => (await queryPostgres(url, "select value from settings where name = 'secret'"))[0];
+      const timer = setInterval(() => store.pollExternalChange(), 50);
+      await until("it has the secret back", async () => (await stored().catch(() => undefined)) !== undefined);
+      expect(await stored()).toEqual({ value: "first" });
+      await queryPostgres(url, "update settings set value = 'of another gateway' where name = 'secret'");
+      await backUp(url, join(folder, "foreign"));
+      await queryPostgres(url, "update settings set value = 'first' where name = 'secret'");
+      await restore(url, join(folder, "foreign"));
+      await until("it serves nothing", () => store.trouble?.()?.startsWith("The database is not the one") === true);
+      expect(events.filter((event) => event.startsWith("database_foreign"))).toHaveLength(1);
+      clearInterval(timer);
+      await store.close();
+    } finally {
+      opened.splice(0);
+      rmSync(folder, { recursive: true });
+      await server.remove();
+    }
+  },
+);

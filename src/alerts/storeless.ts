@@ -1,0 +1,147 @@
+import type { Channel, Target } from "./channels.ts";
+import { type AlertNotice, createMessage, type Message } from "./message.ts";
+import type { Finding, Thresholds } from "./rules.ts";
+import type { Smtp } from "./settings.ts";
+
+/** A channel that could not be reached is tried again after this. */
+const retryMs = 30_000;
+/** How often that a problem is over is tried to be sent. */
+const resolvedTriesMax = 10;
+
+/** A channel with where it leads. */
+export interface OpenChannel {
+  readonly channel: Channel;
+  readonly target: Target;
+}
+
+/** All that sending the gateway's alerts needs, as the database had it last. */
+export interface Remembered {
+  readonly channels: readonly OpenChannel[];
+  readonly smtp: Smtp | undefined;
+  readonly thresholds: Thresholds;
+  /** Ids of alerts. */
+  readonly muted: ReadonlySet<string>;
+}
+
+/** An alert that was sent without the database. */
+export interface ToldAlert {
+  readonly at: number;
+  readonly level: number;
+}
+
+interface Telling {
+  readonly finding: Finding;
+  readonly since: number;
+  status: AlertNotice["status"];
+  /** Channels that have not got the message yet. */
+  waiting: OpenChannel[];
+  readonly reached: OpenChannel[];
+  triedAt: number;
+  tries: number;
+  /** The database has it, and sends when it is over. */
+  isHandedOver: boolean;
+}
+
+interface StorelessOptions {
+  readonly send: (channel: OpenChannel, message: Message, smtp: Smtp | undefined) => Promise<void>;
+  readonly idOf: (finding: Finding) => string;
+  readonly publicUrl: string | undefined;
+}
+
+/**
+ * Sends the alerts that a process has of itself while the database cannot be used, in which all others wait to be sent. It goes by
+ * what it remembers of channels and rules. Every process sends its own: they cannot agree on one.
+ */
+export class StorelessAlerts {
+  readonly #options: StorelessOptions;
+  readonly #told = new Map<string, Telling>();
+  #remembered: Remembered = { channels: [], smtp: undefined, thresholds: {}, muted: new Set() };
+
+  constructor(options: StorelessOptions) {
+    this.#options = options;
+  }
+
+  get thresholds(): Thresholds {
+    return this.#remembered.thresholds;
+  }
+
+  remember(remembered: Remembered): void {
+    this.#remembered = remembered;
+  }
+
+  /**
+   * Sends what is new among the findings, and what is over of those that were sent.
+   *
+   * @param isNewSent Otherwise what is new is left to the database.
+   */
+  async tell(findings: readonly Finding[], at: number, isNewSent: boolean): Promise<void> {
+    const { channels, muted } = this.#remembered;
+    const ids = new Set<string>();
+    for (const finding of findings) {
+      const id = this.#options.idOf(finding);
+      ids.add(id);
+      if (!isNewSent || this.#told.has(id) || muted.has(id) || channels.length === 0) continue;
+      const never = { triedAt: Number.NEGATIVE_INFINITY, tries: 0, isHandedOver: false };
+      this.#told.set(id, { finding, since: at, status: "firing", waiting: [...channels], reached: [], ...never });
+    }
+    for (const [id, telling] of this.#told) {
+      if (telling.isHandedOver) {
+        if (!ids.has(id)) this.#told.delete(id);
+        continue;
+      }
+      if (telling.status === "firing" && !ids.has(id)) {
+        const { reached } = telling;
+        Object.assign(telling, {
+          status: "resolved",
+          waiting: [...reached],
+          triedAt: Number.NEGATIVE_INFINITY,
+          tries: 0,
+        });
+      }
+      await this.#send(telling, at);
+      const isOver = telling.waiting.length === 0 || telling.tries >= resolvedTriesMax;
+      if (telling.status === "resolved" && isOver) this.#told.delete(id);
+    }
+  }
+
+  /** Those of the findings that were sent, which the database can have as sent when it is back. */
+  listTold(findings: readonly Finding[]): ReadonlyMap<string, ToldAlert> {
+    const alerts = new Map<string, ToldAlert>();
+    for (const finding of findings) {
+      const id = this.#options.idOf(finding);
+      const telling = this.#told.get(id);
+      if (telling === undefined || telling.reached.length === 0) continue;
+      alerts.set(id, { at: telling.since, level: telling.finding.level });
+    }
+    return alerts;
+  }
+
+  /** Leaves alerts to the database, which has them now. */
+  handOver(alerts: ReadonlyMap<string, ToldAlert>): void {
+    for (const id of alerts.keys()) {
+      const telling = this.#told.get(id);
+      if (telling !== undefined) telling.isHandedOver = true;
+    }
+  }
+
+  async #send(telling: Telling, at: number): Promise<void> {
+    const { waiting, status, finding, since } = telling;
+    if (waiting.length === 0 || at - telling.triedAt < retryMs) return;
+    telling.triedAt = at;
+    telling.tries += 1;
+    const notice = { rule: finding.rule, status, text: finding.text, since: new Date(since).toISOString() };
+    const message = createMessage([notice], this.#options.publicUrl);
+    const failed = await Promise.all(
+      waiting.map(async (channel) => {
+        try {
+          await this.#options.send(channel, message, this.#remembered.smtp);
+          if (status === "firing") telling.reached.push(channel);
+          return [];
+        } catch {
+          return [channel];
+        }
+      }),
+    );
+    telling.waiting = failed.flat();
+  }
+}
