@@ -130,10 +130,10 @@ export function joinDraws(isPostgres: boolean): RawBuilder<unknown> {
 /** The budget, the subject and the period of a draw. */
 export const drawColumns = sql`value ->> 0 as budget_id, value ->> 1 as name, cast(value ->> 2 as bigint) as period_start`;
 
-/** The value of a column as it is stored: names and payers are numbers. */
-export function toStored({ type }: CallColumn<never>, value: Value, names: NameNumbers): Value {
-  if (type === "name") return names.of(value as string | null);
-  return type === "payer" ? toPayerNumber(value as string) : value;
+/** A text as its column stores it: names and payers are numbers. */
+export function toStored(type: CallColumn<never>["type"], text: string, names: NameNumbers): Value {
+  if (type === "name") return names.of(text);
+  return type === "payer" ? toPayerNumber(text) : text;
 }
 
 /** Runs through the names of a record. */

@@ -187,9 +187,9 @@ function holdRow(write: HoldWrite, names: NameNumbers) {
 function toRow<Of>(columns: Readonly<Record<string, CallColumn<Of>>>, record: Of, names: NameNumbers) {
   const row: Record<string, unknown> = {};
   for (const name in columns) {
-    const column = columns[name] as CallColumn<Of>;
-    const value = column.read(record);
-    if (value !== null) row[name] = toStored(column, value, names);
+    const { type, read } = columns[name] as CallColumn<Of>;
+    const value = read(record);
+    if (value !== null) row[name] = typeof value === "string" ? toStored(type, value, names) : value;
   }
   return row;
 }

@@ -157,7 +157,10 @@ type Reader<Of> = (record: Of, names: NameNumbers, ...before: SQLInputValue[]) =
 function createReader<Of>(columns: Readonly<Record<string, CallColumn<Of>>>): Reader<Of> {
   const all = Object.values(columns);
   return (record, names, ...values) => {
-    for (const column of all) values.push(toStored(column, column.read(record), names));
+    for (const { type, read } of all) {
+      const value = read(record);
+      values.push(typeof value === "string" ? toStored(type, value, names) : value);
+    }
     return values;
   };
 }

@@ -89,6 +89,16 @@ describe("CallMetrics", () => {
     expect(await all(lines, "cost_usd_total")).toEqual([]);
   });
 
+  test("count calls that the gateway failed before they ran, and no other requests that it refused", async () => {
+    const { metrics, lines } = metricsOf();
+    metrics.refused("unavailable", { capability: "chat", status: 503 });
+    metrics.refused("invalid_api_key", { capability: "chat", status: 401 });
+    metrics.refused("unavailable");
+    expect(await all(lines, "calls_total")).toEqual([
+      { capability: "chat", model: "other", plugin: "none", status: "503", state: "refused", value: 1 },
+    ]);
+  });
+
   test("distinguish failures of a provider from those of a plugin, and count released calls", async () => {
     const faults = [new UpstreamError("overloaded", "Down"), new TypeError("Broken code")];
     const { lines, call } = observedGateway([

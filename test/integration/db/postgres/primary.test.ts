@@ -243,6 +243,40 @@ postgresTest("a connection for pages is not used again after such an error eithe
   expect(wrong).toEqual([]);
 });
 
+postgresTest("without a connection for pages calls are recorded, and it says what is refused", async () => {
+  const url = await newDatabase();
+  const { pathname } = new URL(url);
+  // Connections to look up keys, two kinds, to write, and to listen: those of calls.
+  await queryPostgres(url, "drop role if exists few");
+  await queryPostgres(url, "create role few login connection limit 5");
+  await queryPostgres(url, `alter database ${pathname.slice(1)} owner to few`);
+  await queryPostgres(url, "alter schema public owner to few");
+  const store = await openStore({ url: url.replace("modelgate@", "few@"), timeoutMs: 10_000 });
+  const ledger = new ProcessLedger({ store });
+  try {
+    await addAccount(store, "acc_1", 1e9);
+    expect(store.degraded?.()).toEqual([]);
+    await queryPostgres(url, "alter role few connection limit 4");
+    await queryPostgres(
+      url,
+      "select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = 'few' and application_name = 'modelgate'",
+    );
+    const error = (await errorOf(store.db.selectFrom("calls").select("id").execute())) as Error;
+    expect(error.message).toContain("too many connections");
+    expect(await call(ledger)).toBe(true);
+    expect([store.trouble?.(), ledger.trouble(), store.degraded?.()]).toEqual([
+      undefined,
+      undefined,
+      ["PostgreSQL gives no more connections: pages, and requests with an Idempotency-Key, are refused"],
+    ]);
+    await queryPostgres(url, "alter role few connection limit -1");
+    expect(await store.db.selectFrom("calls").select("id").execute()).toHaveLength(1);
+    expect(store.degraded?.()).toEqual([]);
+  } finally {
+    await store.close();
+  }
+});
+
 postgresTest("a statement that is meant for a connection does not run on the next one", async () => {
   const { url } = await node();
   const primary = new Primary(url, () => undefined);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type ErrorCode, errorTable, GatewayError } from "../../../../src/contract/index.ts";
+import type { CallObserver } from "../../../../src/kernel/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { createPlugin } from "../../kernel/support.ts";
 import { goodKey, helloPlugin, httpOf, messages } from "../support.ts";
@@ -14,6 +15,45 @@ describe("every code", () => {
     ledger.refusal = new GatewayError(code, "This is the sentence", { param: "model" });
     const error = await expectError(await post("chat/completions", chat), { status, code, param: "model" });
     expect([error.type, error.message]).toEqual([type, "This is the sentence"]);
+  });
+});
+
+describe("the observer of calls", () => {
+  /** What it is told of a request. */
+  async function toldOf(
+    path: string,
+    body: object,
+    { key, refusal }: { key?: GatewayError; refusal?: GatewayError } = {},
+  ): Promise<unknown[][]> {
+    const told: unknown[][] = [];
+    const accounts = key && { authenticate: () => Promise.reject(key) };
+    const { kernel, post, ledger } = httpOf([helloPlugin], { ...(accounts && { accounts: accounts as never }) });
+    ledger.refusal = refusal;
+    const observer: CallObserver = {
+      attempted: () => undefined,
+      ended: ({ status }) => void told.push(["ended", status]),
+      refused: (...refused) => void told.push(["refused", ...refused]),
+    };
+    Object.assign(kernel, { observer });
+    await post(path, body);
+    return told;
+  }
+  const away = new GatewayError("unavailable", "The API key could not be checked; try again");
+
+  test("is told of a call whose key could not be checked, with what was to be called", async () => {
+    const unrun = (capability: string) => [["refused", "unavailable", { capability, status: 503 }]];
+    expect(await toldOf("chat/completions", chat, { key: away })).toEqual(unrun("chat"));
+    expect(await toldOf("messages", chat, { key: away })).toEqual(unrun("chat"));
+    expect(await toldOf("embeddings", chat, { key: away })).toEqual(unrun("embeddings"));
+    expect(await toldOf("images/edits", chat, { key: away })).toEqual(unrun("imageEdits"));
+  });
+
+  test("is told once of a call that ran, and of a request that is no call without one", async () => {
+    expect(await toldOf("chat/completions", chat, { refusal: away })).toEqual([
+      ["ended", 503],
+      ["refused", "unavailable", undefined],
+    ]);
+    expect(await toldOf("nothing", chat)).toEqual([["refused", "not_found", undefined]]);
   });
 });
 
