@@ -29,7 +29,7 @@ export interface Store {
    * a single key. A cached row is stale when this differs from the count at the time it was read.
    */
   readonly revision: number;
-  /** Counts the times that the database turned out to be another one, or an older state of itself; 0 of an embedded store. */
+  /** Counts the times that the database may have become another one, or an older state of itself; 0 of an embedded store. */
   readonly epoch: number;
   /**
    * Writes to the ledger in one transaction: all of it or nothing. When it resolves, it is committed and, if it has ends of
@@ -115,7 +115,7 @@ export interface Store {
   lockForServing?(): boolean;
   /** Why the gateway cannot take calls, in one message; `undefined` when it can. */
   trouble?(): string | undefined;
-  /** What is worse than it should be while calls are served, in messages for anybody; absent of an embedded store. */
+  /** Says what is worse than it should be while calls are served, in messages for anybody; absent of an embedded store. */
   degraded?(): string[];
   /** Reads the setting of this name; the first call makes and stores it. */
   setting(name: string, make: () => string): Promise<string>;

@@ -14,8 +14,9 @@ export interface Verification {
 /**
  * Recomputes every balance from the transactions and the charges of calls, every charge from its call's cost, every quota
  * day, day of charges and budget of a key from the calls, and every sum of the roll-up from the calls that it has counted,
- * and compares with what is written. The account of every row has to exist, and its key to be a key of that account. Each comparison is one statement and so sees one state of the ledger, also while a
- * gateway is running. Of the days whose calls were pruned the sums are compared, by account.
+ * and compares with what is written. The account of every row has to exist, and its key to be a key of that account. Each
+ * comparison is one statement and so sees one state of the ledger, also while a gateway is running. Of the days whose calls
+ * were pruned the sums are compared, by account.
  */
 export async function verifyLedger(store: Store): Promise<Verification> {
   const comparisons: (Comparison | typeof findWrongCharges)[] = [

@@ -147,7 +147,7 @@ function openPrimary(...options: ConstructorParameters<typeof Primary>): Primary
 
 /**
  * Values of `settings` that the gateway was built with, such as its secrets. A database that lacks them is an older one and gets
- * them back; one that has others is another gateway's, and nothing is served from it.
+ * them back; one that has others is another gateway's, and this gateway is not ready as long as it has come to that one.
  */
 class KnownSettings {
   readonly #db: Kysely<Database>;

@@ -160,6 +160,9 @@ export class Primary {
       return (await client.query<Row>(text)).rows[0];
     } catch (error) {
       if (!(error instanceof pg.DatabaseError) || isEndOfConnection(error)) throw error;
+      // It may have been demoted since it was asked: that is no matter of rights.
+      const { rows } = await client.query<{ in_recovery: boolean }>("select pg_is_in_recovery() as in_recovery");
+      if (rows[0]?.in_recovery) throw new NotWritableError("standby");
       this.#denied.add(text);
       return undefined;
     }

@@ -265,7 +265,7 @@ postgresTest("a user without rights beyond the database's sees that it is anothe
 });
 
 postgresTest(
-  "a database that lacks a secret of the gateway gets it back, and nothing is served from one with another",
+  "a database that lacks a secret of the gateway gets it back, and the gateway is not ready on one with another",
   async () => {
     const server = await startPostgres();
     const folder = mkdtempSync(join(tmpdir(), "modelgate-backup-"));
@@ -283,7 +283,7 @@ postgresTest(
       await backUp(url, join(folder, "foreign"));
       await queryPostgres(url, "update settings set value = 'first' where name = 'secret'");
       await restore(url, join(folder, "foreign"));
-      await until("it serves nothing", () => store.trouble?.()?.startsWith("The database is not the one") === true);
+      await until("it is not ready", () => store.trouble?.()?.startsWith("The database is not the one") === true);
       expect(events.filter((event) => event.startsWith("database_foreign"))).toHaveLength(1);
       clearInterval(timer);
       await store.close();
