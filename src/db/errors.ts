@@ -69,7 +69,8 @@ export function isConstraintError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof UnknownPayerError) return true;
   if ("errcode" in error) return typeof error.errcode === "number" && (error.errcode & 0xff) === sqliteConstraint;
-  return sqlStateOf(error)?.startsWith("23") === true;
+  const state = sqlStateOf(error);
+  return state === missingPayer || state?.startsWith("23") === true;
 }
 
 /**

@@ -113,6 +113,8 @@ describe("a gateway whose connections came to another server than the one that t
       calls += 1;
       await until("calls are made", () => call(ledger));
       calls += 1;
+      // Each connection comes back by itself.
+      await until("keys are looked up", () => store.trouble?.() === undefined);
       const ports = [
         (await sql<{ port: number }>`select inet_server_port() as port`.execute(store.db)).rows,
         await store.ask(sql<{ port: number }>`select inet_server_port() as port`.compile(store.db)),

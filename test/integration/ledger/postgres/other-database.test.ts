@@ -189,6 +189,23 @@ postgresTest("a hold for a key that the database lost is refused, and keys are l
   expect(await store.db.selectFrom("open_calls").select("id").execute()).toEqual([]);
 });
 
+postgresTest("a hold whose payer is written down as another account's is refused alone", async () => {
+  const { store, url } = await node();
+  for (const id of ["acc_1", "acc_2"]) await addPayers(store, { [id]: [keyOf(id)] });
+  const ledger = new ProcessLedger({ store });
+  const admit = (accountId: string) =>
+    ledger.admit(createAdmission({ callId: crypto.randomUUID(), accountId, keyId: keyOf(accountId), premium: false }));
+  await admit("acc_1");
+  await admit("acc_2");
+  await queryPostgres(
+    url,
+    "update payers set account_no = (select no from payers where id = 'acc_2') where id = 'key of acc_1'",
+  );
+  const [wrong, right] = await Promise.allSettled([admit("acc_1"), admit("acc_2")]);
+  expect([wrong.status, right.status, ledger.trouble()]).toEqual(["rejected", "fulfilled", undefined]);
+  expect((wrong as PromiseRejectedResult).reason).toMatchObject({ code: "unavailable" });
+});
+
 postgresTest("the end of a call whose account the database lost is written, pays nobody, and is reported", async () => {
   const { store, url } = await node();
   await addAccount(store, "acc_1", 1000);
