@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createAccounts } from "../../src/accounts/index.ts";
 import { createUser } from "../../src/accounts/users.ts";
-import { figureColumns, openStore, type Store } from "../../src/db/index.ts";
+import { figureColumns, openStore, type Store, toPayerNumber } from "../../src/db/index.ts";
 import { sessionCookieOf } from "../support/session-cookie.ts";
-import { insertCalls, insertNames, keyOfAccount } from "./fill-store.ts";
+import { addNames, insertCalls, keyOfAccount } from "./fill-store.ts";
 
 const hours = 365 * 24;
 const models = 30;
@@ -23,6 +23,7 @@ export async function fillOverview(home: string): Promise<void> {
     input_tokens: 14_000,
     output_tokens: 4_800,
   };
+  const account = toPayerNumber("scale0000001");
   const figures = figureColumns.map((name) => sums[name] ?? 0);
   database.exec(`
     pragma synchronous = off;
@@ -33,9 +34,8 @@ export async function fillOverview(home: string): Promise<void> {
         l(hours) as (values (1), (24))
       select hours, 'call', ${from} - ${from} % 24 + n, 'scale0000001', 'scale', 'model-' || k, 'openai', 200, '', ${figures}
       from h, m, l where n % hours = 0;
-    insert into names (name) values ('scale0000001') on conflict do nothing;
-    insert into wallet_rows (account_id, balance_nanodollars)
-      select id, 0 from names where name = 'scale0000001';
+    insert into payers (no, id, account_no) values (${account}, 'scale0000001', ${account}) on conflict do nothing;
+    insert into wallet_rows (account_id, balance_nanodollars) values (${account}, 0);
     commit;
     pragma wal_checkpoint(truncate);`);
   database.close();
@@ -69,7 +69,7 @@ function giveCalls(file: string): void {
     account: "accounts.id",
     at: `${Date.now() - 86_400_000} + n`,
   };
-  database.exec(insertNames("accounts"));
+  addNames(database);
   database.exec(`
     with recursive c(n) as (values (1) union all select n + 1 from c where n < ${callsOfEach})
     ${insertCalls(facts)} from accounts, c where not exists (select 1 from calls where account_id = accounts.id)`);

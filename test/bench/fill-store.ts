@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
-import { openStore } from "../../src/db/index.ts";
+import { openStore, toPayerNumber } from "../../src/db/index.ts";
 
 /** How much stands in a store before it is measured. */
 export interface StoreSize {
@@ -65,21 +65,29 @@ export async function fillStore(home: string, { accounts, calls }: StoreSize): P
 /** What a call of {@link insertCalls} is named by, beside its account. */
 const repeated = ["famA-4.1-nano", "chat", "settled", "reported", "v1", "openai"];
 
-/** Statements that number the names of calls; `accounts` is SQL of a table with the column id. */
-export function insertNames(accounts: string): string {
+/** Numbers the names of calls, and all accounts as payers. */
+export function addNames(database: DatabaseSync): void {
   const names = repeated.map((name) => `('${name}')`).join(", ");
-  return `insert into names (name) values ${names} on conflict (name) do nothing;
-    insert into names (name) select id from ${accounts} where true on conflict (name) do nothing`;
+  database.exec(`begin; insert into names (name) values ${names} on conflict (name) do nothing`);
+  const addPayer = database.prepare(
+    "insert into payers (no, id, account_no) values (?, ?, ?) on conflict (id) do nothing",
+  );
+  for (const { id } of database.prepare("select id from accounts").all() as { id: string }[]) {
+    const number = toPayerNumber(id);
+    addPayer.run(number, id, number);
+  }
+  database.exec("commit");
 }
 
 const numberOf = (name: string) => `(select id from names where name = ${name})`;
+const payerOf = (id: string) => `(select no from payers where id = ${id})`;
 
 /** The words that insert a call that has ended, for each row of what follows them; its facts are SQL too, `id` of bytes. */
 export function insertCalls({ id, account, at }: { id: string; account: string; at: string }): string {
   return `insert into call_rows (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at, quota_day,
     hold_nanodollars, hold_tokens, input_tokens, output_tokens, usage_source, cost_nanodollars, charged_nanodollars,
     quota_tokens, price_version, plugin, status, duration_ms)
-    select ${id}, ${numberOf(account)}, ${numberOf(account)}, ${numberOf("'famA-4.1-nano'")}, ${numberOf("'chat'")}, 0,
+    select ${id}, ${payerOf(account)}, ${payerOf(account)}, ${numberOf("'famA-4.1-nano'")}, ${numberOf("'chat'")}, 0,
     ${numberOf("'settled'")}, ${at}, ${at} + 900, (${at}) / ${day}, 0, 900, 350, 120, ${numberOf("'reported'")}, 83000, 0,
     470, ${numberOf("'v1'")}, ${numberOf("'openai'")}, 200, 900`;
 }
@@ -98,7 +106,7 @@ function fillCalls(database: DatabaseSync, { accounts, calls }: StoreSize, numbe
   const from = Date.now() - days * day;
   const at = `${from} + n * ${Math.floor(((days - 1) * day) / calls)}`;
   const id = idBytes(at, "n");
-  database.exec(insertNames("accounts"));
+  addNames(database);
   database.exec(`begin; ${numbers} ${insertCalls({ id, account, at })} from c; commit`);
   // The end of a call adds to the quota of its account: without these rows the ledger would not be true.
   database.exec(`insert into daily_quota_usage (account_id, day, used_tokens)

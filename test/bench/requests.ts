@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { parseArgs } from "node:util";
 import pg from "pg";
-import { openStore, type Store } from "../../src/db/index.ts";
+import { openStore, type Store, toPayerNumber } from "../../src/db/index.ts";
 import { type RequestFilter, readRequests } from "../../src/reports/index.ts";
 import { makeDatabase, newUrl, startPostgres } from "../support/postgres.ts";
 
@@ -32,6 +32,7 @@ const repeated = [
   "messages",
 ];
 const numberOf = (name: string) => `(select id from names where name = ${name})`;
+const payerOf = (id: string) => `(select no from payers where id = ${id})`;
 
 /** An id as the gateway makes them, as bytes in SQL: 6 of its time, and the number of the call. */
 const idOf = {
@@ -39,11 +40,16 @@ const idOf = {
   postgres: (at: string) => `decode(lpad(to_hex((${at})::bigint), 12, '0') || lpad(to_hex(n), 20, '0'), 'hex')`,
 };
 
-function insertNames(numbersTo: (most: number) => string): string[] {
+function insertNames(): string[] {
+  const payers = Array.from({ length: accounts * 4 }, (_, n) => {
+    const account = `acc_${n % accounts}`;
+    return (n < accounts ? [account, `key_${n}`] : [`key_${n}`]).map(
+      (id) => `(${toPayerNumber(id)}, '${id}', ${toPayerNumber(account)})`,
+    );
+  });
   return [
     `insert into names (name) values ${repeated.map((name) => `('${name}')`).join(", ")} on conflict (name) do nothing`,
-    `insert into names (name) select 'acc_' || (n - 1) from ${numbersTo(accounts)} where true on conflict (name) do nothing`,
-    `insert into names (name) select 'key_' || (n - 1) from ${numbersTo(accounts * 4)} where true on conflict (name) do nothing`,
+    `insert into payers (no, id, account_no) values ${payers.flat().join(", ")}`,
   ];
 }
 
@@ -58,7 +64,7 @@ function insertCalls(engine: "sqlite" | "postgres", calls: number, numbers: stri
     quota_day, hold_nanodollars, hold_tokens, input_tokens, output_tokens, usage_source, cost_nanodollars,
     charged_nanodollars, quota_tokens, price_version, plugin, status, error_code, duration_ms, session, protocol,
     client_request_id, detail, tag)
-    select ${idOf[engine](at)}, ${numberOf(`'acc_' || (n % ${accounts})`)}, ${numberOf(`'key_' || (n % ${accounts * 4})`)},
+    select ${idOf[engine](at)}, ${payerOf(`'acc_' || (n % ${accounts})`)}, ${payerOf(`'key_' || (n % ${accounts * 4})`)},
     ${numberOf("case when n <= 20 then 'rare' else 'famA-4o-mini' end")}, ${numberOf("'chat'")}, 0, ${numberOf("'settled'")},
     ${at}, ${at} + 900, 20000, 0, 900, 350, 120, ${numberOf("'reported'")}, 83000, 0, 470, ${numberOf("'v1'")},
     ${numberOf("case when n % 3 = 0 then 'groq' else 'openai' end")}, ${status},
@@ -86,7 +92,7 @@ async function fillSqlite(file: string, calls: number): Promise<Store> {
   const indexes = "select name, sql from sqlite_master where tbl_name = 'call_rows' and sql like 'create index%'";
   // The plans must be good without statistics: the gateway makes none.
   const run = async (sql: string) => (sql.startsWith("analyze") ? [] : database.prepare(sql).all());
-  for (const insert of insertNames(numbersTo)) await run(insert);
+  for (const insert of insertNames()) await run(insert);
   await fill(run, indexes, insertCalls("sqlite", calls, numbersTo(calls)));
   database.exec("pragma wal_checkpoint(truncate)");
   database.close();
@@ -102,7 +108,7 @@ async function fillPostgres(url: string, calls: number): Promise<Store> {
     where tablename = 'call_rows' and indexname not in ('call_rows_pkey', 'call_rows_id_key')`;
   const run = async (sql: string) => (await client.query(sql)).rows;
   const numbersTo = (most: number) => `generate_series(1::bigint, ${most}) as c(n)`;
-  for (const insert of insertNames(numbersTo)) await run(insert);
+  for (const insert of insertNames()) await run(insert);
   await fill(run, indexes, insertCalls("postgres", calls, numbersTo(calls)));
   await client.end();
   return openStore({ url });

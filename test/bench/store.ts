@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { callIdPrefix } from "../../src/contract/index.ts";
 import { type EndedCall, type OpenCall, openStore } from "../../src/db/index.ts";
+import { addPayers } from "../support/payers.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "modelgate-store-"));
 const file = join(folder, "modelgate.db");
@@ -15,14 +16,17 @@ const store = await openStore({ file, synchronous: "normal" });
 const from = Date.now();
 let made = 0;
 
+const idOfAccount = (number: number) => `0f8fad5b-d9cb-469f-a165-${String(number).padStart(12, "0")}`;
+const keyOf = (accountId: string) => accountId.slice(-12);
+
 function createCall(accounts: number): { open: OpenCall; end: EndedCall } {
   made += 1;
-  const accountId = `0f8fad5b-d9cb-469f-a165-${String((made * 7919) % accounts).padStart(12, "0")}`;
+  const accountId = idOfAccount((made * 7919) % accounts);
   const open: OpenCall = {
     kind: "open",
     callId: `${callIdPrefix(from + made)}${crypto.randomUUID().replaceAll("-", "").slice(0, 20)}`,
     accountId,
-    keyId: accountId.slice(-12),
+    keyId: keyOf(accountId),
     model: "famA-4.1-nano",
     capability: "chat",
     premium: true,
@@ -71,6 +75,8 @@ const loads = [
   { size: 11, accounts: 1000, calls: 33_000, rounds: [] as number[] },
   { size: 1, accounts: 1000, calls: 10_000, rounds: [] as number[] },
 ];
+const ids = Array.from({ length: 1000 }, (_, number) => idOfAccount(number));
+await addPayers(store, Object.fromEntries(ids.map((id) => [id, [keyOf(id)]])));
 await measure(11, 1000, 5500);
 for (let round = 0; round < 5; round++) {
   for (const { size, accounts, calls, rounds } of loads) rounds.push(await measure(size, accounts, calls));
