@@ -7,8 +7,9 @@ create index open_calls_of_account on open_call_rows (account_id);
 alter table names alter column id restart with 100;
 
 -- Who holds and who is charged is looked up by the statement that does it: the row of a payer may have gone with a restore since the
--- gateway wrote it. MG001 is read by src/db/errors.ts.
-create function refuse_payer(missing bigint) returns boolean language plpgsql as $$
+-- gateway wrote it. Each look-up is a subquery of a row, which always takes the index; a join reads all payers while they are few.
+-- MG001 is read by src/db/errors.ts.
+create function refuse_payer(missing bigint) returns text language plpgsql as $$
 begin
   raise exception using errcode = 'MG001', message = 'payer ' || missing || ' of a call is not in this database';
 end $$;
@@ -31,10 +32,10 @@ begin
     where call_rows.state = 3
     returning *
   ), paid as (
-    select account.id as account_id, key.id as key_id, quota_day, quota_tokens, period_start, charged_nanodollars
-    from ended left join payers as account on account.no = ended.account_id left join payers as key on key.no = ended.key_id
-    where case when account.no is null then refuse_payer(ended.account_id) when key.no is null then refuse_payer(ended.key_id)
-      else true end
+    select coalesce((select payers.id from payers where no = ended.account_id), refuse_payer(ended.account_id)) as account_id,
+      coalesce((select payers.id from payers where no = ended.key_id), refuse_payer(ended.key_id)) as key_id,
+      quota_day, quota_tokens, period_start, charged_nanodollars
+    from ended
   ), charges as (
     insert into daily_charge_rows (account_id, day, charged_nanodollars)
     select account_id, opened_at / 86400000, sum(charged_nanodollars) from ended where charged_nanodollars <> 0
@@ -116,14 +117,14 @@ begin
     select distinct account_id from json_to_recordset(undecided) as asked (account_id bigint) order by account_id
   ) as locks;
   for given in
-    select asked.*, payers.no is not null as is_payer
+    select asked.*, (select account_no from payers where no = asked.key_id) = asked.account_id as is_payer
     from rows from (json_to_recordset(undecided) as (id bytea, is_extension boolean, account_name text, key_name text,
       quota_limit bigint, budget_limit bigint, min_hold bigint, account_limit bigint, account_from bigint, draw_limits json, {{open types}}))
       with ordinality as asked (id, is_extension, account_name, key_name, quota_limit, budget_limit, min_hold, account_limit, account_from,
         draw_limits, {{open names}}, place)
-    left join payers on payers.no = key_id and payers.account_no = account_id order by account_id, place
+    order by account_id, place
   loop
-    if not given.is_payer then perform refuse_payer(given.key_id); end if;
+    if given.is_payer is not true then perform refuse_payer(given.key_id); end if;
     refusal := null;
     of_period := null;
     budget_left := null;
@@ -263,8 +264,8 @@ begin
     insert into open_call_rows (node_id, id, {{open names}})
     select node, given.id, {{open names}}
     from json_to_recordset(decided) as given (id bytea, is_extension boolean, {{open types}})
-    left join payers on payers.no = key_id and payers.account_no = account_id
-    where is_extension is not true and case when payers.no is null then refuse_payer(key_id) else true end;
+    where is_extension is not true and case when (select account_no from payers where no = given.key_id) = given.account_id
+      then true else refuse_payer(given.key_id) is not null end;
     update open_call_rows set hold_tokens = given.hold_tokens, quota_day = given.quota_day
     from json_to_recordset(decided) as given (id bytea, is_extension boolean, hold_tokens bigint, quota_day integer)
     where is_extension and open_call_rows.id = given.id;

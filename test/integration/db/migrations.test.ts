@@ -15,7 +15,7 @@ import { temporaryFile } from "./temporary-store.ts";
  */
 const hashes = {
   sqlite: ["02007a560f60f8100307a4f6caecb18c0349746a2a32a5bab6bb6d8f115a5120"],
-  postgres: ["f89cd6d82724037b6fc50bbc83856a9e989393b7979e5dd969f7e9d3ecca7e53"],
+  postgres: ["a32c96b3a0aa6352a5b8d5b36801fda0ac759dfaf83e02597722527ae68b6328"],
 };
 
 describe("migrations", () => {
