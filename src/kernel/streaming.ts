@@ -6,7 +6,7 @@
 import { type AnswerStream, UpstreamError } from "../contract/index.ts";
 import { nextTurn } from "../lib/next-turn.ts";
 
-/** What tells the kernel's own iterables from those of others, which may have a member `read` too, as streams of Node do. */
+/** Marks the kernel's own iterables: those of others may have a member `read` too, as streams of Node do. */
 export const readsBatches: unique symbol = Symbol("reads batches");
 
 /** Items that arrive in batches: what one piece of a body comes to. */

@@ -211,7 +211,8 @@ const pages = [
   "docs",
 ];
 const docsFiles = ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "start.js"].map((name) => `docs/${name}`);
-for (const path of [...pages, ...docsFiles, "favicon.ico", "health", "healthz", "readyz"]) rows[`GET /${path}`] = open(200);
+for (const path of [...pages, ...docsFiles, "favicon.ico", "health", "healthz", "readyz"])
+  rows[`GET /${path}`] = open(200);
 const adminLists = "accounts accounts.csv api-keys attention audit audit.csv audit.jsonl health home settings";
 for (const path of adminLists.split(" ")) rows[`GET /dashboard/api/admin/${path}`] = admin(200);
 const ownLists =
