@@ -1,3 +1,4 @@
+import type { Transaction } from "kysely";
 import { LRUCache } from "lru-cache";
 import {
   adminKeyForm,
@@ -7,32 +8,21 @@ import {
   isAdminKey,
   parseAdminKey,
 } from "../contract/index.ts";
-import type { AdminKeysTable, Role, Store, TransactionScope } from "../db/index.ts";
+import type { AdminKeysTable, Database, Role, Store, TransactionScope } from "../db/index.ts";
+import { findKeyEnd, type KeyLine, readKeyLine, toAdminKeyActor, toKeyLines } from "./admin-key-line.ts";
+import {
+  type AdminKeyArea,
+  type AdminScope,
+  adminKeyAreas,
+  adminScopes,
+  hasScope,
+  scopesOfOwners,
+} from "./admin-scopes.ts";
 import { equalHashes, hasChecksum, hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
 import { checkKeyFields, readNetworks, toNetworksColumn } from "./key-fields.ts";
+import { isUsable } from "./keys.ts";
 import { recordAudit } from "./record-audit.ts";
-import { type Actor, mayAdminister, maySeeAll, readRole, toAdminKeyActor } from "./roles.ts";
-
-/** Areas that an admin key may read, or read and write. */
-export const adminKeyAreas = ["accounts", "keys", "providers", "catalogue", "alerts", "usage", "audit"] as const;
-export type AdminKeyArea = (typeof adminKeyAreas)[number];
-
-/** A right of an admin key: to write includes to read, and `all` is all that there is, also later. */
-export type AdminScope = "all" | `${AdminKeyArea}:${"read" | "write"}`;
-
-export const adminScopes: readonly AdminScope[] = [
-  "all",
-  ...adminKeyAreas.flatMap((area) => [`${area}:read`, `${area}:write`] as const),
-];
-
-/** They reach money or roles, so that only owners give them. */
-const scopesOfOwners: ReadonlySet<AdminScope> = new Set(["all", "accounts:write", "keys:write"]);
-
-/** Whether scopes hold a right. */
-export function hasScope(scopes: readonly AdminScope[], area: AdminKeyArea, access: "read" | "write"): boolean {
-  if (scopes.includes("all") || scopes.includes(`${area}:write`)) return true;
-  return access === "read" && scopes.includes(`${area}:read`);
-}
+import { type Actor, mayAdminister, maySeeAll, readVouchedRole } from "./roles.ts";
 
 /** A stored admin key, without its secret. */
 export interface AdminKey {
@@ -47,6 +37,7 @@ export interface AdminKey {
   /** Milliseconds since 1970, like all times here. */
   readonly createdAt: number;
   readonly expiresAt: number | undefined;
+  /** When it was revoked, or ended with the admin key that made it. */
   readonly revokedAt: number | undefined;
   /** Accurate to a minute; absent when it was never used. */
   readonly lastUsedAt: number | undefined;
@@ -169,46 +160,103 @@ function isCovered({ scopes }: AdminKey, scope: AdminScope): boolean {
 }
 
 async function expectRoom({ db }: Pick<TransactionScope, "db">, now: number): Promise<void> {
-  const { count } = await db
-    .selectFrom("admin_keys")
-    .select((select) => select.fn.countAll<number>().as("count"))
-    .where("revoked_at", "is", null)
-    .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", now)]))
-    .executeTakeFirstOrThrow();
-  if (Number(count) < usableMax) return;
+  const lines = toKeyLines(await db.selectFrom("admin_keys").selectAll().execute());
+  if (lines.filter((line) => findKeyEnd(line, now) === undefined).length < usableMax) return;
   throw new GatewayError("conflict", `There are ${usableMax} admin keys, the limit; revoke one that is not in use`);
 }
 
 /** All admin keys, also those that have ended, oldest first. */
-export async function listAdminKeys({ db }: Pick<Store, "db">): Promise<AdminKey[]> {
-  return (await db.selectFrom("admin_keys").selectAll().orderBy("created_at").orderBy("id").execute()).map(toAdminKey);
+export async function listAdminKeys({ db }: Pick<Store, "db">, now: number): Promise<AdminKey[]> {
+  const rows = await db.selectFrom("admin_keys").selectAll().orderBy("created_at").orderBy("id").execute();
+  return toKeyLines(rows).map((line) => toAdminKey(line, now));
 }
 
 /** @throws {GatewayError} `not_found` */
-export async function readAdminKey({ db }: Pick<Store, "db">, id: string): Promise<AdminKey> {
-  const row = await db.selectFrom("admin_keys").selectAll().where("id", "=", id).executeTakeFirst();
-  if (row === undefined) throw unknownAdminKey(id);
-  return toAdminKey(row);
+export async function readAdminKey({ db }: Pick<Store, "db">, id: string, now: number): Promise<AdminKey> {
+  const line = await readKeyLine(db, id);
+  if (line === undefined) throw unknownAdminKey(id);
+  return toAdminKey(line, now);
+}
+
+/** The rights that ended with an admin key, and those that it gave and that are still good. */
+export interface RevokedAdminKey {
+  /** Admin keys that ended: it, those that it made, and those that they made. */
+  readonly adminKeys: number;
+  /** Open invitations of these keys, which ended too. */
+  readonly invitations: number;
+  /** API keys that these keys made or rotated, so that whoever had the admin key has their secrets. They were revoked if asked for. */
+  readonly apiKeys: readonly { readonly id: string; readonly name: string; readonly accountId: string }[];
+}
+
+interface Revocation {
+  readonly by: Actor;
+  readonly id: string;
+  /** Also revoke the API keys whose secrets it was given. */
+  readonly revokesApiKeys?: boolean | undefined;
 }
 
 /**
- * Revokes an admin key; revoking it again changes nothing. It ends at once on all nodes, because none caches it.
+ * Revokes an admin key, and with it all admin keys that it made, and that these made; revoking it again changes nothing. It
+ * ends at once on all nodes, because none caches it.
  *
  * @throws {GatewayError} `not_found`
  */
-export async function revokeAdminKey({ db }: Pick<Store, "db">, by: Actor, id: string, now: number): Promise<void> {
-  await db.transaction().execute(async (transaction) => {
-    const row = await transaction
+export async function revokeAdminKey(
+  store: Pick<Store, "change">,
+  { by, id, revokesApiKeys = false }: Revocation,
+  now: number,
+): Promise<RevokedAdminKey> {
+  return await store.change(async (db) => {
+    const lines = toKeyLines(await db.selectFrom("admin_keys").selectAll().execute());
+    const ofKey = lines.filter((line) => line.some((key) => key.id === id));
+    const [name] = ofKey.flatMap(([key]) => (key.id === id ? [key.name] : []));
+    if (name === undefined) throw unknownAdminKey(id);
+    const ended = ofKey.filter((line) => findKeyEnd(line, now) === undefined).map(([key]) => key.id);
+    const actors = ofKey.map(([key]) => toAdminKeyActor(key.id));
+    await db
       .updateTable("admin_keys")
-      .set((set) => ({ revoked_at: set.fn.coalesce("revoked_at", set.val(now)) }))
+      .set({ revoked_at: now })
       .where("id", "=", id)
-      .returning("name")
-      .executeTakeFirst();
-    if (row === undefined) throw unknownAdminKey(id);
-    const detail = { name: row.name };
-    const entry = { accountId: by.accountId, action: "admin_key.revoke", subject: id, detail };
-    await recordAudit({ db: transaction }, entry, now);
+      .where("revoked_at", "is", null)
+      .execute();
+    const invitations = await deleteInvitations(db, ended.map(toAdminKeyActor), now);
+    const apiKeys = await readGivenKeys(db, actors, now);
+    if (revokesApiKeys && apiKeys.length > 0) {
+      const ids = apiKeys.map((key) => key.id);
+      await db.updateTable("keys").set({ revoked_at: now }).where("id", "in", ids).execute();
+    }
+    const counts = {
+      admin_keys: ended.length,
+      invitations,
+      api_keys: apiKeys.length,
+      api_keys_revoked: revokesApiKeys,
+    };
+    const entry = { accountId: by.accountId, action: "admin_key.revoke", subject: id, detail: { name, ...counts } };
+    await recordAudit({ db }, entry, now);
+    return { adminKeys: ended.length, invitations, apiKeys };
   });
+}
+
+/** Deletes the open invitations that these actors made, which are good for nobody any more. Returns how many. */
+async function deleteInvitations(db: Transaction<Database>, actors: readonly string[], now: number): Promise<number> {
+  if (actors.length === 0) return 0;
+  const ofAccounts = db.deleteFrom("invitations").where("created_by", "in", actors).where("expires_at", ">", now);
+  const ofTeams = db.deleteFrom("team_invitations").where("created_by", "in", actors).where("expires_at", ">", now);
+  const { numDeletedRows: accounts } = await ofAccounts.where("used_at", "is", null).executeTakeFirstOrThrow();
+  const { numDeletedRows: teams } = await ofTeams.where("used_by", "is", null).executeTakeFirstOrThrow();
+  return Number(accounts + teams);
+}
+
+/** Usable API keys whose secret one of these actors was given. */
+function readGivenKeys(db: Transaction<Database>, actors: readonly string[], now: number) {
+  return db
+    .selectFrom("keys")
+    .select(["id", "name", "account_id as accountId"])
+    .where((where) => where.or([where("created_by", "in", actors), where("rotated_by", "in", actors)]))
+    .where(isUsable(now))
+    .orderBy("created_at")
+    .orderBy("id")
+    .execute();
 }
 
 /** Maps the ids of admin keys to their names, for lists of who did something. */
@@ -249,21 +297,22 @@ export class AdminAuthenticator {
     // Made-up ids have no checksum, and the store is not asked for them.
     if (parts === undefined || !hasChecksum(parts.id, await readIdSecret(this.#store))) throw incorrect();
     const { db } = this.#store;
-    const row = await db.selectFrom("admin_keys").selectAll().where("id", "=", parts.id).executeTakeFirst();
-    if (row === undefined || !equalHashes(hashSecret(parts.secret), Buffer.from(row.secret_hash, "hex"))) {
+    const line = await readKeyLine(db, parts.id);
+    if (line === undefined || !equalHashes(hashSecret(parts.secret), Buffer.from(line[0].secret_hash, "hex"))) {
       throw incorrect();
     }
-    const key = toAdminKey(row);
-    checkUsable(key, address, this.#now());
-    const role = await readRole(db, row.vouched_by);
-    const isTooMuch = key.scopes.some((scope) => scopesOfOwners.has(scope)) && role !== "owner";
-    if (role === undefined || !mayAdminister(role) || isTooMuch) {
+    const now = this.#now();
+    checkLine(line, now);
+    const key = toAdminKey(line, now);
+    checkNetworks(line, address);
+    const role = await readVouchedRole(db, line[0]);
+    if (role === undefined) {
       throw invalid(
         `The person who made the admin key ${key.id} may not have it any more; ask an owner for another one`,
       );
     }
     await this.#noteUse(key.id);
-    return { accountId: toAdminKeyActor(key.id), role, scopes: key.scopes, key, vouchedBy: row.vouched_by };
+    return { accountId: toAdminKeyActor(key.id), role, scopes: key.scopes, key, vouchedBy: line[0].vouched_by };
   }
 
   async #noteUse(id: string): Promise<void> {
@@ -274,16 +323,32 @@ export class AdminAuthenticator {
   }
 }
 
-function checkUsable({ id, revokedAt, expiresAt, allowedNetworks }: AdminKey, address: string, now: number): void {
-  if (revokedAt !== undefined) throw invalid(`The admin key ${id} was revoked; use another key`);
-  if (expiresAt !== undefined && expiresAt <= now) {
-    throw invalid(`The admin key ${id} expired at ${new Date(expiresAt).toISOString()}; use another key`);
-  }
-  if (allowedNetworks === undefined || createNetworkList(allowedNetworks).has(address)) return;
-  throw invalid(`The admin key ${id} is not allowed from the address ${address}`);
+/** @throws {GatewayError} `invalid_api_key` when the key has ended, by itself or with one that made it. */
+function checkLine(line: KeyLine, now: number): void {
+  const end = findKeyEnd(line, now);
+  if (end === undefined) return;
+  const [{ id }] = line;
+  const how = {
+    revoked: "was revoked",
+    expired: `expired at ${new Date(end.at).toISOString()}`,
+    unknown: "was made by an admin key that does not exist any more",
+  }[end.kind];
+  const whose = end.keyId === id ? "" : `ended with the admin key ${end.keyId} of its makers, which `;
+  throw invalid(`The admin key ${id} ${whose}${how}; use another key`);
 }
 
-function toAdminKey(row: AdminKeysTable): AdminKey {
+/** A key is good where all keys of its line are. @throws {GatewayError} `invalid_api_key` */
+function checkNetworks(line: KeyLine, address: string): void {
+  for (const { allowed_networks } of line) {
+    const networks = readNetworks(allowed_networks);
+    if (networks === undefined || createNetworkList(networks).has(address)) continue;
+    throw invalid(`The admin key ${line[0].id} is not allowed from the address ${address}`);
+  }
+}
+
+function toAdminKey(line: KeyLine, now: number): AdminKey {
+  const [row] = line;
+  const end = findKeyEnd(line, now);
   return {
     id: row.id,
     name: row.name,
@@ -292,7 +357,8 @@ function toAdminKey(row: AdminKeysTable): AdminKey {
     createdBy: row.created_by,
     createdAt: row.created_at,
     expiresAt: row.expires_at ?? undefined,
-    revokedAt: row.revoked_at ?? undefined,
+    // A key that expired by itself says so; one that ended with another was ended by it.
+    revokedAt: row.revoked_at ?? (end !== undefined && end.keyId !== row.id ? end.at : undefined),
     lastUsedAt: row.last_used_at ?? undefined,
   };
 }

@@ -10,20 +10,20 @@ export {
   readRoles,
   searchAccounts,
 } from "./account-admin.ts";
+export { adminKeyOf } from "./admin-key-line.ts";
 export {
   AdminAuthenticator,
   type AdminKey,
-  type AdminKeyArea,
-  adminScopes,
   createAdminKey,
-  hasScope,
   listAdminKeys,
   type Manager,
   namesOfAdminKeys,
+  type RevokedAdminKey,
   readAdminKey,
   revokeAdminKey,
   scopesOfRole,
 } from "./admin-keys.ts";
+export { type AdminKeyArea, adminScopes, hasScope } from "./admin-scopes.ts";
 export { takeAttempt } from "./attempt-limit.ts";
 export { type Audited, auditedActions, createAudited } from "./audit.ts";
 export { type AccountDefaults, getFreeQuota, RefusedKeyError } from "./authenticator.ts";
@@ -96,7 +96,7 @@ export {
   type RoleLimits,
   readRoleLimits,
 } from "./role-limits.ts";
-export { type Actor, adminKeyOf, commandLine, expectManagedKeys, mayAdminister, maySeeAll, roles } from "./roles.ts";
+export { type Actor, commandLine, expectManagedKeys, mayAdminister, maySeeAll, roles } from "./roles.ts";
 export {
   createServiceAccount,
   deleteServiceAccount,

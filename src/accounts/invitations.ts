@@ -58,7 +58,7 @@ export async function readAccountInvitation(
     .where("used_at", "is", null)
     .where("expires_at", ">", now)
     .executeTakeFirst();
-  if (row?.created_by == null || !(await mayInvite(db, row.created_by, row.id))) throw invalidInvitation();
+  if (row?.created_by == null || !(await mayInvite(db, row.created_by, row.id, now))) throw invalidInvitation();
   return { email: row.email, invitedBy: row.invited_by ?? undefined };
 }
 
@@ -93,7 +93,7 @@ export async function acceptInvitation(
       .where("expires_at", ">", now)
       .returning("created_by")
       .executeTakeFirst();
-    if (invitation?.created_by == null || !(await mayInvite(db, invitation.created_by, accountId))) {
+    if (invitation?.created_by == null || !(await mayInvite(db, invitation.created_by, accountId, now))) {
       throw invalidInvitation();
     }
     return writePassword(db, { accountId, hash, temporary: false, role: "member" }, now);

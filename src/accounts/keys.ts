@@ -128,6 +128,7 @@ export async function createKey(
     created_by: fields.by ?? null,
     allowed_networks: toNetworksColumn(fields.allowedNetworks),
     service_account_id: fields.serviceAccountId ?? null,
+    may_return: fields.key === undefined ? 0 : 1,
   };
   try {
     await store.change(async (db) => {
@@ -202,6 +203,7 @@ export async function importForeignKeys(
         last_used_at: null,
         created_by: by,
         allowed_networks: toNetworksColumn(allowedNetworks),
+        may_return: 1,
       };
       const inserted = db
         .insertInto("keys")
@@ -240,6 +242,7 @@ export async function createTokenKey(
     created_by: by,
     token_issuer: issuer,
     token_subject: subject,
+    may_return: 1,
   };
   await store.change(async (db) => {
     await checkKeyCount(db, row, now, keysMax);
@@ -329,8 +332,7 @@ export async function listShownKeys(
  * Deletes keys that have ended: those that were never used after a day, others when the calls are deleted that they made,
  * until when lists and statistics show their names. Returns how many. Called by a timer.
  *
- * Keys without a maker stay: they are those of starts, which would import a revoked MODELGATE_BOOTSTRAP_KEY anew. So do those
- * of tokens, which would be made anew.
+ * Keys that can be made again from outside stay: without their row, the next start, import or token would make them good again.
  */
 export async function pruneKeys({ db }: Pick<Store, "db">, now: number, retentionDays: number): Promise<number> {
   const ended = (column: "revoked_at" | "expires_at", before: number, isUnused: boolean) =>
@@ -339,8 +341,7 @@ export async function pruneKeys({ db }: Pick<Store, "db">, now: number, retentio
       .select("id")
       .where(column, "is not", null)
       .where(column, "<=", before)
-      .where("created_by", "is not", null)
-      .where("token_subject", "is", null)
+      .where("may_return", "=", 0)
       .$if(isUnused, (query) => query.where("last_used_at", "is", null))
       .limit(pruneChunkMax);
   let pruned = 0;
@@ -508,7 +509,7 @@ export async function listUsableKeys(
 }
 
 /** Whether a key is neither revoked nor expired. */
-function isUsable(now: number) {
+export function isUsable(now: number) {
   return sql<boolean>`(keys.revoked_at is null and (keys.expires_at is null or keys.expires_at > ${now}))`;
 }
 
@@ -666,6 +667,7 @@ export async function rotateKey(
         secret_hash: hashSecret(secret).toString("hex"),
         previous_secret_hash: set.ref("secret_hash"),
         previous_until: previousUntil,
+        rotated_by: by ?? null,
         // The text of another gateway's key is the secret before the first rotation, and ends with the second.
         foreign_hash: set.case().when("secret_hash", "=", "").then(set.ref("foreign_hash")).else(null).end(),
       }))

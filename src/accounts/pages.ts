@@ -1,8 +1,9 @@
-import { type RawBuilder, type SqlBool, sql } from "kysely";
+import { type InferResult, type RawBuilder, type SqlBool, sql } from "kysely";
 import { GatewayError } from "../contract/index.ts";
 import type { Role, Store } from "../db/index.ts";
 import type { Account } from "./account-admin.ts";
 import { toAccount } from "./account-admin.ts";
+import { mayInvite } from "./roles.ts";
 
 type Reader = Pick<Store, "db">;
 
@@ -117,23 +118,31 @@ export interface OpenInvitation {
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   readonly expiresAt: number;
+  /** Whether its link works: it has not expired, and its maker may still invite. */
+  readonly isGood: boolean;
 }
 
-/** A page of the invitations that are open or have expired. */
-export async function listInvitationsPage({ db }: Reader, { limit, after }: PageQuery): Promise<OpenInvitation[]> {
+/** A page of the invitations that nobody has accepted, also those whose links have ended. */
+export async function listInvitationsPage(
+  { db }: Reader,
+  { limit, after }: PageQuery,
+  now: number,
+): Promise<OpenInvitation[]> {
   let query = invitationsQuery(db);
   if (after !== undefined) {
     const last = await invitationsQuery(db).where("accounts.id", "=", after).executeTakeFirst();
     query = query.where(isBehind("invitations.created_at", "accounts.id", toPageStart(last, after)));
   }
   const rows = await query.orderBy("invitations.created_at").orderBy("accounts.id").limit(limit).execute();
-  return rows.map(toOpenInvitation);
+  const invitations: OpenInvitation[] = [];
+  for (const row of rows) invitations.push(await toOpenInvitation(db, row, now));
+  return invitations;
 }
 
 /** The invitation of an account, of which there is one at most. @throws {GatewayError} `not_found` */
-export async function readInvitation({ db }: Reader, accountId: string): Promise<OpenInvitation> {
+export async function readInvitation({ db }: Reader, accountId: string, now: number): Promise<OpenInvitation> {
   const row = await invitationsQuery(db).where("accounts.id", "=", accountId).executeTakeFirst();
-  if (row !== undefined) return toOpenInvitation(row);
+  if (row !== undefined) return await toOpenInvitation(db, row, now);
   throw new GatewayError("not_found", "No invitation has this id; one that was accepted is gone");
 }
 
@@ -143,16 +152,16 @@ function invitationsQuery(db: Store["db"]) {
     .innerJoin("accounts", "accounts.id", "invitations.account_id")
     .leftJoin("users", "users.account_id", "accounts.id")
     .select(["accounts.id", "accounts.email", "users.role", "invitations.created_at", "invitations.expires_at"])
+    .select("invitations.created_by")
     .where("invitations.used_at", "is", null);
 }
 
-function toOpenInvitation(row: {
-  id: string;
-  email: string;
-  role: Role | null;
-  created_at: number;
-  expires_at: number;
-}): OpenInvitation {
-  const { id: accountId, email, role, created_at: createdAt, expires_at: expiresAt } = row;
-  return { accountId, email, role: role ?? undefined, createdAt, expiresAt };
+async function toOpenInvitation(
+  db: Store["db"],
+  row: InferResult<ReturnType<typeof invitationsQuery>>[number],
+  now: number,
+): Promise<OpenInvitation> {
+  const { id: accountId, email, role, created_at: createdAt, expires_at: expiresAt, created_by: by } = row;
+  const isGood = expiresAt > now && by !== null && (await mayInvite(db, by, accountId, now));
+  return { accountId, email, role: role ?? undefined, createdAt, expiresAt, isGood };
 }

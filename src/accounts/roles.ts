@@ -1,6 +1,8 @@
 import type { Transaction } from "kysely";
 import { GatewayError } from "../contract/index.ts";
-import type { Database, Role, Store } from "../db/index.ts";
+import type { AdminKeysTable, Database, Role, Store } from "../db/index.ts";
+import { adminKeyOf, findKeyEnd, readKeyLine } from "./admin-key-line.ts";
+import { type AdminScope, scopesOfOwners } from "./admin-scopes.ts";
 import { lockAccount } from "./lock-account.ts";
 
 /** All roles, from the most rights to the fewest. */
@@ -14,16 +16,6 @@ export interface Actor {
 
 /** Commands run on the operator's machine. */
 export const commandLine: Actor = { accountId: "cli", role: "owner" };
-
-/** The actor that an admin key is in the audit log: `admin-key:<id>`. */
-export function toAdminKeyActor(keyId: string): string {
-  return `admin-key:${keyId}`;
-}
-
-/** The id of the admin key that an actor is; `undefined` for another actor. */
-export function adminKeyOf(actorId: string): string | undefined {
-  return /^admin-key:(.+)$/.exec(actorId)?.[1];
-}
 
 /** The first call of a token (JWT), whose issuer the operator trusts with accounts by JWT_ISSUERS. */
 export const tokenIssuer: Actor = { accountId: "jwt", role: "owner" };
@@ -80,11 +72,11 @@ export async function expectManagedKeys({ db }: Pick<Store, "db">, actor: Actor,
 }
 
 /**
- * Whether the person with this account, or `cli`, may invite the holder of an account now, who sets the password by that: an
- * invitation is good only as long as its maker might make it. Somebody who is disabled or was deleted may not.
+ * Whether an actor may invite the holder of an account now, who sets the password by that: an invitation is good only as long
+ * as its maker might make it. Somebody who is disabled or was deleted may not, nor an admin key that has ended.
  */
-export async function mayInvite(db: Pick<Store["db"], "selectFrom">, by: string, accountId: string): Promise<boolean> {
-  const role = await readRole(db, by);
+export async function mayInvite(db: Store["db"], by: string, accountId: string, now: number): Promise<boolean> {
+  const role = await readRole(db, by, now);
   if (role === undefined || !mayAdminister(role)) return false;
   if (role === "owner") return true;
   const holder = await db.selectFrom("users").select("role").where("account_id", "=", accountId).executeTakeFirst();
@@ -92,15 +84,32 @@ export async function mayInvite(db: Pick<Store["db"], "selectFrom">, by: string,
 }
 
 /**
- * Reads the role of an actor in the gateway, by the id of a person's own account, `cli`, or an admin key, which may do
- * what the person may who vouches for it; `undefined` when they are disabled, revoked or unknown.
+ * Reads the role of an actor in the gateway now, by the id of a person's own account, `cli`, or an admin key;
+ * `undefined` when they are disabled or unknown, or the key or one that made it has ended.
  */
-export async function readRole(db: Pick<Store["db"], "selectFrom">, actorId: string): Promise<Role | undefined> {
+export async function readRole(db: Store["db"], actorId: string, now: number): Promise<Role | undefined> {
   const keyId = adminKeyOf(actorId);
-  const key = db.selectFrom("admin_keys").select("vouched_by").where("revoked_at", "is", null);
-  const personId = keyId === undefined ? actorId : (await key.where("id", "=", keyId).executeTakeFirst())?.vouched_by;
+  if (keyId === undefined) return await readPersonRole(db, actorId);
+  const line = await readKeyLine(db, keyId);
+  return line === undefined || findKeyEnd(line, now) !== undefined ? undefined : await readVouchedRole(db, line[0]);
+}
+
+/**
+ * Reads the role that an admin key has by the person who vouches for it; `undefined` when that person may not have such a key
+ * any more.
+ */
+export async function readVouchedRole(
+  db: Store["db"],
+  { vouched_by, scopes }: Pick<AdminKeysTable, "vouched_by" | "scopes">,
+): Promise<Role | undefined> {
+  const role = await readPersonRole(db, vouched_by);
+  if (role === undefined || !mayAdminister(role)) return undefined;
+  const isForOwners = (JSON.parse(scopes) as AdminScope[]).some((scope) => scopesOfOwners.has(scope));
+  return isForOwners && role !== "owner" ? undefined : role;
+}
+
+async function readPersonRole(db: Store["db"], personId: string): Promise<Role | undefined> {
   if (personId === commandLine.accountId) return commandLine.role;
-  if (personId === undefined) return undefined;
   const person = await db
     .selectFrom("users")
     .innerJoin("accounts", "accounts.id", "users.account_id")

@@ -136,7 +136,7 @@ export function createSignIn(options: SignInOptions): SignIn {
       }
       const response = await callBetterAuth(toAuthRequest(request, path, body));
       if (sessionUser === undefined) return response;
-      if (path === "change-password") await finishPasswordChange(store, sessionUser, body, now());
+      if (path === "change-password") await finishPasswordChange(store, sessionUser, now());
       return path === "two-factor/enable"
         ? withBody(response, withAccountLabel(sessionUser.email, await response.json()))
         : response;
@@ -161,7 +161,7 @@ function toSignInRequest(request: Request, { email, password, rememberMe }: Reco
   return toAuthRequest(request, "sign-in/email", body);
 }
 
-/** Changing a temporary password ends other sessions, which somebody else may have started with it. */
+/** A new password ends the other sessions, which somebody else may have begun with the old one. */
 function checkPasswordChange({ passwordIsTemporary }: SessionUser, path: string, body: Record<string, unknown>): void {
   if (passwordIsTemporary && path.startsWith("two-factor/")) throw passwordChangeRequired();
   if (path !== "change-password") return;
@@ -170,21 +170,14 @@ function checkPasswordChange({ passwordIsTemporary }: SessionUser, path: string,
       param: "newPassword",
     });
   }
-  if (passwordIsTemporary) body.revokeOtherSessions = true;
+  body.revokeOtherSessions = true;
 }
 
-async function finishPasswordChange(
-  store: Store,
-  user: SessionUser,
-  { revokeOtherSessions }: Record<string, unknown>,
-  now: number,
-): Promise<void> {
+async function finishPasswordChange(store: Store, user: SessionUser, now: number): Promise<void> {
   const account_id = user.accountId === user.ownAccountId ? null : user.accountId;
   await store.db.transaction().execute(async (db) => {
-    // One new session has then replaced all others.
-    if (revokeOtherSessions) {
-      await db.updateTable("sessions").set({ account_id }).where("user_id", "=", user.userId).execute();
-    }
+    // One new session has replaced all others.
+    await db.updateTable("sessions").set({ account_id }).where("user_id", "=", user.userId).execute();
     await db.updateTable("users").set({ password_is_temporary: 0 }).where("id", "=", user.userId).execute();
     await endOtherAccess(db, { accountId: user.ownAccountId, userId: user.userId });
     const entry = { accountId: user.ownAccountId, action: "user.password", subject: user.ownAccountId, detail: {} };

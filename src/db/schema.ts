@@ -135,6 +135,8 @@ interface KeysTable {
   last_used_at: number | null;
   /** The account of the person who made it, or `cli`; null: unknown. */
   created_by: Generated<string | null>;
+  /** The actor that was given the secret of the latest rotation; null: it was not rotated. */
+  rotated_by: Generated<string | null>;
   /** JSON array of addresses and CIDR ranges; null: any. */
   allowed_networks: Generated<string | null>;
   /** The hash of the secret before the last rotation, which is good until `previous_until`; both are null without one. */
@@ -147,6 +149,11 @@ interface KeysTable {
   token_subject: Generated<string | null>;
   /** Hash that finds a key of another gateway, which has no id of ours: see `foreign-key.ts`; null for our own keys. */
   foreign_hash: Generated<string | null>;
+  /**
+   * 1: the same key can be made again from outside, by a start, an import or a token. Its row stays when it has ended, so that
+   * it stays ended.
+   */
+  may_return: Generated<number>;
 }
 
 /** Budgets of subjects: see `SubjectBudget` of the contract. */

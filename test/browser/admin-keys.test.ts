@@ -31,6 +31,8 @@ describe.skipIf(!hasChromium)("keys", () => {
       expect(await page.content()).not.toContain(secret);
       expect(await findViolations(page)).toEqual([]);
       await page.getByRole("button", { name: "Revoke terraform" }).click();
+      await page.getByText("or an admin key that it made").waitFor();
+      expect(await findViolations(page)).toEqual([]);
       await page.getByRole("button", { name: "Revoke key" }).click();
       await page.getByText("revoked", { exact: true }).waitFor();
       expect(await statusOf("/organization/projects", secret)).toBe(401);

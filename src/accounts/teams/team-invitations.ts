@@ -81,7 +81,7 @@ export async function listTeamInvitations(
     .execute();
   const makers = [...new Set(rows.map(({ created_by: by }) => by))];
   const valid = new Set<string>();
-  for (const by of makers) if (await mayInviteToTeam(db, by, accountId)) valid.add(by);
+  for (const by of makers) if (await mayInviteToTeam(db, by, accountId, now)) valid.add(by);
   const open = rows.filter(({ created_by: by }) => valid.has(by));
   return open.map(({ id, role, email, created_by: createdBy, expires_at: expiresAt }) => ({
     id,
@@ -104,12 +104,12 @@ export async function deleteTeamInvitation(db: Transaction<Database>, accountId:
 }
 
 /**
- * Whether the person with this account, or `cli`, may invite people to a team now: an invitation is good only as long as its
+ * Whether an actor may invite people to a team now: an invitation is good only as long as its
  * maker might make it. These are the holder, the admins of the team and operators, unless they are disabled or viewers.
  */
-async function mayInviteToTeam(db: Store["db"], by: string, accountId: string): Promise<boolean> {
-  if (await mayInvite(db, by, accountId)) return true;
-  const role = await readRole(db, by);
+async function mayInviteToTeam(db: Store["db"], by: string, accountId: string, now: number): Promise<boolean> {
+  if (await mayInvite(db, by, accountId, now)) return true;
+  const role = await readRole(db, by, now);
   if (role === undefined || role === "viewer") return false;
   if (by === accountId) return true;
   const membership = await db
@@ -134,7 +134,7 @@ export async function readTeamInvitation({ db }: Pick<Store, "db">, token: strin
     .where("expires_at", ">", now)
     .where("accounts.disabled_at", "is", null)
     .executeTakeFirst();
-  if (row === undefined || !(await mayInviteToTeam(db, row.created_by, row.account_id))) throw invalidInvitation();
+  if (row === undefined || !(await mayInviteToTeam(db, row.created_by, row.account_id, now))) throw invalidInvitation();
   return { team: row.name ?? row.team_email, role: row.role, email: row.email ?? undefined };
 }
 
@@ -149,7 +149,8 @@ export function expectInvited(invitation: { email: string | null | undefined }, 
 export async function isInvited({ db }: Pick<Store, "db">, email: string, now: number): Promise<boolean> {
   const invitations = db.selectFrom("team_invitations").select(["account_id", "created_by"]).where("email", "=", email);
   const open = await invitations.where("used_by", "is", null).where("expires_at", ">", now).distinct().execute();
-  for (const { account_id, created_by } of open) if (await mayInviteToTeam(db, created_by, account_id)) return true;
+  for (const { account_id, created_by } of open)
+    if (await mayInviteToTeam(db, created_by, account_id, now)) return true;
   return false;
 }
 
@@ -186,7 +187,7 @@ export async function takeTeamInvitation(
   if (row.used_by === person.userId && person.isMember) {
     return { accountId, joinedAs: undefined, isVouchedFor: false };
   }
-  if (row.used_by !== null || !(await mayInviteToTeam(db, row.created_by, accountId))) throw invalidInvitation();
+  if (row.used_by !== null || !(await mayInviteToTeam(db, row.created_by, accountId, now))) throw invalidInvitation();
   expectInvited(row, person.email);
   if (person.isMember) throw new GatewayError("conflict", "You belong to this team already; sign in to switch to it");
   await expectSeat(db, accountId);
@@ -194,7 +195,7 @@ export async function takeTeamInvitation(
   const membership = { account_id: accountId, user_id: person.userId, role: row.role, joined_at: now };
   await db.insertInto("memberships").values(membership).execute();
   await db.updateTable("users").set({ current_account_id: accountId }).where("id", "=", person.userId).execute();
-  const role = await readRole(db, row.created_by);
+  const role = await readRole(db, row.created_by, now);
   const isVouchedFor = row.email !== null && role !== undefined && mayAdminister(role);
   return { accountId, joinedAs: row.role, isVouchedFor };
 }

@@ -1,7 +1,14 @@
-import { type AdminKey, commandLine, createAdminKey, listAdminKeys, revokeAdminKey } from "../../accounts/index.ts";
+import {
+  type AdminKey,
+  commandLine,
+  createAdminKey,
+  listAdminKeys,
+  type RevokedAdminKey,
+  revokeAdminKey,
+} from "../../accounts/index.ts";
 import { defineCommand } from "../command.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
-import { parseExpiry, parseNetworkList } from "../lib/parse.ts";
+import { parseExpiry, parseNetworkList, parseRevokesKeys } from "../lib/parse.ts";
 import { withStore } from "../lib/with-store.ts";
 
 export const adminKeyCreate = defineCommand({
@@ -35,7 +42,7 @@ export const adminKeyList = defineCommand({
   args: [],
   example: "admin-key list",
   async run(_context, { config, now }) {
-    const keys = await withStore(config, ({ store }) => listAdminKeys(store), now);
+    const keys = await withStore(config, ({ store }) => listAdminKeys(store, now), now);
     const rows = keys.map((key) => [
       key.id,
       key.name,
@@ -52,16 +59,41 @@ export const adminKeyList = defineCommand({
 
 export const adminKeyRevoke = defineCommand({
   name: "admin-key revoke",
-  description: "Revoke an admin key permanently",
-  flags: {},
+  description: "Revoke an admin key permanently, and with it those that it made",
+  flags: {
+    keys: { value: "K", description: "revoke: also revoke the API keys that it made or rotated, as after a leak" },
+  },
   args: ["ID"],
-  example: "admin-key revoke ID",
-  async run(_context, { args, config, now }) {
+  example: "admin-key revoke ID --keys revoke",
+  async run(_context, { args, flags, config, now }) {
     const id = /^sk-mg-admin-([^-]+)-/.exec(args.ID)?.[1] ?? args.ID;
-    await withStore(config, ({ store }) => revokeAdminKey(store, commandLine, id, now), now);
-    return { json: { id, revoked: true }, text: `Revoked ${id}` };
+    const revokesApiKeys = parseRevokesKeys(flags.keys);
+    const revocation = { by: commandLine, id, revokesApiKeys };
+    const ended = await withStore(config, ({ store }) => revokeAdminKey(store, revocation, now), now);
+    const json = {
+      ...{ id, revoked: true, admin_keys: ended.adminKeys, invitations: ended.invitations },
+      api_keys: ended.apiKeys.map(({ id, name, accountId }) => ({ id, name, account: accountId })),
+      api_keys_revoked: revokesApiKeys,
+    };
+    return { json, text: describeRevoked(id, ended, revokesApiKeys) };
   },
 });
+
+function describeRevoked(id: string, { adminKeys, invitations, apiKeys }: RevokedAdminKey, revokesApiKeys: boolean) {
+  const others = adminKeys > 1 ? `, and ${count(adminKeys - 1, "admin key")} that it made` : "";
+  const links = invitations > 0 ? `\nEnded ${count(invitations, "open invitation")} of them` : "";
+  if (apiKeys.length === 0) return `Revoked ${id}${others}${links}`;
+  const names = columns(apiKeys.map((key) => [`  ${key.id}`, key.name, key.accountId]));
+  const what = `${count(apiKeys.length, "API key")} that they made or rotated`;
+  const heading = revokesApiKeys
+    ? `Revoked ${what}:`
+    : `Still good: ${what}. Revoke each with modelgate key revoke ID, or all with --keys revoke`;
+  return `Revoked ${id}${others}${links}\n${heading}\n${names}`;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
 
 function split(text: string): string[] {
   return text

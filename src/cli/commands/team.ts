@@ -3,7 +3,7 @@ import { getPublicOrigin } from "../../config/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, formatLink } from "../lib/format.ts";
-import { parseBudget, parsePeriod } from "../lib/parse.ts";
+import { parseBudget, parsePeriod, parseRevokesKeys } from "../lib/parse.ts";
 import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const operator = { ...commandLine, isOperator: true };
@@ -97,10 +97,7 @@ export const teamRemove = defineCommand({
   args: ["A"],
   example: "team remove team@example.org --person ada@example.org --keys revoke",
   async run(_context, { flags, args, config, now }) {
-    if (flags.keys !== undefined && flags.keys !== "revoke") {
-      throw new UsageError(`Cannot use --keys ${flags.keys}, expected revoke`);
-    }
-    const revokesKeys = flags.keys === "revoke";
+    const revokesKeys = parseRevokesKeys(flags.keys);
     const remove = async ({ store, accounts }: OpenedStore) => {
       const [{ id: accountId }, { id, email }] = [
         await findAccount(accounts, args.A),

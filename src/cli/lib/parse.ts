@@ -40,6 +40,12 @@ export function parseDay(flag: string, text: string): number {
   throw new UsageError(`Cannot read ${flag} ${text}, expected a day such as 2026-11-21`);
 }
 
+/** Reads the flag `--keys`: whether what a person or an admin key made is revoked with them. @throws {UsageError} */
+export function parseRevokesKeys(text: string | undefined): boolean {
+  if (text === undefined || text === "revoke") return text === "revoke";
+  throw new UsageError(`Cannot use --keys ${text}, expected revoke`);
+}
+
 /** Reads US dollars from 0 as nanodollars. @throws {UsageError} */
 export function parseBudget(flag: string, text: string): number {
   const nanodollars = parseUsd(text);

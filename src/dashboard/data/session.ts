@@ -109,5 +109,5 @@ export async function signOutEverywhere(): Promise<void> {
 }
 
 export async function changePassword(currentPassword: string, newPassword: string): Promise<void> {
-  await fetchJson("/api/auth/change-password", { currentPassword, newPassword, revokeOtherSessions: true });
+  await fetchJson("/api/auth/change-password", { currentPassword, newPassword });
 }

@@ -36,6 +36,7 @@ create table keys (
   budget_period text,
   created_at bigint not null,
   created_by text,
+  rotated_by text,
   expires_at bigint,
   revoked_at bigint,
   last_used_at bigint,
@@ -45,7 +46,8 @@ create table keys (
   service_account_id text,
   token_issuer text,
   token_subject text,
-  foreign_hash text
+  foreign_hash text,
+  may_return bigint not null default 0
 ) without rowid;
 
 create unique index keys_by_foreign_hash on keys (foreign_hash) where foreign_hash is not null;

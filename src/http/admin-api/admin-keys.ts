@@ -16,7 +16,7 @@ import type { Store } from "../../db/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
 import {
   invalid,
   listOf,
@@ -24,6 +24,7 @@ import {
   nullable,
   pickPage,
   readExpiry,
+  readFlag,
   readPage,
   toList,
   toSeconds,
@@ -58,6 +59,16 @@ const AdminKeyObject = Type.Object({
     { description: "Who made it; the name is an e-mail, or that of the admin key that made it" },
   ),
 });
+const RevokedAdminKey = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.admin_api_key.deleted"),
+  deleted: Type.Boolean(),
+  admin_keys: Type.Integer({ description: "Admin keys that ended: it, those that it made, and those that they made" }),
+  invitations: Type.Integer({ description: "Open invitations of these keys, whose links ended" }),
+  api_keys: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), project_id: Type.String() }), {
+    description: "API keys whose secret these keys were given: they are good still, unless `revoke_keys` ended them",
+  }),
+});
 const AdminKeyWithValue = Type.Intersect([
   AdminKeyObject,
   Type.Object({ value: Type.String({ description: "The key, which is shown only here" }) }),
@@ -67,7 +78,7 @@ const AdminKeyWithValue = Type.Intersect([
 export function adminKeysController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
   const answer = async (id: string) => {
-    const key = await readAdminKey(store, id);
+    const key = await readAdminKey(store, id, now());
     return (await withMakers(store, [key]))(key);
   };
   return new Elysia({ prefix: "/organization/admin_api_keys" })
@@ -77,7 +88,7 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
       async ({ request }) => {
         const query = parseUrl(request).searchParams;
         const { limit } = readPage(query);
-        const keys = await listAdminKeys(store);
+        const keys = await listAdminKeys(store, now());
         if (readOrder(query) === "desc") keys.reverse();
         const page = pickPage(keys, query, ({ id }) => id);
         return toList(page, limit, await withMakers(store, page));
@@ -115,10 +126,24 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
       "/:key_id",
       ({ request, admin, params: { key_id: id } }) =>
         writeOnce(deps, { request, admin }, async () => {
-          await revokeAdminKey(store, admin, id, now());
-          return { id, object: "organization.admin_api_key.deleted", deleted: true };
+          const revokesApiKeys = readFlag(parseUrl(request).searchParams, "revoke_keys");
+          const ended = await revokeAdminKey(store, { by: admin, id, revokesApiKeys }, now());
+          return {
+            ...{ id, object: "organization.admin_api_key.deleted", deleted: true },
+            admin_keys: ended.adminKeys,
+            invitations: ended.invitations,
+            api_keys: ended.apiKeys.map(({ id, name, accountId }) => ({ id, name, project_id: accountId })),
+          };
         }),
-      { detail: describeDelete("Revoke an admin key", "organization.admin_api_key.deleted") },
+      {
+        detail: describeWrite("Revoke an admin key, and with it those that it made", RevokedAdminKey, {
+          description:
+            "API keys that it made or rotated stay, as programs may use them; `revoke_keys=true` ends them too, as after a leak.",
+          query: {
+            revoke_keys: { description: "End the API keys that it made or rotated", schema: { type: "boolean" } },
+          },
+        }),
+      },
     );
 }
 

@@ -149,15 +149,15 @@ export function usersController(deps: HttpDeps, api: AdminApi) {
 /** Invitations of people who have not set a password yet. */
 export function invitesController(deps: HttpDeps, api: AdminApi) {
   const { store, now, config } = deps;
-  const answer = async (id: string) => toInvite(await readInvitation(store, id), now());
+  const answer = async (id: string) => toInvite(await readInvitation(store, id, now()));
   return new Elysia({ prefix: "/organization/invites" })
     .use(adminRoutes(deps, api, "accounts"))
     .get(
       "",
       async ({ request }) => {
         const { limit, after } = readPage(parseUrl(request).searchParams);
-        const invitations = await listInvitationsPage(store, { limit: limit + 1, after: after && toAccountId(after) });
-        return toList(invitations, limit, (invitation) => toInvite(invitation, now()));
+        const page = { limit: limit + 1, after: after && toAccountId(after) };
+        return toList(await listInvitationsPage(store, page, now()), limit, toInvite);
       },
       { detail: describeRead("List pending invitations", listOf(InviteObject), { query: listParameters }) },
     )
@@ -185,7 +185,7 @@ export function invitesController(deps: HttpDeps, api: AdminApi) {
       "/:invite_id",
       ({ request, admin, params: { invite_id: id } }) =>
         writeOnce(deps, { request, admin }, async () => {
-          const { accountId } = await readInvitation(store, toAccountId(id));
+          const { accountId } = await readInvitation(store, toAccountId(id), now());
           await deleteInvitation(store, { by: admin, accountId }, now);
           return { id, object: "organization.invite.deleted", deleted: true };
         }),
@@ -285,13 +285,13 @@ function toProjectUser(person: Person, createdAt: number): Static<typeof Project
 }
 
 /** An account has one invitation at most, which is known by it. */
-function toInvite(invitation: OpenInvitation, now: number): Static<typeof InviteObject> {
+function toInvite(invitation: OpenInvitation): Static<typeof InviteObject> {
   return {
     id: `invite_${invitation.accountId}`,
     object: "organization.invite",
     email: invitation.email,
     role: invitation.role ?? "member",
-    status: invitation.expiresAt > now ? "pending" : "expired",
+    status: invitation.isGood ? "pending" : "expired",
     created_at: toSeconds(invitation.createdAt),
     expires_at: toSeconds(invitation.expiresAt),
     accepted_at: null,

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { importForeignKeys } from "../../../src/accounts/index.ts";
 import { bootstrap } from "../../../src/cli/bootstrap.ts";
 import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
 import { fixture } from "./member.ts";
@@ -52,6 +54,30 @@ describe("API keys that have ended", () => {
       .then(() => accounts.authenticate(bootstrapKey))
       .catch((error: unknown) => error);
     expect(refused).toMatchObject({ code: "invalid_api_key", message: expect.stringContaining("was revoked") });
+  });
+
+  test("stay where they were imported, so that another import brings none back that was revoked", async () => {
+    const { accounts, store, clock } = await fixture();
+    const { id: accountId } = await accounts.create({ email: "ada@example.org" });
+    const text = "sk-of-another-gateway-0123456789";
+    const sha256 = createHash("sha256").update(text).digest("hex");
+    const bring = () =>
+      importForeignKeys(store, [{ accountId, name: "theirs", sha256, isRevoked: false }], {
+        ...{ now: clock.time, by: "cli" },
+      });
+    const { ids } = await bring();
+    const id = ids.get(sha256) as string;
+    expect((await accounts.authenticate(text)).keyId).toBe(id);
+    // After two rotations nothing but its id tells that it was imported.
+    for (let times = 0; times < 2; times++) await accounts.rotateKey(id, 0, "cli");
+    await accounts.revokeKey(id, "cli");
+    clock.time += 1000 * dayMs;
+    await accounts.pruneKeys(90);
+    expect((await bring()).added).toBe(0);
+    const refused = await Promise.resolve()
+      .then(() => accounts.authenticate(text))
+      .catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: "invalid_api_key" });
   });
 
   test("are listed with the usable ones as far as they were used last, so that an answer is bounded", async () => {

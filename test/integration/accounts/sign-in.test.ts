@@ -122,6 +122,24 @@ describe("a session", () => {
     expect((await refusalOf(change("10.0.1.1", password))).code).toBe("rate_limit_exceeded");
   });
 
+  test("that changes its password ends all others, whatever the request says", async () => {
+    const { ask, signIn } = await member();
+    let current = password;
+    for (const [index, fields] of [{}, { revokeOtherSessions: false }, { revokeOtherSessions: true }].entries()) {
+      const enter = async () => cookieOf(await ask("sign-in/email", { email: "ada@example.org", password: current }));
+      const [own, other] = [await enter(), await enter()];
+      const change = { currentPassword: current, newPassword: `new password ${index}`, ...fields };
+      const kept = cookieOf(await ask("change-password", change, own));
+      current = change.newPassword;
+      const users = [
+        await signIn.sessionUserOf(own),
+        await signIn.sessionUserOf(other),
+        await signIn.sessionUserOf(kept),
+      ];
+      expect(users.map((user) => user !== undefined)).toEqual([false, false, true]);
+    }
+  });
+
   test("can change a temporary password, which ends other sessions", async () => {
     const { ask, store, account, now, signIn } = await member();
     const temporary = await makeTemporaryPassword(store, { accountId: account.id, role: "member" }, now());

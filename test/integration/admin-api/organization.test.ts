@@ -327,6 +327,68 @@ describe("admin keys", () => {
     expect((await ask("GET", path, { key: made.json.value })).status).toBe(401);
   });
 
+  test("end with the key that made them, and so do its invitations; the answer says how many, and which API keys are left", async () => {
+    const parent = await makeAdminKey("all");
+    const mint = (key: string, fields = {}) =>
+      ask("POST", "/organization/admin_api_keys", { key, body: { name: "child", scopes: ["all"], ...fields } });
+    const child = (await mint(parent)).json.value;
+    const { value: grandchild } = (await mint(child)).json;
+    const email = `${crypto.randomUUID()}@example.org`;
+    const invited = await ask("POST", "/organization/invites", { key: child, body: { email, role: "owner" } });
+    const project = await newProject();
+    const keys = `/organization/projects/${project.id}/api_keys`;
+    const apiKey = await ask("POST", keys, { key: grandchild, body: { name: "theirs" } });
+    const own = (await ask("GET", "/organization/admin_api_keys?limit=100&order=desc")).json.data;
+    const id = own.find((key: { redacted_value: string }) => parent.startsWith(key.redacted_value.slice(0, -3))).id;
+    const accept = () =>
+      fetch(new URL("/dashboard/api/invitations/accept", gateway.baseUrl), {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ token: invited.json.url.split("=")[1], password: "correct horse battery" }),
+      });
+    const revoked = await ask("DELETE", `/organization/admin_api_keys/${id}`);
+    expect(revoked.json).toEqual({
+      id,
+      object: "organization.admin_api_key.deleted",
+      deleted: true,
+      admin_keys: 3,
+      invitations: 1,
+      api_keys: [{ id: apiKey.json.id, name: "theirs", project_id: project.id }],
+    });
+    for (const key of [parent, child, grandchild]) {
+      expect((await ask("GET", "/organization/users", { key })).status).toBe(401);
+      expect((await mint(key)).status).toBe(401);
+    }
+    expect((await accept()).status).toBe(404);
+    expect((await chat(apiKey.json.value)).status).toBe(200);
+    await ask("DELETE", `/organization/admin_api_keys/${id}?revoke_keys=true`);
+    expect((await chat(apiKey.json.value)).status).toBe(401);
+    const states = (await ask("GET", "/organization/admin_api_keys?limit=100&order=desc")).json.data;
+    expect(
+      states.filter(
+        (key: { name: string; revoked_at: number | null }) => key.name === "child" && key.revoked_at === null,
+      ),
+    ).toEqual([]);
+  });
+
+  test("that have expired invite nobody any more: their links end, and their invitations are shown as ended", async () => {
+    const body = { name: "short", scopes: ["all"], expires_in_seconds: 600 };
+    const { value: key } = (await ask("POST", "/organization/admin_api_keys", { body })).json;
+    const email = `${crypto.randomUUID()}@example.org`;
+    const invited = (await ask("POST", "/organization/invites", { key, body: { email, role: "owner" } })).json;
+    const status = async () => (await ask("GET", `/organization/invites/${invited.id}`)).json.status;
+    const open = async () => {
+      const url = new URL("/dashboard/api/invitations/account", gateway.baseUrl);
+      const token = invited.url.split("=")[1];
+      const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ token }) };
+      return (await fetch(url, init)).status;
+    };
+    expect([await status(), await open()]).toEqual(["pending", 200]);
+    clock.offset += 601_000;
+    expect([await status(), await open()]).toEqual(["expired", 404]);
+    clock.offset = 0;
+  });
+
   test("are refused without a scope before their body is read, and API keys with a sentence that says why", async () => {
     const key = await makeAdminKey("keys:read");
     const { id } = await newProject();

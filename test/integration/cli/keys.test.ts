@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { commandLine, createProject } from "../../../src/accounts/index.ts";
+import { AdminAuthenticator, commandLine, createAdminKey, createProject } from "../../../src/accounts/index.ts";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import { type Bench, benchNow, makeBench, makePlugin, makeRow } from "./fixture.ts";
@@ -39,8 +39,48 @@ describe("admin-key", () => {
       },
     ]);
     expect(listed.stdout).not.toContain(made.key.split("-").at(-1));
-    expect(await bench.json("admin-key", "revoke", made.key)).toEqual({ id: made.id, revoked: true });
+    expect(await bench.json("admin-key", "revoke", made.key)).toEqual({
+      ...{ id: made.id, revoked: true, admin_keys: 1, invitations: 0 },
+      ...{ api_keys: [], api_keys_revoked: false },
+    });
     expect(await bench.json("admin-key", "list")).toMatchObject([{ id: made.id, state: "revoked" }]);
+  });
+
+  test("revoke ends the keys that it made too, and names the API keys whose secrets it was given", async () => {
+    const admin = await bench.json<{ id: string; key: string }>(
+      "admin-key",
+      "create",
+      "--name",
+      "ci",
+      "--scopes",
+      "all",
+    );
+    const store = await openStore({ file: getDatabaseFile({ home: bench.home }) });
+    const by = await new AdminAuthenticator(store, () => benchNow).authenticate(admin.key, "127.0.0.1");
+    const child = await createAdminKey(store, by, { name: "child", scopes: ["all"] }, benchNow);
+    const apiKey = await bench.json<{ id: string }>(
+      "key",
+      "create",
+      "--account",
+      "ada@example.org",
+      "--name",
+      "theirs",
+    );
+    const created_by = `admin-key:${child.id}`;
+    await store.db.updateTable("keys").set({ created_by }).where("id", "=", apiKey.id).execute();
+    await store.close();
+    const kept = await bench.run("admin-key", "revoke", admin.id);
+    expect(kept.stdout).toContain(`Revoked ${admin.id}, and 1 admin key that it made`);
+    expect(kept.stdout).toMatch(new RegExp(`Still good: 1 API key .*\n  ${apiKey.id}  theirs`));
+    const list = await bench.json<{ id: string; state: string }[]>("admin-key", "list");
+    expect(list.filter(({ id }) => id === child.id)).toMatchObject([{ state: "revoked" }]);
+    expect(await bench.json("admin-key", "revoke", admin.id, "--keys", "revoke")).toMatchObject({
+      admin_keys: 0,
+      api_keys: [{ id: apiKey.id }],
+      api_keys_revoked: true,
+    });
+    expect(await bench.json("admin-key", "revoke", child.id)).toMatchObject({ api_keys: [] });
+    expect((await bench.run("admin-key", "revoke", admin.id, "--keys", "all")).code).toBe(2);
   });
 
   test.each([

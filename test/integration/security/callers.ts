@@ -71,7 +71,7 @@ export async function createCallers({ app: { accounts }, baseUrl, key, store }: 
     return { id, headers: { authorization: `Bearer ${key}` } };
   };
   const revokedAdmin = await adminKey("all");
-  await revokeAdminKey(store, commandLine, revokedAdmin.id, Date.now());
+  await revokeAdminKey(store, { by: commandLine, id: revokedAdmin.id }, Date.now());
   const expired = await bearer(adaId);
   await store.db.updateTable("keys").set({ expires_at: 1 }).where("id", "=", expired.id).execute();
   const revoked = await bearer(adaId);

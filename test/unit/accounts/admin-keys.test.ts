@@ -66,7 +66,7 @@ describe("an admin key", () => {
     const { id, key } = await create(commandLine, { scopes: ["accounts:write", "usage:read"] });
     expect(await enter(key)).toMatchObject({ accountId: `admin-key:${id}`, role: "owner", vouchedBy: "cli" });
     clock.time += 5;
-    await revokeAdminKey(store, await enter(key), id, clock.time);
+    await revokeAdminKey(store, { by: await enter(key), id }, clock.time);
     const { entries } = await readAudit(store);
     expect(entries).toMatchObject([
       { accountId: `admin-key:${id}`, action: "admin_key.revoke", subject: id, detail: { name: "ci" } },
@@ -80,7 +80,7 @@ describe("an admin key", () => {
     const { key: apiKey } = await accounts.createKey({ accountId, name: "a key" });
     const { key } = await create(commandLine, {});
     const revoked = await create(commandLine, {});
-    await revokeAdminKey(store, commandLine, revoked.id, clock.time);
+    await revokeAdminKey(store, { by: commandLine, id: revoked.id }, clock.time);
     const expired = await create(commandLine, { expiresAt: clock.time + 1 });
     clock.time += 1;
     const bound = await create(commandLine, { allowedNetworks: ["10.0.0.0/8", "2001:db8::/32"] });
@@ -100,7 +100,7 @@ describe("an admin key", () => {
     }
     for (const from of ["10.1.2.3", "2001:db8::7"]) expect((await enter(bound.key, from)).key.id).toBe(bound.id);
     expect((await enter(key)).key.lastUsedAt).toBeUndefined();
-    const used = (await listAdminKeys(store)).filter(({ lastUsedAt }) => lastUsedAt !== undefined);
+    const used = (await listAdminKeys(store, clock.time)).filter(({ lastUsedAt }) => lastUsedAt !== undefined);
     expect(used.map(({ id }) => id).sort()).toEqual([parseAdminKey(key)?.id as string, bound.id].sort());
   });
 
@@ -159,6 +159,103 @@ describe("an admin key", () => {
     ]) {
       expect(await refusalOf(create(commandLine, fields))).toMatchObject({ code: "invalid_request" });
     }
+  });
+});
+
+describe("the line of an admin key", () => {
+  /** A key of a command, the key that it made, and the one that this made. */
+  async function line() {
+    const parts = await fixture();
+    const { create, enter } = parts;
+    const first = await create(commandLine, { scopes: ["all"] });
+    const child = await create(await enter(first.key), { scopes: ["all"] });
+    const grandchild = await create(await enter(child.key), { scopes: ["accounts:write", "keys:write"] });
+    const other = await create(commandLine, { scopes: ["all"] });
+    const revoke = (id: string, fields = {}) =>
+      revokeAdminKey(parts.store, { by: commandLine, id, ...fields }, parts.now());
+    return { ...parts, first, child, grandchild, other, revoke };
+  }
+
+  test("ends with a key that is revoked, from there on, and the answer and the audit log say how many", async () => {
+    const { first, child, grandchild, other, revoke, enter, store, now, clock } = await line();
+    clock.time += 1;
+    expect(await revoke(child.id)).toMatchObject({ adminKeys: 2, invitations: 0, apiKeys: [] });
+    expect((await refusalOf(enter(child.key))).message).toContain(`The admin key ${child.id} was revoked`);
+    const refusal = await refusalOf(enter(grandchild.key));
+    expect(refusal).toMatchObject({ code: "invalid_api_key" });
+    expect(refusal.message).toContain(`ended with the admin key ${child.id} of its makers, which was revoked`);
+    for (const { key } of [first, other]) expect((await enter(key)).role).toBe("owner");
+    const ended = (await listAdminKeys(store, now())).filter(({ revokedAt }) => revokedAt !== undefined);
+    expect(ended.map(({ id }) => id).sort()).toEqual([child.id, grandchild.id].sort());
+    expect((await readAudit(store)).entries[0]).toMatchObject({
+      action: "admin_key.revoke",
+      detail: { admin_keys: 2 },
+    });
+    expect(await revoke(child.id)).toMatchObject({ adminKeys: 0 });
+    expect(await revoke(first.id)).toMatchObject({ adminKeys: 1 });
+  });
+
+  test("ends with a key that expires, and where the row of a maker is missing", async () => {
+    const { first, child, grandchild, enter, store, clock } = await line();
+    const set = store.db.updateTable("admin_keys").set({ expires_at: clock.time + 10 });
+    await set.where("id", "=", first.id).execute();
+    expect((await enter(grandchild.key)).key.id).toBe(grandchild.id);
+    clock.time += 10;
+    for (const { key } of [first, child, grandchild]) {
+      expect((await refusalOf(enter(key))).message).toContain("expired at");
+    }
+    await store.db.deleteFrom("admin_keys").where("id", "=", first.id).execute();
+    for (const { key } of [child, grandchild]) {
+      expect((await refusalOf(enter(key))).message).toContain("made by an admin key that does not exist any more");
+    }
+  });
+
+  test("keeps to the networks of every key in it", async () => {
+    const { grandchild, first, enter, store } = await line();
+    const allowed_networks = JSON.stringify(["10.0.0.0/8"]);
+    await store.db.updateTable("admin_keys").set({ allowed_networks }).where("id", "=", first.id).execute();
+    expect((await refusalOf(enter(grandchild.key))).message).toContain("is not allowed from the address");
+    expect((await enter(grandchild.key, "10.1.2.3")).key.id).toBe(grandchild.id);
+  });
+
+  test("has no good key that was made at the moment at which its maker ended", async () => {
+    const { first, create, enter, revoke } = await line();
+    const by = await enter(first.key);
+    await revoke(first.id);
+    const late = await create(by, { scopes: ["all"] });
+    expect(await refusalOf(enter(late.key))).toMatchObject({ code: "invalid_api_key" });
+  });
+
+  test("that has ended makes room for others", async () => {
+    const { create, enter, revoke, now, store } = await fixture().then((parts) => ({
+      ...parts,
+      revoke: (id: string) => revokeAdminKey(parts.store, { by: commandLine, id }, parts.now()),
+    }));
+    const first = await create(commandLine, { scopes: ["all"] });
+    const by = await enter(first.key);
+    for (let made = 1; made < 200; made++) await create(by, {});
+    expect(await refusalOf(create(commandLine, {}))).toMatchObject({ code: "conflict" });
+    expect(await revoke(first.id)).toMatchObject({ adminKeys: 200 });
+    await create(commandLine, {});
+    expect((await listAdminKeys(store, now())).filter(({ revokedAt }) => revokedAt === undefined)).toHaveLength(1);
+  });
+
+  test("names the API keys whose secrets it was given, and ends them when that is asked for", async () => {
+    const { first, grandchild, revoke, accounts } = await line();
+    const { id: accountId } = await accounts.create({ email: "ada@example.org" });
+    const made = (name: string, by: string) => accounts.createKey({ accountId, name, by });
+    const rotated = await made("rotated", "cli");
+    await accounts.rotateKey(rotated.id, 3600, `admin-key:${first.id}`);
+    const [ofChild, ofOthers] = [await made("made", `admin-key:${grandchild.id}`), await made("other", "cli")];
+    const ended = await made("ended", `admin-key:${first.id}`);
+    await accounts.revokeKey(ended.id);
+    const { apiKeys } = await revoke(first.id);
+    expect(apiKeys.map(({ name }) => name).sort()).toEqual(["made", "rotated"]);
+    expect((await accounts.authenticate(ofChild.key)).keyId).toBe(ofChild.id);
+    expect((await revoke(first.id, { revokesApiKeys: true })).apiKeys).toHaveLength(2);
+    const refusal = await refusalOf((async () => accounts.authenticate(ofChild.key))());
+    expect(refusal.message).toContain("was revoked");
+    expect((await accounts.authenticate(ofOthers.key)).keyId).toBe(ofOthers.id);
   });
 });
 

@@ -2,8 +2,9 @@ import { useState } from "react";
 import { mutate } from "swr";
 import { useMayChange } from "../../data/roles.ts";
 import { Button } from "../../kit/button.tsx";
-import { Confirm } from "../../kit/confirm.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { Check } from "../../kit/field.tsx";
+import { FormDialog, useForm } from "../../kit/form.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { actionsColumn, type Column, type FileColumn, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
@@ -17,12 +18,6 @@ export default function AdminKeysPage() {
   const mayChange = useMayChange();
   const [isCreating, setCreating] = useState(false);
   const [revoking, setRevoking] = useState<AdminKey>();
-  const revoke = async () => {
-    if (revoking === undefined) return;
-    await revokeAdminKey(revoking.id);
-    toast(`“${revoking.name}” revoked`);
-    await mutate("admin-keys");
-  };
   const createButton = mayChange && (
     <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
       Create admin key
@@ -55,15 +50,43 @@ export default function AdminKeysPage() {
         </Loaded>
       </section>
       {isCreating && <NewAdminKeyDialog onClose={() => setCreating(false)} />}
-      {revoking !== undefined && (
-        <Confirm title="Revoke this key?" action="Revoke key" act={revoke} onClose={() => setRevoking(undefined)}>
-          <p>
-            Programs using <strong>{revoking.name}</strong> will be rejected immediately. This cannot be undone.
-          </p>
-        </Confirm>
-      )}
+      {revoking !== undefined && <RevokeDialog adminKey={revoking} onClose={() => setRevoking(undefined)} />}
     </>
   );
+}
+
+/** Asks whether the API keys whose secrets the admin key was given end too. */
+function RevokeDialog({ adminKey: { id, name }, onClose }: { adminKey: AdminKey; onClose: () => void }) {
+  const form = useForm({ revokes: false }, async ({ revokes }) => {
+    const { admin_keys: ended, api_keys: apiKeys } = await revokeAdminKey(id, revokes);
+    toast(
+      [
+        `“${name}” revoked`,
+        ended > 1 && `with ${toCount(ended - 1, "admin key")} that it made`,
+        apiKeys.length > 0 &&
+          `${toCount(apiKeys.length, "API key")} that it made or rotated ${revokes ? "revoked" : "still good"}`,
+      ]
+        .filter((part) => part !== false)
+        .join("; "),
+    );
+    await mutate("admin-keys");
+    onClose();
+  });
+  return (
+    <FormDialog title="Revoke this key?" form={form} label="Revoke key" busyLabel="Revoking…" onClose={onClose}>
+      <p className="soft break">
+        Programs using <strong>{name}</strong>, or an admin key that it made, will be rejected immediately. Its open
+        invitations end. This cannot be undone.
+      </p>
+      <Check checked={form.values.revokes} onCheck={(isChecked) => form.set({ revokes: isChecked })}>
+        Also revoke the API keys that it made or rotated, as after a leak
+      </Check>
+    </FormDialog>
+  );
+}
+
+function toCount(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 const columns: readonly Column<AdminKey>[] = [

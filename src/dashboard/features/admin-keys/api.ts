@@ -33,8 +33,10 @@ export async function createAdminKey({
   return (await request(organization.admin_api_keys.post({ ...fields, ...expires }))).value;
 }
 
-export function revokeAdminKey(id: string) {
-  return request(organization.admin_api_keys({ key_id: id }).delete());
+/** Revokes an admin key with those that it made, and with the API keys that they made or rotated if `revokesKeys` says so. */
+export function revokeAdminKey(id: string, revokesKeys: boolean) {
+  const query = revokesKeys ? { revoke_keys: "true" } : {};
+  return request(organization.admin_api_keys({ key_id: id }).delete(undefined, { query }));
 }
 
 /** The areas that an admin key may be for. Only owners may write accounts and keys: these reach money and roles. */

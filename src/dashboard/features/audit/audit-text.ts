@@ -95,7 +95,8 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "key.rotate": ({ name }) => `Gave the API key “${name}” another secret`,
   "key.revoke": ({ name }) => `Revoked the API key “${name}”`,
   "admin_key.create": ({ name, scopes }) => `Created the admin key “${name}” for ${scopes}`,
-  "admin_key.revoke": ({ name }) => `Revoked the admin key “${name}”`,
+  "admin_key.revoke": ({ name, admin_keys: keys }) =>
+    `Revoked the admin key “${name}”${Number(keys) > 1 ? ` and ${Number(keys) - 1} that it made` : ""}`,
   "service_account.create": ({ name }) => `Created the service account “${name}”`,
   "service_account.delete": ({ name }) => `Deleted the service account “${name}” and revoked its API keys`,
   "budget.create": (budget) => `Created the ${toBudgetText(budget)}`,

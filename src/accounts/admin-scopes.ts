@@ -1,0 +1,20 @@
+/** Areas that an admin key may read, or read and write. */
+export const adminKeyAreas = ["accounts", "keys", "providers", "catalogue", "alerts", "usage", "audit"] as const;
+export type AdminKeyArea = (typeof adminKeyAreas)[number];
+
+/** A right of an admin key: to write includes to read, and `all` is all that there is, also later. */
+export type AdminScope = "all" | `${AdminKeyArea}:${"read" | "write"}`;
+
+export const adminScopes: readonly AdminScope[] = [
+  "all",
+  ...adminKeyAreas.flatMap((area) => [`${area}:read`, `${area}:write`] as const),
+];
+
+/** They reach money or roles, so that only owners give them. */
+export const scopesOfOwners: ReadonlySet<AdminScope> = new Set(["all", "accounts:write", "keys:write"]);
+
+/** Whether scopes hold a right. */
+export function hasScope(scopes: readonly AdminScope[], area: AdminKeyArea, access: "read" | "write"): boolean {
+  if (scopes.includes("all") || scopes.includes(`${area}:write`)) return true;
+  return access === "read" && scopes.includes(`${area}:read`);
+}
