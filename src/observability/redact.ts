@@ -1,4 +1,5 @@
 import { decodePercent } from "../contract/index.ts";
+import { replaceTexts } from "../lib/escapes.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -8,23 +9,16 @@ const secretName = /(KEY|KEYS|SECRET|PASSWORD|TOKEN)$/i;
 const charactersMin = 8;
 
 /**
- * Creates a function that replaces every secret of the environment in a text: keys, tokens, passwords, and passwords in
- * URLs. Nothing should log one; this protects log lines that contain errors of other systems.
+ * Creates a function that replaces every secret of the environment in a text, however it is escaped there: keys, tokens,
+ * passwords, and passwords in URLs. Nothing should log one; this protects log lines that contain errors of other systems.
  *
  * @param stored Secrets that are not in the environment; it may grow.
  */
 export function createRedactor(env: Environment, stored: ReadonlySet<string> = new Set()): (text: string) => string {
   const values = Object.entries(env).flatMap(([name, value]) => findSecrets(name, value ?? ""));
-  const forms = values.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]);
-  const secrets = [...new Set(forms)].filter(({ length }) => length >= charactersMin);
-  // Longer secrets first, because one may contain another.
-  secrets.sort((a, b) => b.length - a.length);
-  return (text) => {
-    let hidden = text;
-    for (const secret of secrets) hidden = hidden.replaceAll(secret, "[hidden]");
-    for (const secret of stored) if (secret.length >= charactersMin) hidden = hidden.replaceAll(secret, "[hidden]");
-    return hidden;
-  };
+  const isLong = ({ length }: string) => length >= charactersMin;
+  const secrets = values.filter(isLong);
+  return (text) => replaceTexts(text, new Set([...secrets, ...[...stored].filter(isLong)]), "[hidden]");
 }
 
 function findSecrets(name: string, value: string): string[] {

@@ -11,6 +11,7 @@ import {
   type UpstreamErrorKind,
 } from "../contract/index.ts";
 import { ConnectionError, type Credential, getBaseUrl, isProbed, type Network, probe } from "../kernel/index.ts";
+import { replaceTexts } from "../lib/escapes.ts";
 import { readModelList } from "./discover-models.ts";
 
 const testMsMax = 20_000;
@@ -143,10 +144,7 @@ export function describeUpstreamError(error: UpstreamError, host: string, keys: 
   const details = isOfKey
     ? `${host} ${refusal}${facts === "" ? "" : ` (${facts})`}: ${providerMessage ?? message}`
     : `${host}${answered}: ${providerMessage ?? message}${cause} (${kind.replaceAll("_", " ")})`;
-  return keys
-    .flatMap(getSecrets)
-    .reduce((text, key) => text.replaceAll(key, "[hidden]"), details)
-    .slice(0, messageMax);
+  return replaceTexts(details, keys.flatMap(getSecrets), "[hidden]").slice(0, messageMax);
 }
 
 function describeKey(keys: readonly string[]): string {

@@ -16,7 +16,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ledger: ["contract", "db"],
   reports: ["contract", "db", "ledger"],
   accounts: ["contract", "lib", "db"],
-  observability: ["contract", "config", "kernel", "ledger", "reports"],
+  observability: ["contract", "lib", "config", "kernel", "ledger", "reports"],
   providers: ["contract", "lib", "protocols", "sdk", "config", "db", "accounts", "kernel"],
   alerts: ["contract", "config", "db", "kernel", "providers"],
   "content-log": ["contract", "lib", "config", "db", "accounts", "kernel", "providers"],

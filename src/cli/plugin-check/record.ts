@@ -6,6 +6,7 @@ import {
   UpstreamError,
 } from "../../contract/index.ts";
 import { buildRegistry, type Credential, monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
+import { replaceTexts } from "../../lib/escapes.ts";
 import { parseJson, readJson } from "../../lib/json.ts";
 import { describeUpstreamError } from "../../providers/index.ts";
 import { UsageError } from "../command.ts";
@@ -73,9 +74,7 @@ function explainFailure(error: GatewayError, baseUrl: string, { keys }: Credenti
 
 /** Keys, ours and what looks like one. */
 function withoutSecrets(text: string, keys: readonly string[]): string {
-  let clean = text;
-  for (const secret of keys.flatMap(getSecrets)) clean = clean.replaceAll(secret, "hidden");
-  return clean.replace(secretForms, "hidden");
+  return replaceTexts(text, keys.flatMap(getSecrets), "hidden").replace(secretForms, "hidden");
 }
 
 function toReply(response: Response, text: string, bytes: Uint8Array): Reply {

@@ -3,6 +3,7 @@
  * key that is refused or limited is left alone for a while. Sessions stay with the route that served them before.
  */
 import { type Caller, getSecrets, type ProviderCredential, readCredential } from "../../contract/index.ts";
+import { replaceTexts } from "../../lib/escapes.ts";
 
 /** The owner of prompts that a provider may have cached: a session of an account. */
 export function ownerOf({ session, caller }: { session?: string | undefined; caller: Caller }): string | undefined {
@@ -316,12 +317,9 @@ export class KeyPool {
     return best;
   }
 
-  /** The text with all keys replaced, for what a provider says to others. */
+  /** The text with all keys replaced, however they are escaped there, for what a provider says to others. */
   hide(text: string): string {
-    let hidden = text;
-    for (const secret of this.#secrets) hidden = hidden.replaceAll(secret, "[hidden]");
-    for (const token of this.#tokens) hidden = hidden.replaceAll(token, "[hidden]");
-    return hidden;
+    return replaceTexts(text, [...this.#secrets, ...this.#tokens], "[hidden]");
   }
 
   /** Hides a token as well from now on. */

@@ -18,6 +18,11 @@ test.each([
   ["the second of several", "Refused acme-key-two.", "Refused [hidden]."],
   ["a secret key", "Bearer sk_test_0123456789", "Bearer [hidden]"],
   ["a secret as it stands in JSON", JSON.stringify({ said: 'quo"ted secret' }), '{"said":"[hidden]"}'],
+  [
+    "a secret as it stands in JSON within JSON",
+    JSON.stringify({ said: JSON.stringify({ said: 'quo"ted secret' }) }),
+    '{"said":"{\\"said\\":\\"[hidden]\\"}"}',
+  ],
   ["a secret as it stands in a URL", "?secret=quo%22ted%20secret", "?secret=[hidden]"],
   [
     "the password of a URL",
