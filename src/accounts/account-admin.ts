@@ -17,10 +17,23 @@ import { readModelList } from "./key-fields.ts";
 import { unknownAccount } from "./lock-account.ts";
 import { expectAnotherOwner, lockOwners } from "./roles.ts";
 
+/**
+ * Who is behind an e-mail: somebody to whom it belongs as far as is known (`verified`), somebody who has only signed up with it, so
+ * that it may be anybody (`claimed`), or nobody yet (`none`): an operator, an import or an issuer opened the account for
+ * whoever has the e-mail, or it is a team's.
+ */
+export type Holder = "verified" | "claimed" | "none";
+
+/** Whether the e-mail of an account is its holder's; undefined where nobody signs in. */
+export function isVerified({ holder }: Pick<Account, "holder">): boolean | undefined {
+  return holder === "none" ? undefined : holder === "verified";
+}
+
 /** An account holder. */
 export interface Account {
   id: string;
   email: string;
+  holder: Holder;
   name: string | undefined;
   /** The account's own daily free quota; absent when that of its role or the configured one applies. */
   freeTokensPerDay: number | undefined;
@@ -49,13 +62,15 @@ const nameLengthMax = 200;
 /** @throws {GatewayError} `invalid_request` for an invalid e-mail address, `conflict` when an account with it exists. */
 export async function createAccount(store: TransactionScope, fields: NewAccount, now: number): Promise<Account> {
   const row = newAccountRow(fields, now);
+  const present = await findAccount(store, row.email);
+  if (present !== undefined) expectKnownHolder(present);
   try {
     await store.db.insertInto("accounts").values(row).execute();
   } catch (error) {
     if (!isConstraintError(error)) throw error;
     throw takenEmail(row.email, error);
   }
-  return toAccount(row);
+  return toAccount({ ...row, email_verified: null });
 }
 
 /** The row of a new account. @throws {GatewayError} `invalid_request` for an invalid e-mail address or a name that is too long. */
@@ -133,8 +148,17 @@ export function takenEmail(email: string, cause: unknown): GatewayError {
   return new GatewayError("conflict", `Account ${email} already exists`, { param: "email", cause });
 }
 
+/** Accounts, with whether the e-mail of who signs in to each is verified. */
+export function accountsQuery(db: Store["db"]) {
+  return db
+    .selectFrom("accounts")
+    .leftJoin("users", "users.account_id", "accounts.id")
+    .selectAll("accounts")
+    .select("users.email_verified");
+}
+
 export async function listAccounts({ db }: Store): Promise<Account[]> {
-  const rows = await db.selectFrom("accounts").selectAll().orderBy("created_at").orderBy("id").execute();
+  const rows = await accountsQuery(db).orderBy("accounts.created_at").orderBy("accounts.id").execute();
   return rows.map(toAccount);
 }
 
@@ -197,6 +221,7 @@ export async function searchAccounts(store: Store, search: AccountSearch, now: n
     .selectFrom("accounts")
     .leftJoin("users", "users.account_id", "accounts.id")
     .selectAll("accounts")
+    .select("users.email_verified")
     .select([balance.as("balance_nanodollars"), "users.role", charged.as("charged"), lastUsed.as("last_used_at")])
     .where("accounts.id", "in", ids)
     .execute();
@@ -265,11 +290,50 @@ export async function emailsOf({ db }: Store, accountIds: readonly string[]): Pr
   return new Map(rows.map(({ id, email }) => [id, email]));
 }
 
-export async function findAccount({ db }: Store, idOrEmail: string): Promise<Account | undefined> {
-  const column = idOrEmail.includes("@") ? "email" : "id";
-  const value = column === "email" ? idOrEmail.trim().toLowerCase() : idOrEmail;
-  const row = await db.selectFrom("accounts").selectAll().where(column, "=", value).executeTakeFirst();
+/** The account with this id or e-mail, whoever is behind it: {@link expectKnownHolder} asks for that. */
+export async function findAccount({ db }: Pick<Store, "db">, idOrEmail: string): Promise<Account | undefined> {
+  const [column, value] = isEmail(idOrEmail)
+    ? (["accounts.email", idOrEmail.trim().toLowerCase()] as const)
+    : (["accounts.id", idOrEmail] as const);
+  const row = await accountsQuery(db).where(column, "=", value).executeTakeFirst();
   return row === undefined ? undefined : toAccount(row);
+}
+
+function isEmail(idOrEmail: string): boolean {
+  return idOrEmail.includes("@");
+}
+
+/**
+ * The account to which somebody gives something. An id names an account, and an e-mail names a person: where that person is only
+ * claimed, what is given would be a stranger's.
+ *
+ * @throws {GatewayError} `conflict` for an account that is named by an e-mail which is only claimed.
+ */
+export async function findRecipient(store: Pick<Store, "db">, idOrEmail: string): Promise<Account | undefined> {
+  const account = await findAccount(store, idOrEmail);
+  if (account !== undefined && isEmail(idOrEmail)) expectKnownHolder(account);
+  return account;
+}
+
+/**
+ * Checks that the person behind an e-mail is not just somebody who signed up with it. Until they verify it they may be anybody, and
+ * get nothing that is meant for whoever has the e-mail.
+ *
+ * @param param The field of the request that names the account.
+ * @throws {GatewayError} `conflict`, with what to do.
+ */
+export function expectKnownHolder(
+  { id, email, holder }: Pick<Account, "id" | "email" | "holder">,
+  { param = "email", isPerson = false }: { param?: string | undefined; isPerson?: boolean } = {},
+): void {
+  if (holder !== "claimed") return;
+  const byId = isPerson ? "" : `, or name the account by its id ${id} if you mean whoever signed up`;
+  throw new GatewayError(
+    "conflict",
+    `${email} is only claimed: somebody signed up with it, and nobody has verified that it is theirs. Send an invitation, ` +
+      `which takes the account back (modelgate account invite ${email}, or POST /organization/invites)${byId}`,
+    { param },
+  );
 }
 
 /** Accounts as {@link findAccount} finds one, by what was asked for; unknown ones are left out. */
@@ -278,12 +342,10 @@ export async function findAccounts(
   idsOrEmails: readonly string[],
 ): Promise<ReadonlyMap<string, Account>> {
   if (idsOrEmails.length === 0) return new Map();
-  const toKey = (text: string) => (text.includes("@") ? text.trim().toLowerCase() : text);
+  const toKey = (text: string) => (isEmail(text) ? text.trim().toLowerCase() : text);
   const keys = [...new Set(idsOrEmails.map(toKey))];
-  const rows = await db
-    .selectFrom("accounts")
-    .selectAll()
-    .where((where) => where.or([where("email", "in", keys), where("id", "in", keys)]))
+  const rows = await accountsQuery(db)
+    .where((where) => where.or([where("accounts.email", "in", keys), where("accounts.id", "in", keys)]))
     .execute();
   const accounts = rows.map(toAccount);
   const byKey = new Map(accounts.flatMap((account) => [[account.email, account] as const, [account.id, account]]));
@@ -337,10 +399,11 @@ export async function disableAccount(
   });
 }
 
-export function toAccount(row: Selectable<Database["accounts"]>): Account {
+export function toAccount(row: Selectable<Database["accounts"]> & { email_verified: number | null }): Account {
   return {
     id: row.id,
     email: row.email,
+    holder: row.email_verified === null ? "none" : row.email_verified === 0 ? "claimed" : "verified",
     name: row.name ?? undefined,
     freeTokensPerDay: row.free_tokens_per_day ?? undefined,
     requestsPerMinute: row.requests_per_minute ?? undefined,

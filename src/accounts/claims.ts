@@ -12,7 +12,7 @@ interface Claimed {
 /**
  * Ends what the person has made who opened an account with an e-mail that nobody verified, because somebody else may hold
  * that e-mail: API keys, also those that they made in other accounts, everybody's membership in the account, their own
- * in others, invitations to teams and alert channels. Password, sessions, trusted devices and second factor are replaced
+ * in others, invitations to teams, alert channels and the name that they gave. Password, sessions, trusted devices and second factor are replaced
  * by the caller. Money, calls and keys that a command made stay. Call it by `Store.change`, since keys are cached.
  */
 export async function endClaims(
@@ -20,6 +20,12 @@ export async function endClaims(
   { accountId, userId, by }: Claimed,
   now: number,
 ): Promise<void> {
+  await db.updateTable("accounts").set({ name: null }).where("id", "=", accountId).execute();
+  await db
+    .updateTable("users")
+    .set(({ selectFrom }) => ({ name: selectFrom("accounts").select("email").where("accounts.id", "=", accountId) }))
+    .where("id", "=", userId)
+    .execute();
   const keys = await db
     .updateTable("keys")
     .set({ revoked_at: now })

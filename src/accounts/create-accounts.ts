@@ -1,6 +1,14 @@
 import type { Caller } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
-import { type Account, createAccount, disableAccount, findAccount, listAccounts, setQuota } from "./account-admin.ts";
+import {
+  type Account,
+  createAccount,
+  disableAccount,
+  findAccount,
+  findRecipient,
+  listAccounts,
+  setQuota,
+} from "./account-admin.ts";
 import { type AccountDefaults, Authenticator, LastUsedTracker } from "./authenticator.ts";
 import {
   type ApiKey,
@@ -35,6 +43,8 @@ export interface Accounts {
   list(): Promise<Account[]>;
   /** `undefined` when no account has this id or e-mail. */
   find(idOrEmail: string): Promise<Account | undefined>;
+  /** The account to which something is given. @throws {GatewayError} `conflict` for an e-mail that is only claimed. */
+  findRecipient(idOrEmail: string): Promise<Account | undefined>;
   createKey(fields: NewKey): Promise<{ id: string; key: string }>;
   listKeys(accountId?: string): Promise<ApiKey[]>;
   /** The usable keys of an account and some of those that have ended; `hasMore`: there are more of these. */
@@ -87,6 +97,7 @@ export function createAccounts({ store, defaults, tokens, now = Date.now }: Acco
     create: (fields) => createAccount(store, fields, now()),
     list: () => listAccounts(store),
     find: (idOrEmail) => findAccount(store, idOrEmail),
+    findRecipient: (idOrEmail) => findRecipient(store, idOrEmail),
     createKey: (fields) => createKey(store, fields, keyRules()),
     listKeys: (accountId) => listKeys(store, now(), accountId),
     listShownKeys: (accountId) => listShownKeys(store, now(), accountId),

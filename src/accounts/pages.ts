@@ -2,7 +2,7 @@ import { type InferResult, type RawBuilder, type SqlBool, sql } from "kysely";
 import { GatewayError } from "../contract/index.ts";
 import type { Role, Store } from "../db/index.ts";
 import type { Account } from "./account-admin.ts";
-import { toAccount } from "./account-admin.ts";
+import { accountsQuery, toAccount } from "./account-admin.ts";
 import { mayInvite } from "./roles.ts";
 
 type Reader = Pick<Store, "db">;
@@ -31,13 +31,14 @@ export async function listAccountsPage(
   { db }: Reader,
   { limit, after, includesDisabled }: PageQuery & { readonly includesDisabled: boolean },
 ): Promise<Account[]> {
-  let query = db.selectFrom("accounts").selectAll();
-  if (!includesDisabled) query = query.where("disabled_at", "is", null);
+  let query = accountsQuery(db);
+  if (!includesDisabled) query = query.where("accounts.disabled_at", "is", null);
   if (after !== undefined) {
     const last = db.selectFrom("accounts").select(["id", "created_at"]).where("id", "=", after);
-    query = query.where(isBehind("created_at", "id", toPageStart(await last.executeTakeFirst(), after)));
+    const start = toPageStart(await last.executeTakeFirst(), after);
+    query = query.where(isBehind("accounts.created_at", "accounts.id", start));
   }
-  return (await query.orderBy("created_at").orderBy("id").limit(limit).execute()).map(toAccount);
+  return (await query.orderBy("accounts.created_at").orderBy("accounts.id").limit(limit).execute()).map(toAccount);
 }
 
 /** Somebody who signs in. */
@@ -47,6 +48,8 @@ export interface User {
   readonly email: string;
   readonly name: string | undefined;
   readonly role: Role;
+  /** Whether the e-mail is theirs; otherwise they have only signed up with it. */
+  readonly isVerified: boolean;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   readonly isDisabled: boolean;
@@ -94,19 +97,13 @@ function usersQuery(db: Store["db"]) {
     .selectFrom("users")
     .innerJoin("accounts", "accounts.id", "users.account_id")
     .select(["accounts.id", "accounts.email", "accounts.name", "accounts.created_at", "accounts.disabled_at"])
-    .select("users.role");
+    .select(["users.role", "users.email_verified"]);
 }
 
-function toUser(row: {
-  id: string;
-  email: string;
-  name: string | null;
-  created_at: number;
-  disabled_at: number | null;
-  role: Role;
-}): User {
+function toUser(row: InferResult<ReturnType<typeof usersQuery>>[number]): User {
   const { id, email, name, created_at: createdAt, disabled_at: disabledAt, role } = row;
-  return { id, email, name: name ?? undefined, role, createdAt, isDisabled: disabledAt !== null };
+  const isVerified = row.email_verified !== 0;
+  return { id, email, name: name ?? undefined, role, isVerified, createdAt, isDisabled: disabledAt !== null };
 }
 
 /** An invitation that nobody has accepted: the link with which the holder of an account sets a password. */

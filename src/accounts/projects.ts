@@ -9,7 +9,15 @@ import {
   type TeamRole,
   type TransactionScope,
 } from "../db/index.ts";
-import { accountRowOf, newAccountId, parseName, parseTeamAddress, takenEmail } from "./account-admin.ts";
+import {
+  accountRowOf,
+  findAccount,
+  newAccountId,
+  parseEmail,
+  parseName,
+  parseTeamAddress,
+  takenEmail,
+} from "./account-admin.ts";
 import { auditedActions, createAudited } from "./audit.ts";
 import type { AccountChanges } from "./change-account.ts";
 import { invite } from "./invitations.ts";
@@ -18,7 +26,7 @@ import { type Actor, lockManaged, lockOwners } from "./roles.ts";
 import { setAccountBudget } from "./teams/account-budget.ts";
 import { toAddress } from "./teams/create-team.ts";
 import { addPerson } from "./teams/people.ts";
-import { endInvitations, findUser } from "./users.ts";
+import { endInvitations, giveToHolder } from "./users.ts";
 
 /** An operator's changes of an account; absent fields stay as they are, and `null` removes what is set. */
 export interface ProjectChanges extends AccountChanges {
@@ -144,7 +152,7 @@ export interface NewUser {
 
 /**
  * Invites a person: opens the account with this e-mail if there is none, gives it the role, makes its holder a member of the
- * teams, and makes the link with which they set a password.
+ * teams, and makes the link with which they set a password. An account whose e-mail was only claimed is taken back first.
  *
  * @throws {GatewayError} as `changeAccount` and `invite`
  */
@@ -155,13 +163,17 @@ export function inviteUser(
 ): Promise<{ accountId: string; token: string; expiresAt: number }> {
   return inTransaction(store, async (scope) => {
     const actions = auditedActions(createAudited(scope, now), now);
-    const person = await scope.db
-      .selectFrom("accounts")
-      .select("id")
-      .where("email", "=", email.trim().toLowerCase())
-      .executeTakeFirst();
-    if (person !== undefined && (await findUser(scope, person.id)) !== undefined) {
+    const person = await findAccount(scope, parseEmail(email));
+    if (person?.holder === "verified") {
       throw new GatewayError("conflict", `The user ${email} exists already`, { param: "email" });
+    }
+    // Role and teams are in force at once, so that whoever only claimed the e-mail is out before.
+    if (person?.holder === "claimed") {
+      const { id: accountId } = person;
+      await scope.change(async (db) => {
+        await lockOwners(db);
+        await giveToHolder(db, { accountId, by: by.accountId }, now());
+      });
     }
     const accountId = person?.id ?? (await actions.createAccount(by, { email })).id;
     await actions.changeAccount(by, accountId, { role });

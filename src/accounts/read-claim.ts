@@ -1,3 +1,39 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { shapeChecker } from "../lib/check-shape.ts";
+
+/**
+ * Claims of an ID token or an access token are what an issuer wrote, signed or not. They go through one schema before anything
+ * is decided by them, for sign-ins and for calls alike.
+ */
+const StandardClaims = Type.Object({
+  sub: Type.String({ minLength: 1, maxLength: 300 }),
+  exp: Type.Optional(Type.Number()),
+  nbf: Type.Optional(Type.Number()),
+  iat: Type.Optional(Type.Number()),
+});
+
+/** Claims that fit the schema; all others are unknown until they are read. */
+export type CheckedClaims = Static<typeof StandardClaims> & Readonly<Record<string, unknown>>;
+
+const findShapeError = shapeChecker(StandardClaims);
+
+/** Checks the claims that everything depends on. @param refuse Makes the error of `its claim sub is 7, expected string`. */
+export function checkClaims(claims: unknown, refuse: (problem: string) => Error): asserts claims is CheckedClaims {
+  const error = findShapeError(claims);
+  if (error !== undefined) throw refuse(`its claim ${error.path.slice(1)} is malformed: ${error.reason}`);
+}
+
+/**
+ * Whether claims say that an e-mail is verified: `undefined` where they say nothing. Some issuers write it as text.
+ *
+ * @param claim The claim that has the e-mail; what is said of it stands beside it, as `email_verified` beside `email`.
+ */
+export function readEmailVerified(claims: Readonly<Record<string, unknown>>, claim = "email"): boolean | undefined {
+  const value = readClaim(claims, `${claim}_verified`);
+  if (value === undefined) return undefined;
+  return value === true || (typeof value === "string" && value.toLowerCase() === "true");
+}
+
 /**
  * Reads a claim by its name, or by a path with dots: `realm_access.roles`. Names may have dots themselves, as
  * `kubernetes.io.namespace` within Kubernetes' `kubernetes.io`.

@@ -10,7 +10,7 @@ import {
 } from "openid-client";
 import { GatewayError } from "../../contract/index.ts";
 import type { Role } from "../../db/index.ts";
-import { readClaim } from "../read-claim.ts";
+import { checkClaims, readClaim, readEmailVerified } from "../read-claim.ts";
 import { type RoleClaim, toRole } from "./role-claim.ts";
 
 /** The OpenID Connect identity provider that the operator configured. */
@@ -96,25 +96,25 @@ export async function readIdentity(
       expectedNonce: await calculatePKCECodeChallenge(codeVerifier),
       expectedState: skipStateCheck,
     });
-    const claims = tokens.claims();
-    if (claims === undefined) throw new Error("There is no ID token");
+    const claims: unknown = tokens.claims();
+    checkClaims(claims, (problem) => new Error(`The ID token cannot be read: ${problem}`));
     const hasEmail = typeof claims.email === "string";
     const isComplete = hasEmail && (roles === undefined || readClaim(claims, roles.claim) !== undefined);
     const info = isComplete ? claims : await fetchUserInfo(config, tokens.access_token, claims.sub);
     const role = roles && toRole(roles, readClaim(claims, roles.claim) ?? readClaim(info, roles.claim));
-    return { ...toIdentity(hasEmail ? claims : info), role };
+    return { ...toIdentity(claims.sub, hasEmail ? claims : info), role };
   } catch (cause) {
     // Its cause may hold claims about the person, of which the log prints the message alone.
     throw new GatewayError("unavailable", "The identity provider's answer cannot be trusted or read", { cause });
   }
 }
 
-function toIdentity({ sub, email, email_verified, name }: Record<string, unknown>): Omit<Identity, "role"> {
+function toIdentity(id: string, claims: Readonly<Record<string, unknown>>): Omit<Identity, "role"> {
+  const { email, name } = claims;
   return {
-    id: String(sub),
+    id,
     email: typeof email === "string" ? email.trim().toLowerCase() : undefined,
-    // Some identity providers send it as text.
-    emailVerified: email_verified === true || email_verified === "true",
+    emailVerified: readEmailVerified(claims) === true,
     name: typeof name === "string" && name.trim() !== "" ? name.trim().slice(0, 200) : undefined,
   };
 }

@@ -3,13 +3,13 @@ import { betterAuth } from "better-auth";
 import { genericOAuth } from "better-auth/plugins/generic-oauth";
 import type { Configuration } from "openid-client";
 import type { Role, Store } from "../../db/index.ts";
-import { newAccountRow } from "../account-admin.ts";
+import { findAccount, newAccountRow } from "../account-admin.ts";
 import { toSignInAddress } from "../auth-http.ts";
 import { type AuthOptions, authOptions, recordSignIns } from "../better-auth.ts";
 import { shareFreeQuota } from "../mailbox.ts";
 import { identityProvider } from "../roles.ts";
 import { isInvited } from "../teams/team-invitations.ts";
-import { createUser, findUser, giveToHolder } from "../users.ts";
+import { createUser, giveToHolder } from "../users.ts";
 import { type Identity, type OidcOptions, readIdentity } from "./identity-provider.ts";
 import { changeRoleAtSignIn } from "./role-claim.ts";
 
@@ -112,9 +112,9 @@ async function admitIdentity(
     .where("provider_account_id", "=", id)
     .executeTakeFirst();
   if (credential !== undefined) return;
-  const account = await store.db.selectFrom("accounts").select("id").where("email", "=", email).executeTakeFirst();
+  const account = await findAccount(store, email);
   const isClosed = signUp === "closed";
-  const isClaimed = account !== undefined && (await findUser(store, account.id))?.emailVerified === false;
+  const isClaimed = account?.holder === "claimed";
   if ((account === undefined || isClaimed) && isClosed && !(await isInvited(store, email, now))) return;
   if (isClaimed) {
     const { id: accountId } = account;

@@ -1,6 +1,7 @@
 import type { Transaction } from "kysely";
 import { GatewayError } from "../../contract/index.ts";
 import type { Database, Role, Store, TeamRole } from "../../db/index.ts";
+import { expectKnownHolder, findAccount } from "../account-admin.ts";
 import { type Actor, lockManaged } from "../roles.ts";
 
 /** Somebody who works in an account. */
@@ -14,6 +15,8 @@ export interface Person {
   readonly isHolder: boolean;
   /** Role in the whole gateway. */
   readonly role: Role;
+  /** Whether the e-mail is theirs; otherwise they have only signed up with it. */
+  readonly isVerified: boolean;
   /** Milliseconds since 1970; absent for the holder. */
   readonly joinedAt: number | undefined;
   readonly isDisabled: boolean;
@@ -29,7 +32,7 @@ export async function listPeople({ db }: Pick<Store, "db">, accountId: string): 
       join.onRef("memberships.user_id", "=", "users.id").on("memberships.account_id", "=", accountId),
     )
     .select(["accounts.id", "accounts.email", "accounts.name", "accounts.disabled_at", "users.role"])
-    .select(["memberships.role as team_role", "memberships.joined_at"])
+    .select(["users.email_verified", "memberships.role as team_role", "memberships.joined_at"])
     .where((where) => where.or([where("users.account_id", "=", accountId), where("users.id", "in", members)]))
     .execute();
   const people = rows.map((row) => ({
@@ -39,6 +42,7 @@ export async function listPeople({ db }: Pick<Store, "db">, accountId: string): 
     teamRole: row.team_role ?? "admin",
     isHolder: row.id === accountId,
     role: row.role,
+    isVerified: row.email_verified !== 0,
     joinedAt: row.joined_at ?? undefined,
     isDisabled: row.disabled_at !== null,
   }));
@@ -108,14 +112,22 @@ export async function lockTeam(db: Transaction<Database>, actor: TeamActor, acco
 /** People besides the holder that an account can have. */
 export const peopleMax = 500;
 
-/** Makes a person a member of a team. The account is locked already. @throws {GatewayError} `not_found`, `conflict` */
+/**
+ * Makes a person a member of a team. The account is locked already.
+ *
+ * @throws {GatewayError} `not_found`; `conflict` for a member, a full team, and somebody whose e-mail is only claimed.
+ */
 export async function addPerson(
   db: Transaction<Database>,
   { accountId, personId, role }: PersonOfTeam & { role: TeamRole },
   now: number,
 ): Promise<Person> {
   const { id: user_id } = (await userOf(db, personId).executeTakeFirst()) ?? {};
-  if (user_id === undefined) throw new GatewayError("not_found", "No user has this id or e-mail");
+  const person = await findAccount({ db }, personId);
+  if (user_id === undefined || person === undefined) {
+    throw new GatewayError("not_found", "No user has this id or e-mail");
+  }
+  expectKnownHolder(person, { isPerson: true });
   const people = await listPeople({ db }, accountId);
   if (people.some(({ id }) => id === personId)) throw new GatewayError("conflict", "They belong to this team already");
   if (people.length > peopleMax) throw new GatewayError("conflict", `The team has ${peopleMax} people, its limit`);

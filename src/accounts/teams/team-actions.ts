@@ -1,6 +1,7 @@
 import type { Transaction } from "kysely";
 import { type AccountBudget, formatUsd } from "../../contract/index.ts";
 import type { Database, Store, TeamRole } from "../../db/index.ts";
+import { expectKnownHolder, findAccount, parseEmail } from "../account-admin.ts";
 import { lockAccount } from "../lock-account.ts";
 import { recordAudit } from "../record-audit.ts";
 import type { SessionUser } from "../sessions.ts";
@@ -53,6 +54,7 @@ export function teamActions(store: Store, now: () => number) {
       write(
         async (db) => {
           await lockTeam(db, by, fields.accountId);
+          if (by.isOperator && fields.email !== undefined) await expectReachable(db, fields.email);
           return await createTeamInvitation(db, { ...fields, by: by.accountId }, now());
         },
         () => {
@@ -124,6 +126,17 @@ export function teamActions(store: Store, now: () => number) {
     },
     ...personActions(write, now),
   };
+}
+
+/**
+ * Checks that the holder of an e-mail can take an invitation: not where somebody else has signed up with it. Admins of teams
+ * are not told, because they may not know who has an account.
+ *
+ * @throws {GatewayError} `conflict`
+ */
+async function expectReachable(db: Transaction<Database>, email: string): Promise<void> {
+  const account = await findAccount({ db }, parseEmail(email));
+  if (account !== undefined) expectKnownHolder(account, { isPerson: true });
 }
 
 /** Actions of people on the accounts in which they work. */

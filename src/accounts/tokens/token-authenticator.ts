@@ -2,11 +2,13 @@ import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { type BudgetPeriod, type Caller, GatewayError, parseUsd, quoteValue } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
+import { type Account, findAccounts } from "../account-admin.ts";
 import { auditedActions, createAudited } from "../audit.ts";
 import { createTokenKey, tokenKeyId } from "../keys.ts";
 import { createProject } from "../projects.ts";
-import { readClaim } from "../read-claim.ts";
+import { readClaim, readEmailVerified } from "../read-claim.ts";
 import { type Actor, tokenIssuer } from "../roles.ts";
+import { giveToHolder } from "../users.ts";
 import { refusedToken, type TokenIssuer, type TokenIssuers } from "./issuers.ts";
 import type { ReadDocument } from "./signing-keys.ts";
 import type { TokenVerifier, VerifiedClaims } from "./token-verifier.ts";
@@ -106,8 +108,6 @@ export class TokenAuthenticator {
     this.#verifier ??= import("./token-verifier.ts").then((module) => new module.TokenVerifier(readDocument, now));
     const verified = await (await this.#verifier).verify(token, issuers);
     const { issuer, claims } = verified;
-    if (claims.sub === "" || claims.sub.length > subjectLengthMax)
-      throw refusedToken("its claim sub has no usable length");
     const read = (use: keyof TokenIssuer["claims"]) => {
       const name = issuer.claims[use];
       return name === undefined ? undefined : readClaim(claims, name);
@@ -157,39 +157,39 @@ async function findAccountOf(
   { store, now }: Pick<TokenOptions, "store" | "now">,
   { issuer, claims }: VerifiedClaims,
 ): Promise<string> {
-  const { team, account } = issuer.claims;
+  const { team, account: person } = issuer.claims;
   const ofTeam = team === undefined ? undefined : toName(readClaim(claims, team));
-  const claim = ofTeam === undefined ? account : team;
-  const value = ofTeam ?? (account === undefined ? undefined : toName(readClaim(claims, account)));
+  const claim = ofTeam === undefined ? person : team;
+  const value = ofTeam ?? (person === undefined ? undefined : toName(readClaim(claims, person)));
   if (claim === undefined || value === undefined) {
-    throw refusedToken(`its claim ${account ?? team}, which names the account that pays, is missing or no text`);
+    throw refusedToken(`its claim ${person ?? team}, which names the account that pays, is missing or no text`);
   }
-  if (claim === "email" && claims.email_verified === false) throw refusedToken("its e-mail is not verified");
+  const isVerified = readEmailVerified(claims, claim);
+  if (isVerified === false) throw refusedToken(`its claim ${claim}_verified says that its e-mail is not verified`);
   const accounts = issuer.accounts ?? {};
   const name = Object.hasOwn(accounts, value) ? (accounts[value] as string) : value;
-  const id = await readAccountId(store, issuer, name);
-  if (id !== undefined) return id;
-  if (issuer.onUnknown !== "create") throw refusedToken(`its account ${quoteValue(name)} does not exist here`);
-  return createAccountOf(store, { issuer, name, now });
+  const account = await readAccount(store, issuer, name);
+  if (account !== undefined && (account.holder !== "claimed" || account.id === name)) return account.id;
+  if (account === undefined && issuer.onUnknown === "create") return createAccountOf(store, { issuer, name, now });
+  // As for a single sign-on, a claim of somebody else counts as no account: where one would be created, this one is taken back.
+  const isTheirs = isVerified === true && name === value;
+  if (account !== undefined && isTheirs && issuer.onUnknown === "create") {
+    const { id: accountId } = account;
+    await store.change((db) => giveToHolder(db, { accountId, by: tokenIssuer.accountId }, now()));
+    return accountId;
+  }
+  if (account === undefined) throw refusedToken(`its account ${quoteValue(name)} does not exist here`);
+  const problem = "is not verified here: somebody only signed up with it; an operator's invitation takes it back";
+  throw refusedToken(`the e-mail of its account ${quoteValue(name)} ${problem}`);
 }
 
 /**
  * An account by its id or e-mail, or the one that was created for this name. Names of teams are not looked up: whoever may
  * create a team chooses its name, and would see the calls of others.
  */
-async function readAccountId(store: Store, issuer: TokenIssuer, name: string): Promise<string | undefined> {
-  const emails = [name.toLowerCase(), addressOf(issuer, name)];
-  const rows = await store.db
-    .selectFrom("accounts")
-    .leftJoin("users", "users.account_id", "accounts.id")
-    .select(["accounts.id", "accounts.email", "users.email_verified"])
-    .where((where) => where.or([where("accounts.id", "=", name), where("accounts.email", "in", emails)]))
-    .execute();
-  const row = rows.find(({ id }) => id === name) ?? rows[0];
-  // Somebody signed up with an e-mail that nobody has proved to be theirs, and would see these calls.
-  if (row?.email_verified === 0)
-    throw refusedToken(`the e-mail of its account ${quoteValue(name)} is not verified here`);
-  return row?.id;
+async function readAccount(store: Store, issuer: TokenIssuer, name: string): Promise<Account | undefined> {
+  const accounts = await findAccounts(store, [name, addressOf(issuer, name)]);
+  return accounts.get(name) ?? accounts.get(addressOf(issuer, name));
 }
 
 /** The address of an account that was created for a claim's value that is no e-mail. */
@@ -221,8 +221,8 @@ async function createAccountOf(
       now,
     );
   } catch (error) {
-    const created = await readAccountId(store, issuer, name);
-    if (created !== undefined) return created;
+    const created = await readAccount(store, issuer, name);
+    if (created !== undefined && created.holder !== "claimed") return created.id;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
-import { readClaim } from "../read-claim.ts";
+import { type CheckedClaims, checkClaims, readClaim } from "../read-claim.ts";
 import { algorithms, refusedToken, type TokenIssuer } from "./issuers.ts";
 import { type ReadDocument, SigningKeys } from "./signing-keys.ts";
 
@@ -15,7 +15,7 @@ const triedMax = 5;
 /** A token whose signature, issuer, audience and times are right. */
 export interface VerifiedClaims {
   readonly issuer: TokenIssuer;
-  readonly claims: JWTPayload & { readonly sub: string; readonly exp: number };
+  readonly claims: CheckedClaims & { readonly exp: number };
 }
 
 /** Checks tokens of the issuers that the operator named. */
@@ -39,9 +39,10 @@ export class TokenVerifier {
       throw refusedToken(`its algorithm ${quoteValue(alg)} is not accepted from ${issuer.issuer}`);
     await this.#takeTurn();
     try {
-      const payload = await this.#check(token, issuer, [...accepted]);
-      checkRequired(issuer, payload);
-      return { issuer, claims: payload as VerifiedClaims["claims"] };
+      const claims: unknown = await this.#check(token, issuer, [...accepted]);
+      checkClaims(claims, refusedToken);
+      checkRequired(issuer, claims);
+      return { issuer, claims: claims as VerifiedClaims["claims"] };
     } catch (error) {
       throw toRefusal(error, issuer);
     } finally {
@@ -114,7 +115,7 @@ function readUnverified(token: string, issuers: readonly TokenIssuer[]): { issue
   return { issuer, alg: typeof alg === "string" ? alg : "none" };
 }
 
-function checkRequired(issuer: TokenIssuer, claims: JWTPayload): void {
+function checkRequired(issuer: TokenIssuer, claims: CheckedClaims): void {
   for (const [name, accepted] of Object.entries(issuer.require ?? {})) {
     const value = readClaim(claims, name);
     const values = Array.isArray(value) ? value : [value];

@@ -1,10 +1,17 @@
-import { commandLine, makeTemporaryPassword, readRoles, recordAudit, roles } from "../../accounts/index.ts";
+import {
+  type Account,
+  commandLine,
+  makeTemporaryPassword,
+  readRoles,
+  recordAudit,
+  roles,
+} from "../../accounts/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
 import { readWalletState } from "../../ledger/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, formatLink, toAccountJson, toIsoTime, toWalletJson } from "../lib/format.ts";
 import { parseAllowedModels, parseOrNone, parseRole, parseTokens } from "../lib/parse.ts";
-import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
+import { findAccount, findRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const changeFlags = {
   role: { value: "R", description: `What its user may do: ${roles.join(", ")}` },
@@ -39,7 +46,9 @@ export const accountList = defineCommand({
     const { accounts, roleOf } = await withStore(config, async ({ store, accounts }) => {
       return { accounts: await accounts.list(), roleOf: await readRoles(store) };
     });
-    const rows = accounts.map(({ id, email, name }) => [id, email, roleOf.get(id) ?? "no sign-in yet", name ?? ""]);
+    const stateOf = ({ id, holder }: Account) =>
+      [roleOf.get(id) ?? "no sign-in yet", ...(holder === "claimed" ? ["only claimed"] : [])].join(", ");
+    const rows = accounts.map((account) => [account.id, account.email, stateOf(account), account.name ?? ""]);
     const empty = "No accounts yet; create one with modelgate account create --email E";
     const json = accounts.map((account) => ({ ...toAccountJson(account), role: roleOf.get(account.id) ?? null }));
     return { json, text: rows.length === 0 ? empty : columns([["id", "e-mail", "role", "name"], ...rows]) };
@@ -60,9 +69,18 @@ export const accountShow = defineCommand({
       const role = (await readRoles(store, account.id)).get(account.id) ?? null;
       return { ...toAccountJson(account), role, ...wallet, keys };
     });
-    const absent: Readonly<Record<string, string>> = { name: "none", role: "no sign-in yet", allowed_models: "all" };
+    const absent: Readonly<Record<string, string>> = {
+      name: "none",
+      role: "no sign-in yet",
+      allowed_models: "all",
+      verified: "nobody signs in",
+    };
     const toText = (value: unknown) => (Array.isArray(value) ? value.join(", ") : String(value));
-    const rows = Object.entries(json).map(([name, value]) => [name, toText(value ?? absent[name] ?? "default")]);
+    const shown = {
+      ...json,
+      ...(json.verified === false && { verified: "no: somebody only signed up with this e-mail" }),
+    };
+    const rows = Object.entries(shown).map(([name, value]) => [name, toText(value ?? absent[name] ?? "default")]);
     return { json, text: columns(rows) };
   },
 });
@@ -81,7 +99,7 @@ export const accountSet = defineCommand({
     const allowedModels = await parseOrNone(models, (list) => parseAllowedModels(list, context, config));
     const changes = { role, email, name: name === "none" ? null : name, allowedModels };
     const change = async ({ store, accounts, actions }: OpenedStore) => {
-      const { id } = await findAccount(accounts, args.A);
+      const { id } = await findRecipient(accounts, args.A);
       await actions.changeAccount(commandLine, id, changes);
       const account = await findAccount(accounts, id);
       return { ...toAccountJson(account), role: (await readRoles(store, id)).get(id) ?? null };
@@ -137,7 +155,7 @@ export const quotaSet = defineCommand({
   async run(_context, { flags, config }) {
     const tokens = parseTokens(flags.tokens);
     const { id, email } = await withStore(config, async ({ accounts, actions }) => {
-      const account = await findAccount(accounts, flags.account);
+      const account = await findRecipient(accounts, flags.account);
       await actions.setQuota(commandLine, account.id, tokens);
       return account;
     });

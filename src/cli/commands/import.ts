@@ -19,10 +19,11 @@ import {
   splitBudget,
   toNanodollars,
   toPlanJson,
+  withoutClaimed,
 } from "../import/plan.ts";
 import { columns } from "../lib/format.ts";
 import { withProviders } from "../lib/with-providers.ts";
-import { findAccount, withStore } from "../lib/with-store.ts";
+import { findRecipient, withStore } from "../lib/with-store.ts";
 
 const dryRun = {
   value: "",
@@ -46,7 +47,7 @@ async function runImport(
   const foreign = url === undefined ? undefined : await openForeignDatabase(url);
   try {
     return await withProviders(context, { config, now }, async (providers, opened) => {
-      const plan = await makePlan(getModelNames(providers.snapshot), foreign);
+      const plan = await withoutClaimed(await makePlan(getModelNames(providers.snapshot), foreign), opened);
       const text = formatPlan(plan);
       if (isDry) return { json: toPlanJson(plan), text: `${text}\n\nNothing was changed` };
       const done = await applyPlan(plan, opened, { config, providers, now });
@@ -155,7 +156,7 @@ export const importOpenRouter = defineCommand({
         const accountId =
           flags.account === undefined
             ? await createProject(store, { by: commandLine, name: "OpenRouter", changes: {} }, () => now)
-            : (await findAccount(accounts, flags.account)).id;
+            : (await findRecipient(accounts, flags.account)).id;
         if (creditNanodollars > 0) {
           const fields = { accountId, nanodollars: creditNanodollars, note: "Credit at the import from OpenRouter" };
           await creditWallet(store, fields, () => now);

@@ -13,7 +13,7 @@ import {
   parseOrNone,
   parsePeriod,
 } from "../lib/parse.ts";
-import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
+import { findAccount, findRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const limitFlags = {
   "budget-usd": { value: "5.00", description: "Budget for its premium calls in a period" },
@@ -49,7 +49,7 @@ export const keyCreate = defineCommand({
     const bounds = parseLimits(flags, (text, parse) => parse(text));
     const allowedNetworks = flags.networks === undefined ? undefined : parseNetworkList(flags.networks);
     const create = async ({ accounts }: OpenedStore) => {
-      const { id: accountId } = await findAccount(accounts, flags.account);
+      const { id: accountId } = await findRecipient(accounts, flags.account);
       return accounts.createKey({
         accountId,
         by: "cli",

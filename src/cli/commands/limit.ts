@@ -8,7 +8,7 @@ import {
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
 import { parseKeyId, parseLimit, parseModel, readModelNames } from "../lib/parse.ts";
-import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
+import { findAccount, findRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const owner = {
   account: {
@@ -121,7 +121,7 @@ async function findOwner(
   { account, key }: { readonly account?: string | undefined; readonly key?: string | undefined },
 ) {
   if (account !== undefined && key !== undefined) throw new UsageError("--account and --key exclude each other");
-  if (account !== undefined) return { accountId: (await findAccount(accounts, account)).id };
+  if (account !== undefined) return { accountId: (await findRecipient(accounts, account)).id };
   if (key === undefined) return {};
   const keyId = parseKeyId(key);
   const keyOwner = await accounts.findKeyOwner(keyId);

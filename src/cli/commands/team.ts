@@ -4,7 +4,7 @@ import { formatUsd } from "../../contract/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, formatLink } from "../lib/format.ts";
 import { parseBudget, parsePeriod, parseRevokesKeys } from "../lib/parse.ts";
-import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
+import { findAccount, findRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const operator = { ...commandLine, isOperator: true };
 const person = { value: "P", description: "Id or e-mail of the person's own account", required: true } as const;
@@ -60,7 +60,7 @@ export const teamInvite = defineCommand({
     const days = flags.days === undefined ? undefined : parseDays(flags.days);
     const role = parseTeamRole(flags.role ?? "member");
     const invite = async ({ store, accounts }: OpenedStore) => {
-      const { id: accountId } = await findAccount(accounts, args.A);
+      const { id: accountId } = await findRecipient(accounts, args.A);
       return await teamActions(store, () => now).invite(operator, { accountId, role, email: flags.email, days });
     };
     const { id, token, expiresAt } = await withStore(config, invite, now);
@@ -80,7 +80,7 @@ export const teamSet = defineCommand({
     const set = async ({ store, accounts }: OpenedStore) => {
       const [{ id: accountId }, { id, email }] = [
         await findAccount(accounts, args.A),
-        await findAccount(accounts, flags.person),
+        await (role === "admin" ? findRecipient : findAccount)(accounts, flags.person),
       ];
       await teamActions(store, () => now).setRole(operator, { accountId, personId: id, role });
       return { id, email, team_role: role };
@@ -124,7 +124,7 @@ export const teamBudget = defineCommand({
     const period = parsePeriod(flags.period ?? "month");
     const budget = flags.usd === "none" ? undefined : { limitNanodollars: parseBudget("--usd", flags.usd), period };
     const set = async ({ store, accounts }: OpenedStore) => {
-      const { id, email } = await findAccount(accounts, args.A);
+      const { id, email } = await findRecipient(accounts, args.A);
       await teamActions(store, () => now).setBudget(operator, id, budget);
       return { id, email };
     };

@@ -5,7 +5,7 @@ import { creditWallet, readWalletState } from "../../ledger/index.ts";
 import { type CommandResult, defineCommand } from "../command.ts";
 import { toWalletJson } from "../lib/format.ts";
 import { parseAmount } from "../lib/parse.ts";
-import { findAccount, withStore } from "../lib/with-store.ts";
+import { findAccount, findRecipient, withStore } from "../lib/with-store.ts";
 
 const flags = {
   account: { value: "A", description: "Id or e-mail of the account", required: true },
@@ -59,7 +59,8 @@ async function bookEntry(config: Config, entry: Entry, kind: "credit" | "debit")
   const usd = parseAmount(entry.usd);
   const { note, reference } = entry;
   const { wallet, repeated } = await withStore(config, async ({ store, accounts }) => {
-    const { id: accountId } = await findAccount(accounts, entry.account);
+    const find = kind === "credit" ? findRecipient : findAccount;
+    const { id: accountId } = await find(accounts, entry.account);
     const nanodollars = kind === "credit" ? usd : -usd;
     const credit = { accountId, nanodollars, note, reference };
     const { repeated } = await createAudited(store, Date.now)(

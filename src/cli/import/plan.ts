@@ -105,6 +105,35 @@ export interface PlannedKey extends Omit<ForeignKey, "accountId"> {
   readonly budgets?: readonly PlannedBudget[];
 }
 
+/**
+ * Leaves out what would go to somebody who has only signed up with the e-mail of a user there: their keys and their money are
+ * of whoever has that e-mail, and here it is anybody's.
+ */
+export async function withoutClaimed(
+  plan: ImportPlan,
+  { accounts }: Pick<OpenedStore, "accounts">,
+): Promise<ImportPlan> {
+  const claimed = new Set<string>();
+  const notes: string[] = [];
+  for (const { ref, email, creditNanodollars: credit } of plan.accounts) {
+    if (email === undefined || (await accounts.find(email))?.holder !== "claimed") continue;
+    claimed.add(ref);
+    const keys = plan.keys.filter(({ account }) => account === ref).length;
+    const money = credit > 0 ? ` and ${formatUsd(credit)} USD` : "";
+    notes.push(
+      `${email} is only claimed here, by somebody who signed up with it: ${keys} keys${money} are left out. Take the account ` +
+        `back (modelgate account invite ${email}, or POST /organization/invites), and import again`,
+    );
+  }
+  if (claimed.size === 0) return plan;
+  return {
+    ...plan,
+    accounts: plan.accounts.filter(({ ref }) => !claimed.has(ref)),
+    keys: plan.keys.filter(({ account }) => !claimed.has(account)),
+    notes: [...plan.notes, ...notes],
+  };
+}
+
 /** Turns a sum in floating point into nanodollars; `undefined` for one that is none. */
 export function toNanodollars(usd: unknown): number | undefined {
   const value = typeof usd === "string" ? Number(usd) : usd;

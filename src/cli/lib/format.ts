@@ -1,4 +1,4 @@
-import type { Account } from "../../accounts/index.ts";
+import { type Account, isVerified } from "../../accounts/index.ts";
 import type { Config } from "../../config/index.ts";
 import { formatUsd, type WalletState } from "../../contract/index.ts";
 
@@ -15,9 +15,10 @@ export function columns(rows: readonly (readonly string[])[]): string {
 }
 
 /** An account in `--json` output. */
-export function toAccountJson({ id, email, name, freeTokensPerDay, allowedModels }: Account) {
+export function toAccountJson({ freeTokensPerDay, allowedModels, ...account }: Account) {
+  const { id, email, name } = account;
   const own = { free_tokens_per_day: freeTokensPerDay ?? null, allowed_models: allowedModels ?? null };
-  return { id, email, name: name ?? null, ...own };
+  return { id, email, verified: isVerified(account) ?? null, name: name ?? null, ...own };
 }
 
 /** A wallet in `--json` output: US dollars as exact decimal text. */

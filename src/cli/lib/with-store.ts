@@ -45,7 +45,22 @@ export async function withStore<T>(
   }
 }
 
-/** Finds an account by id or e-mail, and a team without an address of its own by its name as well. @throws {UsageError} */
+/**
+ * Finds the account to which a command gives something: money, a key, a right or room to spend.
+ *
+ * @throws {UsageError} as {@link findAccount}
+ * @throws {GatewayError} `conflict` for an e-mail that is only claimed: see `findRecipient` of the accounts.
+ */
+export async function findRecipient(accounts: Accounts, text: string): Promise<Account> {
+  return (await accounts.findRecipient(text)) ?? (await findAccount(accounts, text));
+}
+
+/**
+ * Finds an account by id or e-mail, and a team without an address of its own by its name as well, for a command that reads it or
+ * takes something away.
+ *
+ * @throws {UsageError}
+ */
 export async function findAccount(accounts: Accounts, text: string): Promise<Account> {
   const account = await accounts.find(text);
   if (account !== undefined) return account;

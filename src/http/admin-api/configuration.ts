@@ -26,6 +26,7 @@ import {
   deleteBudget,
   deleteModelLimits,
   emailsOf,
+  expectKnownHolder,
   expectManagedKeys,
   findAccounts,
   findMembers,
@@ -104,6 +105,11 @@ const AccountEntry = Type.Object(
     email: { ...Email, description: "By which an account is found; that of a team is its address" },
     kind: Type.Optional(
       Type.Union([Type.Literal("account"), Type.Literal("team")], { description: "What is created; default: account" }),
+    ),
+    verified: Type.Optional(
+      Type.Literal(false, {
+        description: "Somebody only signed up with this e-mail. Without it, the document gives such an account nothing",
+      }),
     ),
     name: optional(Text(200)),
     status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("archived")])),
@@ -303,7 +309,11 @@ interface CreatedKey {
   readonly value: string;
 }
 
-type Step = Change & { run(): Promise<unknown> };
+interface Step extends Change {
+  /** The account that it changes, as it is now; absent: it is made by a step before, or the step is of no account. */
+  readonly account?: Account | undefined;
+  run(): Promise<unknown>;
+}
 
 interface Planning {
   readonly deps: HttpDeps;
@@ -354,7 +364,7 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
           const planning: Planning = { deps, admin, document: body, accounts, addedModels, ...none };
           const steps = await planDocument(planning);
           if (!isDryRun) await runSteps(planning, steps);
-          const changes = steps.map(({ run: _, ...change }) => change);
+          const changes = steps.map(({ run: _, account: __, ...change }) => change);
           return {
             object: "organization.config.plan" as const,
             dry_run: isDryRun,
@@ -507,6 +517,7 @@ function toAccountEntry(account: Account, members: readonly Member[] = []): Stat
   return {
     email: account.email,
     kind: members.length > 0 || account.email.endsWith(".invalid") ? "team" : "account",
+    ...(account.holder === "claimed" && { verified: false }),
     name: account.name ?? null,
     status: account.disabledAt === undefined ? "active" : "archived",
     allowed_models: account.allowedModels ?? null,
@@ -568,7 +579,7 @@ async function planDocument(planning: Planning): Promise<Step[]> {
       throw lacksScope(admin, `${areas[section]}:write, which ${section} needs`);
     }
   }
-  return [
+  const steps = [
     ...(await planProviders(planning)),
     ...planCatalogue(planning),
     ...(await planAccounts(planning)),
@@ -579,6 +590,24 @@ async function planDocument(planning: Planning): Promise<Step[]> {
     ...(await planAlerts(planning)),
     ...(await planIssuers(planning)),
   ];
+  expectKnownHolders(planning, steps);
+  return steps;
+}
+
+/**
+ * A document names accounts by their e-mails. Where somebody has only signed up with one, it may end things, and otherwise has to
+ * say that it knows: an entry of the account with `verified: false`, as exports have it.
+ *
+ * @throws {GatewayError} `conflict`
+ */
+function expectKnownHolders({ document, accounts }: Planning, steps: readonly Step[]): void {
+  const declared = (document.accounts ?? []).filter(({ verified }) => verified === false);
+  const declaredIds = new Set(declared.flatMap(({ email }) => accounts.get(email)?.id ?? []));
+  for (const { account, section, action, fields } of steps) {
+    const isEnd = action === "remove" || (Object.keys(fields).length === 1 && fields.status?.after === "archived");
+    if (account === undefined || isEnd || declaredIds.has(account.id)) continue;
+    expectKnownHolder(account, { param: section });
+  }
 }
 
 /** The fields of an entry that are given and are not so yet. */
@@ -652,7 +681,8 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
     entries.flatMap(({ people = [] }) => people.map(({ email }) => toLower(email))),
   );
   const steps: Step[] = [];
-  for (const { email, account, kind = "account", people = [], budget_usd, budget_period, ...others } of entries) {
+  for (const entry of entries) {
+    const { email, account, kind = "account", verified: _, people = [], budget_usd, budget_period, ...others } = entry;
     const present = account === undefined ? [] : members.get(account.id);
     const current = account === undefined ? undefined : toAccountEntry(account, present);
     const target = { ...others, ...toBudget({ budget_usd, budget_period }, current ?? {}) };
@@ -660,7 +690,7 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
     const { name, status, ...body } = toBody(target, fields);
     const isDisabled = status === undefined ? undefined : status === "archived";
     const changes = { ...readProjectChanges(body), name, isDisabled };
-    const common = { section: "accounts" as const, id: email };
+    const common = { section: "accounts" as const, id: email, account };
     if (account === undefined) {
       const place = kind === "team" ? { address: email } : { email };
       steps.push({
@@ -688,6 +718,9 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
       const member = present?.find(({ personId }) => personId === person.id);
       // The holder of an account is a member already.
       if (member?.role === role || person.id === account?.id) continue;
+      const isDemotion = member !== undefined && role === "member";
+      const holder = person.isVerified || isDemotion ? "verified" : "claimed";
+      expectKnownHolder({ ...person, holder }, { param: "accounts", isPerson: true });
       steps.push(planPerson(planning, { email, person, role, member }));
     }
   }
@@ -749,7 +782,7 @@ async function planKeys(planning: Planning): Promise<Step[]> {
       throw invalid("keys", `${email} has ${named.length} keys called ${quoteValue(name)}; say which by its id`);
     }
     if (id !== undefined && key !== undefined) keyIds.set(id, key.id);
-    const common = { section: "keys" as const, id: `${email}: ${name}` };
+    const common = { section: "keys" as const, id: `${email}: ${name}`, account };
     if (status === "revoked") {
       if (key === undefined) continue;
       steps.push({ ...common, action: "remove", fields: {}, run: () => accounts.revokeKey(key.id, admin.accountId) });
@@ -849,7 +882,7 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
       const isSame = (["subject", "name", "keyId", "period"] as const).every((field) => one[field] === target[field]);
       return isSame && one.accountId === account?.id;
     });
-    const common = { section: "budgets" as const, id: labelOf(entry) };
+    const common = { section: "budgets" as const, id: labelOf(entry), account };
     if (entry.status === "removed") {
       if (account === undefined || budget === undefined) continue;
       steps.push({
@@ -929,7 +962,7 @@ async function planRateLimits({ deps, admin, document, accounts, keyIds }: Plann
     const there = present.find(
       (one) => !isNewAccount && one.accountId === account?.id && one.keyId === keyIdOf() && one.model === model,
     );
-    const common = { section: "rate_limits" as const, id: labelOf(entry) };
+    const common = { section: "rate_limits" as const, id: labelOf(entry), account };
     if (status === "removed") {
       if (there === undefined) continue;
       steps.push({

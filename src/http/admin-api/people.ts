@@ -50,6 +50,9 @@ const UserObject = Type.Object({
   email: Type.String(),
   name: nullable(Type.String()),
   role: Role,
+  verified: Type.Boolean({
+    description: "`false`: somebody signed up with this e-mail, and nobody has verified that it is theirs",
+  }),
   added_at: Type.Integer(),
   disabled: Type.Boolean(),
 });
@@ -59,6 +62,9 @@ const ProjectUserObject = Type.Object({
   email: Type.String(),
   name: nullable(Type.String()),
   role: ProjectRole,
+  verified: Type.Boolean({
+    description: "`false`: they signed up with this e-mail, and nobody has verified that it is theirs",
+  }),
   added_at: Type.Integer(),
 });
 const InviteObject = Type.Object({
@@ -175,7 +181,11 @@ export function invitesController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         body: NewInvite,
-        detail: describeWrite("Invite a person; `url` is the link to give them, and shown only here", InviteWithLink),
+        detail: describeWrite("Invite a person; `url` is the link to give them, and shown only here", InviteWithLink, {
+          description:
+            "Where somebody has only signed up with this e-mail, the account is taken back from them at once: what they made under " +
+            "it ends.",
+        }),
       },
     )
     .get("/:invite_id", ({ params }) => answer(toAccountId(params.invite_id)), {
@@ -222,11 +232,18 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
           const { id: accountId } = await readProject(deps, params.project_id);
           const { user_id: id, email } = body;
           if ((id == null) === (email == null)) throw invalid("user_id", "Send user_id or email, and not both");
-          const personId = id ?? (await deps.accounts.find(email as string))?.id ?? "";
+          const personId = id ?? (await deps.accounts.findRecipient(email as string))?.id ?? "";
           await addToTeam(store, { by: admin, accountId, personId, role: toTeamRole(body.role) }, now);
           return await readPerson(accountId, personId);
         }),
-      { body: NewProjectUser, detail: describeWrite("Add a user to a project", ProjectUserObject) },
+      {
+        body: NewProjectUser,
+        detail: describeWrite("Add a user to a project", ProjectUserObject, {
+          description:
+            "Somebody who has only signed up with an e-mail that nobody has verified is a `conflict`: invite them to the " +
+            "project instead, which takes the account back from a stranger.",
+        }),
+      },
     )
     .get("/:user_id", ({ params }) => readPerson(params.project_id, params.user_id), {
       detail: describeRead("Retrieve a person of a project", ProjectUserObject),
@@ -267,9 +284,9 @@ function toTeamRole(role: Static<typeof ProjectRole>): Person["teamRole"] {
   return role === "owner" ? "admin" : "member";
 }
 
-function toUser({ id, email, name, role, createdAt, isDisabled }: User): Static<typeof UserObject> {
-  const added_at = toSeconds(createdAt);
-  return { id, object: "organization.user", email, name: name ?? null, role, added_at, disabled: isDisabled };
+function toUser({ id, email, name, role, isVerified, createdAt, isDisabled }: User): Static<typeof UserObject> {
+  const state = { verified: isVerified, added_at: toSeconds(createdAt), disabled: isDisabled };
+  return { id, object: "organization.user", email, name: name ?? null, role, ...state };
 }
 
 /** The holder has been there since the account was made. */
@@ -280,6 +297,7 @@ function toProjectUser(person: Person, createdAt: number): Static<typeof Project
     email: person.email,
     name: person.name ?? null,
     role: person.teamRole === "admin" ? "owner" : "member",
+    verified: person.isVerified,
     added_at: toSeconds(person.joinedAt ?? createdAt),
   };
 }

@@ -5,6 +5,7 @@ import {
   changeProject,
   createAudited,
   createProject,
+  isVerified,
   listAccountsPage,
   type ProjectChanges,
   readAccountBudget,
@@ -75,6 +76,12 @@ const ProjectObject = Type.Object({
   archived_at: nullable(Type.Integer()),
   status: Type.Union([Type.Literal("active"), Type.Literal("archived")]),
   email: Type.String(),
+  verified: nullable(
+    Type.Boolean({
+      description:
+        "`false`: somebody signed up with this e-mail, and nobody has verified that it is theirs; `null`: nobody signs in",
+    }),
+  ),
   allowed_models: nullable(Type.Array(Type.String())),
   free_tokens_per_day: nullable(Type.Integer({ description: "`null`: that of its role, or the configured one" })),
   requests_per_minute: nullable(Type.Integer({ description: "`null`: that of its role, or the configured one" })),
@@ -238,6 +245,7 @@ function toProject(deps: HttpDeps, account: Account): Static<typeof ProjectObjec
     archived_at: toSecondsOrNull(account.disabledAt),
     status: account.disabledAt === undefined ? "active" : "archived",
     email: account.email,
+    verified: isVerified(account) ?? null,
     allowed_models: account.allowedModels?.map((id) => displayNameOf(deps, id)) ?? null,
     free_tokens_per_day: account.freeTokensPerDay ?? null,
     ...toLimitsJson(account),

@@ -32,7 +32,7 @@ export function adminAccountController(deps: HttpDeps) {
     .get("", async ({ params: { id } }) => {
       const account = await getAccount(id);
       const user = await findUser(store, id);
-      const isEmailClaimed = user?.emailVerified === false;
+      const isEmailClaimed = account.holder === "claimed";
       const ofRole = await readRoleLimits(store, id);
       const quotaOwner = { ...account, roleFreeTokensPerDay: ofRole.freeTokensPerDay, isEmailClaimed };
       const freeTokensPerDay = getFreeQuota(quotaOwner, deps.config);
@@ -44,8 +44,6 @@ export function adminAccountController(deps: HttpDeps) {
       const signIn = {
         role: user?.role ?? null,
         second_factor: user?.secondFactor ?? false,
-        /** `false`: somebody signed up with it, and nobody knows whether it is theirs; `null`: nobody signs in. */
-        email_verified: user?.emailVerified ?? null,
       };
       return {
         ...toAccountJson(account),

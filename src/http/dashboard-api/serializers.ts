@@ -1,5 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { Account, AccountRow, ApiKey, AuditRow, Session, StoredBudget, Voucher } from "../../accounts/index.ts";
+import {
+  type Account,
+  type AccountRow,
+  type ApiKey,
+  type AuditRow,
+  isVerified,
+  type Session,
+  type StoredBudget,
+  type Voucher,
+} from "../../accounts/index.ts";
 import { formatUsd, type QuotaState, type WalletState } from "../../contract/index.ts";
 import { endOfPeriod, startOfPeriod } from "../../db/index.ts";
 import type { LatestCalls, RecentCall, StatementLine } from "../../reports/index.ts";
@@ -107,6 +116,8 @@ export function toAccountJson(account: Account) {
   return {
     id: account.id,
     email: account.email,
+    /** `false`: somebody signed up with it, and nobody knows whether it is theirs; `null`: nobody signs in. */
+    email_verified: isVerified(account) ?? null,
     name: account.name ?? null,
     free_tokens_per_day: account.freeTokensPerDay ?? null,
     allowed_models: account.allowedModels ?? null,

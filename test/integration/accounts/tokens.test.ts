@@ -4,10 +4,12 @@ import { exportSPKI } from "jose";
 import Provider from "oidc-provider";
 import OpenAI from "openai";
 import { parseTokenIssuers } from "../../../src/accounts/index.ts";
+import { signUp } from "../../../src/accounts/users.ts";
 import type { Log } from "../../../src/kernel/index.ts";
 import { createLog } from "../../../src/observability/log.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
+import { beginSession, cheapPasswords } from "../../support/session-cookie.ts";
 import { startTokenIssuer, type TestIssuer } from "../../support/token-issuer.ts";
 
 /** Premium: it is paid from the wallet. */
@@ -146,7 +148,16 @@ describe("a token is refused", () => {
     ["of an unknown issuer", () => issuer.sign({ iss: "https://evil.example" }), "issuer"],
     ["of no issuer", () => issuer.sign({ iss: undefined }), "issuer"],
     ["without the claim of its account", () => issuer.sign({ email: undefined }), "claim email"],
-    ["whose e-mail its issuer has not verified", () => issuer.sign({ email_verified: false }), "not verified"],
+    ...[false, "false", "False", "no", 0, null, {}].map((given): [string, () => Promise<string>, string] => [
+      `whose e-mail its issuer has not verified (${JSON.stringify(given)})`,
+      () => issuer.sign({ email_verified: given as never }),
+      "not verified",
+    ]),
+    ...[7, ["ada"], { id: "ada" }, "", "x".repeat(301), null].map((given): [string, () => Promise<string>, string] => [
+      `whose subject is ${JSON.stringify(given).slice(0, 20)}`,
+      () => issuer.sign({ sub: given as never }),
+      "sub",
+    ]),
     ["whose claims were changed", async () => forge(await issuer.sign(), { email: "owner@localhost" }), "signature"],
     ["that has no signature", async () => unsigned(await issuer.sign(), "none"), "none"],
     ["that says NONE", async () => unsigned(await issuer.sign(), "NONE"), "NONE"],
@@ -238,6 +249,40 @@ describe("the account of a token", () => {
       expect(await refusalOf(token, at)).toEqual([401, expect.stringContaining("is not verified here")]);
     } finally {
       await at.stop();
+    }
+  });
+
+  test("whose e-mail a stranger claimed is taken back where its issuer says that the e-mail is verified, as by single sign-on", async () => {
+    const nested = { account: "person.email" };
+    for (const [index, { claims, onUnknown, token, isTaken }] of [
+      { onUnknown: "create", token: { email_verified: true }, isTaken: true },
+      { onUnknown: "create", token: { email_verified: "true" }, isTaken: true },
+      { onUnknown: "create", token: {}, isTaken: false },
+      { onUnknown: "reject", token: { email_verified: true }, isTaken: false },
+      { claims: nested, onUnknown: "create", token: { email_verified: true }, isTaken: false },
+      { claims: nested, onUnknown: "create", token: { person: { email_verified: true } }, isTaken: true },
+    ]
+      .map((one) => ({ claims: undefined, ...one }))
+      .entries()) {
+      const at = await startWith([basic({ onUnknown, ...(claims && { claims }) })], { SIGNUP: "open" });
+      try {
+        const email = `claimed${index}@example.com`;
+        const fields = { email, password: "a long password of Eve", name: "Eve" };
+        await signUp({ store: at.store, signUp: "open", now, passwords: cheapPasswords }, fields);
+        const { id: accountId } = (await at.app.accounts.find(email)) as { id: string };
+        const { key } = await at.app.accounts.createKey({ accountId, name: "of Eve", by: accountId });
+        const { cookie } = await beginSession(at.store, accountId, now());
+        const mine = { ...token, email, person: { ...(token as { person?: object }).person, email } };
+        const free = { model: "gpt-4.1-nano", messages: chat.messages };
+        const { status } = await ask(await issuer.sign(mine as never), at, free);
+        const me = await fetch(new URL("/dashboard/api/me", at.baseUrl), { headers: { cookie } });
+        const ofEve = await ask(key, at, free);
+        const expected = isTaken ? [200, 401, 401] : [401, 200, 403];
+        expect([index, status, me.status, ofEve.status]).toEqual([index, ...expected]);
+        expect((await at.app.accounts.find(email))?.holder).toBe(isTaken ? "verified" : "claimed");
+      } finally {
+        await at.stop();
+      }
     }
   });
 

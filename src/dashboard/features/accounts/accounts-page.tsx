@@ -115,11 +115,18 @@ function AccountsTable({ accounts }: { accounts: readonly AdminAccount[] }) {
 }
 
 export function AccountState({
-  account: { disabled_at, role },
+  account: { disabled_at, role, email_verified },
 }: {
-  account: Pick<AdminAccount, "disabled_at" | "role">;
+  account: Pick<AdminAccount, "disabled_at" | "role" | "email_verified">;
 }) {
   if (disabled_at !== null) return <span className="badge is-bad">disabled</span>;
+  if (email_verified === false) {
+    return (
+      <span className="badge is-warn" title="Somebody signed up with this email, and the address is not verified">
+        not verified
+      </span>
+    );
+  }
   if (role === null) return <span className="badge">no sign-in yet</span>;
   return <span className={role === "member" ? "badge is-good" : "badge is-accent"}>{toRoleName(role)}</span>;
 }
