@@ -48,6 +48,7 @@ export { acceptInvitation, readAccountInvitation } from "./invitations.ts";
 export { checkKeyFields } from "./key-fields.ts";
 export {
   type ApiKey,
+  checkSecret,
   type ForeignKey,
   graceSecondsDefault,
   graceSecondsMax,

@@ -12,7 +12,7 @@ import {
   isOfRunningPeriod,
   type Store,
 } from "../db/index.ts";
-import { hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
+import { equalHashes, hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
 import { toForeignKeyId, toImportedHash } from "./foreign-key.ts";
 import {
   checkKeyFields,
@@ -389,6 +389,46 @@ export async function readKeyOf(
   const row = await query.executeTakeFirst();
   if (row !== undefined) return toApiKey(row);
   throw new GatewayError("not_found", "No API key of this project has this id");
+}
+
+/** State of a secret that was found somewhere. */
+export interface SecretCheck {
+  /** The key whose secret it is, or was. */
+  readonly id: string;
+  /** `current`: it is in force. `previous`: it was replaced by the latest rotation. `other`: it is not of this key, or an older one. */
+  readonly secret: "current" | "previous" | "other";
+  /** Until when the previous one is good, milliseconds since 1970. */
+  readonly until: number | undefined;
+}
+
+/**
+ * Tells whose secret somebody has found, without the secret.
+ *
+ * @param id The id of the key; absent: the hash is that of the whole text of a key that was imported.
+ * @param sha256 SHA-256 of the secret part, or of the whole text, hex.
+ * @returns `undefined` when there is no such key.
+ */
+export async function checkSecret(
+  store: Store,
+  { id, sha256 }: { id?: string | undefined; sha256: string },
+): Promise<SecretCheck | undefined> {
+  const isForeign = id === undefined;
+  const keyId = id ?? toForeignKeyId(sha256, await readIdSecret(store));
+  const query = store.db
+    .selectFrom("keys")
+    .select(["secret_hash", "previous_secret_hash", "previous_until", "foreign_hash"]);
+  const row = await query.where("id", "=", keyId).executeTakeFirst();
+  if (row === undefined) return undefined;
+  const until = row.previous_until ?? undefined;
+  // The text of an imported key is its secret until the first rotation, and the one before it until the second.
+  if (isForeign) {
+    const secret = row.secret_hash === "" ? "current" : row.foreign_hash === null ? "other" : "previous";
+    return { id: keyId, secret, until: secret === "previous" ? until : undefined };
+  }
+  const hash = Buffer.from(sha256, "hex");
+  const isHash = (stored: string | null) => stored !== null && equalHashes(hash, Buffer.from(stored, "hex"));
+  const secret = isHash(row.secret_hash) ? "current" : isHash(row.previous_secret_hash) ? "previous" : "other";
+  return { id: keyId, secret, until: secret === "previous" ? until : undefined };
 }
 
 /** The names of keys by their ids; unknown ids are left out. */

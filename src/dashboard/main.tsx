@@ -3,9 +3,11 @@ import { createRoot } from "react-dom/client";
 import { mutate, SWRConfig, type SWRConfiguration } from "swr";
 import { App } from "./app.tsx";
 import { isUnauthorized } from "./data/api.ts";
+import { cutSecretsOfAddress } from "./kit/url-state.ts";
 import { applyTheme } from "./theme.ts";
 
 applyTheme();
+cutSecretsOfAddress();
 
 /** A session that expired while a page was open: reloading `me` leads to the sign-in form. */
 function onError(error: unknown, key: string): void {

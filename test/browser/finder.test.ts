@@ -75,6 +75,91 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
       expect(response.status).toBe(401);
     }));
 
+  test("no search field brings the secret of a pasted key into an address, the history, a request or the storage", () =>
+    dashboard.visit(async (page, { context }) => {
+      const { gateway } = dashboard;
+      const make = ["key", "create", "--account", "ada@example.org", "--name", "pasted"] as const;
+      const { id, key } = await gateway.cli<{ id: string; key: string }>(...make);
+      const admin = ["admin-key", "create", "--name", "pasted too", "--scopes", "usage:read"] as const;
+      const { key: adminKey } = await gateway.cli<{ key: string }>(...admin);
+      const foreign = `sk-${"f".repeat(20)}${crypto.randomUUID().replaceAll("-", "")}`;
+      const secrets = [key, adminKey, foreign].map((text) => text.slice(-24));
+      const isLeak = (text: string) => secrets.some((secret) => text.includes(secret));
+      const leaks: string[] = [];
+      const addresses: string[] = [];
+      page.on("request", (request) => {
+        const sent = `${request.url()} ${request.headers().referer ?? ""} ${request.postData() ?? ""}`;
+        addresses.push(request.url());
+        // What somebody opens is a request of the browser itself.
+        if (request.isNavigationRequest()) return;
+        if (isLeak(sent)) leaks.push(`a request: ${sent.slice(0, 300)}`);
+      });
+      await signIn(page, "owner@localhost");
+      await seeHeading(page, "Home");
+      const paths = await page
+        .locator(".nav a[href^='/']")
+        .evaluateAll((links) => links.map((link) => link.getAttribute("href") as string));
+      expect(paths.length).toBeGreaterThan(15);
+      let fields = 0;
+      for (const path of [...paths, "/requests?from=x", "/admin/audit?span=custom"]) {
+        await page.goto(path.replace("from=x", "tag=none"));
+        await page.getByRole("heading", { level: 1 }).first().waitFor();
+        const inputs = page.locator("main input[type=search], main .filters input:not([type=datetime-local])");
+        const count = await inputs.count();
+        for (let place = 0; place < count; place++) {
+          for (const text of [key, adminKey, foreign, `  ${key} `]) {
+            fields += 1;
+            await inputs.nth(place).fill(text);
+            await inputs.nth(place).press("Tab");
+            if (isLeak(page.url())) leaks.push(`the address ${page.url()}`);
+          }
+        }
+      }
+      expect(fields).toBeGreaterThan(30);
+      await page.keyboard.press("Control+k");
+      for (const text of [key, adminKey, foreign]) {
+        await page.getByRole("combobox", { name: "Go to a page" }).fill(text);
+        await page.waitForTimeout(400);
+      }
+      await page.getByRole("combobox", { name: "Go to a page" }).fill(key);
+      await page.getByRole("option", { name: /^pasted/ }).waitFor();
+      await page.keyboard.press("Enter");
+      await seeHeading(page, "All API keys");
+      await page.goto(`/admin/api-keys?search=${key}&state=all`).catch(() => undefined);
+      await page.waitForURL((url) => url.search.includes(id) && !isLeak(url.href));
+      const session = await context.newCDPSession(page);
+      const { entries } = (await session.send("Page.getNavigationHistory")) as { entries: { url: string }[] };
+      leaks.push(...entries.filter(({ url }) => isLeak(url)).map(({ url }) => `the history: ${url}`));
+      const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]));
+      if (isLeak(stored)) leaks.push(`the storage: ${stored}`);
+      expect(leaks).toEqual([]);
+      expect(addresses.some((address) => address.includes(encodeURIComponent(`sk-mg-${id}-…`)))).toBe(true);
+    }));
+
+  test("a pasted key is said to be in force, replaced or of no key, without its secret leaving the page", () =>
+    dashboard.visit(async (page) => {
+      const { gateway } = dashboard;
+      const make = ["key", "create", "--account", "ada@example.org", "--name", "rotated"] as const;
+      const { id, key } = await gateway.cli<{ id: string; key: string }>(...make);
+      await signIn(page, "owner@localhost");
+      await page.goto("/admin/api-keys");
+      const paste = async (text: string) => {
+        await page.getByLabel("Search keys").fill(text);
+        expect(await page.getByLabel("Search keys").inputValue()).not.toContain(text.slice(-24));
+      };
+      await paste(key);
+      await page.getByText(`This is the secret of sk-mg-${id}-…: whoever has it can use the key`).waitFor();
+      await page.getByRole("link", { name: "ada@example.org" }).waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      const { key: second } = await gateway.cli<{ key: string }>("key", "rotate", id, "--grace-seconds", "3600");
+      await paste(key);
+      await page.getByText("before its latest rotation, which works until").waitFor();
+      await paste(`${second.slice(0, -4)}0000`);
+      await page.getByText(`This is not the secret of sk-mg-${id}-…`).waitFor();
+      await paste(`sk-${"0".repeat(40)}`);
+      await page.getByText("No key of this gateway has this secret.").waitFor();
+    }));
+
   test("Connect fills in the base URL, a key and a capable model for each client", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "ada@example.org");

@@ -2,6 +2,7 @@ import { treaty } from "@elysiajs/eden";
 import useSWR, { mutate } from "swr";
 import type { OrganizationApi } from "../../http/admin-api/index.ts";
 import type { PageApi } from "../../http/dashboard-api/index.ts";
+import { withoutSecrets } from "../kit/secrets.ts";
 import { toAccountHeader } from "./shown-account.ts";
 
 /** An error response of the gateway; the message is the gateway's. */
@@ -29,11 +30,21 @@ export class UnreachableError extends Error {
   }
 }
 
+/** The addresses of requests are in the logs of proxies: no secret that somebody searches for gets into one. */
+const fetcher = ((address: string, init: RequestInit) => fetch(withoutSecrets(address), init)) as typeof fetch;
+
 /** Typed client of the dashboard API. Timestamps stay ISO strings. */
-export const api = treaty<PageApi>(location.origin, { parseDate: false, headers: toAccountHeader }).dashboard.api;
+export const api = treaty<PageApi>(location.origin, {
+  parseDate: false,
+  headers: toAccountHeader,
+  fetcher,
+}).dashboard.api;
 
 /** Typed client of the management API, for administrators. Its times are seconds since 1970. */
-export const organization = treaty<OrganizationApi>(`${location.origin}/v1`, { parseDate: false }).organization;
+export const organization = treaty<OrganizationApi>(`${location.origin}/v1`, {
+  parseDate: false,
+  fetcher,
+}).organization;
 
 interface EdenResponse<T> {
   readonly data: T;
@@ -97,7 +108,7 @@ export async function fetchJson<T>(path: string, body?: unknown, more: RequestIn
     body === undefined
       ? {}
       : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-  const response = await fetch(path, { ...init, ...more }).catch(() => {
+  const response = await fetch(withoutSecrets(path), { ...init, ...more }).catch(() => {
     throw new UnreachableError();
   });
   const answer: unknown = await response.json().catch(() => undefined);

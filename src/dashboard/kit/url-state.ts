@@ -1,10 +1,11 @@
 import { useCallback } from "react";
 import { useSearch } from "wouter";
 import { navigate } from "wouter/use-browser-location";
+import { withoutSecrets } from "./secrets.ts";
 
 /**
  * All that is chosen on a page is in its address, so that it survives a reload, Back and being sent to somebody. This file is
- * the only one that reads and writes the parameters of the address.
+ * the only one that reads and writes the parameters of the address. A secret that somebody pasted is cut before it gets there.
  */
 
 /** Changes parameters of the address; an empty text removes one. */
@@ -15,7 +16,7 @@ export const setParams: ChangeParams = (changes) => {
   const params = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
     if (value === "") params.delete(name);
-    else params.set(name, value);
+    else params.set(name, withoutSecrets(value));
   }
   replaceParams(params.toString());
 };
@@ -27,7 +28,14 @@ export function clearParams(): void {
 
 /** Replaces all parameters by those of a query string without its `?`. */
 export function replaceParams(search: string): void {
-  navigate(`${location.pathname}${search === "" ? "" : `?${search}`}`, { replace: true });
+  navigate(`${location.pathname}${search === "" ? "" : `?${withoutSecrets(search)}`}`, { replace: true });
+}
+
+/** Cuts the secrets of an address that was opened with some. Called once, when the page starts. */
+export function cutSecretsOfAddress(): void {
+  const search = withoutSecrets(location.search);
+  if (search !== location.search)
+    history.replaceState(history.state, "", `${location.pathname}${search}${location.hash}`);
 }
 
 /** The parameters of the address. */

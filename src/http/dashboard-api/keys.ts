@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
   type ApiKey,
+  checkSecret,
   emailsOf,
   graceSecondsDefault,
   graceSecondsMax,
@@ -19,7 +20,7 @@ import { withAdminSession, withSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type Page, streamDownload } from "./download.ts";
 import { keyFields, Name, readKeyFields, readMoment, readNewKeyFields, withModelIds } from "./read-fields.ts";
-import { pageSize, toKeyJson } from "./serializers.ts";
+import { pageSize, toIso, toKeyJson } from "./serializers.ts";
 
 const Moment = Type.String({ maxLength: 40 });
 const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: graceSecondsMax })) });
@@ -105,6 +106,12 @@ const Search = Type.Object({
   order: Type.Optional(Type.Union(keyOrders.map((order) => Type.Literal(order)))),
   page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })),
 });
+const SecretHash = formBody({
+  id: Type.Optional(Type.String({ minLength: 4, maxLength: 64 })),
+  sha256: Type.String({ pattern: "^[0-9a-f]{64}$" }),
+});
+/** Secrets that one person may look up: each is one that somebody has found. */
+const checksPerMinuteMax = 30;
 const csvColumns = [
   "id",
   "name",
@@ -133,6 +140,7 @@ const dayMs = 86_400_000;
 /** The API keys of all accounts as a list, for administrators and viewers; the management API makes and changes them. */
 export function adminApiKeysController(deps: HttpDeps) {
   const { store, now } = deps;
+  const checks = new RateLimiter(checksPerMinuteMax, now, { what: "checks of secrets" });
   const read = async ({ search = "", state = "active", order = "created" }: Static<typeof Search>, page: KeyPage) => {
     const keys = await searchKeys(store, now(), { text: search, state, order, ...page });
     await deps.rollup?.freshen();
@@ -161,6 +169,17 @@ export function adminApiKeysController(deps: HttpDeps) {
         return { data: keys.slice(0, pageSize), page, has_more: keys.length > pageSize };
       },
       { query: Search },
+    )
+    .post(
+      "/secret",
+      async ({ admin, body }) => {
+        checks.take(admin.accountId);
+        const check = await checkSecret(store, body);
+        if (check === undefined)
+          throw new GatewayError("not_found", "No API key of this gateway has this secret or id");
+        return { id: check.id, secret: check.secret, until: toIso(check.until) };
+      },
+      { body: SecretHash },
     )
     .get(
       "/file.csv",

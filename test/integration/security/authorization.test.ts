@@ -182,6 +182,7 @@ const rows: Record<string, Row> = {
   "POST /dashboard/api/invitations/team": open(404, { body: { token: "unknown" } }),
   ...alertRows({ session, own, forTeam }, () => addDeadChannel(gateway, ids.member, "member")),
   "GET /dashboard/api/admin/api-keys/file.csv": admin(200),
+  "POST /dashboard/api/admin/api-keys/secret": admin(404, { body: { sha256: "0".repeat(64) } }),
   "POST /dashboard/api/admin/accounts/:id/invite": admin(200, { id: newAccount }),
   "GET /dashboard/api/admin/accounts/:id": admin(200, { id: newAccount }),
   "GET /dashboard/api/admin/accounts/:id/keys": admin(200, { id: newAccount }),

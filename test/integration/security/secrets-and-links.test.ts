@@ -277,6 +277,7 @@ describe("the table of secrets and links", () => {
     [`DELETE ${api}/content`]: ["content log"],
     [`POST ${api}/requests/:id/content`]: ["content log"],
     [`DELETE ${api}/requests/:id/content`]: ["content log"],
+    [`POST ${api}/admin/api-keys/secret`]: ["API key"],
     [`POST ${api}/admin/accounts/:id/content`]: ["content log"],
     [`DELETE ${api}/admin/accounts/:id/content`]: ["content log"],
     [`DELETE ${api}/sessions/:id`]: ["session cookie"],

@@ -1,16 +1,29 @@
-import { useDeferredValue } from "react";
+import { useDeferredValue, useState } from "react";
 import { Link } from "wouter";
+import { toMessage } from "../../data/api.ts";
 import { useMayChange } from "../../data/roles.ts";
+import { formatMoment } from "../../format.ts";
 import { DownloadLink } from "../../kit/button.tsx";
-import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
 import { SearchField, Select } from "../../kit/field.tsx";
 import { PageHead, Usd } from "../../kit/page.tsx";
+import { readSecret } from "../../kit/secrets.ts";
 import { type Column, Pager } from "../../kit/table.tsx";
+import { toast } from "../../kit/toast.tsx";
 import { useChoice, usePageNumber, useParam } from "../../kit/url-state.ts";
-import { keyOrders, keyStates, type OwnedKey, toKeysFile, useAllKeys } from "./api.ts";
+import {
+  checkSecret,
+  keyOrders,
+  keyStates,
+  maskKey,
+  type OwnedKey,
+  type SecretState,
+  toKeysFile,
+  useAllKeys,
+} from "./api.ts";
 import { KeysTable } from "./keys-table.tsx";
 
-/** The API keys of all accounts, for administrators. The search is in the address. */
+/** The API keys of all accounts, for administrators. The search is in the address, without the secret of a key. */
 export default function AllKeysPage() {
   const [search, setSearch] = useParam("search");
   const [state, setState] = useChoice("state", keyStates);
@@ -19,11 +32,26 @@ export default function AllKeysPage() {
   const query = { search: useDeferredValue(search.trim().slice(0, 254)), state, order };
   const keys = useAllKeys(query, page);
   const mayChange = useMayChange();
+  const [found, setFound] = useState<SecretState | "unknown">();
+  const lookFor = (text: string) => {
+    setSearch(text);
+    setFound(undefined);
+    if (!mayChange || readSecret(text) === undefined) return;
+    // A key that has ended is looked for too.
+    setState("all");
+    void checkSecret(text)
+      .then((state) => {
+        setFound(state);
+        // An imported key is found by nothing else.
+        if (typeof state === "object") setSearch(state.id);
+      })
+      .catch((error) => toast(toMessage(error)));
+  };
   return (
     <>
       <PageHead
         title="All API keys"
-        description="The keys of every account. Paste any part of a key that was found somewhere to see whose it is."
+        description="The keys of every account. Paste a key that was found somewhere, or a part of it, to see whose it is; its secret does not leave this page."
       >
         <DownloadLink href={toKeysFile(query)} />
       </PageHead>
@@ -33,11 +61,14 @@ export default function AllKeysPage() {
             label="Search keys"
             placeholder="Part of a key, name, email or account"
             value={search}
-            onText={setSearch}
+            onText={lookFor}
           />
           <Select isSmall aria-label="State" options={keyStates} value={state} onText={setState} />
           <Select isSmall aria-label="Order" options={keyOrders} value={order} onText={setOrder} />
         </div>
+        {found !== undefined && (
+          <Callout tone={found === "unknown" || found.secret === "other" ? "plain" : "bad"}>{describe(found)}</Callout>
+        )}
         <Loaded state={keys} lines={8}>
           {({ data, has_more }) => (
             <>
@@ -55,6 +86,18 @@ export default function AllKeysPage() {
       </section>
     </>
   );
+}
+
+function describe(found: SecretState | "unknown"): string {
+  if (found === "unknown") return "No key of this gateway has this secret.";
+  const { id, secret, until } = found;
+  if (secret === "current")
+    return `This is the secret of ${maskKey(id)}: whoever has it can use the key as long as it is active.`;
+  if (secret === "other")
+    return `This is not the secret of ${maskKey(id)}, or one of before its latest rotation: it opens nothing.`;
+  const hasEnded = until !== null && Date.parse(until) <= Date.now();
+  const end = hasEnded ? `ended ${formatMoment(until)}` : `works until ${formatMoment(until)}`;
+  return `This is the secret of ${maskKey(id)} before its latest rotation, which ${end}.`;
 }
 
 const ownerColumns: readonly Column<OwnedKey>[] = [
