@@ -39,7 +39,7 @@ const lastUsedMs = 300_000;
 
 /**
  * Reads the user of a session with the account in which it acts; `undefined` when that account or the user's own is disabled,
- * the user does not belong to it any more, or was deleted.
+ * the user does not belong to it any more, or was deleted, or the session has ended.
  */
 export async function readSessionUser(
   { db }: Store,
@@ -76,6 +76,7 @@ export async function readSessionUser(
     ])
     .where("users.id", "=", userId)
     .where("sessions.id", "=", sessionId)
+    .where("sessions.expires_at", ">", new Date(now).toISOString())
     .executeTakeFirst();
   if (row === undefined || row.disabled_at !== null || row.own_disabled_at !== null) return undefined;
   const isOwn = row.id === row.account_id;
