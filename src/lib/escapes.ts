@@ -19,6 +19,7 @@ export interface Span {
 
 /** Levels of escapes that are read: JSON within JSON within JSON has three. */
 const levelsMax = 5;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: ESC begins the sequences of terminals.
 const hasEscape = /[\\%&\u001b]/;
 
 /**

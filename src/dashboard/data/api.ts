@@ -2,7 +2,7 @@ import { treaty } from "@elysiajs/eden";
 import useSWR, { mutate } from "swr";
 import type { OrganizationApi } from "../../http/admin-api/index.ts";
 import type { PageApi } from "../../http/dashboard-api/index.ts";
-import { withoutSecrets } from "../kit/secrets.ts";
+import { withoutSecrets } from "./secrets.ts";
 import { toAccountHeader } from "./shown-account.ts";
 
 /** An error response of the gateway; the message is the gateway's. */

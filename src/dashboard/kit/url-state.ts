@@ -1,7 +1,7 @@
 import { useCallback } from "react";
 import { useSearch } from "wouter";
 import { navigate } from "wouter/use-browser-location";
-import { withoutSecrets } from "./secrets.ts";
+import { withoutSecrets } from "../data/secrets.ts";
 
 /**
  * All that is chosen on a page is in its address, so that it survives a reload, Back and being sent to somebody. This file is

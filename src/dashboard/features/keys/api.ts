@@ -1,6 +1,6 @@
 import useSWR, { mutate } from "swr";
 import { ApiError, api, organization, request, slowRefresh, toSeconds } from "../../data/api.ts";
-import { readSecret, sha256Of } from "../../kit/secrets.ts";
+import { readSecret, sha256Of } from "../../data/secrets.ts";
 
 const getKeys = () => request(api.keys.get());
 
