@@ -44,6 +44,7 @@ export {
   type StoredBudget,
 } from "./budgets.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
+export { findImported, noteImported } from "./imported.ts";
 export { acceptInvitation, readAccountInvitation } from "./invitations.ts";
 export { checkKeyFields } from "./key-fields.ts";
 export {

@@ -14,6 +14,7 @@ import {
 } from "../db/index.ts";
 import { equalHashes, hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
 import { toForeignKeyId, toImportedHash } from "./foreign-key.ts";
+import { type Imported, noteImported } from "./imported.ts";
 import {
   checkKeyFields,
   columnOf,
@@ -58,6 +59,8 @@ export interface ApiKey {
   serviceAccountId: string | undefined;
   /** The issuer whose tokens (JWT) it represents; absent for a key with a secret. */
   tokenSubject: TokenSubject | undefined;
+  /** Restrictions of another gateway for which an import holds it back, so that it is revoked; absent: none. */
+  heldFor: string | undefined;
 }
 
 /** The claims `iss` and `sub` of a token. */
@@ -76,6 +79,8 @@ export interface NewKey extends KeyFields {
   by?: string | undefined;
   /** The service account whose key it is. */
   serviceAccountId?: string | undefined;
+  /** The key of another gateway in whose place it is made, once. */
+  imported?: Omit<Imported, "kind"> | undefined;
 }
 
 /** Keys that one person may make in one account within a day; each playground that is opened makes one. */
@@ -137,6 +142,9 @@ export async function createKey(
       if (row.service_account_id !== null)
         await readServiceAccount({ db }, { accountId: row.account_id, id: row.service_account_id });
       await db.insertInto("keys").values(row).execute();
+      if (fields.imported !== undefined) {
+        await noteImported({ db }, { ...fields.imported, kind: "key", target: row.id }, now);
+      }
       await recordKeyAudit(db, { by: fields.by, action: "key.create", ...row }, now);
     }, row.id);
   } catch (error) {
@@ -165,25 +173,28 @@ export interface ForeignKey extends KeyFields {
   /** SHA-256 of all of its text, hex. */
   readonly sha256: string;
   readonly isRevoked: boolean;
+  /** Restrictions there that are not kept here, so that the key is revoked until somebody accepts that; absent: none. */
+  readonly heldFor?: string | undefined;
 }
 
 /**
  * Takes keys of another gateway over in one transaction, so that their clients go on. Those that were taken over before stay as
- * they are.
+ * they are, but for those that were held back then and are not any more.
  *
- * @returns How many are new, and the ids of all of them by their SHA-256.
+ * @returns How many are new and how many are not held back any more, and the ids of all of them by their SHA-256.
  * @throws {GatewayError} `invalid_request` for a field.
  */
 export async function importForeignKeys(
   store: Store,
   keys: readonly ForeignKey[],
   { now, by }: { now: number; by: string },
-): Promise<{ readonly added: number; readonly ids: ReadonlyMap<string, string> }> {
+): Promise<{ readonly added: number; readonly released: number; readonly ids: ReadonlyMap<string, string> }> {
   const idSecret = await readIdSecret(store);
   return store.change(async (db) => {
     let added = 0;
+    let released = 0;
     const ids = new Map<string, string>();
-    for (const { accountId, name, sha256, isRevoked, ...fields } of keys) {
+    for (const { accountId, name, sha256, isRevoked, heldFor, ...fields } of keys) {
       const { expiresAt, allowedModels, allowedNetworks, bounds } = fields;
       // One that has expired is taken over as it is, so that its client is told so.
       checkKeyFields({ name, allowedModels, allowedNetworks, bounds }, now);
@@ -199,22 +210,35 @@ export async function importForeignKeys(
         ...limitColumns(bounds ?? {}),
         created_at: now,
         expires_at: expiresAt ?? null,
-        revoked_at: isRevoked ? now : null,
+        revoked_at: isRevoked || heldFor !== undefined ? now : null,
         last_used_at: null,
         created_by: by,
         allowed_networks: toNetworksColumn(allowedNetworks),
         may_return: 1,
+        held_for: heldFor ?? null,
       };
       const inserted = db
         .insertInto("keys")
         .values(row)
         .onConflict((conflict) => conflict.column("id").doNothing());
       const { numInsertedOrUpdatedRows: count = 0n } = await inserted.executeTakeFirstOrThrow();
-      if (count === 0n) continue;
+      if (count === 0n) {
+        if (isRevoked || heldFor !== undefined) continue;
+        const { numUpdatedRows } = await db
+          .updateTable("keys")
+          .set({ revoked_at: null, held_for: null })
+          .where("id", "=", id)
+          .where("held_for", "is not", null)
+          .executeTakeFirstOrThrow();
+        if (numUpdatedRows === 0n) continue;
+        released += 1;
+        await recordKeyAudit(db, { by, action: "key.release", ...row }, now);
+        continue;
+      }
       added += 1;
       await recordKeyAudit(db, { by, action: "key.import", ...row }, now);
     }
-    return { added, ids };
+    return { added, released, ids };
   });
 }
 
@@ -573,7 +597,8 @@ export async function revokeKey(store: Store, id: string, now: number, by?: stri
   await store.change(async (db) => {
     const row = await db
       .updateTable("keys")
-      .set((set) => ({ revoked_at: set.fn.coalesce("revoked_at", set.val(now)) }))
+      // An import that accepts what a key was held back for does not bring back one that was revoked.
+      .set((set) => ({ revoked_at: set.fn.coalesce("revoked_at", set.val(now)), held_for: null }))
       .where("id", "=", id)
       .returning(["id", "account_id", "name"])
       .executeTakeFirst();
@@ -612,6 +637,7 @@ function toApiKey(row: Selectable<Database["keys"]> & { spent_nanodollars: numbe
     previousUntil: row.previous_until ?? undefined,
     serviceAccountId: row.service_account_id ?? undefined,
     tokenSubject: toTokenSubject(row),
+    heldFor: row.held_for ?? undefined,
   };
 }
 

@@ -15,6 +15,8 @@ import type {
 export interface Database {
   accounts: AccountsTable;
   keys: KeysTable;
+  /** Things that imports made of those of other gateways: `target` is an account or a key, `ref` its id there. */
+  imported: { source: string; kind: "account" | "key"; ref: string; target: string; imported_at: number };
   service_accounts: ServiceAccountsTable;
   admin_keys: AdminKeysTable;
   /** Accounts and keys by the numbers that stand for them; `account_no`: the account of a key, or of itself. */
@@ -154,6 +156,8 @@ interface KeysTable {
    * it stays ended.
    */
   may_return: Generated<number>;
+  /** Restrictions of another gateway for which an import holds the key back: it is revoked until they are accepted. Null: none. */
+  held_for: Generated<string | null>;
 }
 
 /** Budgets of subjects: see `SubjectBudget` of the contract. */

@@ -1,29 +1,21 @@
 import { readFileSync } from "node:fs";
-import { commandLine, createProject } from "../../accounts/index.ts";
 import type { Config } from "../../config/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import { creditWallet } from "../../ledger/index.ts";
 import { getModelNames, type ModelNames } from "../../providers/index.ts";
 import { type CliContext, type CommandResult, defineCommand, UsageError } from "../command.ts";
+import { makeKeys, withoutMade } from "../import/apply-openrouter.ts";
+import { applyPlan } from "../import/apply-plan.ts";
 import { type ForeignDatabase, openForeignDatabase } from "../import/foreign-database.bun.ts";
 import { planLiteLlm } from "../import/litellm.ts";
+import { Losses } from "../import/losses.ts";
 import { planNewApi } from "../import/new-api.ts";
-import { readOpenRouterKeys } from "../import/openrouter.ts";
-import {
-  addBudgets,
-  applyPlan,
-  formatBudget,
-  formatPlan,
-  type ImportPlan,
-  noteBudgets,
-  splitBudget,
-  toNanodollars,
-  toPlanJson,
-  withoutClaimed,
-} from "../import/plan.ts";
+import { type OpenRouterKey, readOpenRouterKeys } from "../import/openrouter.ts";
+import { type DraftPlan, formatBudget, formatPlan, toNanodollars, toPlanJson } from "../import/plan.ts";
+import { settlePlan } from "../import/settle-plan.ts";
 import { columns } from "../lib/format.ts";
+import { parseCount } from "../lib/parse.ts";
 import { withProviders } from "../lib/with-providers.ts";
-import { findRecipient, withStore } from "../lib/with-store.ts";
+import { withStore } from "../lib/with-store.ts";
 
 const dryRun = {
   value: "",
@@ -37,23 +29,64 @@ const credit = {
   value: "USD",
   description: "Credit to each account that is imported without a balance, once",
 } as const;
+const freeTokens = {
+  value: "N",
+  description: "Free tokens a day of each account that is made, which no budget pays for; default 0",
+} as const;
+const accept = {
+  value: "LIST",
+  description:
+    "Restrictions that may be lost, comma-separated as the notes name them, or all; default: none, so their keys are revoked",
+} as const;
+
+interface ImportFlags {
+  readonly accept: string | undefined;
+  readonly credit: string | undefined;
+  readonly database?: string | undefined;
+  readonly "dry-run": string | undefined;
+  readonly "free-tokens": string | undefined;
+}
+
+function readFlags({ accept: names, credit: usd, "free-tokens": tokens, ...flags }: ImportFlags) {
+  const creditNanodollars = usd === undefined ? 0 : toNanodollars(usd);
+  if (creditNanodollars === undefined) throw new UsageError(`--credit is ${usd}, expected US dollars such as 25.00`);
+  return {
+    creditNanodollars,
+    losses: new Losses(names?.split(",").flatMap((name) => name.trim() || [])),
+    freeTokensPerDay: tokens === undefined ? 0 : parseCount("--free-tokens", tokens),
+    isDry: flags["dry-run"] !== undefined,
+    url: flags.database,
+  };
+}
 
 /** Makes the plan and prints it, or carries it out. */
 async function runImport(
   context: CliContext,
-  { config, now, isDry, url }: { config: Config; now: number; isDry: boolean; url: string | undefined },
-  makePlan: (models: ModelNames, opened: ForeignDatabase | undefined) => Promise<ImportPlan>,
+  { config, now, flags }: { config: Config; now: number; flags: ImportFlags },
+  makeDraft: (read: {
+    known: ModelNames;
+    manifests: Readonly<Record<string, unknown>>;
+    losses: Losses;
+    foreign: ForeignDatabase | undefined;
+  }) => Promise<DraftPlan>,
 ): Promise<CommandResult> {
+  const { creditNanodollars, losses, freeTokensPerDay, isDry, url } = readFlags(flags);
   const foreign = url === undefined ? undefined : await openForeignDatabase(url);
   try {
     return await withProviders(context, { config, now }, async (providers, opened) => {
-      const plan = await withoutClaimed(await makePlan(getModelNames(providers.snapshot), foreign), opened);
+      const models = getModelNames(providers.snapshot);
+      const draft = await makeDraft({ known: models, manifests: context.manifests ?? {}, losses, foreign });
+      const accounts = draft.accounts.map((account) =>
+        account.creditNanodollars > 0 ? account : { ...account, creditNanodollars },
+      );
+      const plan = await settlePlan({ ...draft, accounts }, opened, { known: models, freeTokensPerDay });
       const text = formatPlan(plan);
       if (isDry) return { json: toPlanJson(plan), text: `${text}\n\nNothing was changed` };
       const done = await applyPlan(plan, opened, { config, providers, now });
       const counts = [
         `${done.accounts} accounts`,
         `${done.keys} keys`,
+        ...(done.releasedKeys > 0 ? [`${done.releasedKeys} keys that were held back`] : []),
         `${formatUsd(done.creditedNanodollars)} USD of credit`,
         `${done.providers} providers`,
         `${done.virtualModels} virtual models`,
@@ -72,46 +105,29 @@ async function runImport(
   }
 }
 
-/** Credit for accounts that bring no balance. */
-function withCredit(plan: ImportPlan, usd: string | undefined): ImportPlan {
-  if (usd === undefined) return plan;
-  const nanodollars = toNanodollars(usd);
-  if (nanodollars === undefined) throw new UsageError(`--credit is ${usd}, expected US dollars such as 25.00`);
-  const accounts = plan.accounts.map((account) =>
-    account.creditNanodollars > 0 ? account : { ...account, creditNanodollars: nanodollars },
-  );
-  return { ...plan, accounts };
-}
-
 export const importLiteLlm = defineCommand({
   name: "import litellm",
   description: "Take over models, teams, users, budgets and keys of LiteLLM; its keys keep working",
-  flags: { database, credit, "dry-run": dryRun },
+  flags: { database, credit, "free-tokens": freeTokens, accept, "dry-run": dryRun },
   args: ["CONFIG"],
   example: "import litellm config.yaml --database postgres://llm:secret@db.example.com/litellm --dry-run",
   run(context, { args, flags, config, now }) {
     const yaml = readYaml(args.CONFIG);
-    const isDry = flags["dry-run"] !== undefined;
-    return runImport(context, { config, now, isDry, url: flags.database }, async (models, foreign) => {
-      const reading = { known: models, manifests: context.manifests ?? {}, env: context.env };
-      return withCredit(await planLiteLlm(yaml, foreign, reading), flags.credit);
-    });
+    return runImport(context, { config, now, flags }, ({ foreign, ...reading }) =>
+      planLiteLlm(yaml, foreign, { ...reading, env: context.env }),
+    );
   },
 });
 
 export const importNewApi = defineCommand({
   name: "import new-api",
   description: "Take over channels, users, balances and tokens of new-api or one-api; its tokens keep working",
-  flags: { database: { ...database, required: true }, credit, "dry-run": dryRun },
+  flags: { database: { ...database, required: true }, credit, "free-tokens": freeTokens, accept, "dry-run": dryRun },
   args: [],
   example: "import new-api --database one-api.db --dry-run",
   run(context, { flags, config, now }) {
-    const isDry = flags["dry-run"] !== undefined;
-    return runImport(context, { config, now, isDry, url: flags.database }, async (models, foreign) =>
-      withCredit(
-        await planNewApi(foreign as ForeignDatabase, { known: models, manifests: context.manifests ?? {} }),
-        flags.credit,
-      ),
+    return runImport(context, { config, now, flags }, ({ foreign, ...reading }) =>
+      planNewApi(foreign as ForeignDatabase, reading),
     );
   },
 });
@@ -124,61 +140,53 @@ export const importOpenRouter = defineCommand({
     account: { value: "A", description: "Account that gets the keys; default: a new team, OpenRouter" },
     url: { value: "URL", description: "OpenRouter's API; default https://openrouter.ai/api/v1" },
     credit,
+    "free-tokens": freeTokens,
+    accept,
     "dry-run": dryRun,
   },
   args: [],
   example: "import openrouter --account ada@example.org < management.key",
   async run(context, { flags, config, now }) {
-    const secret = (await context.stdin?.())?.trim();
-    if (!secret) throw new UsageError("Standard input is empty, expected OpenRouter's management key there");
-    const { keys, notes } = await readOpenRouterKeys(flags.url ?? "https://openrouter.ai/api/v1", secret);
-    const shown = (rows: string[][]) => (rows.length === 0 ? "OpenRouter has no keys in use" : columns(rows));
-    const describe = ({ name, budget }: (typeof keys)[number]) => [
-      name,
-      budget === undefined ? "no budget" : formatBudget(budget),
-    ];
-    const tail = () => notes.map((note) => `\n- ${note}`).join("");
-    if (flags["dry-run"] !== undefined) {
-      const text = `${shown(keys.map(describe))}${tail()}\n\nNothing was changed`;
-      const json = keys.map(({ name, budget, expiresAt }) => ({
-        name,
-        budget: budget ?? null,
-        expiresAt: expiresAt ?? null,
-      }));
-      return { json: { keys: json, notes }, text };
-    }
-    const creditNanodollars = flags.credit === undefined ? 0 : toNanodollars(flags.credit);
-    if (creditNanodollars === undefined)
-      throw new UsageError(`--credit is ${flags.credit}, expected US dollars such as 25.00`);
-    const created = await withStore(
+    const { losses, isDry, ...given } = readFlags(flags);
+    const managementKey = (await context.stdin?.())?.trim();
+    if (!managementKey) throw new UsageError("Standard input is empty, expected OpenRouter's management key there");
+    const source = { baseUrl: flags.url ?? "https://openrouter.ai/api/v1", managementKey };
+    const read = await readOpenRouterKeys(source, losses, now);
+    const { note } = losses;
+    return await withStore(
       config,
-      async ({ store, accounts }) => {
-        const accountId =
-          flags.account === undefined
-            ? await createProject(store, { by: commandLine, name: "OpenRouter", changes: {} }, () => now)
-            : (await findRecipient(accounts, flags.account)).id;
-        if (creditNanodollars > 0) {
-          const fields = { accountId, nanodollars: creditNanodollars, note: "Credit at the import from OpenRouter" };
-          await creditWallet(store, fields, () => now);
-        }
-        const made = [];
-        for (const { name, budget, expiresAt } of keys) {
-          if (expiresAt !== undefined && expiresAt <= now) continue;
-          const { own, budgets } = splitBudget(budget);
-          const bounds = own && { budgetNanodollars: own.limitNanodollars, budgetPeriod: own.period };
-          const key = await accounts.createKey({ accountId, name, bounds, expiresAt, by: commandLine.accountId });
-          const left = await addBudgets(store, { accountId, keyId: key.id, budgets }, now);
-          notes.push(...noteBudgets(`The key ${name}`, left));
-          made.push({ name, ...key });
-        }
-        return { account: accountId, keys: made };
+      async (opened) => {
+        const keys = await withoutMade(read, opened, note);
+        if (isDry) return showOpenRouterKeys(keys, losses.toNotes());
+        // Before anything is made, since a name that cannot be accepted is refused.
+        losses.toNotes();
+        const created = await makeKeys(keys, opened, { account: flags.account, ...given, note, now });
+        const notes = losses.toNotes();
+        const shown = created.keys.map(({ name, key }) => [name, key]);
+        return {
+          json: { ...created, notes },
+          text: [
+            shown.length === 0 ? "No key was made" : `${columns(shown)}\n\nEach key is shown only once`,
+            ...notes.map((text) => `- ${text}`),
+          ].join("\n"),
+        };
       },
       now,
     );
-    const rows = created.keys.map(({ name, key }) => [name, key]);
-    return { json: { ...created, notes }, text: `${shown(rows)}\n\nEach key is shown only once${tail()}` };
   },
 });
+
+function showOpenRouterKeys(keys: readonly OpenRouterKey[], notes: readonly string[]): CommandResult {
+  const rows = keys.map(({ name, restriction: { budgets } }) => [name, formatBudget(budgets[0]) || "no budget"]);
+  const text = [
+    rows.length === 0 ? "OpenRouter has no more keys in use" : columns(rows),
+    ...notes.map((note) => `- ${note}`),
+  ].join("\n");
+  const json = keys.map(({ name, restriction: { budgets }, expiresAt }) => {
+    return { name, budget: budgets[0] ?? null, expiresAt: expiresAt ?? null };
+  });
+  return { json: { keys: json, notes }, text: `${text}\n\nNothing was changed` };
+}
 
 function readYaml(file: string): unknown {
   let text: string;

@@ -192,6 +192,7 @@ function toKeyJson(key: ApiKey, now: number) {
     budget_used_usd: key.bounds.budgetNanodollars === undefined ? null : formatUsd(key.spentNanodollars),
     created_at: toIsoTime(key.createdAt),
     revoked_at: toIsoTime(key.revokedAt),
+    held_for: key.heldFor?.split(", ") ?? null,
     last_used_at: toIsoTime(key.lastUsedAt),
   };
 }
@@ -214,7 +215,8 @@ function formatBudget({ bounds, spentNanodollars }: ApiKey): string {
     : `${formatUsd(spentNanodollars)} of ${formatUsd(budget)} USD this ${period}`;
 }
 
-function formatState({ revokedAt, expiresAt }: ApiKey, now: number): string {
+function formatState({ revokedAt, expiresAt, heldFor }: ApiKey, now: number): string {
+  if (heldFor !== undefined) return `revoked by its import, for ${heldFor}`;
   if (revokedAt !== undefined) return "revoked";
   if (expiresAt === undefined) return "active";
   return expiresAt <= now ? "expired" : `active until ${formatMinute(expiresAt)}`;

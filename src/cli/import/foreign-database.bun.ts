@@ -9,6 +9,9 @@ export type ForeignRow = Readonly<Record<string, unknown>>;
 export interface ForeignDatabase {
   /** All rows of a table; empty when there is no such table. */
   readTable(name: string): Promise<ForeignRow[]>;
+  /** The names of its tables. */
+  listTables(): Promise<string[]>;
+  countRows(table: string): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -39,6 +42,16 @@ export async function openForeignDatabase(url: string): Promise<ForeignDatabase>
         if (/no such table|does not exist|doesn't exist/i.test((error as Error).message)) return [];
         throw error;
       }
+    },
+    async listTables() {
+      const query = !isServer
+        ? "select name from sqlite_master where type = 'table'"
+        : `select table_name as name from information_schema.tables where table_schema = ${isPostgres ? "current_schema()" : "database()"}`;
+      return [...(await sql.unsafe(query))].map(({ name }: { name: string }) => name);
+    },
+    async countRows(table) {
+      const [row] = await sql.unsafe(`select count(*) as count from ${quote(table)}`);
+      return Number((row as { count: unknown }).count);
     },
     close: () => sql.close(),
   };

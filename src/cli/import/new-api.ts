@@ -4,19 +4,99 @@ import { isRecord, parseJson } from "../../lib/json.ts";
 import type { ModelNames } from "../../providers/index.ts";
 import { UsageError } from "../command.ts";
 import { type ForeignDatabase, type ForeignRow, readFlag, readNumber, readText } from "./foreign-database.bun.ts";
+import schemas from "./foreign-schemas.json" with { type: "json" };
+import type { Losses, TableRules } from "./losses.ts";
 import {
-  type ImportPlan,
-  type PlannedAccount,
-  type PlannedKey,
+  type DraftAccount,
+  type DraftKey,
+  type DraftPlan,
+  type PlannedModel,
   type PlannedProvider,
   type Rates,
-  splitBudget,
-  toBudget,
   toNanodollars,
   toPricedRow,
   toRates,
 } from "./plan.ts";
 import { createListReader, planModel } from "./plan-model.ts";
+import { both, type Restriction, unrestricted } from "./restrictions.ts";
+
+/** Columns that the import understands, of the tables of new-api's newest schema, which `bun run import:refresh` reads. */
+export const newApiTables = {
+  tokens: {
+    used: [
+      ...[
+        "user_id",
+        "key",
+        "status",
+        "name",
+        "expired_time",
+        "remain_quota",
+        "unlimited_quota",
+        "model_limits_enabled",
+      ],
+      ...["model_limits", "allow_ips", "group", "deleted_at"],
+    ],
+    // Whether a subscription or the quota pays: here the wallet does.
+    harmless: ["id", "created_time", "accessed_time", "used_quota", "billing_type"],
+    noted: ["cross_group_retry"],
+  },
+  users: {
+    used: ["id", "username", "display_name", "status", "email", "quota", "group", "deleted_at"],
+    harmless: [
+      ...["password", "github_id", "discord_id", "oidc_id", "wechat_id", "telegram_id", "linux_do_id", "access_token"],
+      ...["used_quota", "request_count", "aff_code", "aff_count", "aff_quota", "aff_history", "inviter_id", "setting"],
+      ...["invite_rebate_eligible", "remark", "stripe_customer", "created_at", "last_login_at", "auth_version", "role"],
+    ],
+  },
+  channels: {
+    used: [
+      ...[
+        "id",
+        "type",
+        "key",
+        "status",
+        "name",
+        "base_url",
+        "models",
+        "group",
+        "model_mapping",
+        "priority",
+        "channel_info",
+      ],
+    ],
+    harmless: [
+      ...["test_model", "created_time", "test_time", "response_time", "balance", "balance_updated_time", "used_quota"],
+      ...["auto_ban", "need_reconcile", "other_info", "tag", "remark"],
+    ],
+    // Headers and fields that are added to calls, and weights among channels of one priority.
+    noted: [
+      ...["open_ai_organization", "weight", "other", "status_code_mapping", "setting", "settings", "param_override"],
+      "header_override",
+    ],
+  },
+} as const satisfies Readonly<Record<string, TableRules>>;
+
+/** Options that restrict somebody, and those that only look so. */
+const newApiOptions: TableRules = {
+  used: [
+    ...["QuotaPerUnit", "ModelRatio", "CompletionRatio", "GroupRatio", "UserUsableGroups", "AutoGroups"],
+    ...["ModelRequestRateLimitEnabled", "ModelRequestRateLimitCount", "ModelRequestRateLimitSuccessCount"],
+    ...["ModelRequestRateLimitDurationMinutes", "ModelRequestRateLimitGroup"],
+  ],
+  harmless: [
+    ...[
+      "QuotaForNewUser",
+      "QuotaForInviter",
+      "QuotaForInvitee",
+      "QuotaRemindThreshold",
+      "PreConsumedQuota",
+      "QuotaDisplayType",
+    ],
+    ...["EmailDomainRestrictionEnabled", "EmailDomainWhitelist", "EmailAliasRestrictionEnabled", "TopUpGroupRatio"],
+    ...["quota_setting.enable_free_model_pre_consume", "checkin_setting.min_quota", "checkin_setting.max_quota"],
+    ...["legal.privacy_policy", "MaxUserQuotaLimit"],
+  ],
+};
 
 /** new-api's numbers of channels, and the plugin or ready manifest here. */
 const plugins: Readonly<Record<number, string>> = {
@@ -43,33 +123,125 @@ const usdPerRatio = 2;
 /** Reads the database of new-api, or of one-api. @throws {UsageError} When it has none of their tables. */
 export async function planNewApi(
   database: ForeignDatabase,
-  { known: knownModels, manifests }: { known: ModelNames; manifests: Readonly<Record<string, unknown>> },
-): Promise<ImportPlan> {
-  const [tokens, users, channels, options] = await Promise.all(
+  {
+    known: knownModels,
+    manifests,
+    losses,
+  }: { known: ModelNames; manifests: Readonly<Record<string, unknown>>; losses: Losses },
+): Promise<DraftPlan> {
+  const [tokens = [], users = [], channels = [], options = []] = await Promise.all(
     ["tokens", "users", "channels", "options"].map((name) => database.readTable(name)),
   );
-  if (!tokens?.length && !users?.length && !channels?.length) {
+  if (tokens.length + users.length + channels.length === 0) {
     throw new UsageError("The database has no tokens, users and channels of new-api");
   }
-  const notes: string[] = [];
-  const settings = new Map((options ?? []).map(({ key, value }) => [String(key), String(value)]));
-  const prices = readPrices(settings, notes);
-  const { models, providers, readList } = planChannels(channels ?? [], {
+  const { note } = losses;
+  const settings = new Map(options.map(({ key, value }) => [String(key), String(value)]));
+  const heldForAll = examineOptions(settings, losses);
+  const prices = readPrices(settings, note);
+  const { models, providers, readList, groupsOf } = planChannels(channels, {
     known: knownModels,
     manifests,
     prices,
-    notes,
+    losses,
   });
   const units = readNumber(settings.get("QuotaPerUnit")) ?? unitsPerUsd;
-  const accounts = (users ?? []).filter(isPresent).map((row) => toAccount(row, units, notes));
-  const refs = new Map((users ?? []).filter(isPresent).map((row) => [String(row.id), refOf(row)]));
-  const keys = (tokens ?? []).filter(isPresent).flatMap((row) => {
-    const account = refs.get(String(row.user_id));
-    if (account !== undefined) return [toKey(row, account, { units, readList, notes })];
-    notes.push(`Token ${row.name} has no user`);
-    return [];
+  const groups = new Groups({ models, groupsOf, readList, settings });
+  const present = users.filter(isPresent);
+  const accounts = present.map((row) => toAccount(row, { units, groups, note }));
+  const owners = new Map(present.map((row) => [String(row.id), row]));
+  const heldForUser = new Map(present.map((row) => [String(row.id), examine("users", row, nameOfUser(row), losses)]));
+  const keys = tokens.filter(isPresent).flatMap((row) => {
+    const owner = owners.get(String(row.user_id));
+    if (owner === undefined) {
+      note(`Token ${row.name} has no user`);
+      return [];
+    }
+    const heldFor = [...heldForAll, ...(heldForUser.get(String(row.user_id)) ?? [])];
+    return [toKey(row, owner, { units, readList, groups, losses, heldFor })];
   });
-  return { source: "new-api", models, providers, accounts, keys, notes };
+  return { source: "new-api", models, providers, accounts, keys, losses };
+}
+
+function examine(table: keyof typeof newApiTables, row: ForeignRow, owner: string, losses: Losses): string[] {
+  const defaults = (schemas["new-api"].tables as Readonly<Record<string, ForeignRow>>)[table];
+  return losses.examine(table, { row, owner, rules: newApiTables[table], defaults });
+}
+
+/** Options of new-api are rows, whose names tell what they are for. Those that restrict nobody are too many to note. */
+function examineOptions(settings: ReadonlyMap<string, string>, losses: Losses): string[] {
+  const effect = "all keys are revoked here";
+  const off = new Set(["false", "0", "null"]);
+  const row = Object.fromEntries(
+    [...settings].filter(([name, value]) => !off.has(value) && /limit|quota|block|restrict|forbid|allowed/i.test(name)),
+  );
+  return losses.examine("options", { row, owner: "options", rules: newApiOptions, effect });
+}
+
+/** Reads an object of the options. */
+function readSetting(settings: ReadonlyMap<string, string>, name: string): Record<string, unknown> | undefined {
+  const value = parseJson(settings.get(name) ?? "", "file");
+  return isRecord(value) ? value : undefined;
+}
+
+/** Groups decide which channels, and so which models, a user or a token may use. */
+class Groups {
+  /** The ids here of the models of each group. */
+  readonly #models = new Map<string, Set<string>>();
+  readonly #all: ReadonlySet<string>;
+  readonly #settings: ReadonlyMap<string, string>;
+
+  constructor({
+    models,
+    groupsOf,
+    readList,
+    settings,
+  }: {
+    models: readonly PlannedModel[];
+    groupsOf: ReadonlyMap<string, ReadonlySet<string>>;
+    readList: (names: readonly string[]) => string[];
+    settings: ReadonlyMap<string, string>;
+  }) {
+    this.#settings = settings;
+    this.#all = new Set(readList(models.map(({ name }) => name)));
+    for (const [name, groups] of groupsOf) {
+      for (const group of groups) {
+        const ids = this.#models.get(group) ?? new Set();
+        const [id = name] = readList([name]);
+        this.#models.set(group, ids.add(id));
+      }
+    }
+  }
+
+  /** The models of these groups; of all models it is no restriction. */
+  restrict(names: readonly string[]): Restriction {
+    const ids = new Set(names.flatMap((name) => [...(this.#models.get(name) ?? [])]));
+    const limits = this.#limitsOf(names[0] ?? "default");
+    if (ids.size === this.#all.size) return { ...unrestricted, limits };
+    return { ...unrestricted, limits, models: [...ids] };
+  }
+
+  /** The groups that a token of a group uses, which its user may use; undefined where that is not known. */
+  readToken(group: string, ofUser: string): readonly string[] | undefined {
+    if (group === "" || group === ofUser) return [ofUser];
+    const usable = readSetting(this.#settings, "UserUsableGroups") ?? { default: "", vip: "" };
+    if (group !== "auto") return group in usable ? [group] : [];
+    const auto = parseJson(this.#settings.get("AutoGroups") ?? "", "file");
+    return Array.isArray(auto) ? auto.map(String) : undefined;
+  }
+
+  /** The limit of requests that each user has, as requests a minute. */
+  #limitsOf(group: string): Restriction["limits"] {
+    if (!readFlag(this.#settings.get("ModelRequestRateLimitEnabled"))) return {};
+    const read = (name: string) => readNumber(this.#settings.get(`ModelRequestRateLimit${name}`));
+    const minutes = read("DurationMinutes") ?? 1;
+    const ofGroup = readSetting(this.#settings, "ModelRequestRateLimitGroup")?.[group];
+    const [total, good] = Array.isArray(ofGroup) ? ofGroup.map(readNumber) : [read("Count"), read("SuccessCount")];
+    // 0 requests in all are no limit there, and each good one counts as one of all.
+    const counts = [total, good].filter((count) => count !== undefined && count > 0) as number[];
+    if (counts.length === 0) return {};
+    return { requestsPerMinute: Math.floor(Math.min(...counts) / Math.max(1, minutes)) };
+  }
 }
 
 /** Rows that were deleted stay in its tables. */
@@ -77,14 +249,14 @@ function isPresent({ deleted_at: at }: ForeignRow): boolean {
   return at === null || at === undefined;
 }
 
-function readPrices(settings: ReadonlyMap<string, string>, notes: string[]): (model: string) => Rates | undefined {
-  const read = (name: string): Record<string, unknown> => {
-    const value = parseJson(settings.get(name) ?? "{}", "file");
-    return isRecord(value) ? value : {};
-  };
+function readPrices(
+  settings: ReadonlyMap<string, string>,
+  note: (message: string) => void,
+): (model: string) => Rates | undefined {
+  const read = (name: string) => readSetting(settings, name) ?? {};
   const [ratios, completions, groups] = [read("ModelRatio"), read("CompletionRatio"), read("GroupRatio")];
   for (const [group, ratio] of Object.entries(groups)) {
-    if (ratio !== 1) notes.push(`The group ${group} pays ${ratio} times the price; here every account pays the same`);
+    if (ratio !== 1) note(`The group ${group} pays ${ratio} times the price; here every account pays the same`);
   }
   return (model) => {
     const ratio = readNumber(ratios[model]);
@@ -99,14 +271,17 @@ function planChannels(
     known: knownModels,
     manifests,
     prices,
-    notes,
+    losses,
   }: {
     known: ModelNames;
     manifests: Readonly<Record<string, unknown>>;
     prices: (model: string) => Rates | undefined;
-    notes: string[];
+    losses: Losses;
   },
 ) {
+  const { note } = losses;
+  /** The groups whose users may use each name. */
+  const groupsOf = new Map<string, Set<string>>();
   const providers = new Map<string, PlannedProvider>();
   const groups = new Map<string, { model: string; weight?: number | undefined }[]>();
   const added = new Map<string, Rates | undefined>();
@@ -115,7 +290,7 @@ function planChannels(
   for (const row of sorted) {
     const name = readText(row.name) ?? `channel ${row.id}`;
     if (readNumber(row.status) !== 1) {
-      notes.push(`The channel ${name} is disabled and left out`);
+      note(`The channel ${name} is disabled and left out`);
       continue;
     }
     const type = readNumber(row.type) ?? 0;
@@ -123,10 +298,14 @@ function planChannels(
     const baseUrl = readText(row.base_url);
     const mapping = readJsonObject(row.model_mapping);
     const own = (readText(row.models) ?? "").split(",").filter((model) => model !== "");
-    const keys = readKeys(row.key);
-    for (const field of ["param_override", "header_override", "status_code_mapping"]) {
-      if (readText(row[field]) !== undefined) notes.push(`The channel ${name} has ${field}, which is not carried over`);
-    }
+    const keys = readKeys(row.key, row.channel_info);
+    examine("channels", row, `The channel ${name}`, losses);
+    const ofGroups = (readText(row.group) ?? "default").split(",").flatMap((group) => readText(group) ?? []);
+    const offer = (model: string) => {
+      const present = groupsOf.get(model) ?? new Set();
+      for (const group of ofGroups) present.add(group);
+      groupsOf.set(model, present);
+    };
     if (baseUrl !== undefined && (type === openAiType || type === customType)) {
       const id = `newapi-${row.id}`;
       const rows = own.map((model) => {
@@ -136,13 +315,14 @@ function planChannels(
         const same = knownModels.findAtProvider(upstreamId, "openai") ?? knownModels.findAtProvider(upstreamId);
         const target = `${id}/${model}`;
         added.set(target, theirs ?? (same && toRates(same)));
+        offer(model);
         groups.set(model, [...(groups.get(model) ?? []), { model: target }]);
         if (theirs === undefined) {
           const price =
             same?.price === undefined
               ? "it draws on the free quota until you set one"
               : `it has that of ${getDisplayName(same)}`;
-          notes.push(`${model} of the channel ${name} has no ratio: ${price}`);
+          note(`${model} of the channel ${name} has no ratio: ${price}`);
         }
         return { id: target, upstreamId, ...toPricedRow(theirs, same) };
       });
@@ -152,14 +332,11 @@ function planChannels(
       continue;
     }
     if (plugin === undefined) {
-      notes.push(
-        `The channel ${name} is of a kind (${type}) that is not carried over: ${own.join(", ").slice(0, 200)}`,
-      );
+      note(`The channel ${name} is of a kind (${type}) that is not carried over: ${own.join(", ").slice(0, 200)}`);
       continue;
     }
-    if (baseUrl !== undefined) notes.push(`The channel ${name} has the address ${baseUrl}: set it by hand`);
-    if (clouds.has(plugin))
-      notes.push(`The channel ${name}: set the credential of ${plugin} (docs/providers.md, Clouds)`);
+    if (baseUrl !== undefined) note(`The channel ${name} has the address ${baseUrl}: set it by hand`);
+    if (clouds.has(plugin)) note(`The channel ${name}: set the credential of ${plugin} (docs/providers.md, Clouds)`);
     else {
       const before = providers.get(plugin);
       const manifest = manifests[plugin] as Record<string, unknown> | undefined;
@@ -167,26 +344,32 @@ function planChannels(
     }
     for (const model of own) {
       const target =
-        knownModels.findAtProvider(String(mapping[model] ?? model), plugin) ??
-        knownModels.findAtProvider(String(mapping[model] ?? model));
-      if (target === undefined) notes.push(`${model} of the channel ${name} is not served here`);
-      else groups.set(model, [...(groups.get(model) ?? []), { model: target.id }]);
+        knownModels.findAtProvider(String(mapping[model] ?? model), plugin) ?? knownModels.findAtProvider(String(mapping[model] ?? model));
+      if (target === undefined) note(`${model} of the channel ${name} is not served here`);
+      else {
+        offer(model);
+        groups.set(model, [...(groups.get(model) ?? []), { model: target.id }]);
+      }
     }
   }
   const models = [...groups].map(([name, targets]) =>
     planModel(name, targets, { known: knownModels, theirs: prices(name), added }),
   );
-  return { models, providers: [...providers.values()], readList: createListReader(knownModels, models, notes) };
+  const readList = createListReader(knownModels, models, note);
+  return { models, providers: [...providers.values()], readList, groupsOf };
 }
 
-/** One key, one in each line, or a JSON list of them. */
-function readKeys(value: unknown): string[] {
+/** One key, one in each line, or a JSON list of them; without those that are switched off among several. */
+function readKeys(value: unknown, info: unknown): string[] {
   const text = readText(value);
   if (text === undefined) return [];
-  // A key may begin so.
   const list = text.startsWith("[") ? parseJson(text, "file") : undefined;
-  if (Array.isArray(list)) return list.map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
-  return text.split("\n").flatMap((line) => readText(line) ?? []);
+  const keys = Array.isArray(list)
+    ? list.map((one) => (typeof one === "string" ? one : JSON.stringify(one)))
+    : text.split("\n");
+  const { is_multi_key: isMulti, multi_key_status_list: statuses } = readJsonObject(info);
+  const isOn = (place: number) => !readFlag(isMulti) || (readNumber(readJsonObject(statuses)[place]) ?? 1) === 1;
+  return keys.flatMap((key, place) => (isOn(place) ? (readText(key) ?? []) : []));
 }
 
 function readJsonObject(value: unknown): Record<string, unknown> {
@@ -194,20 +377,41 @@ function readJsonObject(value: unknown): Record<string, unknown> {
   return isRecord(parsed) ? parsed : {};
 }
 
-function toAccount(row: ForeignRow, units: number, notes: string[]): PlannedAccount {
-  const name = readText(row.display_name) ?? readText(row.username) ?? `user ${row.id}`;
+function nameOfUser(row: ForeignRow): string {
+  return readText(row.display_name) ?? readText(row.username) ?? `user ${row.id}`;
+}
+
+function groupOfUser(row: ForeignRow): string {
+  return readText(row.group) ?? "default";
+}
+
+function toAccount(
+  row: ForeignRow,
+  { units, groups, note }: { units: number; groups: Groups; note: (message: string) => void },
+): DraftAccount {
+  const name = nameOfUser(row);
   const email = readText(row.email)?.toLowerCase();
   const isAddress = email !== undefined && /^[^\s@<>()[\]\\,;:"]+@[^\s@<>()[\]\\,;:"]+$/.test(email);
   const quota = readNumber(row.quota) ?? 0;
-  if (quota < 0) notes.push(`The user ${name} owes ${-quota / units} USD, which is not carried over`);
-  const isDisabled = readNumber(row.status) !== 1;
+  if (quota < 0) note(`The user ${name} owes ${-quota / units} USD, which is not carried over`);
+  const ofGroup = groups.restrict([groupOfUser(row)]);
+  if (ofGroup.models !== undefined) {
+    note(
+      `The group ${groupOfUser(row)} of the user ${name} has ${ofGroup.models.length} of the models, and so has the account`,
+    );
+  }
+  // Tokens of another group may use models that the group of the user has not: the lists are those of the tokens.
   return {
     ref: refOf(row),
     name,
     email: isAddress ? email : undefined,
-    changes: isDisabled ? { isDisabled } : {},
+    restriction: { ...unrestricted, limits: ofGroup.limits, isBlocked: !isOn(row) },
     creditNanodollars: toNanodollars(Math.max(0, quota) / units) ?? 0,
   };
+}
+
+function isOn({ status }: ForeignRow): boolean {
+  return (readNumber(status) ?? 1) === 1;
 }
 
 /** Users of two databases that are imported have the same numbers. */
@@ -215,37 +419,73 @@ function refOf({ id, username }: ForeignRow): string {
   return `user:${id}:${username}`;
 }
 
-function toKey(
-  row: ForeignRow,
-  account: string,
-  { units, readList, notes }: { units: number; readList: (names: readonly string[]) => string[]; notes: string[] },
-): PlannedKey {
+interface KeyReading {
+  readonly units: number;
+  readonly readList: (names: readonly string[]) => string[];
+  readonly groups: Groups;
+  readonly losses: Losses;
+  readonly heldFor: readonly string[];
+}
+
+function toKey(row: ForeignRow, owner: ForeignRow, { units, readList, groups, losses, heldFor }: KeyReading): DraftKey {
   const stored = String(row.key).trim();
   const name = (readText(row.name) ?? `token ${row.id}`).slice(0, 200);
-  const note = (message: string) => notes.push(`Token ${name} ${message}`);
+  const note = (message: string) => losses.note(`Token ${name} ${message}`);
   const text = stored.startsWith("sk-") ? stored : `sk-${stored}`;
-  const rest = toNanodollars(Math.max(0, readNumber(row.remain_quota) ?? 0) / units) ?? 0;
-  const isLimited = !readFlag(row.unlimited_quota);
-  const budget = isLimited ? toBudget({ limit: rest, spent: 0, days: undefined }, note) : undefined;
-  const expires = readNumber(row.expired_time) ?? -1;
-  const models = readFlag(row.model_limits_enabled)
-    ? (readText(row.model_limits) ?? "").split(",").filter(Boolean)
-    : [];
+  const holds = [...heldFor, ...examine("tokens", row, `Token ${name}`, losses)];
+  const group = readText(row.group) ?? "";
+  const ofToken = groups.readToken(group, groupOfUser(owner));
+  if (ofToken === undefined && losses.lose("tokens.group", `Token ${name}`)) holds.push("tokens.group");
+  if (ofToken?.length === 0) note(`is of the group ${group}, which its user may not use, and is revoked here`);
   const networks = (readText(row.allow_ips) ?? "")
     .split("\n")
     .flatMap((line) => readText(line.replaceAll(",", "")) ?? []);
   const wrong = networks.filter((network) => !isNetwork(network));
   if (wrong.length > 0) note(`has networks that are none (${wrong.join(", ")}) and is revoked here`);
-  if (readText(row.group) !== undefined && row.group !== "default")
-    note(`is of the group ${row.group}, which is not carried over`);
+  const models = readModels(row, readList, note);
+  if (!isOn(owner)) note("is of a user who is disabled, and is revoked here");
+  const own: Restriction = {
+    ...unrestricted,
+    // The rest lasts for ever.
+    budgets: readFlag(row.unlimited_quota)
+      ? []
+      : [
+          {
+            limitNanodollars: toNanodollars(Math.max(0, readNumber(row.remain_quota) ?? 0) / units) ?? 0,
+            period: "lifetime",
+          },
+        ],
+    models,
+    isBlocked: !isOn(row) || !isOn(owner) || wrong.length > 0 || ofToken?.length === 0,
+  };
+  const { models: ofGroup } = ofToken === undefined ? unrestricted : groups.restrict(ofToken);
   return {
-    account,
+    account: refOf(owner),
     name,
     sha256: createHash("sha256").update(text).digest("hex"),
-    isRevoked: readNumber(row.status) !== 1 || wrong.length > 0,
-    expiresAt: expires < 0 ? undefined : expires * 1000,
-    allowedModels: models.length === 0 ? undefined : readList(models.slice(0, 500)),
+    expiresAt: readEnd(row),
     allowedNetworks: networks.length === 0 || wrong.length > 0 ? undefined : networks,
-    budgets: splitBudget(budget).budgets,
+    restriction: both(own, { ...unrestricted, models: ofGroup }),
+    heldFor: holds,
   };
+}
+
+/** Only -1 is no end there. */
+function readEnd({ expired_time: time }: ForeignRow): number | undefined {
+  if (time === null || time === undefined) return undefined;
+  const seconds = readNumber(time);
+  if (seconds === -1) return undefined;
+  return seconds === undefined || seconds < 1 ? 1 : seconds * 1000;
+}
+
+/** A list that is in force and empty allows nothing. */
+function readModels(
+  row: ForeignRow,
+  readList: (names: readonly string[]) => string[],
+  note: (message: string) => void,
+): string[] | undefined {
+  if (!readFlag(row.model_limits_enabled)) return undefined;
+  const models = (readText(row.model_limits) ?? "").split(",").filter(Boolean);
+  if (models.length === 0) note("may use no model there, and is revoked here");
+  return readList(models);
 }

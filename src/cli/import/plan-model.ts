@@ -30,7 +30,7 @@ export function planModel(
 export function createListReader(
   models: ModelNames,
   planned: readonly PlannedModel[],
-  notes: string[],
+  note: (message: string) => void,
 ): (names: readonly string[]) => string[] {
   const served = new Map(
     planned.map(({ name, targets, kind }) => [name, kind === "served" ? targets[0]?.model : name]),
@@ -39,7 +39,7 @@ export function createListReader(
   const onUnknown = (message: string) => {
     if (noted.has(message) || noted.size === unknownMax) return;
     noted.add(message);
-    notes.push(`A list of models is kept as it is, but ${message}`);
+    note(`A list of models is kept as it is, but ${message}`);
   };
   // A pattern is noted by itself.
   const isPattern = (name: string) => name.includes("*");

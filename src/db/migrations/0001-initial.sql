@@ -47,7 +47,8 @@ create table keys (
   token_issuer text,
   token_subject text,
   foreign_hash text,
-  may_return bigint not null default 0
+  may_return bigint not null default 0,
+  held_for text
 ) without rowid;
 
 create unique index keys_by_foreign_hash on keys (foreign_hash) where foreign_hash is not null;
@@ -61,6 +62,15 @@ create index keys_of_account on keys (account_id);
 create index keys_revoked on keys (revoked_at) where revoked_at is not null;
 
 create index keys_of_service_account on keys (service_account_id) where service_account_id is not null;
+
+create table imported (
+  source text not null,
+  kind text not null,
+  ref text not null,
+  target text not null,
+  imported_at bigint not null,
+  primary key (source, kind, ref)
+) without rowid;
 
 create table service_accounts (
   id text not null primary key,

@@ -195,7 +195,6 @@ guardrails: []
         "anthropic/* sells every model",
         "THEIR_OPENAI_KEY is not set here",
         "callbacks has no counterpart",
-        "1 end users",
         "master key is no key",
         "Team Search has a budget that begins anew here",
         "famA-4o-mini  ada  2 USD a month",
@@ -213,7 +212,8 @@ guardrails: []
       expect(before.stdout).not.toContain("sk-of-their-own-server");
       expect((await chat(ada, "gpt-4o-mini"))[0]).toBe(401);
 
-      const done = await gateway.run("import", "litellm", config, "--database", url, "--credit", "20.00");
+      const credit = ["--credit", "20.00", "--free-tokens", "250000"];
+      const done = await gateway.run("import", "litellm", config, "--database", url, ...credit);
       expect(done.stdout).toContain("3 accounts, 3 keys, 60 USD of credit, 1 providers, 5 virtual models");
       expect(await chatUntil(ada, "gpt-4o-mini", 200)).toEqual([200, expect.any(String)]);
       // Until the gateway has read its new provider, the fallback of the file serves it.
@@ -230,7 +230,7 @@ guardrails: []
       const ofTeam = limits.filter(({ key }) => key === null);
       expect(ofTeam.map((row) => row.requests_per_minute)).toEqual([45, 45]);
 
-      const again = await gateway.run("import", "litellm", config, "--database", url, "--credit", "20.00");
+      const again = await gateway.run("import", "litellm", config, "--database", url, ...credit);
       expect(again.stdout).toContain("0 accounts, 0 keys, 0 USD of credit, 0 providers, 0 virtual models");
 
       const budgets = readRows("select subject, budget_nanodollars as limit_of, budget_period as period from budgets");
@@ -376,9 +376,9 @@ describe("import new-api", () => {
     ]) {
       expect(before.stdout).toContain(part);
     }
-    const done = await gateway.run("import", "new-api", "--database", database);
+    const done = await gateway.run("import", "new-api", "--database", database, "--free-tokens", "250000");
     expect(done.stdout).toContain("2 accounts, 3 keys, 12.5 USD of credit, 1 providers");
-    expect((await chatUntil(keys.ben, "gpt-4o-mini", 200))[0]).toBe(200);
+    expect(await chatUntil(keys.ben, "gpt-4o-mini", 200)).toEqual([200, expect.any(String)]);
     expect((await chatUntil(keys.bound, "gpt-4o-mini", 200))[0]).toBe(200);
     expect((await chat(keys.bound, "gpt-5-mini"))[0]).toBe(403);
     expect(await chat(keys.off, "gpt-4o-mini")).toEqual([401, expect.stringContaining("was revoked")]);
@@ -434,49 +434,149 @@ describe("import new-api", () => {
 });
 
 describe("import openrouter", () => {
-  test("makes a key for each in use, with its budget, and shows it once", async () => {
-    // By OpenRouter's reference of GET /keys.
-    const pages: Record<string, unknown>[][] = [
-      Array.from({ length: 100 }, (_, index) => ({ name: `key ${index}`, limit: null, disabled: index > 0, usage: 0 })),
-      [
-        { name: "prod", limit: 100, limit_reset: "monthly", usage: 25.5, disabled: false, expires_at: null },
-        { name: "once", limit: 40, limit_reset: null, usage: 15, disabled: false, expires_at: null },
-      ],
-    ];
+  type Made = { account: string; keys: { name: string; key: string; id: string }[]; notes: string[] };
+
+  /** By OpenRouter's reference of GET /keys. */
+  const toRow = (name: string, fields: Record<string, unknown>) => {
+    return {
+      hash: sha256(name),
+      name,
+      label: "sk-or-v1-0e6...1c96",
+      disabled: false,
+      limit: null,
+      usage: 0,
+      ...fields,
+    };
+  };
+
+  async function withRouter(
+    answers: Record<string, Record<string, unknown>[]>,
+    work: (url: string, bench: ReturnType<typeof makeBench>) => Promise<void>,
+  ) {
     const router = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
       fetch({ url, headers }) {
         if (headers.get("authorization") !== "Bearer sk-or-management") return new Response("no", { status: 401 });
-        return Response.json({ data: pages[Number(new URL(url).searchParams.get("offset")) / 100] ?? [] });
+        const { pathname, searchParams } = new URL(url);
+        const rows = answers[pathname.replace("/api/v1/", "")];
+        const offset = Number(searchParams.get("offset"));
+        return rows === undefined
+          ? new Response("", { status: 404 })
+          : Response.json({ data: rows.slice(offset, offset + 100) });
       },
     });
-    const command = ["import", "openrouter", "--url", `http://127.0.0.1:${router.port}/api/v1`, "--credit", "3"];
+    const bench = makeBench({ stdin: async () => "sk-or-management\n" });
     try {
-      const run = makeBench({ stdin: async () => "sk-or-management\n" });
-      const dry = await run.run(...command, "--dry-run");
+      await work(`http://127.0.0.1:${router.port}/api/v1`, bench);
+    } finally {
+      bench.remove();
+      await router.stop(true);
+    }
+  }
+  const unguarded = { "guardrails/assignments/keys": [], "guardrails/assignments/members": [] };
+
+  test("makes a key for each in use, with its budget, once, and shows it once", async () => {
+    const keys = [
+      ...Array.from({ length: 100 }, (_, index) => toRow(`key ${index}`, { disabled: index > 0 })),
+      toRow("prod", { limit: 100, limit_reset: "monthly", usage: 25.5, expires_at: null }),
+      toRow("once", { limit: 40, limit_reset: null, usage: 15 }),
+    ];
+    await withRouter({ keys, ...unguarded }, async (url, bench) => {
+      const command = ["import", "openrouter", "--url", url, "--credit", "3"];
+      const dry = await bench.run(...command, "--dry-run");
       expect([dry.code, dry.stdout]).toEqual([
         0,
         expect.stringMatching(/prod +100 USD a month\s+once +25 USD in all[\s\S]*Nothing was changed/),
       ]);
-      const made = await run.json<{ account: string; keys: { name: string; key: string }[] }>(...command);
+      expect(dry.stdout).toContain("99 keys are left out, which are disabled there: key 1, key 2, key 3, …");
+      const made = await bench.json<Made>(...command);
       expect(made.keys.map(({ name }) => name)).toEqual(["key 0", "prod", "once"]);
       expect(made.keys.every(({ key }) => key.startsWith("sk-mg-"))).toBe(true);
-      expect(await run.json("wallet", "show", "--account", made.account)).toMatchObject({ balance_usd: "3" });
-      const database = new Database(join(run.home, "modelgate.db"));
+      const wallet = ["wallet", "show", "--account", made.account];
+      expect(await bench.json(...wallet)).toMatchObject({ balance_usd: "3" });
+      // No model that is free here goes past the budgets in dollars.
+      expect(await bench.json("account", "show", made.account)).toMatchObject({ free_tokens_per_day: 0 });
+
+      // Neither a second import nor one into another account makes a key twice, nor one that was revoked and deleted since.
+      const prod = made.keys.find(({ name }) => name === "prod")?.id as string;
+      await bench.run("key", "revoke", prod);
+      const again = await bench.json<Made>(...command);
+      expect([again.account, again.keys]).toEqual([made.account, []]);
+      expect(again.notes).toContain(`Key prod was made at an earlier import: ${prod}, which stays as it is`);
+      const { id } = await bench.json<{ id: string }>("account", "create", "--email", "ada@example.org");
+      expect((await bench.json<Made>(...command, "--account", id)).keys).toEqual([]);
+      expect((await bench.json<unknown[]>("key", "list")).length).toBe(3);
+      expect(await bench.json(...wallet)).toMatchObject({ balance_usd: "3" });
+    });
+  });
+
+  test("says which budget found no room", async () => {
+    await withRouter({ keys: [toRow("once", { limit: 25 })], ...unguarded }, async (url, bench) => {
+      const { id } = await bench.json<{ id: string }>("account", "create", "--email", "ada@example.org");
+      const database = new Database(join(bench.home, "modelgate.db"));
       const fill = database.query("insert into budgets values (?, ?, null, 'tag', ?, 1, 'day', null, null, 0)");
-      for (let index = 1; index < 1000; index++) fill.run(`bud_${index}`, made.account, `tag ${index}`);
+      for (let index = 1; index <= 1000; index++) fill.run(`bud_${index}`, id, `tag ${index}`);
       database.close();
-      const full = await run.run(...command, "--account", made.account);
+      const full = await bench.run("import", "openrouter", "--url", url, "--account", id);
       expect(full.stdout).toContain(
         "The key once has no budget of 25 USD in all here: the account has 1000, its limit",
       );
-      run.remove();
+    });
+  });
+
+  test("leaves out what it cannot restrict as it is there, until that is accepted", async () => {
+    const keys = [
+      toRow("free", {}),
+      toRow("guarded", { creator_user_id: "user_1" }),
+      toRow("of a guarded member", { creator_user_id: "user_2" }),
+      toRow("news", { allowed_hours: "9-17" }),
+      toRow("odd", { limit: "much", usage: 1 }),
+      toRow("spent", { limit: 5, usage: 5 }),
+      toRow("ended", { expires_at: "soon" }),
+      toRow("hourly", { limit: 5, limit_reset: "hourly", usage: 1 }),
+    ];
+    const guardrails = {
+      "guardrails/assignments/keys": [{ key_hash: sha256("guarded"), guardrail_id: "g" }],
+      "guardrails/assignments/members": [{ user_id: "user_2", guardrail_id: "g" }],
+    };
+    const names = (made: Made) => made.keys.map(({ name }) => name).sort();
+    await withRouter({ keys, ...guardrails }, async (url, bench) => {
+      const command = ["import", "openrouter", "--url", url];
+      const unknown = await bench.run(...command, "--accept", "keys.policies");
+      expect([unknown.code, unknown.stderr]).toEqual([
+        2,
+        expect.stringContaining("expected some of: keys.allowed_hours, keys.guardrails"),
+      ]);
+      expect(await bench.json<unknown[]>("key", "list")).toEqual([]);
+      const made = await bench.json<Made>(...command);
+      expect(names(made)).toEqual(["free", "hourly"]);
+      expect(made.notes).toEqual([
+        "Key hourly has a limit by hourly, which is not known: here it is for ever",
+        "2 keys are left out, which may spend nothing any more: odd, spent",
+        "1 keys are left out, which have expired: ended",
+        expect.stringMatching(/^keys.guardrails of 2 \(Key guarded, Key of a guarded member\) restricts there/),
+        expect.stringMatching(/^keys.allowed_hours of 1 \(Key news\) restricts there/),
+      ]);
+      expect(names(await bench.json(...command, "--accept", "keys.guardrails"))).toEqual([
+        "guarded",
+        "of a guarded member",
+      ]);
+      expect(names(await bench.json(...command, "--accept", "all"))).toEqual(["news"]);
+    });
+    // Guardrails that cannot be read may be of any key.
+    await withRouter({ keys }, async (url, bench) => {
+      const made = await bench.json<Made>("import", "openrouter", "--url", url);
+      expect([made.keys, made.notes.some((note) => note.startsWith("keys.guardrails of 5 ("))]).toEqual([[], true]);
+    });
+  });
+
+  test("says when OpenRouter refuses the key", async () => {
+    await withRouter({ keys: [] }, async (url) => {
       const wrong = makeBench({ stdin: async () => "sk-or-wrong" });
+      const command = ["import", "openrouter", "--url", url];
       expect(await wrong.run(...command)).toMatchObject({ code: 2, stderr: expect.stringContaining("answered 401") });
       wrong.remove();
-    } finally {
-      await router.stop(true);
-    }
+    });
   });
 });

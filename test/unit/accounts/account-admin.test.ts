@@ -144,6 +144,7 @@ describe("keys", () => {
         previousUntil: undefined,
         serviceAccountId: undefined,
         tokenSubject: undefined,
+        heldFor: undefined,
       },
     ]);
   });

@@ -90,6 +90,7 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "user.password": () => "Changed the password",
   "user.email_verified": ({ email }) => `Verified the email ${email}`,
   "key.import": ({ name }) => `Took over the API key “${name}” of another gateway`,
+  "key.release": ({ name }) => `Released the API key “${name}” of another gateway, which an import had held back`,
   "key.create": ({ name }) => `Created the API key “${name}”`,
   "key.change": ({ name }) => `Changed the API key “${name}”`,
   "key.rotate": ({ name }) => `Gave the API key “${name}” another secret`,
@@ -165,6 +166,7 @@ export const auditGroups: readonly (readonly [
     {
       create: "Key created",
       import: "Key imported",
+      release: "Imported key released",
       change: "Key changed",
       rotate: "Key rotated",
       revoke: "Key revoked",

@@ -1,0 +1,208 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  type BudgetTarget,
+  budgetsMax,
+  commandLine,
+  createBudget,
+  createProject,
+  importForeignKeys,
+  listBudgets,
+  listModelLimits,
+  noteImported,
+  setModelLimits,
+} from "../../accounts/index.ts";
+import { type Config, getCatalogueFolder } from "../../config/index.ts";
+import { GatewayError } from "../../contract/index.ts";
+import { inTransaction } from "../../db/index.ts";
+import { creditWallet } from "../../ledger/index.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
+import type { Providers } from "../../providers/index.ts";
+import { UsageError } from "../command.ts";
+import type { OpenedStore } from "../lib/with-store.ts";
+import { formatBudget, type ImportPlan, type PlannedModel, type PlannedProvider } from "./plan.ts";
+import type { PlannedBudget } from "./restrictions.ts";
+import { addressOf } from "./settle-plan.ts";
+
+/** Result of an import. */
+export interface ImportResult {
+  readonly accounts: number;
+  readonly keys: number;
+  /** Keys that an earlier import held back, and that are usable now. */
+  readonly releasedKeys: number;
+  readonly creditedNanodollars: number;
+  readonly providers: number;
+  readonly virtualModels: number;
+  readonly notes: readonly string[];
+}
+
+/**
+ * Carries a plan out. It may be repeated: accounts, keys, credits, providers and models that are there stay as they are.
+ */
+export async function applyPlan(
+  plan: ImportPlan,
+  { store }: OpenedStore,
+  { config, providers, now }: { config: Config; providers: Providers; now: number },
+): Promise<ImportResult> {
+  const notes: string[] = [];
+  const ids = new Map<string, string>();
+  let created = 0;
+  let credited = 0;
+  for (const { ref, name, email, id: hereId, sharedWith, changes, creditNanodollars } of plan.accounts) {
+    let id = hereId ?? (sharedWith === undefined ? undefined : ids.get(sharedWith));
+    if (id === undefined) {
+      created += 1;
+      const fields = { by: commandLine, name, email, address: email ?? addressOf(plan.source, ref), changes };
+      id = await inTransaction(store, async (scope) => {
+        const target = await createProject(scope, fields, () => now);
+        await noteImported(scope, { source: plan.source, kind: "account", ref, target }, now);
+        return target;
+      });
+    }
+    ids.set(ref, id);
+    if (creditNanodollars === 0) continue;
+    const note = `Balance of ${plan.source}`;
+    const reference = `import:${plan.source}:${ref}`.slice(0, 200);
+    try {
+      const fields = { accountId: id, nanodollars: creditNanodollars, note, reference };
+      if (!(await creditWallet(store, fields, () => now)).repeated) credited += creditNanodollars;
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.code !== "conflict") throw error;
+      notes.push(`${name} was credited at an earlier import with another sum, which stays`);
+    }
+  }
+  const keys = plan.keys.map(({ account, modelLimits: _, budgets: _budgets, ...key }) => ({
+    ...key,
+    accountId: ids.get(account) as string,
+  }));
+  const { added, released, ids: keyIds } = await importForeignKeys(store, keys, { now, by: commandLine.accountId });
+  await setLimits(plan, store, { ids, keyIds, now });
+  for (const { ref, name, budgets } of plan.accounts) {
+    const left = await addBudgets(store, { accountId: ids.get(ref) as string, budgets }, now);
+    notes.push(...noteBudgets(name, left));
+  }
+  for (const { account, name, sha256, budgets } of plan.keys) {
+    const accountId = ids.get(account) as string;
+    const left = await addBudgets(store, { accountId, keyId: keyIds.get(sha256), budgets }, now);
+    notes.push(...noteBudgets(`The key ${name}`, left));
+  }
+  const addedProviders = await addProviders(plan.providers, providers, notes);
+  const virtualModels = addVirtualModels(plan.models, config);
+  return {
+    accounts: created,
+    keys: added,
+    releasedKeys: released,
+    creditedNanodollars: credited,
+    providers: addedProviders,
+    virtualModels,
+    notes,
+  };
+}
+
+/** Sets the limits of models. Those that a model has there already stay. */
+async function setLimits(
+  { accounts, keys }: ImportPlan,
+  store: OpenedStore["store"],
+  { ids, keyIds, now }: { ids: ReadonlyMap<string, string>; keyIds: ReadonlyMap<string, string>; now: number },
+): Promise<void> {
+  const planned = [
+    ...accounts.map(({ ref, modelLimits }) => ({ accountId: ids.get(ref), keyId: undefined, modelLimits })),
+    ...keys.map(({ account, sha256, modelLimits }) => {
+      return { accountId: ids.get(account), keyId: keyIds.get(sha256), modelLimits };
+    }),
+  ].filter(({ modelLimits }) => modelLimits.length > 0);
+  for (const { accountId, keyId, modelLimits } of planned) {
+    const present = await listModelLimits(store, accountId);
+    for (const { model, limits } of modelLimits) {
+      const isThere = present.some((one) => one.keyId === keyId && one.model === model);
+      if (!isThere) await setModelLimits(store, { by: commandLine, accountId, keyId, model, limits }, now);
+    }
+  }
+}
+
+/**
+ * Adds the budgets beside the own one of an account or of a key. Those that are there stay, with what they have counted.
+ *
+ * @returns Those that were not added, because the account has as many as it can.
+ */
+export async function addBudgets(
+  store: OpenedStore["store"],
+  { accountId, keyId, budgets }: { accountId: string; keyId?: string | undefined; budgets: readonly PlannedBudget[] },
+  now: number,
+): Promise<readonly PlannedBudget[]> {
+  const left: PlannedBudget[] = [];
+  for (const budget of budgets) {
+    const { model, limitNanodollars, period } = budget;
+    const target: BudgetTarget =
+      model !== undefined
+        ? { subject: "model", name: model, keyId, period }
+        : keyId !== undefined
+          ? { subject: "key", name: keyId, period }
+          : { subject: "account", period };
+    try {
+      await createBudget(store, { by: commandLine, accountId, ...target, limitNanodollars }, now);
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.code !== "conflict") throw error;
+      const present = await listBudgets(store, [accountId], { limit: budgetsMax });
+      const fields = ["subject", "name", "keyId", "period"] as const;
+      if (!present.some((one) => fields.every((field) => one[field] === target[field]))) left.push(budget);
+    }
+  }
+  return left;
+}
+
+/** Notes of budgets that an account or key was not given. */
+export function noteBudgets(who: string, left: readonly PlannedBudget[]): string[] {
+  return left.map(({ model, ...budget }) => {
+    const of = model === undefined ? "" : ` for ${model}`;
+    return `${who} has no budget of ${formatBudget(budget)}${of} here: the account has ${budgetsMax}, its limit`;
+  });
+}
+
+async function addProviders(
+  planned: readonly PlannedProvider[],
+  { actions, settings, snapshot }: Providers,
+  notes: string[],
+): Promise<number> {
+  let added = 0;
+  for (const { name, manifest, keys } of planned) {
+    const isThere =
+      snapshot.plugins.some((plugin) => plugin.name === name) || settings.rows.get(name)?.isRemoved === false;
+    try {
+      if (manifest !== undefined && !isThere) {
+        await actions.add(commandLine, name, manifest);
+        added += 1;
+      }
+      const stored = new Set(settings.keysOf(name).map(({ secret }) => secret));
+      for (const key of keys) if (!stored.has(key)) await actions.setKey(commandLine, name, key);
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      notes.push(`The provider ${name} was not added: ${error.message}`);
+    }
+  }
+  return added;
+}
+
+/** Adds virtual models to the operator's file. Names that stand there stay. */
+function addVirtualModels(models: readonly PlannedModel[], config: Config): number {
+  const rows = models
+    .filter(({ kind }) => kind === "virtual")
+    .map(({ name, targets }) => ({
+      id: name,
+      models: targets.map(({ model, weight }) => (weight === undefined ? model : { model, weight })),
+      ...(targets.some(({ weight }) => weight !== undefined) && { strategy: "weight" }),
+    }));
+  const { path: folder } = getCatalogueFolder(config);
+  const file = join(folder, "virtual.json");
+  const present = existsSync(file) ? parseJson(readFileSync(file, "utf8"), "file") : { models: [] };
+  const list = isRecord(present) ? present.models : present;
+  if (!Array.isArray(list)) throw new UsageError(`${file} has no list of models; repair it first`);
+  const ids = new Set(list.map((row) => (isRecord(row) ? row.id : undefined)));
+  const fresh = rows.filter(({ id }) => !ids.has(id));
+  if (fresh.length === 0) return 0;
+  mkdirSync(folder, { recursive: true });
+  // Renamed into place, so that a running gateway reads all of it or nothing.
+  writeFileSync(`${file}.import`, `${JSON.stringify({ models: [...list, ...fresh] }, null, 2)}\n`);
+  renameSync(`${file}.import`, file);
+  return fresh.length;
+}

@@ -1,0 +1,127 @@
+import { createHash } from "node:crypto";
+import { type Account, findImported } from "../../accounts/index.ts";
+import { formatUsd } from "../../contract/index.ts";
+import type { ModelNames } from "../../providers/index.ts";
+import type { OpenedStore } from "../lib/with-store.ts";
+import type { DraftAccount, DraftKey, DraftPlan, ImportPlan, PlannedAccount, PlannedKey } from "./plan.ts";
+import {
+  both,
+  isRestricting,
+  type Restriction,
+  share,
+  toAccountFields,
+  toKeyFields,
+  unrestricted,
+} from "./restrictions.ts";
+
+interface Settling {
+  readonly known: ModelNames;
+  /** Free tokens a day of each account that is made. A free model is paid from no budget, so there are none unless they are asked for. */
+  readonly freeTokensPerDay: number;
+}
+
+/**
+ * Decides where everything of a draft goes, by what is here. What restricts an account is put on its keys where the account is not
+ * made by this import, and nothing goes to somebody who has only signed up with the e-mail of a user there.
+ */
+export async function settlePlan(
+  { source, models, providers, accounts, keys, losses }: DraftPlan,
+  { store, accounts: own }: Pick<OpenedStore, "store" | "accounts">,
+  { known, freeTokensPerDay }: Settling,
+): Promise<ImportPlan> {
+  const byAccount = Map.groupBy(keys, ({ account }) => account);
+  const made = new Map<string, string>();
+  const settled: PlannedAccount[] = [];
+  const onKeys = new Map<string, Restriction>();
+  const leftOut = new Set<string>();
+  for (const account of accounts) {
+    const { ref, name, email, restriction, ...others } = account;
+    const ofAccount = byAccount.get(ref) ?? [];
+    const address = email ?? addressOf(source, ref);
+    const importedId = await findImported(store, { source, kind: "account", ref });
+    const here = importedId === undefined ? await own.find(address) : await own.find(importedId);
+    // The second of two users there with one e-mail is in the account of the first.
+    const first = here === undefined ? made.get(address) : undefined;
+    if (here?.holder === "claimed" && importedId === undefined) {
+      leftOut.add(ref);
+      losses.note(describeClaimed(address, account, ofAccount));
+      continue;
+    }
+    if (here === undefined && first === undefined) {
+      made.set(address, ref);
+      const { changes, ...beside } = toAccountFields(restriction);
+      settled.push({ ref, name, email, ...others, ...beside, changes: { freeTokensPerDay, ...changes } });
+      continue;
+    }
+    if (importedId === undefined) {
+      onKeys.set(ref, share(restriction, ofAccount.length));
+      losses.note(describeShared(here, { account, keys: ofAccount.length, address }));
+    }
+    const target = here === undefined ? { sharedWith: first } : { id: here.id };
+    settled.push({ ref, name, email, ...others, ...target, changes: {}, budgets: [], modelLimits: [] });
+  }
+  const settledKeys = keys.flatMap((key) =>
+    leftOut.has(key.account) ? [] : [toPlannedKey(key, onKeys.get(key.account))],
+  );
+  if (settled.some(({ id, sharedWith }) => id === undefined && sharedWith === undefined)) {
+    noteFreeModels({ models, providers }, known, { freeTokensPerDay, note: losses.note });
+  }
+  return { source, models, providers, accounts: settled, keys: settledKeys, notes: losses.toNotes() };
+}
+
+function toPlannedKey({ restriction, heldFor, ...key }: DraftKey, more: Restriction = unrestricted): PlannedKey {
+  const holds = [...new Set(heldFor)].sort().join(", ");
+  return { ...key, ...toKeyFields(both(restriction, more)), ...(holds !== "" && { heldFor: holds }) };
+}
+
+function describeClaimed(
+  email: string,
+  { creditNanodollars: credit }: DraftAccount,
+  keys: readonly DraftKey[],
+): string {
+  const money = credit > 0 ? ` and ${formatUsd(credit)} USD` : "";
+  return (
+    `${email} is only claimed here, by somebody who signed up with it: ${keys.length} keys${money} are left out. Take the account ` +
+    `back (modelgate account invite ${email}, or POST /organization/invites), and import again`
+  );
+}
+
+function describeShared(
+  here: Account | undefined,
+  { account, keys, address }: { account: DraftAccount; keys: number; address: string },
+): string {
+  const { name, restriction, creditNanodollars: credit } = account;
+  const whose =
+    here === undefined ? `that of another user with the e-mail ${address}` : `${here.email}, which is here already`;
+  const money = credit > 0 ? ` and ${formatUsd(credit)} USD` : "";
+  const limits = isRestricting(restriction) ? "; what restricts it there is shared out among them" : "";
+  return `The account of ${name} is ${whose}: it gets ${keys} keys${money}${limits}`;
+}
+
+/** Names the models that draw on the free quota, which no budget and no wallet pays for. */
+function noteFreeModels(
+  { models, providers }: Pick<DraftPlan, "models" | "providers">,
+  known: ModelNames,
+  { freeTokensPerDay, note }: { freeTokensPerDay: number; note: (message: string) => void },
+): void {
+  const rows = providers.flatMap(({ manifest }) => (manifest?.models ?? []) as { id: string; premium?: boolean }[]);
+  const ownFree = new Set(rows.filter(({ premium }) => premium !== true).map(({ id }) => id));
+  const isFree = (id: string) => ownFree.has(id) || known.findAtProvider(id)?.premium === false;
+  const names = models.filter(({ targets }) => targets.some(({ model }) => isFree(model))).map(({ name }) => name);
+  if (names.length === 0) return;
+  const list = names.slice(0, 10).join(", ") + (names.length > 10 ? ", …" : "");
+  note(
+    freeTokensPerDay > 0
+      ? `${list} draw on the free quota here, ${freeTokensPerDay} tokens a day of each account that is made: no budget pays for them`
+      : `${list} draw on the free quota here, of which accounts that are made have none: --free-tokens 250000 gives each so many a day`,
+  );
+}
+
+/** The address of a team that was imported, by which the next import finds it again. */
+export function addressOf(source: string, ref: string): string {
+  const digest = createHash("sha256")
+    .update(JSON.stringify([source, ref]))
+    .digest("hex")
+    .slice(0, 32);
+  return `import-${digest}@imported.invalid`;
+}
