@@ -418,3 +418,14 @@ test("the options of new-api that restrict by their names are used, harmless or 
   expect((await read("QuotaForNewUser", "5")).held).toEqual([]);
   expect((await read("SystemName", "5")).notes).toEqual((await read("SystemName", "")).notes);
 });
+
+test("what is allowed by default and was turned off restricts, in whatever form a database says it", () => {
+  const rules = { used: [], harmless: [] };
+  for (const off of [false, 0, "0"]) {
+    const row = { allowed_by_default: off, not_allowed_by_default: 0 };
+    const defaults = { allowed_by_default: true, not_allowed_by_default: 0 };
+    expect(new Losses().examine("keys", { row, owner: "Key app", rules, defaults })).toEqual([
+      "keys.allowed_by_default",
+    ]);
+  }
+});
