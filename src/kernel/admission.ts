@@ -68,25 +68,32 @@ interface HoldBounds {
   /** Present for a stream whose hold follows its output: then `first` is the part that is held at the beginning. */
   readonly growth: Growth | undefined;
   readonly first: Meters;
+  /** What is held at the beginning, and the least that has to be. */
+  readonly amount: HoldAmount;
+  readonly least: HoldAmount;
 }
 
 function boundHold<C extends Capability>(run: ModelRun<C>, handler: CapabilityHandler<C>): HoldBounds {
   const upper = handler.upperBound(run);
   const most = toHold(run, upper);
+  const least = handler.lowerBound === undefined ? most : toHold(run, handler.lowerBound(run, upper));
   const growth = most.nanodollars === Number.MAX_SAFE_INTEGER ? undefined : handler.growth?.(run, upper);
-  const first = growth === undefined ? upper : growth.boundOf(Math.min(growth.stepTokens, growth.outputTokensMax()));
-  return { upper, most, growth, first };
+  if (growth !== undefined) {
+    const first = growth.boundOf(Math.min(growth.stepTokens, growth.outputTokensMax()));
+    const amount = toHold(run, first);
+    // Where all of it has to be held from the beginning, nothing is left to grow.
+    if (covers(amount, least)) return { upper, most, growth, first, amount, least };
+  }
+  return { upper, most, growth: undefined, first: upper, amount: most, least };
 }
 
 function toAdmission<C extends Capability>(
   run: ModelRun<C>,
   handler: CapabilityHandler<C>,
-  { upper, most, first }: HoldBounds,
+  { first, amount, least }: HoldBounds,
 ): AdmissionRequest {
   const { model, compiledPrice } = run.modelEntry;
   const { caller, capability, session, tag, endUser, openedAt } = run.call.request;
-  const amount = first === upper ? most : toHold(run, first);
-  const least = handler.lowerBound === undefined ? most : toHold(run, handler.lowerBound(run, upper));
   return {
     callId: run.ledgerId,
     caller,

@@ -4,7 +4,7 @@ import type { Handlers } from "../../../src/contract/index.ts";
 import { withFunctionsAsTools } from "../../../src/protocols/tools.ts";
 import { definePlugin, openai } from "../../../src/sdk/index.ts";
 import { fetchOf, json } from "./fake-fetch.ts";
-import { completionOf } from "./streams.ts";
+import { completionOf, Sink } from "./streams.ts";
 import { chatCall, chatModel, createBench, createPlugin, runCall } from "./support.ts";
 
 const usage = { prompt_tokens: 9, completion_tokens: 900, total_tokens: 909 };
@@ -59,6 +59,14 @@ describe("a handler of code", () => {
     expect(claim?.holdNanodollars).toBeGreaterThanOrEqual(1000 * 2000);
     expect(claim?.minNanodollars).toBe(claim?.holdNanodollars as number);
     expect(ledger.settlement).toMatchObject({ usageSource: "reported", meters: { outputToken: 900 } });
+  });
+
+  test("that drops the limit and does not say so is held for by all of that from the beginning of a stream", async () => {
+    const { kernel, ledger } = bench(withoutLimit);
+    await runCall(kernel, chatCall({ max_tokens: 1, stream: true }, { sink: new Sink() }));
+    const [claim] = ledger.claims;
+    expect(claim?.holdNanodollars).toBeGreaterThanOrEqual(1000 * 2000);
+    expect(claim?.minNanodollars).toBe(claim?.holdNanodollars as number);
   });
 
   test("that says what it sends is held for by the limit, wrapped or not", async () => {
