@@ -38,9 +38,10 @@ export async function readNodeState(
     }),
     providers: health().map(({ provider, state, reason, last, keys }) => {
       const unusable = keys.filter((key) => key.state === "refused" || key.state === "degraded").length;
-      const lastError =
-        last.test !== undefined && last.test.at > (last.error?.at ?? 0) ? last.test.error : last.error?.message;
-      return { provider, state, reason, lastError, keys: { total: keys.length, unusable } };
+      const isTestLatest = last.test !== undefined && last.test.at > (last.error?.at ?? 0);
+      const failure = isTestLatest ? undefined : last.error;
+      const lastFailure = failure && { kind: failure.kind, status: failure.status };
+      return { provider, state, reason, lastFailure, keys: { total: keys.length, unusable } };
     }),
     // In the sandbox no provider serves them, and the end of one that nobody calls concerns nobody.
     models: entries.filter((entry) => entry.routes.some(isReal) && used.has(entry.model.id)).map(({ model }) => model),

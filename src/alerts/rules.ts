@@ -59,8 +59,8 @@ export interface ProviderState {
   readonly provider: string;
   readonly state: "working" | "degraded" | "failing" | "refused" | "unknown";
   readonly reason: string | undefined;
-  /** In the provider's own words. */
-  readonly lastError: string | undefined;
+  /** The provider's words are not here: they may repeat a prompt, and an alert leaves the gateway. */
+  readonly lastFailure: { readonly kind: string; readonly status: number | undefined } | undefined;
   /** How many of its keys are refused or paused, of how many. */
   readonly keys: { readonly total: number; readonly unusable: number };
 }
@@ -93,7 +93,6 @@ const estimatedCallsMin = 20;
 const retiredDays = 7;
 const namesMax = 5;
 const nameLengthMax = 80;
-const errorLengthMax = 200;
 
 /** How long no call can be recorded before that is an alert: a database that is restarted takes less. */
 const troubleMs = 30_000;
@@ -190,9 +189,9 @@ function toSpender({ keyId, name, ofSubject }: SpentBudget): string {
 }
 
 /** A name that anybody in an account may have chosen: one short line without the signs of Slack for mentions and links. */
-function toLine(name: string, lengthMax = nameLengthMax): string {
+function toLine(name: string): string {
   const line = name.replaceAll(/[\s\p{C}<>]+/gu, " ").trim();
-  return line.length > lengthMax ? `${line.slice(0, lengthMax)}…` : line;
+  return line.length > nameLengthMax ? `${line.slice(0, nameLengthMax)}…` : line;
 }
 
 function findEstimates({ usage: { calls, estimated } }: SharedState, threshold: number): Finding[] {
@@ -230,14 +229,15 @@ function findOpenCircuits({ routes }: NodeState): Finding[] {
 
 /** A provider that answers nothing, or a part of whose keys cannot be used. */
 function findFailingProviders({ providers }: NodeState): Finding[] {
-  return providers.flatMap(({ provider, state, reason, lastError, keys }) => {
+  return providers.flatMap(({ provider, state, reason, lastFailure, keys }) => {
     const isDown = state === "failing" || state === "refused";
     if (!isDown && keys.unusable === 0) return [];
-    const words = lastError === undefined ? "" : ` Last error: ${toLine(lastError, errorLengthMax)}`;
+    const status = lastFailure?.status === undefined ? "" : ` (status ${lastFailure.status})`;
+    const last = lastFailure === undefined ? "" : ` Last error: ${lastFailure.kind.replaceAll("_", " ")}${status}.`;
     const what = isDown
       ? `The provider ${provider} is ${state === "refused" ? "refusing the gateway's key" : "failing"}${reason === undefined ? "" : `: ${reason}`}`
       : `${keys.unusable} of ${keys.total} API keys of provider ${provider} cannot be used: the provider refuses or limits them`;
-    return [{ rule: "provider_failing" as const, subject: provider, level: isDown ? 2 : 1, text: `${what}.${words}` }];
+    return [{ rule: "provider_failing" as const, subject: provider, level: isDown ? 2 : 1, text: `${what}.${last}` }];
   });
 }
 

@@ -144,7 +144,7 @@ export interface Call<Request> {
   /** Whether something in it asks for a cache that keeps for longer than the provider's least; absent: it may. */
   readonly keepsLonger?: boolean | undefined;
   /**
-   * Logs what a translation had to leave out or change. At most 500 characters of a message are kept. The names of
+   * Notes in the request log what a translation had to leave out or change. At most 500 characters of a message are kept. The names of
    * `ignored` request fields are sent to the caller in the header `x-modelgate-ignored`.
    */
   warn(message: string, ignored?: string | readonly string[]): void;

@@ -152,7 +152,7 @@ export class Call<C extends Capability = Capability> {
   clientLeft = false;
   /** Why it was refused before any model was tried. */
   refusal: GatewayError | undefined = undefined;
-  /** Warnings of plugins and of what translated the request, for the log. */
+  /** Warnings of plugins and of what translated the request, for the request log. */
   readonly warnings: string[];
 
   #ended: AbortController | undefined = undefined;
@@ -284,7 +284,7 @@ export class Call<C extends Capability = Capability> {
     if (this.cancelReason !== undefined) throw cancelledError();
   }
 
-  /** Keeps a warning for the log, within bounds. */
+  /** Keeps a warning for the request log, within bounds. */
   warn(message: string): void {
     if (this.warnings.length < warningsMax) this.warnings.push(message.slice(0, warningCharactersMax));
   }
@@ -541,9 +541,9 @@ export class Attempt implements Sender {
     else this.abort();
   }
 
-  /** Keeps a plugin's warning for the log and the names of ignored fields for the caller, within bounds. */
+  /** Keeps a plugin's warning for the request log, without keys, and the names of ignored fields for the caller, within bounds. */
   warn(message: string, ignored: string | readonly string[] = []): void {
-    this.run.call.warn(message);
+    this.run.call.warn(this.route.keys.hide(message));
     for (const field of [ignored].flat())
       if (this.ignored.size < warningsMax && this.#isShowable(field)) this.ignored.add(field);
   }

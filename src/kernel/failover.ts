@@ -17,6 +17,7 @@ import {
   UpstreamError,
   type UpstreamErrorKind,
 } from "../contract/index.ts";
+import { withoutWords } from "../lib/describe-error.ts";
 import { Attempt, type ModelRun } from "./call.ts";
 import { affinity, ownerOf, type PoolKey } from "./routing/circuits.ts";
 import { canServe, orderRoutes, type Route } from "./routing/registry.ts";
@@ -146,10 +147,10 @@ function chooseRoutes(kernel: Kernel, run: ModelRun, owner: string | undefined):
  * the gateway, which another route may not have. It says nothing about the provider, so it counts against no route.
  */
 function toOwnFailure(kernel: Kernel, { run, route, error }: Attempt): GatewayError {
-  kernel.log.error("plugin_failed", { call: run.call.id, plugin: route.plugin.name, error });
+  kernel.log.error("plugin_failed", { call: run.call.id, plugin: route.plugin.name, error: withoutWords(error) });
   const message =
     "The gateway could not make the provider's request of this one, and sent nothing; the operator finds the reason in the " +
-    "log under its x-request-id";
+    "request log under its x-request-id";
   return new GatewayError("internal_error", message, { cause: error });
 }
 
@@ -157,7 +158,7 @@ function toOwnFailure(kernel: Kernel, { run, route, error }: Attempt): GatewayEr
 function toUpstreamError(kernel: Kernel, { run, route, error }: Attempt): UpstreamError {
   if (error instanceof UpstreamError) return error;
   const { name } = route.plugin;
-  kernel.log.error("plugin_failed", { call: run.call.id, plugin: name, error });
+  kernel.log.error("plugin_failed", { call: run.call.id, plugin: name, error: withoutWords(error) });
   if (route.health.onFailure(kernel.now(), run.caller.accountId)) kernel.log.error("circuit_opened", { plugin: name });
   return new UpstreamError("bad_response", "The provider's answer could not be read", { cause: error });
 }
@@ -190,14 +191,14 @@ function recordSuccess(route: Route, key: PoolKey | undefined, accountId: string
 
 function recordFailure(
   { log, now }: Kernel,
-  { plugin, model, circuitBreaker, keys }: Route,
-  { kind, status, message, isOfRequest }: UpstreamError,
+  { plugin, model, circuitBreaker }: Route,
+  { kind, status, isOfRequest }: UpstreamError,
   account: string,
 ): void {
   // The provider answered, and other requests fit.
   if (isOfRequest || kind === "request_too_large") circuitBreaker.onSuccess(account);
   else if (circuitBreaker.onFailure(now(), account))
-    log.warn("circuit_opened", { plugin: plugin.name, model: model.id, kind, status, reason: keys.hide(message) });
+    log.warn("circuit_opened", { plugin: plugin.name, model: model.id, kind, status });
 }
 
 /** Returns whether another key of this route may work. */

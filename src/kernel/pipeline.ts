@@ -5,6 +5,7 @@
  * usage is counted and charged once, whatever happened in between.
  */
 import { type Capability, type CheckInput, GatewayError } from "../contract/index.ts";
+import { withoutWords } from "../lib/describe-error.ts";
 import { nextTurn } from "../lib/next-turn.ts";
 import { admit, fundErrors } from "./admission.ts";
 import { type AnswerOf, type Call, ModelRun } from "./call.ts";
@@ -144,7 +145,12 @@ function fail(kernel: Kernel, run: ModelRun, error: unknown): GatewayError {
   // Cut because nothing is left: what was made until then is owed, the hidden part of it too.
   recordOwed(kernel, run, error, fundErrors.has(failure.code));
   if (recordLateFailure(error, run, kernel.now())) kernel.log.warn("circuit_opened", { call: call.id });
-  if (failure.code === "internal_error") kernel.log.error("call_failed", { call: call.id, error });
+  if (failure.code === "internal_error") {
+    // A plugin words its errors, and may quote what its provider sent: the words are in the request log alone.
+    const isOwn = run.attempt === undefined && !(error instanceof GatewayError);
+    kernel.log.error("call_failed", { call: call.id, error: isOwn ? error : withoutWords(error) });
+    if (run.attempt?.isAnswered && !(error instanceof GatewayError)) run.attempt.fail(error, kernel.now());
+  }
   return failure;
 }
 

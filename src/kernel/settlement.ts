@@ -20,6 +20,7 @@ import {
   UpstreamError,
   unitMeters,
 } from "../contract/index.ts";
+import { withoutWords } from "../lib/describe-error.ts";
 import type { Attempt, ModelRun } from "./call.ts";
 import { priceOfRun } from "./call.ts";
 import { getContextTokensMax } from "./normalize/prompt-bounds.ts";
@@ -155,7 +156,7 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
     charge = usageMeter.count();
     if (charge instanceof Promise) charge = await charge;
   } catch (error) {
-    kernel.log.error("estimate_failed", { call: call.id, error });
+    kernel.log.error("estimate_failed", { call: call.id, error: withoutWords(error) });
     charge = toCharge(run, { meters: reported ?? {}, source: reported === undefined ? "none" : "reported" }, true);
   }
   const { meters, source } = charge;
@@ -250,19 +251,23 @@ function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">)
   return text === "{}" ? undefined : text;
 }
 
-/** Without the keys that a provider repeats. */
+/** The words of whatever a plugin threw, and of its cause. */
+function wordsOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return typeof thrown === "string" ? thrown : typeof thrown;
+  const { name, message, cause } = thrown;
+  return `${name}: ${message}${cause instanceof Error ? ` (${cause.message})` : ""}`;
+}
+
+/** Describes a failed attempt without the keys that a provider repeats. Its words are content, and in no other log. */
 function describeFailure({ route, error, startedMs, endedMs = startedMs }: Attempt): FailedAttempt {
   const isUpstream = error instanceof UpstreamError;
   const isKnown = isUpstream || error instanceof GatewayError;
+  const message = isKnown ? ((isUpstream ? error.providerMessage : undefined) ?? error.message) : wordsOf(error);
   return {
     plugin: route.plugin.name,
     duration_ms: Math.round(endedMs - startedMs),
     error: isUpstream ? error.kind : error instanceof GatewayError ? error.code : "plugin_failed",
     status: isUpstream ? error.status : undefined,
-    message: isKnown
-      ? route.keys
-          .hide((isUpstream ? error.providerMessage : undefined) ?? error.message)
-          .slice(0, messageCharactersMax)
-      : "The plugin failed; the log has its error",
+    message: route.keys.hide(isKnown ? message : `The plugin failed: ${message}`).slice(0, messageCharactersMax),
   };
 }

@@ -1,4 +1,5 @@
 import type { Log } from "../kernel/index.ts";
+import { describeError, nameError } from "../lib/describe-error.ts";
 
 export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -135,20 +136,10 @@ export function jsonLine(atMs: number, level: string, event: string, fields: Rec
     stamp = new Date(atMs).toISOString();
   }
   // A replacer function would make every line several times slower, and few have an error.
-  const plain = fields.error instanceof Error ? { ...fields, error: describe(fields.error) } : fields;
+  const plain = fields.error instanceof Error ? { ...fields, error: describeError(fields.error) } : fields;
   const rest = JSON.stringify(plain);
   const line = `{"time":"${stamp}","level":"${level}","event":"${event}"${rest === "{}" ? "}" : `,${rest.slice(1)}`}`;
   return line.length > lineCharactersMax ? `${line.slice(0, lineCharactersMax)}…` : line;
-}
-
-function describe(error: Error): Record<string, unknown> {
-  const { name, message, stack, cause } = error;
-  return {
-    name,
-    message,
-    stack,
-    ...(cause !== undefined && { cause: cause instanceof Error ? cause.message : cause }),
-  };
 }
 
 const colours: Readonly<Record<string, string>> = { debug: "2", info: "32", warn: "33", error: "31" };
@@ -168,7 +159,7 @@ export function prettyLine(isColoured: boolean) {
 
 /** Formats a value; text with spaces or special characters is quoted, so that no value can imitate another field. */
 function formatField(value: unknown): string {
-  if (value instanceof Error) return JSON.stringify(`${value.name}: ${value.message}`);
+  if (value instanceof Error) return JSON.stringify(nameError(value));
   if (typeof value === "string") return /^[\w.:/+@-]+$/.test(value) ? value : JSON.stringify(value);
   if (value === null || typeof value !== "object") return String(value);
   const parts = Object.entries(value).filter(([, part]) => part !== undefined);

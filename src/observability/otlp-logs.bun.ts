@@ -3,6 +3,7 @@ import { OTLPLogExporter } from "@opentelemetry/exporter-logs-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BatchLogRecordProcessor, LoggerProvider } from "@opentelemetry/sdk-logs";
 import { trimSlashes } from "../contract/index.ts";
+import { nameError } from "../lib/describe-error.ts";
 import type { LoggedEvent, LogSink } from "./log.ts";
 import type { OtlpOptions } from "./otlp-options.ts";
 
@@ -69,5 +70,5 @@ function toAttributes(fields: Readonly<Record<string, unknown>>, hide: LoggedEve
 
 function toText(value: unknown): string {
   if (typeof value === "string") return value;
-  return value instanceof Error ? `${value.name}: ${value.message}` : JSON.stringify(value);
+  return value instanceof Error ? nameError(value) : JSON.stringify(value);
 }

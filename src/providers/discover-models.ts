@@ -1,5 +1,5 @@
 import { type AuthorizedRequest, type ProviderPlugin, readCredential } from "../contract/index.ts";
-import { isRecord, readJson } from "../lib/json.ts";
+import { isRecord, JsonBoundsError, readJson } from "../lib/json.ts";
 import { getReason } from "./read-files.ts";
 
 const answerBytesMax = 4 * 1024 * 1024;
@@ -76,7 +76,9 @@ function readJsonOf(text: string): unknown {
   try {
     return readJson(text, "file");
   } catch (cause) {
-    throw new ListingError(`its answer cannot be read: ${getReason(cause)}`, true, cause);
+    // A parser quotes what it read, and the words of a provider do not go into the log.
+    const reason = cause instanceof JsonBoundsError ? cause.message : "it is no JSON";
+    throw new ListingError(`its answer cannot be read: ${reason}`, true, cause);
   }
 }
 

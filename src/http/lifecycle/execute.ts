@@ -1,5 +1,5 @@
 import { RefusedKeyError } from "../../accounts/index.ts";
-import { type Capability, type GatewayError, UpstreamError, type UpstreamErrorKind } from "../../contract/index.ts";
+import { type Capability, type GatewayError, UpstreamError } from "../../contract/index.ts";
 import { type AnswerOf, type Attempt, Call, runCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type CallRequest, type HttpCall, readClientRequestId } from "./http-call.ts";
@@ -107,26 +107,20 @@ export function recordEnd(deps: HttpDeps, call: Call, httpRequest: Request): voi
     duration_ms: deps.kernel.now() - request.startedMs,
     attempts: call.attempts,
     tried: failures.length === 0 ? undefined : failures,
-    warnings: warnings.length === 0 ? undefined : warnings,
+    // A plugin words them, and may quote its provider: the request log has them.
+    warnings: warnings.length === 0 ? undefined : warnings.length,
   });
 }
 
-/** These a caller causes, and the provider's words may repeat the prompt. */
-const ofRequest: ReadonlySet<UpstreamErrorKind> = new Set([
-  "bad_request",
-  "context_length",
-  "request_too_large",
-  "model_not_found",
-]);
-
-/** Why the provider failed, in its own words and without keys: `acme answered 503: Overloaded (overloaded)`. */
+/**
+ * Why the provider failed, by its status and our kind of it: `acme answered 503 (overloaded)`. Its words may repeat the prompt, so
+ * they are in the request log alone.
+ */
 function explain(attempts: readonly Attempt[]): string | undefined {
   const attempt = attempts.findLast(({ error }) => error !== undefined);
   const upstreamError = attempt?.error;
-  if (attempt === undefined || !(upstreamError instanceof UpstreamError) || ofRequest.has(upstreamError.kind))
-    return undefined;
-  const { status, kind, message, providerMessage } = upstreamError;
-  const answered = status === undefined ? "" : ` answered ${status}`;
-  const words = attempt.route.keys.hide(providerMessage ?? message).slice(0, messageCharactersMax);
-  return `${attempt.route.plugin.name}${answered}: ${words} (${kind.replaceAll("_", " ")})`;
+  if (attempt === undefined || !(upstreamError instanceof UpstreamError)) return undefined;
+  const { status, kind } = upstreamError;
+  const answered = status === undefined ? "did not answer" : `answered ${status}`;
+  return `${attempt.route.plugin.name} ${answered} (${kind.replaceAll("_", " ")})`;
 }

@@ -23,6 +23,7 @@ import {
   toTokenMeters,
   UpstreamError,
 } from "../../contract/index.ts";
+import { withoutWords } from "../../lib/describe-error.ts";
 import { isRecord, JsonBoundsError, JsonTexts, jsonBounds } from "../../lib/json.ts";
 import { chunkTokensMax, largest } from "../admission.ts";
 import { Attempt, Call, type ClientRequest, ModelRun, type Passthrough, priceOfRun } from "../call.ts";
@@ -911,7 +912,7 @@ async function ask(
     if (error instanceof GatewayError || kind === "bad_request" || kind === "context_length") {
       throw toClientError(error, run);
     }
-    kernel.log.warn("count_failed", { call: requested.id, model: run.model, error });
+    kernel.log.warn("count_failed", { call: requested.id, model: run.model, error: withoutWords(error) });
     return undefined;
   } finally {
     call.clearDeadline(network.timeouts);

@@ -106,12 +106,11 @@ describe("a rule finds", () => {
     expect(atNode({ routes: [route("a", false)] })).toEqual([]);
   });
 
-  test("a provider that is failing or refuses its key, and one that refuses a part of its keys, in its own words", () => {
+  test("a provider that is failing or refuses its key, and one that refuses a part of its keys, without its words", () => {
+    const lastFailure = { kind: "rate_limited", status: 429 };
     const find = (state: ProviderState["state"], unusable = 0) =>
       atNode({
-        providers: [
-          { provider: "acme", state, reason: "3 of 4 failed", lastError: "Busy <!here>", keys: { total: 2, unusable } },
-        ],
+        providers: [{ provider: "acme", state, reason: "3 of 4 failed", lastFailure, keys: { total: 2, unusable } }],
       });
     expect(["working", "degraded", "unknown"].map((state) => find(state as "working"))).toEqual([[], [], []]);
     expect(find("failing")).toEqual([
@@ -119,7 +118,7 @@ describe("a rule finds", () => {
         rule: "provider_failing",
         subject: "acme",
         level: 2,
-        text: "The provider acme is failing: 3 of 4 failed. Last error: Busy !here",
+        text: "The provider acme is failing: 3 of 4 failed. Last error: rate limited (status 429).",
       },
     ]);
     expect(find("refused")).toMatchObject([{ level: 2 }]);

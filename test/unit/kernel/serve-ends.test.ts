@@ -93,12 +93,14 @@ describe("whatever happens, a call is settled once", () => {
     expect(source.returned).toBe(1);
   });
 
-  test("when an unforeseen failure is told without its words, and logged with them", async () => {
+  test("when an unforeseen failure is told and logged without its words, which are in the request log", async () => {
     const failure = new TypeError("secret detail");
-    const { done, log, call } = await stream(textChunk("Hello"), failure);
+    const { done, log, call, ledger } = await stream(textChunk("Hello"), failure);
     expect((await rejectionOf(done)).message).not.toContain("secret");
     const line = log.lines.find(({ event }) => event === "call_failed");
-    expect(line?.fields).toEqual({ call: call.id, error: failure });
+    expect(line?.fields).toMatchObject({ call: call.id, error: { name: "TypeError", stack: expect.any(String) } });
+    expect(JSON.stringify(line)).not.toContain("secret");
+    expect(ledger.settlement.detail).toContain("TypeError: secret detail");
   });
 });
 
