@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type RawBuilder, type Selectable, sql } from "kysely";
-import { type AccountBudget, GatewayError, isAmount } from "../contract/index.ts";
+import { type AccountBudget, checkName, GatewayError, isAmount } from "../contract/index.ts";
 import {
   compareFound,
   type Database,
@@ -57,7 +57,6 @@ interface NewAccount {
 }
 
 const emailLengthMax = 254;
-const nameLengthMax = 200;
 
 /** @throws {GatewayError} `invalid_request` for an invalid e-mail address, `conflict` when an account with it exists. */
 export async function createAccount(store: TransactionScope, fields: NewAccount, now: number): Promise<Account> {
@@ -75,7 +74,7 @@ export async function createAccount(store: TransactionScope, fields: NewAccount,
 
 /** The row of a new account. @throws {GatewayError} `invalid_request` for an invalid e-mail address or a name that is too long. */
 export function newAccountRow({ email, name }: NewAccount, now: number): Selectable<Database["accounts"]> {
-  const parsed = { email: parseEmail(email), name: name === undefined ? null : parseName(name) };
+  const parsed = { email: parseEmail(email), name: name === undefined || name === "" ? null : parseName(name) };
   return accountRowOf({ id: newAccountId(), ...parsed }, now);
 }
 
@@ -139,9 +138,8 @@ function invalidAddress(text: string): GatewayError {
 
 /** @throws {GatewayError} `invalid_request` */
 export function parseName(name: string): string {
-  if (name.length <= nameLengthMax) return name;
-  const message = `The name has ${name.length} characters, at most ${nameLengthMax} are allowed`;
-  throw new GatewayError("invalid_request", message, { param: "name" });
+  checkName(name);
+  return name;
 }
 
 export function takenEmail(email: string, cause: unknown): GatewayError {

@@ -1,5 +1,6 @@
 import type { Selectable } from "kysely";
 import {
+  checkName,
   createNetworkList,
   GatewayError,
   isAmount,
@@ -23,7 +24,6 @@ export interface KeyFields {
   allowedNetworks?: readonly string[] | undefined;
 }
 
-const nameLengthMax = 200;
 const networksMax = 100;
 
 /** @throws {GatewayError} `invalid_request` for an invalid name, time, list of models or networks, or limit. */
@@ -32,9 +32,7 @@ export function checkKeyFields(
   now: number,
 ): void {
   checkLimits(bounds);
-  if (name !== undefined && (name.trim() === "" || name.length > nameLengthMax)) {
-    throw invalid("name", `The key name has ${name.length} characters, expected 1 to ${nameLengthMax}`);
-  }
+  if (name !== undefined) checkName(name, "key name");
   if (expiresAt !== undefined) validateExpiry(expiresAt, now);
   if (allowedModels !== undefined) checkModelList(allowedModels);
   if (allowedNetworks !== undefined) checkNetworks(allowedNetworks);

@@ -1,4 +1,4 @@
-import { GatewayError } from "../contract/index.ts";
+import { checkName, GatewayError } from "../contract/index.ts";
 import type { Database, Store } from "../db/index.ts";
 import { type Finding, toDollars } from "./rules.ts";
 
@@ -75,6 +75,7 @@ export async function addMetricRule(
   rule: Omit<MetricRule, "id">,
   now: number,
 ): Promise<MetricRule> {
+  checkName(rule.name, "name of the rule");
   const { count } = await db
     .selectFrom("metric_rules")
     .select(({ fn }) => fn.countAll().as("count"))
@@ -91,6 +92,7 @@ export async function addMetricRule(
 
 /** @throws {GatewayError} `not_found` */
 export async function changeMetricRule({ db }: Pick<Store, "db">, rule: MetricRule): Promise<void> {
+  checkName(rule.name, "name of the rule");
   const { numUpdatedRows } = await db
     .updateTable("metric_rules")
     .set(toRow(rule))

@@ -2,6 +2,7 @@ import { ConfigError, readConfig } from "../config/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import { StoreError } from "../db/index.ts";
 import { RedisRefused } from "../ledger/index.ts";
+import { toTerminalText } from "../lib/terminal-text.ts";
 import { createRedactor } from "../observability/redact.ts";
 import { type CliContext, UsageError } from "./command.ts";
 import { commands } from "./commands/index.ts";
@@ -17,7 +18,13 @@ export { commands } from "./commands/index.ts";
  * @returns The exit code: 0 success; 1 the command failed or found a problem; 2 the command line or configuration is
  * invalid (one message on standard error says why, and nothing was changed).
  */
-export async function runCli(argv: string[], context: CliContext): Promise<number> {
+export async function runCli(argv: string[], { stdout, stderr, ...others }: CliContext): Promise<number> {
+  // Names, errors of providers and other databases may have anything in them.
+  const context: CliContext = {
+    ...others,
+    stdout: (text) => stdout(toTerminalText(text)),
+    stderr: (text) => stderr(toTerminalText(text)),
+  };
   try {
     const parsed = parseArguments(argv[0] === "--version" ? ["version", ...argv.slice(1)] : argv, commands);
     if (parsed.help || parsed.command === undefined) return printHelp(parsed, context);

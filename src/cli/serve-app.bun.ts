@@ -11,6 +11,7 @@ import {
 import { openSite } from "../dashboard/open-site.bun.ts";
 import { openStore, type Store } from "../db/index.ts";
 import { giveDemoCredit, takeDemoCredit } from "../ledger/index.ts";
+import { toTerminalText } from "../lib/terminal-text.ts";
 import { type Observability, openObservability } from "../observability/index.ts";
 import { createLog, type OpenLog, prettyLine } from "../observability/log.ts";
 import { createRedactor } from "../observability/redact.ts";
@@ -142,7 +143,7 @@ async function listenUntilSignal(app: App, { store, config, log, observability }
       const created = await bootstrap(store, app.accounts, { bootstrapKey, now: Date.now() });
       const owner = created.key?.given === false && app.sandbox ? await app.accounts.find(ownerEmail) : undefined;
       if (owner !== undefined) await giveDemoCredit(store, owner.id, Date.now);
-      process.stdout.write(formatStartupBanner({ config, port, metricsPort, ...created, app }));
+      process.stdout.write(toTerminalText(formatStartupBanner({ config, port, metricsPort, ...created, app })));
     }
     setTimeout(() => Bun.gc(true), startGarbageMs).unref();
     await signals.first;

@@ -15,6 +15,7 @@ export * from "./issuer-url.ts";
 export * from "./meters.ts";
 export * from "./model.ts";
 export * from "./moderation.ts";
+export * from "./name.ts";
 export * from "./networks.ts";
 export * from "./optional.ts";
 export * from "./passthrough.ts";

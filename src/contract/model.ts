@@ -1,13 +1,15 @@
 import { type Static, type TNumber, type TOptional, Type } from "@sinclair/typebox";
 import { type Capability, modelCapabilities } from "./capability.ts";
 import { type MeterName, quotaWeights, unitMeters } from "./meters.ts";
+import { namePattern } from "./name.ts";
 import { Price } from "./price.ts";
 
 const day = Type.String({
   pattern: "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$",
   description: "A day, such as 2027-01-31",
 });
-const names = (description: string) => Type.Array(Type.String({ minLength: 1 }), { minItems: 1, description });
+const names = (description: string) =>
+  Type.Array(Type.String({ minLength: 1, pattern: namePattern }), { minItems: 1, description });
 
 const unitWeights = Object.fromEntries(
   unitMeters.map((name) => [name, Type.Optional(Type.Number({ minimum: 0 }))]),
@@ -31,7 +33,7 @@ export const ModelRow = Type.Object(
     id: Type.String({
       minLength: 1,
       maxLength: 200,
-      pattern: "^[^\\u0000-\\u001f\\u007f]*$",
+      pattern: namePattern,
       description: "What clients write in `model`, without control characters",
     }),
     aliases: Type.Optional(names("Other names clients know; an answer has the name that was asked for")),

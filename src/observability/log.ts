@@ -1,5 +1,6 @@
 import type { Log } from "../kernel/index.ts";
 import { describeError, nameError } from "../lib/describe-error.ts";
+import { toTerminalText } from "../lib/terminal-text.ts";
 
 export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -137,7 +138,8 @@ export function jsonLine(atMs: number, level: string, event: string, fields: Rec
   }
   // A replacer function would make every line several times slower, and few have an error.
   const plain = fields.error instanceof Error ? { ...fields, error: describeError(fields.error) } : fields;
-  const rest = JSON.stringify(plain);
+  // JSON has no escapes for all that a terminal takes for a command.
+  const rest = toTerminalText(JSON.stringify(plain));
   const line = `{"time":"${stamp}","level":"${level}","event":"${event}"${rest === "{}" ? "}" : `,${rest.slice(1)}`}`;
   return line.length > lineCharactersMax ? `${line.slice(0, lineCharactersMax)}…` : line;
 }
@@ -150,7 +152,7 @@ export function prettyLine(isColoured: boolean) {
   return (atMs: number, level: string, event: string, fields: Record<string, unknown>): string => {
     const time = new Date(atMs).toISOString().slice(11, 23);
     const present = Object.entries(fields).filter(([, value]) => value !== undefined);
-    const words = present.map(([name, value]) => `${colour("2", `${name}=`)}${formatField(value)}`);
+    const words = present.map(([name, value]) => `${colour("2", `${name}=`)}${toTerminalText(formatField(value))}`);
     const head = `${colour("2", time)} ${colour(colours[level] ?? "0", level.toUpperCase().padEnd(5))} ${event}`;
     const line = [head, ...words].join(" ");
     return line.length > lineCharactersMax ? `${line.slice(0, lineCharactersMax)}…` : line;

@@ -1,4 +1,4 @@
-import { capabilityDefault, type Model, type ProviderPlugin } from "../contract/index.ts";
+import { capabilityDefault, isName, type Model, type ProviderPlugin } from "../contract/index.ts";
 import { isLocalHost } from "../kernel/index.ts";
 import { definePlugin } from "../sdk/index.ts";
 import {
@@ -59,7 +59,6 @@ export interface AwaitedProvider {
 const otherThanChat =
   /embed|whisper|tts|transcri|dall-e|image|imagen|veo|sora|lyria|moderation|rerank|realtime|-live|speech|orpheus|guard/i;
 const embedding = /embed/i;
-const idForm = /^[^\p{Cc}]{1,200}$/u;
 
 interface UnlistedOptions {
   readonly now: () => number;
@@ -216,7 +215,7 @@ export class UnlistedModels {
       const id = prefix + upstreamId;
       const isVector = hasVectors && embedding.test(upstreamId);
       const isOther = capabilityOfTerms === "chat" && !isVector && otherThanChat.test(upstreamId);
-      if (!idForm.test(id) || listedIds.has(id) || isOther) return [];
+      if (!isName(id) || listedIds.has(id) || isOther) return [];
       return [
         { id, upstreamId, capability: isVector ? "embeddings" : capabilityOfTerms, ...terms, ownedBy: name, created },
       ];

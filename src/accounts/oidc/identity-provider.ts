@@ -8,7 +8,7 @@ import {
   fetchUserInfo,
   skipStateCheck,
 } from "openid-client";
-import { GatewayError } from "../../contract/index.ts";
+import { GatewayError, toName } from "../../contract/index.ts";
 import type { Role } from "../../db/index.ts";
 import { checkClaims, readClaim, readEmailVerified } from "../read-claim.ts";
 import { type RoleClaim, toRole } from "./role-claim.ts";
@@ -115,7 +115,7 @@ function toIdentity(id: string, claims: Readonly<Record<string, unknown>>): Omit
     id,
     email: typeof email === "string" ? email.trim().toLowerCase() : undefined,
     emailVerified: readEmailVerified(claims) === true,
-    name: typeof name === "string" && name.trim() !== "" ? name.trim().slice(0, 200) : undefined,
+    name: typeof name === "string" ? toName(name) : undefined,
   };
 }
 

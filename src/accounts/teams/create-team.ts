@@ -1,5 +1,5 @@
 import type { Transaction } from "kysely";
-import { GatewayError } from "../../contract/index.ts";
+import { checkName, GatewayError } from "../../contract/index.ts";
 import type { Database } from "../../db/index.ts";
 import { accountRowOf, newAccountId } from "../account-admin.ts";
 import { lockAccount } from "../lock-account.ts";
@@ -91,7 +91,6 @@ export function toAddress(name: string, accountId: string): string {
 }
 
 function parseTeamName(text: string): string {
-  const name = text.replaceAll(/[\s\p{C}]+/gu, " ").trim();
-  if (name !== "" && name.length <= nameLengthMax) return name;
-  throw new GatewayError("invalid_request", `name is not 1 to ${nameLengthMax} characters long`, { param: "name" });
+  checkName(text, "name", nameLengthMax);
+  return text.replaceAll(/[\s\p{C}]+/gu, " ").trim();
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import { type BudgetPeriod, type Caller, GatewayError, parseUsd, quoteValue } from "../../contract/index.ts";
+import { type BudgetPeriod, type Caller, GatewayError, parseUsd, quoteValue, toName } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import { type Account, findAccounts } from "../account-admin.ts";
 import { auditedActions, createAudited } from "../audit.ts";
@@ -116,12 +116,12 @@ export class TokenAuthenticator {
     const models = names && new Set(resolveModels?.(names, issuer.issuer) ?? names);
     const budgetNanodollars = toBudget(verified, read("budget"));
     const accountId = await findAccountOf(this.#options, verified).catch(toStoreError);
-    const user = toName(read("user"));
+    const user = toText(read("user"));
     const subject = { issuer: issuer.issuer, subject: claims.sub };
     const keyId = tokenKeyId({ ...subject, accountId });
     const row = await store.readKey(keyId);
     if (row === undefined) {
-      const fields = { ...subject, accountId, name: (user ?? claims.sub).slice(0, 200), by: tokenIssuer.accountId };
+      const fields = { ...subject, accountId, name: toName(user ?? claims.sub) ?? "token", by: tokenIssuer.accountId };
       await createTokenKey(store, fields, { now: now(), keysMax }).catch(toStoreError);
     }
     return {
@@ -130,7 +130,7 @@ export class TokenAuthenticator {
       keyId,
       models,
       budgetNanodollars,
-      token: { ...subject, user, endUser: toName(read("endUser")) },
+      token: { ...subject, user, endUser: toText(read("endUser")) },
     };
   }
 }
@@ -158,9 +158,9 @@ async function findAccountOf(
   { issuer, claims }: VerifiedClaims,
 ): Promise<string> {
   const { team, account: person } = issuer.claims;
-  const ofTeam = team === undefined ? undefined : toName(readClaim(claims, team));
+  const ofTeam = team === undefined ? undefined : toText(readClaim(claims, team));
   const claim = ofTeam === undefined ? person : team;
-  const value = ofTeam ?? (person === undefined ? undefined : toName(readClaim(claims, person)));
+  const value = ofTeam ?? (person === undefined ? undefined : toText(readClaim(claims, person)));
   if (claim === undefined || value === undefined) {
     throw refusedToken(`its claim ${person ?? team}, which names the account that pays, is missing or no text`);
   }
@@ -248,7 +248,8 @@ function toBudget({ issuer }: VerifiedClaims, value: unknown): number | undefine
   return budget;
 }
 
-function toName(value: unknown): string | undefined {
+/** A claim as text; a number counts as one. */
+function toText(value: unknown): string | undefined {
   if (typeof value === "number") return String(value);
   if (typeof value !== "string" || value.trim() === "") return undefined;
   return value.length > subjectLengthMax ? undefined : value.trim();

@@ -8,6 +8,7 @@ import {
 } from "../../accounts/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
 import { readWalletState } from "../../ledger/index.ts";
+import { toTerminalLine } from "../../lib/terminal-text.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, formatLink, toAccountJson, toIsoTime, toWalletJson } from "../lib/format.ts";
 import { parseAllowedModels, parseOrNone, parseRole, parseTokens } from "../lib/parse.ts";
@@ -106,7 +107,7 @@ export const accountSet = defineCommand({
     };
     const json = await withStore(config, change, now);
     const limited = json.allowed_models === null ? [] : [`models: ${json.allowed_models.join(", ")}`];
-    const parts = [json.email, json.role ?? "no sign-in yet", json.name ?? [], limited].flat();
+    const parts = [json.email, json.role ?? "no sign-in yet", json.name ?? [], limited].flat().map(toTerminalLine);
     return { json, text: parts.join("  ") };
   },
 });

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { Config } from "../../config/index.ts";
 import { trimSlashes } from "../../contract/index.ts";
 import { isRecord, parseJson, readJson } from "../../lib/json.ts";
+import { toTerminalLine } from "../../lib/terminal-text.ts";
 import { defineCommand, UsageError } from "../command.ts";
 
 /** Both commands ask a running gateway, so that what they change is in force at once and is checked as everything else is. */
@@ -110,10 +111,12 @@ function describePlan({ changes, warnings, keys }: Plan, isDryRun: boolean): str
   const notes = warnings.map((message) => `Warning: ${message}`);
   if (changes.length === 0) return [...notes, "Nothing to change: the gateway is as the document says"].join("\n");
   const lines = changes.flatMap(({ section, id, action, fields }) => [
-    `${signs[action]} ${section} ${id}`,
+    `${signs[action]} ${section} ${toTerminalLine(id)}`,
     ...Object.entries(fields).map(([name, { before, after }]) => `    ${name}: ${shorten(before)} → ${shorten(after)}`),
   ]);
-  const created = keys.map(({ account, name, value }) => `${account}: ${name}: ${value}   (shown only once)`);
+  const created = keys.map(
+    ({ account, name, value }) => `${toTerminalLine(`${account}: ${name}`)}: ${value}   (shown only once)`,
+  );
   const summary = `${changes.length} ${changes.length === 1 ? "change" : "changes"}${isDryRun ? ", none written" : ""}`;
   return [...lines, ...created, ...notes, summary].join("\n");
 }

@@ -1,4 +1,5 @@
 import { getPluginStateFile } from "../../config/index.ts";
+import { toTerminalLine } from "../../lib/terminal-text.ts";
 import { type PluginState, readStateFile } from "../../providers/index.ts";
 import { defineCommand } from "../command.ts";
 import { loadSnapshot, readProviderSettings } from "../lib/catalogue.ts";
@@ -16,7 +17,7 @@ export const pluginList = defineCommand({
     const states = "states" in snapshot ? snapshot.states : snapshot.plugins;
     const heading = ["plugin", "status", "version", "contract", "models", "routes", "keys", "from"];
     const messages = new Set([...states.flatMap(({ error }) => error ?? []), ...snapshot.warnings]);
-    const problems = [...messages].map((message) => `  ${message}`);
+    const problems = [...messages].map((message) => `  ${toTerminalLine(message)}`);
     const source = live === undefined ? "No server runs on this home; this is what one would do" : "As the server says";
     const text = [
       columns([heading, ...states.map(toRow)]),

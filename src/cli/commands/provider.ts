@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { commandLine } from "../../accounts/index.ts";
 import { monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
 import { parseJson } from "../../lib/json.ts";
+import { toTerminalLine } from "../../lib/terminal-text.ts";
 import { describeProviders } from "../../providers/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
@@ -133,7 +134,7 @@ export const providerTest = defineCommand({
     const network = openNetwork(new TimeoutScheduler(), monotonicNow, { machine: input.config.machine });
     const options = { model: flags.model, keyId: flags.key };
     const json = await withProviders(context, input, (providers) => providers.test(network, args.NAME, options));
-    const text = json.error ?? `${json.host} answered ${json.model} in ${json.ms} ms`;
+    const text = (json.error && toTerminalLine(json.error)) ?? `${json.host} answered ${json.model} in ${json.ms} ms`;
     return { json, text, exitCode: json.ok ? 0 : 1 };
   },
 });

@@ -1,4 +1,5 @@
 import { parseJson } from "../../lib/json.ts";
+import { toTerminalLine } from "../../lib/terminal-text.ts";
 import { UsageError } from "../command.ts";
 import type { ForeignRow } from "./foreign-database.bun.ts";
 
@@ -113,7 +114,8 @@ export class Losses {
         return `${where} restricts there and not here, as accepted`;
       return `${where} restricts there and cannot be carried over: ${effect}; --accept ${name} imports them without it`;
     });
-    return [...this.#notes, ...notes];
+    // They have names of others.
+    return [...this.#notes, ...notes].map(toTerminalLine);
   }
 }
 

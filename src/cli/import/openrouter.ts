@@ -1,4 +1,5 @@
 import { isRecord, readJson } from "../../lib/json.ts";
+import { toName } from "../../contract/index.ts";
 import { UsageError } from "../command.ts";
 import type { Losses, TableRules } from "./losses.ts";
 import { toBudget, toNanodollars } from "./plan.ts";
@@ -45,7 +46,7 @@ export async function readOpenRouterKeys(source: Source, losses: Losses, now: nu
   const keys: OpenRouterKey[] = [];
   const leftOut = new Map<string, string[]>();
   for (const row of rows) {
-    const name = typeof row.name === "string" && row.name.trim() !== "" ? row.name.trim().slice(0, 200) : "key";
+    const name = (typeof row.name === "string" ? toName(row.name) : undefined) ?? "key";
     const note = (text: string) => losses.note(`Key ${name} ${text}`);
     const expiresAt = readTime(row);
     const restriction = { ...unrestricted, budgets: readBudgets(row, note) };

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Account, findImported } from "../../accounts/index.ts";
-import { formatUsd } from "../../contract/index.ts";
+import { formatUsd, isName, toName } from "../../contract/index.ts";
 import type { ModelNames } from "../../providers/index.ts";
 import type { OpenedStore } from "../lib/with-store.ts";
 import type { DraftAccount, DraftKey, DraftPlan, ImportPlan, PlannedAccount, PlannedKey } from "./plan.ts";
@@ -25,10 +25,11 @@ interface Settling {
  * made by this import, and nothing goes to somebody who has only signed up with the e-mail of a user there.
  */
 export async function settlePlan(
-  { source, models, providers, accounts, keys, losses }: DraftPlan,
+  draft: DraftPlan,
   { store, accounts: own }: Pick<OpenedStore, "store" | "accounts">,
   { known, freeTokensPerDay }: Settling,
 ): Promise<ImportPlan> {
+  const { source, models, providers, accounts, keys, losses } = withNames(draft);
   const byAccount = Map.groupBy(keys, ({ account }) => account);
   const made = new Map<string, string>();
   const settled: PlannedAccount[] = [];
@@ -67,6 +68,19 @@ export async function settlePlan(
     noteFreeModels({ models, providers }, known, { freeTokensPerDay, note: losses.note });
   }
   return { source, models, providers, accounts: settled, keys: settledKeys, notes: losses.toNotes() };
+}
+
+/** Names of people there may have characters that no name has here. */
+function withNames({ models, accounts, keys, losses, ...draft }: DraftPlan): DraftPlan {
+  const unnamed = models.filter(({ name }) => !isName(name));
+  if (unnamed.length > 0) losses.note(`${unnamed.length} models whose names are none here are left out`);
+  return {
+    ...draft,
+    models: models.filter(({ name }) => isName(name)),
+    accounts: accounts.map((account) => ({ ...account, name: toName(account.name) ?? account.ref })),
+    keys: keys.map((key) => ({ ...key, name: toName(key.name) ?? "key" })),
+    losses,
+  };
 }
 
 function toPlannedKey({ restriction, heldFor, ...key }: DraftKey, more: Restriction = unrestricted): PlannedKey {

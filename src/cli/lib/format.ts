@@ -1,9 +1,11 @@
 import { type Account, isVerified } from "../../accounts/index.ts";
 import type { Config } from "../../config/index.ts";
 import { formatUsd, type WalletState } from "../../contract/index.ts";
+import { toTerminalLine } from "../../lib/terminal-text.ts";
 
-/** Formats rows as aligned columns, two spaces apart, without trailing spaces. */
-export function columns(rows: readonly (readonly string[])[]): string {
+/** Formats rows as aligned columns, two spaces apart, without trailing spaces. A cell is no more than a cell, whatever is in it. */
+export function columns(cells: readonly (readonly string[])[]): string {
+  const rows = cells.map((row) => row.map(toTerminalLine));
   const widths: number[] = [];
   for (const row of rows) {
     row.forEach((cell, index) => {

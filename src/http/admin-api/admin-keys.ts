@@ -11,7 +11,7 @@ import {
   readAdminKey,
   revokeAdminKey,
 } from "../../accounts/index.ts";
-import { quoteValue } from "../../contract/index.ts";
+import { DisplayName, quoteValue } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
@@ -35,7 +35,7 @@ import {
 const Scope = Type.String({ maxLength: 50, enum: [...adminScopes] });
 const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
 const NewAdminKey = formBody({
-  name: Type.String({ minLength: 1, maxLength: 200 }),
+  name: DisplayName,
   scopes: Type.Optional(Type.Array(Scope, { minItems: 1, maxItems: adminScopes.length })),
   expires_in_seconds: Type.Optional(nullable(Seconds)),
   expires_at: Type.Optional(nullable(Seconds)),

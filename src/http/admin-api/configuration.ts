@@ -64,7 +64,7 @@ import {
   readRules,
   writeRule,
 } from "../../alerts/index.ts";
-import { formatUsd, GatewayError, quoteValue } from "../../contract/index.ts";
+import { formatUsd, GatewayError, quoteValue, DisplayName } from "../../contract/index.ts";
 import { readJson } from "../../lib/json.ts";
 import { checkManifest } from "../../providers/index.ts";
 import {
@@ -111,7 +111,7 @@ const AccountEntry = Type.Object(
         description: "Somebody only signed up with this e-mail. Without it, the document gives such an account nothing",
       }),
     ),
-    name: optional(Text(200)),
+    name: optional(DisplayName),
     status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("archived")])),
     allowed_models: optional(Models),
     free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
@@ -131,7 +131,7 @@ const KeyEntry = Type.Object(
   {
     id: Type.Optional(Text(100)),
     account: { ...Email, description: "The e-mail of its account, or the address of its team" },
-    name: { ...Text(200), description: "By which a key is found where no id is given, or none has it" },
+    name: { ...DisplayName, description: "By which a key is found where no id is given, or none has it" },
     status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("revoked")])),
     service_account: optional({ ...Text(200), description: "The name of the service account whose key it is" }),
     expires_at: optional(Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" })),

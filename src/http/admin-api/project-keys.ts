@@ -15,11 +15,10 @@ import {
   readServiceAccount,
   type ServiceAccount,
 } from "../../accounts/index.ts";
-import { formatUsd } from "../../contract/index.ts";
+import { DisplayName, formatUsd } from "../../contract/index.ts";
 import {
   displayNameOf,
   keyFields,
-  Name,
   Period,
   readKeyFields,
   readNewKeyFields,
@@ -51,11 +50,11 @@ const limits = {
   expires_at: optional(Seconds),
   ...keyFields,
 };
-const NewKey = formBody({ name: Name, ...limits });
-const KeyChange = formBody({ name: Type.Optional(Name), ...limits });
+const NewKey = formBody({ name: DisplayName, ...limits });
+const KeyChange = formBody({ name: Type.Optional(DisplayName), ...limits });
 const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: graceSecondsMax })) });
 const NewServiceAccount = formBody({
-  name: Name,
+  name: DisplayName,
   create_service_account_only: optional(Type.Boolean()),
   ...limits,
 });

@@ -10,14 +10,13 @@ import {
   type ProjectChanges,
   readAccountBudget,
 } from "../../accounts/index.ts";
-import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { DisplayName, formatUsd, GatewayError } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import {
   displayNameOf,
   Email,
   limitFields,
   Models,
-  Name,
   Period,
   readBudget,
   readCredit,
@@ -50,13 +49,13 @@ const decided = {
   budget_usd: optional(Usd),
   budget_period: Type.Optional(Period),
 };
-const NewProject = formBody({ name: Type.Optional(Name), email: Type.Optional(Email), ...decided });
+const NewProject = formBody({ name: Type.Optional(DisplayName), email: Type.Optional(Email), ...decided });
 const Role = Type.Union(
   [Type.Literal("owner"), Type.Literal("admin"), Type.Literal("viewer"), Type.Literal("member")],
   { description: "Role in the gateway of the person whose account it is, also before they sign in" },
 );
 const ProjectChange = formBody({
-  name: optional(Name),
+  name: optional(DisplayName),
   email: Type.Optional(Email),
   status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("archived")])),
   role: Type.Optional(Role),

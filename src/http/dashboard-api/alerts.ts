@@ -23,7 +23,7 @@ import {
   ruleNames,
   writeRule,
 } from "../../alerts/index.ts";
-import { formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
+import { DisplayName, formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withTeamSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -54,7 +54,7 @@ export const smtpFields = {
 const oneOf = <Name extends string>(names: readonly Name[]) =>
   Type.Unsafe<Name>(Type.Union(names.map((name) => Type.Literal(name))));
 export const metricRuleFields = {
-  name: Type.String({ minLength: 1, maxLength: 80 }),
+  name: { ...DisplayName, maxLength: 80 },
   metric: oneOf(["error_rate", "duration_p95", "first_byte_p95", "spend", "calls"]),
   scope: oneOf(["gateway", "account", "key", "model", "provider"]),
   /** The id or name of what the scope is; the e-mail of an account will do. Absent for the gateway. */

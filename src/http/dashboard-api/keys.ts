@@ -11,7 +11,7 @@ import {
   type SessionUser,
   searchKeys,
 } from "../../accounts/index.ts";
-import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { DisplayName, formatUsd, GatewayError } from "../../contract/index.ts";
 import { optional } from "../../contract/optional.ts";
 import type { Store } from "../../db/index.ts";
 import { readKeyCosts } from "../../reports/index.ts";
@@ -19,13 +19,13 @@ import type { HttpDeps } from "../deps.ts";
 import { withAdminSession, withSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type Page, streamDownload } from "./download.ts";
-import { keyFields, Name, readKeyFields, readMoment, readNewKeyFields, withModelIds } from "./read-fields.ts";
+import { keyFields, readKeyFields, readMoment, readNewKeyFields, withModelIds } from "./read-fields.ts";
 import { pageSize, toIso, toKeyJson } from "./serializers.ts";
 
 const Moment = Type.String({ maxLength: 40 });
 const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: graceSecondsMax })) });
-const NewKey = formBody({ name: Name, expires_at: optional(Moment), ...keyFields });
-const KeyChange = formBody({ name: Type.Optional(Name), expires_at: optional(Moment), ...keyFields });
+const NewKey = formBody({ name: DisplayName, expires_at: optional(Moment), ...keyFields });
+const KeyChange = formBody({ name: Type.Optional(DisplayName), expires_at: optional(Moment), ...keyFields });
 
 function readExpiry(text: string | null | undefined): number | null | undefined {
   return typeof text === "string" ? readMoment(text, "expires_at") : text;

@@ -1,17 +1,16 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { GatewayError, getDisplayName, parseUsd } from "../../contract/index.ts";
+import { DisplayName, GatewayError, getDisplayName, parseUsd } from "../../contract/index.ts";
 import { optional } from "../../contract/optional.ts";
 import type { Store } from "../../db/index.ts";
 import { getModelNames, type ModelNames } from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
 
-export const Name = Type.String({ minLength: 1, maxLength: 200 });
 export const Email = Type.String({ minLength: 1, maxLength: 254 });
 export const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
 export const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
 export const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 /** A list of models of a key or an account. */
-export const Models = Type.Array(Name, { minItems: 1, maxItems: 500 });
+export const Models = Type.Array(DisplayName, { minItems: 1, maxItems: 500 });
 /** Addresses and CIDR ranges of a key. */
 const Networks = Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: 100 });
 

@@ -17,7 +17,7 @@ import {
   type TeamActor,
   teamActions,
 } from "../../accounts/index.ts";
-import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { DisplayName, formatUsd, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession, withOwnSession, withSession, withTeamSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -33,7 +33,7 @@ const Invitation = formBody({
 });
 /** `mail=send` sends the link to the e-mail of the invitation too. */
 const Sending = Type.Object({ mail: Type.Optional(Type.Literal("send")) });
-const Name = formBody({ name: Type.String({ minLength: 1, maxLength: 200 }) });
+const Name = formBody({ name: DisplayName });
 const RoleChange = formBody({ role: TeamRole });
 const Removal = Type.Object({ keys: Type.Optional(Type.Literal("revoke")) });
 const Switch = formBody({ account: Type.String({ minLength: 1, maxLength: 100 }) });

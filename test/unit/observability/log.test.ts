@@ -116,3 +116,15 @@ test("closing waits for the last lines up to a timeout", async () => {
   expect(await closing).toBe(true);
   expect(taken).toHaveLength(2);
 });
+
+test("writes no character that a terminal obeys, whoever wrote the text", () => {
+  const name = "a\u001b[2J\u009b31m\u007f\u202e\u2028\r\nb";
+  const fields = { name, list: [name], part: { name }, error: new Error(name) };
+  for (const format of [undefined, prettyLine(false)]) {
+    const { log, lines } = logOf("info", format);
+    log.warn("event", fields);
+    expect(lines()).toHaveLength(1);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are looked for
+    expect(lines()[0]).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e]/);
+  }
+});
