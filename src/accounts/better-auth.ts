@@ -158,8 +158,12 @@ export function recordSignIns({ store, now }: { readonly store: Store; readonly 
       .select(["account_id", "role"])
       .where("id", "=", userId)
       .executeTakeFirst();
-    if (user === undefined || user.role === "member") return;
-    const entry = { accountId: user.account_id, action: "user.sign_in", subject: user.account_id, detail: {} };
-    await recordAudit(store, entry, now());
+    if (user === undefined) return;
+    const entry = { accountId: user.account_id, subject: user.account_id, detail: {} };
+    // Each is worth a look: there are ten, for somebody who has lost the app.
+    if (context?.path === "/two-factor/verify-backup-code") {
+      await recordAudit(store, { ...entry, action: "user.backup_code" }, now());
+    }
+    if (user.role !== "member") await recordAudit(store, { ...entry, action: "user.sign_in" }, now());
   };
 }

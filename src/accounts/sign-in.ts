@@ -1,4 +1,4 @@
-import { GatewayError } from "../contract/index.ts";
+import { GatewayError, getOwn } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import { takeAttempt, takePasswordAttempt } from "./attempt-limit.ts";
 import {
@@ -14,7 +14,7 @@ import type { AuthOptions } from "./better-auth.ts";
 import type { OidcOptions } from "./oidc/identity-provider.ts";
 import { createOidcSignIn } from "./oidc/oidc-sign-in.ts";
 import { RateLimiter } from "./rate-limiter.ts";
-import { recordAudit } from "./record-audit.ts";
+import { type AuditEntry, recordAudit } from "./record-audit.ts";
 import { secondFactorPaths, withAccountLabel } from "./second-factor.ts";
 import { cacheSessions } from "./session-cache.ts";
 import { passwordChangeRequired, readSessionUser, type SessionUser } from "./sessions.ts";
@@ -134,8 +134,13 @@ export function createSignIn(options: SignInOptions): SignIn {
           await takeAttempt(store, `password:${sessionUser.userId}`, passwordChecks, now());
         }
       }
+      if (sessionUser?.secondFactor && path === "two-factor/enable") {
+        // A new secret would replace the one that works, before a code of it was seen.
+        throw new GatewayError("conflict", "Two-step sign-in is on already; turn it off first to set it up anew");
+      }
       const response = await callBetterAuth(toAuthRequest(request, path, body));
       if (sessionUser === undefined) return response;
+      if (response.ok) await recordSecondFactor(store, { user: sessionUser, path }, now());
       if (path === "change-password") await finishPasswordChange(store, sessionUser, now());
       return path === "two-factor/enable"
         ? withBody(response, withAccountLabel(sessionUser.email, await response.json()))
@@ -183,6 +188,24 @@ async function finishPasswordChange(store: Store, user: SessionUser, now: number
     const entry = { accountId: user.ownAccountId, action: "user.password", subject: user.ownAccountId, detail: {} };
     await recordAudit({ db }, entry, now);
   });
+}
+
+/** Writes the audit entry of what somebody who is signed in did to their second factor. */
+async function recordSecondFactor(
+  { db }: Store,
+  { user, path }: { user: SessionUser; path: string },
+  now: number,
+): Promise<void> {
+  const entries: Readonly<Record<string, Pick<AuditEntry, "action" | "detail">>> = {
+    // The first code that is right turns it on.
+    ...(!user.secondFactor && { "two-factor/verify-totp": { action: "user.two_factor", detail: { on: true } } }),
+    "two-factor/disable": { action: "user.two_factor", detail: { on: false } },
+    "two-factor/generate-backup-codes": { action: "user.backup_codes", detail: {} },
+    "two-factor/verify-backup-code": { action: "user.backup_code", detail: {} },
+  };
+  const entry = getOwn(entries, path);
+  if (entry === undefined) return;
+  await recordAudit({ db }, { accountId: user.ownAccountId, subject: user.ownAccountId, ...entry }, now);
 }
 
 /** The same response with another body. */

@@ -5,14 +5,15 @@ import { type Config, ConfigError } from "./config.ts";
 type Home = Pick<Config, "home">;
 
 /**
- * Creates the home folder, readable by its owner only, and the given folders inside it.
+ * Creates the home folder and the given folders inside it, for their owner only: code that is put there runs. Those that are there
+ * stay as they are.
  *
  * @throws {ConfigError} When it cannot be created, or is a file.
  */
 export function makeHome({ home }: Home, ...folders: string[]): string {
   try {
     mkdirSync(home, { recursive: true, mode: 0o700 });
-    for (const folder of folders) mkdirSync(folder, { recursive: true });
+    for (const folder of folders) mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
     throw new ConfigError("MODELGATE_HOME", `it is ${home} (${reason}), expected a writable folder`);

@@ -49,6 +49,11 @@ export interface FolderListing {
   readonly problems: readonly FileProblem[];
 }
 
+/** Whether anybody may put files into a folder. A group may be meant, as with volumes of Kubernetes. */
+function isWritableByAll(path: string): boolean {
+  return (statSync(path).mode & 0o002) !== 0;
+}
+
 /** Lists the files of a folder that can be plugins, by name. Links that lead out of it are refused. */
 export function listFolder(folder: PluginDirectory): FolderListing {
   let names: string[];
@@ -65,6 +70,10 @@ export function listFolder(folder: PluginDirectory): FolderListing {
   }
   const entries: FolderEntry[] = [];
   const problems: FileProblem[] = [];
+  if (isWritableByAll(home)) {
+    const message = `Every user of this machine can write to the folder ${folder.label}, whose code has all rights of the gateway`;
+    problems.push({ label: folder.label, message: `${message}; take the right away: chmod o-w ${folder.path}` });
+  }
   for (const name of names) {
     if (isIgnored(name)) continue;
     const label = `${folder.label}/${name}`;

@@ -1,4 +1,4 @@
-import { type Actor, createAudited } from "../accounts/index.ts";
+import { type Actor, createAudited, recordAudit } from "../accounts/index.ts";
 import { type Config, getCatalogueFolder, getPluginFolders } from "../config/index.ts";
 import { GatewayError, type ProviderPlugin } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
@@ -162,12 +162,23 @@ export class Providers {
     await this.reload();
   }
 
-  /** Sends a provider one small request, with the stored key of this id or the first key. @throws {GatewayError} */
-  async test(network: Network, name: string, options: { model?: string | undefined; keyId?: string | undefined }) {
+  /**
+   * Sends a provider one small request, with the stored key of this id or the first key. It costs money, so nothing is sent without its
+   * audit entry.
+   *
+   * @throws {GatewayError}
+   */
+  async test(
+    network: Network,
+    by: Pick<Actor, "accountId">,
+    name: string,
+    options: { model?: string | undefined; keyId?: string | undefined },
+  ) {
     const plugin = this.find(name);
     const { keys, ...credential } = this.settings.credentials(plugin);
     const chosen = options.keyId === undefined ? keys[0] : this.#secretOf(name, options.keyId);
     const used = { ...credential, keys: chosen === undefined ? [] : [chosen] };
+    await this.#noteTest(by, name, { model: options.model, key: options.keyId });
     const result = await this.#runTest(network, { plugin, credential: used, model: options.model });
     this.#recordTest(name, options.keyId ?? this.settings.keyIdsOf(plugin)[0], result);
     await this.#syncHealth();
@@ -182,7 +193,7 @@ export class Providers {
    */
   async testUnsaved(
     network: Network,
-    { role }: Pick<Actor, "role">,
+    by: Actor,
     {
       name,
       manifest,
@@ -190,9 +201,11 @@ export class Providers {
       model,
     }: { name: string; manifest?: unknown; secret?: unknown; model?: string | undefined },
   ): Promise<TestResult> {
+    const { role } = by;
     const plugin = manifest === undefined ? this.find(name) : checkManifest(name, manifest, role === "owner").plugin;
     const { baseUrl } = manifest === undefined ? this.settings.readGiven(plugin) : {};
     const keys = secret === undefined ? [] : [checkCredential({ plugin, baseUrl }, secret, role)];
+    await this.#noteTest(by, name, { model, host: new URL(baseUrl ?? plugin.baseUrl).host });
     const result = await this.#runTest(network, { plugin, credential: { keys, baseUrl }, model });
     this.#unsaved = { name, key: keys[0] ?? "", at: this.#deps.now(), result };
     return result;
@@ -217,6 +230,20 @@ export class Providers {
       note: note ?? undefined,
       kind: kind ?? undefined,
     });
+  }
+
+  async #noteTest(
+    { accountId }: Pick<Actor, "accountId">,
+    name: string,
+    about: Readonly<Record<string, string | undefined>>,
+  ): Promise<void> {
+    const told = Object.entries(about).flatMap(([field, value]) => (value === undefined ? [] : [[field, value]]));
+    const detail: Record<string, string> = Object.fromEntries(told);
+    await recordAudit(
+      this.#deps.store,
+      { accountId, action: "provider.test", subject: name, detail },
+      this.#deps.now(),
+    );
   }
 
   async #runTest(network: Network, test: Omit<ConnectionTest, "now">): Promise<TestResult> {

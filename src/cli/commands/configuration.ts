@@ -59,6 +59,8 @@ export const applyConfiguration = defineCommand({
     }
     const isDryRun = flags["dry-run"] !== undefined;
     const plan = (await ask(toTarget(flags, env, config), "PUT", isDryRun ? "?dry_run=true" : "", document)) as Plan;
+    if (!Array.isArray(plan.changes) || !Array.isArray(plan.keys))
+      throw new UsageError("The answer is no plan of a gateway");
     return { json: plan, text: describePlan(plan, isDryRun) };
   },
 });
@@ -88,6 +90,8 @@ async function ask({ origin, key }: Target, method: string, query: string, body?
   try {
     response = await fetch(`${origin}/v1/organization/config${query}`, {
       method,
+      // Another address was not meant by who gave this one.
+      redirect: "manual",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
@@ -95,7 +99,14 @@ async function ask({ origin, key }: Target, method: string, query: string, body?
     throw new UsageError(`Cannot reach the gateway at ${origin}: ${(error as Error).message}`);
   }
   const text = await response.text();
-  if (response.ok) return readJson(text, "file");
+  if (response.ok) {
+    const answer = parseJson(text, "file");
+    if (isRecord(answer)) return answer;
+    throw new UsageError(`What answers at ${origin} is no gateway; check the address`);
+  }
+  const to = response.headers.get("location");
+  if (to !== null)
+    throw new UsageError(`${origin} leads on to ${to}, which is not followed; give that address if it is right`);
   throw new UsageError(readMessage(text) ?? `The gateway at ${origin} answered ${response.status}`);
 }
 

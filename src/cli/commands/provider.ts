@@ -133,7 +133,9 @@ export const providerTest = defineCommand({
   async run(context, { args, flags, ...input }) {
     const network = openNetwork(new TimeoutScheduler(), monotonicNow, { machine: input.config.machine });
     const options = { model: flags.model, keyId: flags.key };
-    const json = await withProviders(context, input, (providers) => providers.test(network, args.NAME, options));
+    const json = await withProviders(context, input, (providers) =>
+      providers.test(network, commandLine, args.NAME, options),
+    );
     const text = (json.error && toTerminalLine(json.error)) ?? `${json.host} answered ${json.model} in ${json.ms} ms`;
     return { json, text, exitCode: json.ok ? 0 : 1 };
   },

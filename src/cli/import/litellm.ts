@@ -242,7 +242,10 @@ function planModels(
       entry.targets.push({ model: id, weight });
       continue;
     }
-    const model = plugin === undefined ? undefined : (knownModels.findAtProvider(upstream, plugin) ?? knownModels.findAtProvider(upstream));
+    const model =
+      plugin === undefined
+        ? undefined
+        : (knownModels.findAtProvider(upstream, plugin) ?? knownModels.findAtProvider(upstream));
     if (plugin === undefined || model === undefined) {
       note(`${group}: ${full} is not served here; add its provider first (docs/providers.md)`);
       continue;

@@ -344,7 +344,8 @@ function planChannels(
     }
     for (const model of own) {
       const target =
-        knownModels.findAtProvider(String(mapping[model] ?? model), plugin) ?? knownModels.findAtProvider(String(mapping[model] ?? model));
+        knownModels.findAtProvider(String(mapping[model] ?? model), plugin) ??
+        knownModels.findAtProvider(String(mapping[model] ?? model));
       if (target === undefined) note(`${model} of the channel ${name} is not served here`);
       else {
         offer(model);

@@ -1,5 +1,5 @@
-import { isRecord, readJson } from "../../lib/json.ts";
 import { toName } from "../../contract/index.ts";
+import { isRecord, readJson } from "../../lib/json.ts";
 import { UsageError } from "../command.ts";
 import type { Losses, TableRules } from "./losses.ts";
 import { toBudget, toNanodollars } from "./plan.ts";

@@ -64,7 +64,7 @@ import {
   readRules,
   writeRule,
 } from "../../alerts/index.ts";
-import { formatUsd, GatewayError, quoteValue, DisplayName } from "../../contract/index.ts";
+import { DisplayName, formatUsd, GatewayError, quoteValue } from "../../contract/index.ts";
 import { readJson } from "../../lib/json.ts";
 import { checkManifest } from "../../providers/index.ts";
 import {

@@ -252,9 +252,9 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
     )
     .post(
       "/:provider_id/test",
-      async ({ body: { model, key_id: keyId }, params: { provider_id: id } }) => ({
+      async ({ admin, body: { model, key_id: keyId }, params: { provider_id: id } }) => ({
         object: "organization.provider.test" as const,
-        ...(await providers.test(kernel.network, id, { model, keyId })),
+        ...(await providers.test(kernel.network, admin, id, { model, keyId })),
       }),
       {
         body: Test,

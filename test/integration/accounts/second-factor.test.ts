@@ -199,6 +199,35 @@ describe("the second factor", () => {
     expect(await store.db.selectFrom("two_factors").selectAll().execute()).toEqual([]);
   });
 
+  test("leaves an entry in the audit log when it is turned on or off, and for backup codes, also those of a sign-in", async () => {
+    const { ask, enter, cookie, backupCodes, store, account } = await withCodes();
+    const challenge = cookiesOf(await enter());
+    expect((await ask("two-factor/verify-backup-code", { code: backupCodes[0] }, challenge)).status).toBe(200);
+    expect((await ask("two-factor/verify-backup-code", { code: backupCodes[1] }, cookie)).status).toBe(200);
+    expect((await ask("two-factor/generate-backup-codes", { password }, cookie)).status).toBe(200);
+    expect((await refusalOf(ask("two-factor/disable", { password: "not this one" }, cookie))).status).toBe(400);
+    expect((await ask("two-factor/disable", { password }, cookie)).status).toBe(200);
+    const rows = await store.db.selectFrom("audit").select(["account_id", "subject", "action", "detail"]).execute();
+    const entries = rows.filter(({ action }) => action.startsWith("user."));
+    expect(entries.map(({ action, detail }) => `${action} ${detail}`).sort()).toEqual([
+      "user.backup_code {}",
+      "user.backup_code {}",
+      "user.backup_codes {}",
+      'user.two_factor {"on":false}',
+      'user.two_factor {"on":true}',
+    ]);
+    expect(entries.every((row) => row.account_id === account.id && row.subject === account.id)).toBe(true);
+  });
+
+  test("that is on is not set up anew, which would end the codes that work", async () => {
+    const { ask, enter, cookie, totpURI, signIn } = await withCodes();
+    const refused = await refusalOf(ask("two-factor/enable", { password }, cookie));
+    expect([refused.code, refused.message]).toEqual(["conflict", expect.stringContaining("is on already")]);
+    const challenge = cookiesOf(await enter());
+    const entered = await ask("two-factor/verify-totp", { code: nextCode(totpURI) }, challenge);
+    expect(await signIn.sessionUserOf(cookiesOf(entered))).toMatchObject({ secondFactor: true });
+  });
+
   test("is removed by a temporary password or an accepted invitation", async () => {
     const { ask, store, account, now, signIn } = await withCodes();
     const temporary = await makeTemporaryPassword(store, { accountId: account.id, role: "member" }, now());

@@ -405,4 +405,22 @@ describe("modelgate export and apply", () => {
     expect([wrong.code === 0, wrong.stderr]).toEqual([false, expect.stringContaining("There is no file")]);
     bench.remove();
   });
+
+  test("follow nobody to another address, and believe no other server", async () => {
+    const other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json({ hello: "world" }) });
+    const leading = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.redirect(`${other.url}`, 307) });
+    const bench = makeBench({ env: { MODELGATE_ADMIN_KEY: adminKey } });
+    const file = join(bench.home, "gateway.json");
+    writeFileSync(file, "{}");
+    try {
+      const runs = [leading, other].map(({ url }) => bench.run("apply", file, "--url", url.origin));
+      expect(await Promise.all(runs)).toEqual([
+        { code: 2, stdout: "", stderr: expect.stringContaining("is not followed") },
+        { code: 2, stdout: "", stderr: expect.stringContaining("no plan of a gateway") },
+      ]);
+    } finally {
+      await Promise.all([other.stop(true), leading.stop(true)]);
+      bench.remove();
+    }
+  });
 });

@@ -169,6 +169,7 @@ describe("limits of a model", () => {
     const { path } = await newProject();
     const { status, json } = await ask("POST", path, body);
     expect([status, json.error.param]).toEqual([400, param]);
+    if (param === "model") expect(json.error.message).toContain('"either" is a virtual model');
   });
 
   test("for all models together are those of the project, which has concurrent calls of its own too", async () => {

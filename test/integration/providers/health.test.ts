@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { sql } from "kysely";
 import { until } from "../../support/until.ts";
 import { call, engines, enter, manifestOf, type Node, open, provider, start, startNode, useNode } from "./fixture.ts";
 
@@ -268,5 +269,33 @@ describe("a test of the connection", () => {
       ok: false,
     });
     expect((await send("POST", "/provider_tests", { name: "nobody", key })).status).toBe(404);
+  });
+
+  test("leaves an audit entry, without which nothing is sent that costs money", async () => {
+    const store = await (await open("sqlite"))();
+    const upstream = provider(key);
+    const node = await start(store, { GROQ_BASE_URL: upstream.baseUrl, GROQ_API_KEY: key });
+    const { cookie } = await enter(store);
+    const { send } = await useNode(node, cookie);
+    const { host } = new URL(upstream.baseUrl);
+    expect((await send("POST", "/providers/groq/test", {})).status).toBe(200);
+    expect((await send("POST", "/provider_tests", { name: "groq", key })).status).toBe(200);
+    const entries = await store.db.selectFrom("audit").selectAll().where("action", "=", "provider.test").execute();
+    expect(entries.map(({ subject, detail }) => [subject, JSON.parse(detail)])).toEqual(
+      expect.arrayContaining([
+        ["groq", {}],
+        ["groq", { host }],
+      ]),
+    );
+    const asked = upstream.asked.length;
+    await sql`create trigger no_audit before insert on audit begin select raise(abort, 'no audit'); end`.execute(
+      store.db,
+    );
+    const refused = [
+      await send("POST", "/providers/groq/test", {}),
+      await send("POST", "/provider_tests", { name: "groq", key }),
+    ];
+    expect(refused.map(({ status }) => status >= 500)).toEqual([true, true]);
+    expect(upstream.asked.length).toBe(asked);
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { ConfigError, describeConfig, getVariablePrefix, makeHome, readConfig } from "../../../src/config/index.ts";
@@ -269,6 +269,14 @@ describe("makeHome", () => {
     makeHome({ home });
     expect(statSync(home).mode & 0o777).toBe(0o700);
     expect(makeHome({ home })).toBe(home);
+  });
+
+  test("creates the folders of plugins and catalogue for their owner only, also in a home that was there", () => {
+    const home = join(folder, "there");
+    mkdirSync(home);
+    makeHome({ home }, join(home, "plugins"), join(home, "catalogue"));
+    const modes = ["plugins", "catalogue"].map((name) => statSync(join(home, name)).mode & 0o777);
+    expect(modes).toEqual([0o700, 0o700]);
   });
 
   test("names MODELGATE_HOME when it is a file", () => {

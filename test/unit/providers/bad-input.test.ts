@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { builtIn, code, type Home, makeHome, manifest, row, stockOf } from "./folder.ts";
 
@@ -299,4 +299,14 @@ describe("a dropped file is refused in one sentence, and everything else goes on
     mkdirSync(join(home.path, "plugins/empty"));
     expect((await stockOf(home).pluginManager.load()).warnings).toEqual([]);
   });
+});
+
+test("a folder that every user of the machine can write to is named, and loaded all the same", async () => {
+  const home = newHome();
+  const folder = join(home.path, "plugins");
+  const warningsOf = async () => (await stockOf(home).pluginManager.load()).warnings;
+  chmodSync(folder, 0o770);
+  const before = await warningsOf();
+  chmodSync(folder, 0o777);
+  expect([before, await warningsOf()]).toEqual([[], [expect.stringContaining("chmod o-w")]]);
 });
