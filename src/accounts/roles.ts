@@ -1,6 +1,7 @@
 import type { Transaction } from "kysely";
 import { GatewayError } from "../contract/index.ts";
 import type { AdminKeysTable, Database, Role, Store } from "../db/index.ts";
+import { readJson } from "../lib/json.ts";
 import { adminKeyOf, findKeyEnd, readKeyLine } from "./admin-key-line.ts";
 import { type AdminScope, scopesOfOwners } from "./admin-scopes.ts";
 import { lockAccount } from "./lock-account.ts";
@@ -104,7 +105,7 @@ export async function readVouchedRole(
 ): Promise<Role | undefined> {
   const role = await readPersonRole(db, vouched_by);
   if (role === undefined || !mayAdminister(role)) return undefined;
-  const isForOwners = (JSON.parse(scopes) as AdminScope[]).some((scope) => scopesOfOwners.has(scope));
+  const isForOwners = (readJson(scopes, "stored") as AdminScope[]).some((scope) => scopesOfOwners.has(scope));
   return isForOwners && role !== "owner" ? undefined : role;
 }
 

@@ -7,7 +7,7 @@ import { GatewayError } from "./error.ts";
  */
 export const unsafeCharacters = "\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069";
 
-export const nameLengthMax = 200;
+const nameLengthMax = 200;
 export const namePattern = `^[^${unsafeCharacters}]*$`;
 
 const nameForm = new RegExp(namePattern);

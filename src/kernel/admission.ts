@@ -68,7 +68,7 @@ interface HoldBounds {
   /** Present for a stream whose hold follows its output: then `first` is the part that is held at the beginning. */
   readonly growth: Growth | undefined;
   readonly first: Meters;
-  /** What is held at the beginning, and the least that has to be. */
+  /** The amount that is held at the beginning, and the least that has to be. */
   readonly amount: HoldAmount;
   readonly least: HoldAmount;
 }

@@ -61,8 +61,8 @@ function toPlainCause(cause: unknown): unknown {
 /** Whether the message may have words of a provider: its own error, the one for the client, or what a parser could not read. */
 function quotes(error: Error): boolean {
   const { code, cause } = error as Error & { code?: unknown };
-  const isOfProvider = error instanceof UpstreamError || cause instanceof UpstreamError;
-  return isOfProvider || error instanceof SyntaxError || code === "ERR_INVALID_URL";
+  const isUpstream = error instanceof UpstreamError || cause instanceof UpstreamError;
+  return isUpstream || error instanceof SyntaxError || code === "ERR_INVALID_URL";
 }
 
 /** The places of a stack without the message before them. */

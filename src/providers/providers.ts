@@ -237,8 +237,8 @@ export class Providers {
     name: string,
     about: Readonly<Record<string, string | undefined>>,
   ): Promise<void> {
-    const told = Object.entries(about).flatMap(([field, value]) => (value === undefined ? [] : [[field, value]]));
-    const detail: Record<string, string> = Object.fromEntries(told);
+    const fields = Object.entries(about).flatMap(([field, value]) => (value === undefined ? [] : [[field, value]]));
+    const detail: Record<string, string> = Object.fromEntries(fields);
     await recordAudit(
       this.#deps.store,
       { accountId, action: "provider.test", subject: name, detail },

@@ -123,7 +123,7 @@ export class Losses {
 function isDefault(value: unknown, standard: unknown, isRestricting: boolean): boolean {
   if (standard === "generated") return true;
   const [plain, usual] = [toPlain(value), toPlain(standard)];
-  // What is on for everybody was turned off here.
+  // A flag that is on for everybody was turned off here.
   if (usual === true && (plain === false || plain === 0)) return false;
   if (isEmpty(plain)) return true;
   if (usual !== undefined && usual !== null && !isEmpty(usual) && JSON.stringify(plain) === JSON.stringify(usual))
