@@ -257,7 +257,10 @@ async function set(
 /** The id of the model whose calls a limit counts. @throws {GatewayError} `invalid_request` for a virtual model. */
 export function idOfLimitedModel(deps: HttpDeps, name: string): string {
   if (!deps.kernel.registry.virtualModels.has(name)) return idOfModel(deps, name);
-  throw invalid("model", `${quoteValue(name)} is a virtual model, whose calls are counted at the models that serve them; limit these`);
+  throw invalid(
+    "model",
+    `${quoteValue(name)} is a virtual model, whose calls are counted at the models that serve them; limit these`,
+  );
 }
 
 function readBounds(body: Static<typeof LimitChange>) {
