@@ -19,6 +19,7 @@ import {
   type PassthroughFormat,
   type Call as PluginCall,
   type ProviderPlugin,
+  quoteValue,
   toMeters,
   toTokenMeters,
   UpstreamError,
@@ -406,8 +407,10 @@ function finishCompletion(
 }
 
 /** An answer that ended by a word that is not known was told as cut: the operator may know that it is a success. */
-function reportUnknownFinish({ log }: Kernel, { call, model, plugin }: ModelRun, word: string): void {
-  log.warn("finish_reason_unknown", { call: call.id, model, plugin, reason: word });
+function reportUnknownFinish({ log }: Kernel, { call, model, plugin, attempt }: ModelRun, word: string): void {
+  log.warn("finish_reason_unknown", { call: call.id, model, plugin });
+  // It is the provider's, so the log does not have it.
+  attempt?.warn(`The answer ended by ${quoteValue(word)}, which is not known, so it counts as cut`);
 }
 
 /** Sends the chunks as they come. Throws unless the stream ends in order; the HTTP side makes an error event of it. */

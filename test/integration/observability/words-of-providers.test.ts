@@ -79,7 +79,6 @@ const places: Readonly<Record<string, Case>> = {
       Response.json(
         whole({ choices: [{ index: 0, message: { role: word, content: "Hi" }, finish_reason: word }], [word]: word }),
       ),
-    isDropped: true,
   },
   "event-error": {
     answer: (word) => new Response(begun + frame(errorOf(word)), { headers: eventStream }),
