@@ -25,7 +25,8 @@ interface Form {
 const builtIn: readonly Form[] = [
   {
     hint: /(?:sk|pk|rk|gh[oprsu]|github_pat|glpat|hf|xox[abeprs]|whsec|gsk|csk|xai|pplx|nvapi|r8|jina|npm)[-_]/,
-    pattern: String.raw`(?:sk|pk|rk|gh[oprsu]|github_pat|glpat|hf|xox[abeprs]|whsec|gsk|csk|xai|pplx|nvapi|r8|jina|npm)[-_][A-Za-z0-9_-]{16,}`,
+    pattern:
+      "(?:sk|pk|rk|gh[oprsu]|github_pat|glpat|hf|xox[abeprs]|whsec|gsk|csk|xai|pplx|nvapi|r8|jina|npm)[-_][A-Za-z0-9_-]{16,}",
     begins: "word",
   },
   { hint: /AKIA|ASIA/, pattern: "(?:AKIA|ASIA)[A-Z0-9]{16,}", begins: "word" },
