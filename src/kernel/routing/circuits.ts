@@ -3,6 +3,7 @@
  * key that is refused or limited is left alone for a while. Sessions stay with the route that served them before.
  */
 import { type Caller, getSecrets, type ProviderCredential, readCredential } from "../../contract/index.ts";
+import { encodedForms } from "../../lib/encoded-forms.ts";
 import { replaceTexts } from "../../lib/escapes.ts";
 
 /** The owner of prompts that a provider may have cached: a session of an account. */
@@ -276,7 +277,8 @@ export class KeyPool {
       const credential = readCredential(key);
       return { index, key, credential, circuitBreaker: new CircuitBreaker(keyCircuitOptions) };
     });
-    this.#secrets = keys.flatMap(getSecrets).filter((secret) => secret.length >= keyCharactersMin);
+    const secrets = keys.flatMap(getSecrets).filter((secret) => secret.length >= keyCharactersMin);
+    this.#secrets = secrets.flatMap(encodedForms);
   }
 
   get size(): number {
@@ -317,9 +319,9 @@ export class KeyPool {
     return best;
   }
 
-  /** The text with all keys replaced, however they are escaped there, for what a provider says to others. */
+  /** The text with all keys replaced, however they are escaped or encoded there, for what a provider says to others. */
   hide(text: string): string {
-    return replaceTexts(text, [...this.#secrets, ...this.#tokens], "[hidden]");
+    return replaceTexts(text, [...this.#secrets, ...[...this.#tokens].flatMap(encodedForms)], "[hidden]");
   }
 
   /** Hides a token as well from now on. */

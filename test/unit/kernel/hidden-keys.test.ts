@@ -33,6 +33,28 @@ describe("a key that a provider repeats", () => {
     ]);
   });
 
+  test("in a 400 is not told in another form either", async () => {
+    const user = "account-1:";
+    const forms = [
+      encodeURIComponent(`${key}/`),
+      JSON.stringify(JSON.stringify({ key })),
+      Buffer.from(key).toString("hex"),
+      Buffer.from(key).toString("hex").toUpperCase(),
+      ...["", "a", "ab", user].map((before) => Buffer.from(`${before}${key}`).toString("base64")),
+      ...["", "a", "ab"].map((before) => Buffer.from(`${before}${key} and more`).toString("base64url")),
+    ];
+    const told: string[] = [];
+    for (const form of forms) {
+      const { message } = await ask(chat, refused(400, { message: `Bad header: Basic ${form}` }));
+      const decoded = ["hex", "base64"].map((encoding) =>
+        Buffer.from(message.replace("Bad header: Basic ", ""), encoding as "hex").toString(),
+      );
+      if ([message, ...decoded].some((text) => /0123|form/.test(text)) || !message.includes("[hidden]"))
+        told.push(form);
+    }
+    expect(told).toEqual([]);
+  });
+
   test("in an answer that is an error inside is not told either", async () => {
     const error = await ask(chat, json({ error: { message: `Bad key ${key}`, code: 400 } }));
     expect(error.message).not.toContain(key);

@@ -1,0 +1,20 @@
+import { Buffer } from "node:buffer";
+
+/**
+ * The forms in which a secret may stand in a text: as it is, in hexadecimal digits, and in base64, where its characters depend on
+ * how many bytes are in front of it (`user:key` of Basic authentication). What a base64 form shares with its neighbours is left out.
+ *
+ * @example
+ * encodedForms("key").includes("6b6579"); // => true
+ */
+export function encodedForms(secret: string): string[] {
+  const bytes = Buffer.from(secret);
+  const hex = bytes.toString("hex");
+  const forms = new Set([secret, hex, hex.toUpperCase()]);
+  for (const before of [0, 1, 2]) {
+    const base64 = Buffer.concat([Buffer.alloc(before), bytes]).toString("base64");
+    const own = base64.slice(Math.ceil((before * 4) / 3), Math.floor(((before + bytes.length) * 4) / 3));
+    forms.add(own).add(own.replaceAll("+", "-").replaceAll("/", "_"));
+  }
+  return [...forms];
+}
