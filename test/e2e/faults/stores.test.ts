@@ -118,16 +118,17 @@ function fullFor(what: string, table: "open_call_rows" | "call_rows"): Fault {
   return {
     what: `PostgreSQL, its disk full for ${what}`,
     strike: async ({ postgres, url }) => {
-      // Large rows fill the segment, and small ones what these and dead rows leave of each page; nothing frees more meanwhile.
+      // Large rows fill the segment, and rows that are smaller than any of a call what these and dead rows leave of each page;
+      // nothing frees more meanwhile.
       await queryPostgres(url, `alter table ${table} set (autovacuum_enabled = off)`);
       await queryPostgres(url, bloat(table, { count: 60_000, characters: 400 }));
       await queryPostgres(url, `vacuum ${table}`);
-      await queryPostgres(url, bloat(table, { count: 20_000, characters: 1 }));
+      await queryPostgres(url, bloat(table, { count: 20_000, characters: 0 }));
       await postgres.limitFiles(segmentBytes);
     },
     mend: async ({ postgres, url }) => {
       await postgres.limitFiles(undefined);
-      await queryPostgres(url, `delete from ${table} where session like 'm%'`);
+      await queryPostgres(url, `delete from ${table} where substring(id from 1 for 5) = 'bloat'`);
       await queryPostgres(url, `alter table ${table} reset (autovacuum_enabled)`);
     },
   };
@@ -140,7 +141,7 @@ function bloat(
 ): string {
   const [columns, values] = table === "call_rows" ? [", state, settled_at", ", 3, n"] : ["", ""];
   return `insert into ${table} (id, account_id, key_id, model, capability, premium, opened_at, hold_nanodollars, hold_tokens,
-    session, node_id${columns}) select convert_to('bloat${characters} ' || n, 'UTF8'), 3, 3, 3, 3, 0, n, 0, 0, repeat('m', ${characters}),
+    session, node_id${columns}) select convert_to('bloat${characters} ' || n, 'UTF8'), 3, 3, 3, 3, 0, n, 0, 0, nullif(repeat('m', ${characters}), ''),
     (select names.id from names join nodes on nodes.id = names.name limit 1)${values} from generate_series(1, ${count}) as n`;
 }
 
