@@ -73,7 +73,7 @@ const newRotatable = async () => {
   return (await gateway.app.accounts.createKey(fields)).id;
 };
 const newRequest = async () => {
-  const open = openOf(`req_${crypto.randomUUID()}`, { accountId: ids.member, premium: false });
+  const open = openOf(`req_${crypto.randomUUID()}`, { accountId: ids.member, keyId: await newKey(), premium: false });
   await gateway.store.writeLedger([open, endOf(open, { costNanodollars: 0, chargedNanodollars: 0 })]);
   return open.callId;
 };
