@@ -126,13 +126,15 @@ function eventsWithoutUsage(text: string, figures: readonly unknown[]): string {
     const value = parseJson(json, "event");
     return value === undefined ? undefined : JSON.stringify(withoutUsage(value, figures));
   };
-  return (
-    strip(text) ??
-    text.replace(/^([^{[\n]*)([{[].*?)([,\r]*)$/gm, (line, head: string, json: string, tail: string) => {
-      const stripped = strip(json);
-      return stripped === undefined ? line : head + stripped + tail;
-    })
-  );
+  const stripLine = (line: string) => {
+    const start = line.search(/[{[]/);
+    if (start === -1) return line;
+    let end = line.length;
+    while (line[end - 1] === "," || line[end - 1] === "\r") end--;
+    const stripped = strip(line.slice(start, end));
+    return stripped === undefined ? line : line.slice(0, start) + stripped + line.slice(end);
+  };
+  return strip(text) ?? text.split("\n").map(stripLine).join("\n");
 }
 
 async function tryBytewise(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {

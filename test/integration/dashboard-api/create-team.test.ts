@@ -13,7 +13,8 @@ describe("a team that a person creates", () => {
   test("is an account of its own with keys, wallet and people, and without a free quota", async () => {
     const { ada, ben, accounts, store, signIn } = await teamOfAda(open);
     expect(await ada.json(`${api}/teams`)).toMatchObject({ can_create: true, data: [{ is_own: true }] });
-    const created = await ada.post(`${api}/teams`, { name: "  Search\n & Ranking " });
+    await expectError(await ada.post(`${api}/teams`, { name: "Search\n & Ranking" }), { status: 400, param: "name" });
+    const created = await ada.post(`${api}/teams`, { name: "  Search  & Ranking " });
     const { account } = (await created.json()) as { account: string };
     // The session stays where it is until the user switches.
     expect(await ada.json(`${api}/me`)).toMatchObject({ account: ada.account.id });

@@ -106,7 +106,13 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
     const actions = (await store.db.selectFrom("audit").select("action").orderBy("at").execute()).map(
       (entry) => entry.action,
     );
-    expect(actions).toEqual(["provider.add", "provider.key.add", "provider.key.remove", "provider.key.add"]);
+    expect(actions).toEqual([
+      "provider.add",
+      "provider.key.add",
+      "provider.test",
+      "provider.key.remove",
+      "provider.key.add",
+    ]);
   });
 
   test("the environment's key goes before stored ones, and says so", async () => {
