@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { getDatabaseFile } from "../../../../src/config/index.ts";
-import { nameNumber, openStore } from "../../../../src/db/index.ts";
+import { openStore, toPayerNumber } from "../../../../src/db/index.ts";
 import { type Bench, benchNow, makeBench, makePlugin, makeRow } from "../fixture.ts";
 
 const email = "ada@example.org";
@@ -23,7 +23,15 @@ describe("account", () => {
 
   test("list and show know it by id and by e-mail", async () => {
     const { id } = await create();
-    const shown = { id, email, name: "Ada", free_tokens_per_day: null, allowed_models: null, role: null };
+    const shown = {
+      id,
+      email,
+      name: "Ada",
+      free_tokens_per_day: null,
+      allowed_models: null,
+      role: null,
+      verified: null,
+    };
     expect(await bench.json("account", "list")).toEqual([shown]);
     const whole = { ...shown, balance_usd: "0", held_usd: "0", keys: 0 };
     expect(await bench.json("account", "show", id)).toEqual(whole);
@@ -86,6 +94,7 @@ describe("key", () => {
         concurrent_calls: null,
         budget_used_usd: null,
         created_at: expect.any(String),
+        held_for: null,
         revoked_at: null,
         last_used_at: null,
       },
@@ -253,7 +262,7 @@ describe("ledger verify", () => {
     await store.db
       .updateTable("wallet_rows")
       .set({ balance_nanodollars: 7 })
-      .where("account_id", "=", nameNumber(id))
+      .where("account_id", "=", toPayerNumber(id))
       .execute();
     await store.close();
     const { code, stdout } = await bench.run("ledger", "verify", "--json");
