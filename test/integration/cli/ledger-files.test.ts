@@ -237,7 +237,7 @@ describe("ledger reconcile", () => {
     const rows = { models: [{ ...makeRow(), ...margin }], unlisted: { premium: true, prefix: "more/", price } };
     writeFileSync(join(two.home, "catalogue/openai.json"), JSON.stringify(rows));
     const store = await openStore({ file: getDatabaseFile(two) });
-    await addPayers(store, { [account.id]: [createAdmission().caller.keyId] });
+    await addPayers(store, { [account.id]: [createAdmission({ accountId: account.id }).caller.keyId] });
     const ledger = new ProcessLedger({ store, now: () => firstDay });
     const calls = [
       ["gpt-9", "openai"],
