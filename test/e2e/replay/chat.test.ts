@@ -8,10 +8,10 @@ import { saidIn } from "../../support/said-in.ts";
 import { parseEvents } from "../../support/sse.ts";
 import { type Bench, startBench } from "./bench.ts";
 import { expectSettled, expectTokens } from "./expect-ledger.ts";
-import { type Plan, planOf, providers } from "./plan.ts";
+import { type Plan, providers, replayOf } from "./plan.ts";
 
 const plans = recordingsOf(...providers)
-  .map(planOf)
+  .map(replayOf)
   .filter((plan) => plan?.endpoint === "/chat/completions" && !plan.recording.path.includes("/errors/")) as Plan[];
 const named = (streams: boolean): [string, Plan][] =>
   plans.filter((plan) => (plan.body?.stream === true) === streams).map((plan) => [plan.recording.path, plan]);

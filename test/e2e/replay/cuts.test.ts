@@ -7,11 +7,11 @@ import { isStream, saidIn } from "../../support/said-in.ts";
 import { parseEvents } from "../../support/sse.ts";
 import { type Bench, startBench } from "./bench.ts";
 import { expectCost } from "./expect-ledger.ts";
-import { type Plan, planOf, providers } from "./plan.ts";
+import { type Plan, providers, replayOf } from "./plan.ts";
 
 const streams = recordingsOf(...providers)
   .filter(isStream)
-  .map(planOf)
+  .map(replayOf)
   .filter((plan) => plan !== undefined && !plan.recording.path.includes("/errors/")) as Plan[];
 const named = streams.map((plan): [string, Plan] => [plan.recording.path, plan]);
 

@@ -7,14 +7,14 @@ import { saidIn } from "../../support/said-in.ts";
 import { parseEvents } from "../../support/sse.ts";
 import { type Bench, startBench } from "./bench.ts";
 import { expectCost } from "./expect-ledger.ts";
-import { type Plan, planOf, providers } from "./plan.ts";
+import { type Plan, providers, replayOf } from "./plan.ts";
 
 interface WireError {
   error: { message: string; type: string; param: string | null; code: string | null };
 }
 
 const plans = recordingsOf(...providers)
-  .map(planOf)
+  .map(replayOf)
   .filter((plan) => plan?.recording.path.includes("/errors/")) as Plan[];
 const named = (streams: boolean) =>
   plans

@@ -1,7 +1,7 @@
 import { type CatalogueRow, catalogueRow, catalogueRows } from "../../support/catalogue.ts";
 import type { Recording } from "../../support/recordings.ts";
 import { isStream } from "../../support/said-in.ts";
-import { requestOf } from "./request.ts";
+import { requestOf, withBytes } from "./request.ts";
 
 /** The providers whose recordings are replayed, which are all there are. */
 export const providers = ["anthropic", "gemini", "groq", "openai", "sarvam", "together"] as const;
@@ -81,6 +81,12 @@ export function planOf(recording: Recording): Plan | undefined {
     endpoint: "/chat/completions",
     model,
   });
+}
+
+/** The plan of a recording for a gateway whose provider replays it. */
+export function replayOf(recording: Recording): Plan | undefined {
+  const made = planOf(recording);
+  return made?.body === undefined ? made : { ...made, body: withBytes(made.body) };
 }
 
 function plan({ model, ...parts }: Pick<Plan, "recording" | "provider" | "endpoint"> & { model: string }): Plan {

@@ -22,14 +22,14 @@ export function requestOf(recording: Recording, endpoint: string): { body?: Json
         ? { body: { ...recorded }, faithful: true }
         : { body: { input: "Hello" }, faithful: false };
   }
-  if (isOpenAi) return { body: withBytes({ ...recorded }), faithful: true };
+  if (isOpenAi) return { body: { ...recorded }, faithful: true };
   return { body: { ...plainChat, ...toolsOf(recorded), ...schemaOf(recorded) }, faithful: false };
 }
 
 const png = "data:image/png;base64,iVBORw0KGgo=";
 
-/** Pictures by address as bytes: the provider that replays is a server of one's own, which the gateway sends no address. */
-function withBytes(body: Json): Json {
+/** Pictures by address as bytes: a provider that replays is a server of one's own, which the gateway sends no address. */
+export function withBytes(body: Json): Json {
   return JSON.parse(JSON.stringify(body).replaceAll(/"url":"https?:[^"]*"/g, `"url":"${png}"`)) as Json;
 }
 
