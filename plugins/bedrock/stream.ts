@@ -14,6 +14,7 @@ import type { Reading } from "./request.ts";
 import { toDetail, toTier, toUsage } from "./response.ts";
 
 const eventShape = {
+  contentBlockIndex: "any",
   start: { toolUse: { toolUseId: "string", name: "string" } },
   delta: {
     text: "string",
@@ -25,8 +26,17 @@ const eventShape = {
   serviceTier: { type: "string" },
 } as const;
 
+/** A call that grows; one that is dropped is not given out. */
+interface OpenCall {
+  readonly index: number;
+  readonly isJson: boolean;
+  readonly isDropped: boolean;
+  input: string;
+}
+
 /**
- * Translates the events of `ConverseStream`, in the order in which OpenAI sends its chunks. Blocks come one after the other.
+ * Translates the events of `ConverseStream`, in the order in which OpenAI sends its chunks. Blocks may be open at once; their
+ * indexes tell them apart.
  *
  * @throws {UpstreamError} When an event is an exception, cannot be read, or the stream ends before its message does.
  */
@@ -39,8 +49,8 @@ export class ConverseStream implements ChatStream<ServerEvent> {
   #callCount = 0;
   #thoughtCount = 0;
   #thought: { text: string; signature?: string; data?: string } | undefined;
-  /** The call that grows; `dropped` is one that is not given out. */
-  #call: { isJson: boolean; isDropped: boolean; input: string } | undefined;
+  /** The calls that are open, by the index of their blocks. */
+  readonly #calls = new Map<unknown, OpenCall>();
   /** Text beside a forced JSON tool: the answer only when the tool is not called. */
   #heldText: string | undefined = "";
   /** The chunks of the event at work. */
@@ -60,9 +70,11 @@ export class ConverseStream implements ChatStream<ServerEvent> {
     }
     if (event.event === "raw") throw readStreamError({ event: "error", data: JSON.stringify({ error: value }) });
     this.#chunks = [];
-    if (event.event === "contentBlockStart" && value.start?.toolUse !== undefined) this.#open(value.start.toolUse);
-    else if (event.event === "contentBlockDelta" && value.delta !== undefined) this.#grow(value.delta);
-    else if (event.event === "contentBlockStop") this.#close();
+    if (event.event === "contentBlockStart" && value.start?.toolUse !== undefined)
+      this.#open(value.start.toolUse, value.contentBlockIndex);
+    else if (event.event === "contentBlockDelta" && value.delta !== undefined)
+      this.#grow(value.delta, value.contentBlockIndex);
+    else if (event.event === "contentBlockStop") this.#close(value.contentBlockIndex);
     else if (event.event === "messageStop") this.#stop(value.stopReason);
     else if (event.event === "metadata") this.#report(toUsage(value.usage), value.serviceTier);
     return this.#chunks;
@@ -73,18 +85,23 @@ export class ConverseStream implements ChatStream<ServerEvent> {
     throw new UpstreamError("bad_response", "The provider's stream ended before the answer did");
   }
 
-  #open({ toolUseId: id = "", name = "" }: { toolUseId?: string | undefined; name?: string | undefined }): void {
+  #open(
+    { toolUseId: id = "", name = "" }: { toolUseId?: string | undefined; name?: string | undefined },
+    place: unknown,
+  ): void {
+    this.#endCall(place);
     const isJson = name === this.#reading.jsonTool;
     const isDropped = !isJson && this.#reading.firstOnly && this.#callCount > 0;
-    this.#call = { isJson, isDropped, input: "" };
+    const index = isJson || isDropped ? -1 : this.#callCount++;
+    this.#calls.set(place, { index, isJson, isDropped, input: "" });
     if (isJson || isDropped) return;
     const called = { name, arguments: "" };
-    this.#push({ tool_calls: [{ index: this.#callCount++, id, type: "function", function: called }] });
+    this.#push({ tool_calls: [{ index, id, type: "function", function: called }] });
   }
 
-  #grow({ text, toolUse, reasoningContent: thought }: Record<string, unknown>): void {
+  #grow({ text, toolUse, reasoningContent: thought }: Record<string, unknown>, place: unknown): void {
     if (typeof text === "string") this.#text(text);
-    else if (isRecord(toolUse)) this.#arguments(toAnswerText(toolUse.input));
+    else if (isRecord(toolUse)) this.#arguments(toAnswerText(toolUse.input), this.#calls.get(place));
     else if (isRecord(thought)) {
       this.#thought ??= { text: "" };
       if (typeof thought.signature === "string")
@@ -98,10 +115,15 @@ export class ConverseStream implements ChatStream<ServerEvent> {
     }
   }
 
-  #close(): void {
+  #endCall(place: unknown): void {
+    const call = this.#calls.get(place);
     // A tool without arguments sends no piece of them, and nothing at all would be no JSON.
-    if (this.#call?.input === "") this.#arguments("{}");
-    this.#call = undefined;
+    if (call?.input === "") this.#arguments("{}", call);
+    this.#calls.delete(place);
+  }
+
+  #close(place: unknown): void {
+    this.#endCall(place);
     const thought = this.#thought;
     this.#thought = undefined;
     if (thought === undefined) return;
@@ -111,7 +133,7 @@ export class ConverseStream implements ChatStream<ServerEvent> {
   }
 
   #stop(reason: string | undefined): void {
-    this.#close();
+    for (const place of [...this.#calls.keys(), undefined]) this.#close(place);
     this.#push({
       content: this.#fences?.flush() ?? (this.#reading.jsonTool === undefined ? "" : (this.#heldText ?? "")),
     });
@@ -129,15 +151,17 @@ export class ConverseStream implements ChatStream<ServerEvent> {
     else if (this.#heldText !== undefined) this.#heldText += text;
   }
 
-  #arguments(piece: string): void {
-    const call = this.#call;
-    if (call === undefined || piece === "") return;
+  #arguments(piece: string, call: OpenCall | undefined): void {
+    if (piece === "") return;
+    if (call === undefined) {
+      throw new UpstreamError("bad_response", "The provider's stream has a piece of a call that it has not begun");
+    }
     call.input += piece;
     if (call.isDropped) return;
     if (call.isJson) {
       this.#heldText = undefined;
       this.#push({ content: piece });
-    } else this.#push({ tool_calls: [{ index: this.#callCount - 1, function: { arguments: piece } }] });
+    } else this.#push({ tool_calls: [{ index: call.index, function: { arguments: piece } }] });
   }
 
   /** Adds a chunk, after the one with the role, unless it says nothing. */

@@ -31,7 +31,6 @@ import { Attempt, Call, type ClientRequest, ModelRun, type Passthrough, priceOfR
 import { isOfKey, recordRefusedKey, toClientError, withFailover } from "../failover.ts";
 import {
   type AnswerHead,
-  type AnyToolCall,
   checkCustomTools,
   collectText,
   createAnswerHead,
@@ -57,6 +56,7 @@ import {
   readPromptText,
 } from "../normalize/prompt-bounds.ts";
 import { countPieces, countTokens } from "../normalize/tokenizer.ts";
+import type { AnyToolCall } from "../normalize/tool-calls.ts";
 import { type Count, shareOfOpen, toChatUsage, UsageMeter } from "../normalize/usage-meter.ts";
 import { type ModelEntry, mayUse, orderRoutes, type Route } from "../routing/registry.ts";
 import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";

@@ -12,9 +12,7 @@ import {
   GatewayError,
   judgeFinish,
   type ProviderPlugin,
-  randomText,
   type ToolCall,
-  type ToolCallDelta,
   toAnswerText,
   toFinishReason,
   toMeters,
@@ -22,21 +20,8 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { countAudio, getAudio } from "./chat-audio.ts";
+import { type AnyToolCall, getCallTexts, makeToolCallId, readCallId, StreamedCalls } from "./tool-calls.ts";
 import type { ChoiceOutput, UsageMeter } from "./usage-meter.ts";
-
-/** A tool call as it may come from outside: of a function, or of a custom tool. */
-export interface AnyToolCall {
-  type?: unknown;
-  function?: { name?: string; arguments?: string };
-  custom?: { name?: string; input?: string };
-}
-
-/** The name and the text of a tool call, or of a piece of one. */
-function getCallTexts(call: ToolCall | AnyToolCall): [name: string, text: string] {
-  const { function: called, custom }: AnyToolCall = call;
-  const [name, text] = isRecord(custom) ? [custom.name, custom.input] : [called?.name, called?.arguments];
-  return [typeof name === "string" ? name : "", toAnswerText(text)];
-}
 
 /** @throws {GatewayError} `invalid_request` for a custom tool, or a call of one, where not every plugin takes them. */
 export function checkCustomTools(request: ChatRequest, routes: readonly { plugin: ProviderPlugin }[]): void {
@@ -138,14 +123,17 @@ function normalizeChoice(choice: ChatCompletion["choices"][number] & { logprobs?
   if (message.tool_calls === undefined || message.tool_calls === null || message.tool_calls.length === 0) {
     delete message.tool_calls;
   } else {
-    for (const call of message.tool_calls) normalizeToolCall(call);
+    const ids = new Set<string>();
+    for (const call of message.tool_calls) normalizeToolCall(call, ids);
   }
 }
 
-function normalizeToolCall(call: ToolCall): void {
+function normalizeToolCall(call: ToolCall, ids: Set<string>): void {
   const { custom }: AnyToolCall = call;
   const [, text] = getCallTexts(call);
-  call.id ||= makeToolCallId();
+  const id = readCallId(call.id);
+  call.id = id === undefined || ids.has(id) ? makeToolCallId() : id;
+  ids.add(call.id);
   if (isRecord(custom)) {
     custom.input = text;
     return;
@@ -165,11 +153,6 @@ function fixTexts(message: Record<string, unknown>): void {
 }
 
 const textFields = ["content", "reasoning_content", "refusal"] as const;
-
-/** An id for a tool call without one. */
-function makeToolCallId(): string {
-  return `call_${randomText(24)}`;
-}
 
 /** OpenAI's shape has both lists of log probabilities; providers leave out the one of refusals. */
 function normalizeLogprobs(logprobs: unknown): unknown {
@@ -214,15 +197,11 @@ interface ChoiceState {
   hasOutput: boolean;
   /** Why it finished; absent until then. */
   finish: string | undefined;
-  /** Our tool-call index by the provider's index, as last used. */
-  indexByProvider: Map<number, number>;
-  indexById: Map<string, number>;
-  toolCalls: number;
+  readonly calls: StreamedCalls;
 }
 
 /**
- * Brings a provider's chunks into the shape clients expect, and counts them. Tool-call indexes are assigned here: a new
- * id is a new index, whatever index the provider sent.
+ * Brings a provider's chunks into the shape clients expect, and counts them. Tool-call indexes are assigned here.
  */
 export class StreamNormalizer {
   readonly #head: AnswerHead;
@@ -321,11 +300,12 @@ export class StreamNormalizer {
     this.#onText(delta.refusal, state);
     this.#onText(delta.function_call?.arguments, state);
     if (delta.audio) this.#onText(countAudio(this.#usageMeter, delta), state);
-    if (delta.tool_calls) this.#normalizeToolCalls(delta, state);
+    if (delta.tool_calls) this.#normalizeToolCalls(delta, state, Boolean(choice.finish_reason));
     choice.logprobs = choice.logprobs ? normalizeLogprobs(choice.logprobs) : null;
     if (!state.hasOutput) state.hasOutput = hasOutput(delta);
     if (choice.finish_reason) {
-      const hasCalls = state.toolCalls > 0 || undefined;
+      state.calls.end();
+      const hasCalls = state.calls.size > 0 || undefined;
       choice.finish_reason = judgeFinish(choice.finish_reason, {
         hasOutput: state.hasOutput,
         hasCalls,
@@ -381,23 +361,18 @@ export class StreamNormalizer {
       output,
       hasOutput: false,
       finish: undefined,
-      indexByProvider: new Map(),
-      indexById: new Map(),
-      toolCalls: 0,
+      calls: new StreamedCalls(),
     };
     this.#choices[index] = state;
     return state;
   }
 
-  #normalizeToolCalls(delta: ChunkChoice["delta"], state: ChoiceState): void {
-    if (!Array.isArray(delta.tool_calls) || delta.tool_calls.length === 0) {
-      delete delta.tool_calls;
-      return;
-    }
-    delta.tool_calls = delta.tool_calls.map((call, position) => {
-      for (const text of getCallTexts(call)) this.#onText(text, state);
-      return normalizeToolCallDelta(call, position, state);
-    });
+  #normalizeToolCalls(delta: ChunkChoice["delta"], state: ChoiceState, isLast: boolean): void {
+    const calls = Array.isArray(delta.tool_calls) ? delta.tool_calls.filter(isRecord) : [];
+    for (const call of calls) for (const text of getCallTexts(call)) this.#onText(text, state);
+    const sent = state.calls.take(calls, isLast);
+    if (sent.length > 0) delta.tool_calls = sent;
+    else delete delta.tool_calls;
   }
 }
 
@@ -409,26 +384,4 @@ export function hasSubstance(delta: ChunkChoice["delta"]): boolean {
 
 function isEmpty({ delta, logprobs, finish_reason }: ChunkChoice): boolean {
   return !finish_reason && logprobs === null && delta.role === undefined && !hasSubstance(delta);
-}
-
-function normalizeToolCallDelta(call: ToolCallDelta, position: number, state: ChoiceState): ToolCallDelta {
-  const providerIndex = call.index === undefined ? position : call.index;
-  const knownIndex = findIndex(call, providerIndex, state);
-  const [name, text] = getCallTexts(call);
-  if (knownIndex !== undefined) {
-    state.indexByProvider.set(providerIndex, knownIndex);
-    return { index: knownIndex, ...(call.custom ? { custom: { input: text } } : { function: { arguments: text } }) };
-  }
-  const index = state.toolCalls++;
-  const id = call.id ? call.id : makeToolCallId();
-  state.indexByProvider.set(providerIndex, index);
-  state.indexById.set(id, index);
-  if (call.custom) return { ...call, index, id, type: "custom", custom: { name, input: text } };
-  return { ...call, index, id, type: "function", function: { name, arguments: text } };
-}
-
-/** The index of the call that a delta belongs to: by its id, otherwise by its index; a name begins a new call. */
-function findIndex(call: ToolCallDelta, providerIndex: number, state: ChoiceState): number | undefined {
-  if (call.id) return state.indexById.get(call.id);
-  return getCallTexts(call)[0] ? undefined : state.indexByProvider.get(providerIndex);
 }

@@ -31,9 +31,13 @@ function parse(data: string): StreamEvent {
   throw new UpstreamError("bad_response", `The provider's stream holds an event that is ${why}`);
 }
 
+/** A block of the answer that has begun. */
+type OpenBlock = AnswerBlock & { callIndex?: number };
+
 /**
- * Translates a stream, in the order in which OpenAI sends its chunks. Blocks come one after the other, so that one is open at
- * a time. Where the stream breaks, a last chunk says what it has cost as far as that is known.
+ * Translates a stream, in the order in which OpenAI sends its chunks. Blocks come one after the other, but for servers that
+ * write several at once, which their indexes tell apart. Where the stream breaks, a last chunk says what it has cost as far as
+ * that is known.
  *
  * @throws {UpstreamError} When the stream carries an error, cannot be read, or ends before its message does.
  */
@@ -45,7 +49,9 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
   readonly #fences: FenceStripper | undefined;
   #thoughtCount = 0;
   readonly #usage: Record<string, unknown> = {};
-  #block: AnswerBlock = { type: "none" };
+  /** The blocks that are open, by their index. The last one takes what names none. */
+  readonly #blocks = new Map<unknown, OpenBlock>();
+  #block: OpenBlock = { type: "none" };
   #callCount = 0;
   #begun = false;
   /** Text beside a forced JSON tool: the answer only when the tool is not called. */
@@ -77,14 +83,16 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
     return usage === undefined ? [] : [{ choices: [], usage }];
   }
 
-  #take({ type, message, content_block: block, delta, usage }: StreamEvent): void {
+  #take({ type, index, message, content_block: block, delta, usage }: StreamEvent): void {
+    this.#block = this.#blocks.get(index) ?? this.#block;
     if (type === "content_block_delta" && delta !== undefined) this.#grow(delta);
-    else if (type === "content_block_start" && block !== undefined) this.#open(block);
-    else if (type === "content_block_stop") this.#close();
+    else if (type === "content_block_start" && block !== undefined) this.#open(block, index);
+    else if (type === "content_block_stop") this.#close(index);
     else if (type === "message_start") this.#count(message?.usage);
     else if (type === "message_stop") this.isComplete = true;
     else if (type === "message_delta") {
       this.#count(usage);
+      if (delta?.stop_reason) this.#closeAll();
       if (delta?.stop_reason) this.#finish(delta);
       const total = typeof usage?.output_tokens === "number" ? toUsage(this.#usage) : undefined;
       if (total !== undefined) this.#chunks.push({ choices: [], usage: total });
@@ -95,15 +103,19 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
     for (const [name, value] of Object.entries(usage)) if (value !== null) this.#usage[name] = value;
   }
 
-  #open(block: AnswerBlock): void {
+  #open(begun: AnswerBlock, index: unknown): void {
+    if (this.#blocks.has(index)) this.#close(index);
+    const block: OpenBlock = begun;
     this.#block = block;
+    this.#blocks.set(index, block);
     if (block.type === "tool_use") block.input ??= {};
     if (block.type === "text") this.#text(block.text ?? "");
     else if (block.type === "thinking") this.#push({ reasoning_content: block.thinking ?? "" });
     else if (block.type === "tool_use" && !this.#isJson) {
       const { id = "", name = "" } = block;
       const called = { name, arguments: "" };
-      this.#push({ tool_calls: [{ index: this.#callCount++, id, type: "function", function: called }] });
+      block.callIndex = this.#callCount++;
+      this.#push({ tool_calls: [{ index: block.callIndex, id, type: "function", function: called }] });
     }
   }
 
@@ -118,12 +130,20 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
     }
   }
 
-  #close(): void {
+  #closeAll(): void {
+    for (const [index, block] of this.#blocks) {
+      this.#block = block;
+      this.#close(index);
+    }
+  }
+
+  #close(index: unknown): void {
     const { type, input } = this.#block;
     // A tool without arguments sends no piece of them, and nothing at all would be no JSON.
     if (input !== undefined) this.#arguments(toInput(input));
     if (type?.endsWith("thinking"))
       this.#push({ reasoning_details: [toClaudeDetail(this.#block, this.#thoughtCount++)] });
+    this.#blocks.delete(index);
     this.#block = { type: "none" };
   }
 
@@ -143,12 +163,16 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
   }
 
   #arguments(piece: string): void {
-    if (piece === "" || this.#block.type !== "tool_use") return;
+    const { type, callIndex } = this.#block;
+    if (type === "none" && piece !== "") {
+      throw new UpstreamError("bad_response", "The provider's stream has a piece of a call that it has not begun");
+    }
+    if (piece === "" || type !== "tool_use") return;
     this.#block.input = undefined;
     if (this.#isJson) {
       this.#heldText = undefined;
       this.#push({ content: piece });
-    } else this.#push({ tool_calls: [{ index: this.#callCount - 1, function: { arguments: piece } }] });
+    } else this.#push({ tool_calls: [{ index: callIndex ?? 0, function: { arguments: piece } }] });
   }
 
   /** Adds a chunk, after the one with the role, unless it says nothing. */

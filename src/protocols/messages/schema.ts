@@ -175,6 +175,7 @@ export const messageShape = { ...endShape, content: [blockShape] } as const;
 /** Fields of an event; each kind has some of them. */
 export const eventShape = {
   type: "string",
+  index: "any",
   message: messageShape,
   content_block: blockShape,
   delta: { ...blockShape, ...endShape, partial_json: "any" },

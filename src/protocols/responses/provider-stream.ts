@@ -103,6 +103,19 @@ function readEvent({ event, data }: ServerEvent): Part | undefined {
   return part;
 }
 
+/** A call that has begun. Servers differ in what they name again by the events that follow. */
+interface OpenCall {
+  readonly index: number;
+  /** The place of its item, the item's id, and its own id. */
+  readonly place: unknown;
+  readonly itemId: unknown;
+  readonly callId: unknown;
+  /** Pieces of what it is called with have come. */
+  hasText: boolean;
+  /** Its whole item has come. */
+  hasEnded: boolean;
+}
+
 /**
  * The events of a response as chunks.
  *
@@ -112,8 +125,7 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
   readonly events: ChatStream<ServerEvent>["events"];
   isComplete = false;
   readonly #onTier: (tier: unknown) => void;
-  /** The calls by the place of their items, and whether pieces of what they are called with have come. */
-  readonly #calls = new Map<unknown, { index: number; hasText: boolean }>();
+  readonly #calls: OpenCall[] = [];
   #detailCount = 0;
   #hasThought = false;
 
@@ -134,7 +146,7 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
     const { service_tier: tier } = response;
     this.#onTier(tier);
     const usage = readResponsesUsage(response);
-    const finish = readFinish(response, this.#calls.size > 0);
+    const finish = readFinish(response, this.#calls.length > 0);
     return [
       {
         choices: [{ index: 0, delta: {}, finish_reason: finish }],
@@ -168,9 +180,13 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
       case "response.output_item.added":
         return this.#begin(part.item, place);
       case "response.function_call_arguments.delta":
-        return this.#continue(place, delta, (text) => ({ function: { arguments: text } }));
+        return this.#continue(part, (text) => ({ function: { arguments: text } }));
+      case "response.function_call_arguments.done":
+        return this.#complete(this.#find(part.item_id, part.call_id, place), {
+          function: { arguments: toAnswerText(part.arguments) },
+        });
       case "response.custom_tool_call_input.delta":
-        return this.#continue(place, delta, (text) => ({ custom: { input: text } }));
+        return this.#continue(part, (text) => ({ custom: { input: text } }));
       case "response.output_item.done":
         return this.#end(part.item, place);
       default:
@@ -180,21 +196,30 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
 
   #begin(item: unknown, place: unknown) {
     const call = isRecord(item) ? toCall(item, false) : undefined;
-    if (call === undefined) return undefined;
-    const index = this.#calls.size;
-    this.#calls.set(place, { index, hasText: false });
+    if (call === undefined || !isRecord(item)) return undefined;
+    const { id: itemId } = item;
+    if (this.#findById(itemId, call.id) !== undefined) return undefined;
+    const index = this.#calls.length;
+    this.#calls.push({ index, place, itemId, callId: call.id, hasText: false, hasEnded: false });
     return toDelta({ index, ...call });
   }
 
-  #continue(place: unknown, delta: unknown, toPiece: (text: string) => ToolCallDelta) {
-    const call = this.#calls.get(place);
+  #continue(part: Part, toPiece: (text: string) => ToolCallDelta) {
+    const call = this.#find(part.item_id, part.call_id, part.output_index);
     if (call === undefined) {
       throw new UpstreamError("bad_response", "The provider's stream has a piece of a call that it has not begun");
     }
-    const text = toAnswerText(delta);
+    const text = toAnswerText(part.delta);
     // After empty pieces the whole item has all of it.
     call.hasText ||= text !== "";
     return toDelta({ index: call.index, ...toPiece(text) });
+  }
+
+  /** What a call is called with, unless pieces of it have come. */
+  #complete(call: OpenCall | undefined, piece: ToolCallDelta) {
+    if (call === undefined || call.hasText) return undefined;
+    call.hasText = (piece.function?.arguments ?? piece.custom?.input ?? "") !== "";
+    return toDelta({ index: call.index, ...piece });
   }
 
   /** A whole item: what no event before has said of it. */
@@ -208,13 +233,27 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
     }
     const call = toCall(item, true);
     if (call === undefined) return undefined;
-    const openCall = this.#calls.get(place);
-    if (openCall?.hasText) return undefined;
-    if (openCall === undefined) this.#begin(item, place);
-    if (openCall === undefined) return toDelta({ index: this.#calls.size - 1, ...call });
-    const { index } = openCall;
-    if ("custom" in call) return toDelta({ index, custom: { input: call.custom.input } });
-    return toDelta({ index, function: { arguments: call.function.arguments } });
+    const known = this.#find(item.id, call.id, place);
+    if (known === undefined) {
+      this.#begin(item, place);
+      const begun = this.#calls.at(-1) as OpenCall;
+      begun.hasText = begun.hasEnded = true;
+      return toDelta({ index: begun.index, ...call });
+    }
+    known.hasEnded = true;
+    if ("custom" in call) return this.#complete(known, { custom: { input: call.custom.input } });
+    return this.#complete(known, { function: { arguments: call.function.arguments } });
+  }
+
+  /** The call of an event: by its ids, which some servers make anew for each event; else by its place, or the last one. */
+  #find(itemId: unknown, callId: unknown, place: unknown): OpenCall | undefined {
+    const isOpenAt = (call: OpenCall) => !call.hasEnded && (place === undefined || call.place === place);
+    return this.#findById(itemId, callId) ?? this.#calls.findLast(isOpenAt);
+  }
+
+  #findById(itemId: unknown, callId: unknown): OpenCall | undefined {
+    if (callId) return this.#calls.findLast((call) => call.callId === callId);
+    return itemId ? this.#calls.findLast((call) => call.itemId === itemId) : undefined;
   }
 }
 

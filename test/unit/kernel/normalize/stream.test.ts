@@ -265,6 +265,132 @@ describe("tool calls", () => {
       [toolChunk(toolPiece(0, "a", "f")), toolChunk({ index: 0, function: { arguments: { a: 1 } } })],
       [["f", '{"a":1}']],
     ],
+    [
+      "with their name in every piece and their id in the first",
+      [
+        toolChunk(toolPiece(0, "a", "f", "")),
+        toolChunk(toolPiece(0, undefined, "f", '{"x":')),
+        toolChunk(toolPiece(0, undefined, "f", '"}"}')),
+      ],
+      [["f", '{"x":"}"}']],
+    ],
+    [
+      "with another id after the first piece",
+      [
+        toolChunk(toolPiece(0, "a", "f", "")),
+        toolChunk(toolPiece(0, "b", undefined, "{")),
+        toolChunk(toolPiece(0, "b", "", "1}")),
+      ],
+      [["f", "{1}"]],
+    ],
+    [
+      "with another id and the name in every piece",
+      [
+        toolChunk(toolPiece(0, "a", "f", "")),
+        toolChunk(toolPiece(0, "b", "f", "{")),
+        toolChunk(toolPiece(0, "c", "f", "1}")),
+      ],
+      [["f", "{1}"]],
+    ],
+    [
+      "of one function with index 0 and ids of their own, interleaved",
+      [
+        toolChunk(toolPiece(0, "a", "f", "")),
+        toolChunk(toolPiece(0, "b", "f", "")),
+        toolChunk(toolPiece(0, "a", undefined, "{1}")),
+        toolChunk(toolPiece(0, "b", undefined, "{2}")),
+      ],
+      [
+        ["f", "{1}"],
+        ["f", "{2}"],
+      ],
+    ],
+    [
+      "without indexes, by the call before",
+      [
+        toolChunk(toolPiece(undefined, "a", "f", "")),
+        toolChunk(toolPiece(undefined, undefined, undefined, "{1}")),
+        toolChunk(toolPiece(undefined, "b", "g", "{")),
+        toolChunk(toolPiece(undefined, "c", undefined, "2}")),
+      ],
+      [
+        ["f", "{1}"],
+        ["g", "{2}"],
+      ],
+    ],
+    [
+      "without indexes, interleaved by their ids",
+      [
+        toolChunk(toolPiece(undefined, "a", "f", "")),
+        toolChunk(toolPiece(undefined, "b", "g", "")),
+        toolChunk(toolPiece(undefined, "a", undefined, "{1}")),
+        toolChunk(toolPiece(undefined, "b", "g", "{2}")),
+      ],
+      [
+        ["f", "{1}"],
+        ["g", "{2}"],
+      ],
+    ],
+    [
+      "with an index from their second piece on",
+      [toolChunk(toolPiece(undefined, "a", "f", "")), toolChunk(toolPiece(0, undefined, undefined, "{1}"))],
+      [["f", "{1}"]],
+    ],
+    [
+      "with indexes that are text",
+      [
+        toolChunk({ index: "0", id: "a", function: { name: "f", arguments: "" } }),
+        toolChunk({ index: "1", id: "b", function: { name: "g", arguments: "{2}" } }),
+        toolChunk({ index: "0", function: { arguments: "{1}" } }),
+      ],
+      [
+        ["f", "{1}"],
+        ["g", "{2}"],
+      ],
+    ],
+    [
+      "with a name that comes after the arguments have begun",
+      [
+        toolChunk(toolPiece(0, "a", "", "{")),
+        toolChunk(toolPiece(0, undefined, "f", "")),
+        toolChunk(toolPiece(0, undefined, undefined, "1}")),
+      ],
+      [["f", "{1}"]],
+    ],
+    [
+      "repeated whole in the last piece",
+      [
+        toolChunk(toolPiece(0, "a", "f", "{")),
+        toolChunk(toolPiece(0, undefined, undefined, "1}")),
+        {
+          choices: [{ index: 0, delta: { tool_calls: [toolPiece(0, "a", "f", "{1}")] }, finish_reason: "tool_calls" }],
+        },
+      ],
+      [["f", "{1}"]],
+    ],
+    [
+      "repeated whole without its id in the last piece",
+      [
+        toolChunk(toolPiece(0, "a", "f", "{1}")),
+        {
+          choices: [{ index: 0, delta: { tool_calls: [toolPiece(0, undefined, "f", "{1}")] }, finish_reason: "stop" }],
+        },
+      ],
+      [["f", "{1}"]],
+    ],
+    [
+      "all with one id",
+      [
+        toolChunk(toolPiece(0, "a", "f", "{")),
+        toolChunk(toolPiece(1, "a", "g", "{")),
+        toolChunk(toolPiece(0, "a", undefined, "1}")),
+        toolChunk(toolPiece(1, "a", undefined, "2}")),
+      ],
+      [
+        ["f", "{1}"],
+        ["g", "{2}"],
+      ],
+    ],
     ["with arguments that are a number", [toolChunk({ id: "a", function: { name: "f", arguments: 5 } })], [["f", "5"]]],
   ])("%s", (_, pieces, wanted) => {
     const calls = assembled(tidied(...pieces));
@@ -272,6 +398,19 @@ describe("tool calls", () => {
     const ids = calls.map(({ id }) => id);
     expect(new Set(ids).size).toBe(wanted.length);
     for (const id of ids) expect(id).toMatch(/^.+$/);
+  });
+
+  test("keep the id that came first, and one that is taken already becomes another", () => {
+    const changed = assembled(tidied(toolChunk(toolPiece(0, "a", "f")), toolChunk(toolPiece(0, "b", undefined, "{}"))));
+    expect(changed.map(({ id }) => id)).toEqual(["a"]);
+    const same = assembled(tidied(toolChunk(toolPiece(0, "a", "f", "{}")), toolChunk(toolPiece(1, "a", "g", "{}"))));
+    expect(same.map(({ id }) => id)).toEqual(["a", expect.stringMatching(/^call_/)]);
+  });
+
+  test("without a name are a failure at the end, unless nothing was said of them", () => {
+    const end = { choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" as const }] };
+    expect(() => tidied(toolChunk(toolPiece(0, "a", undefined, "{1}")), end)).toThrow("names no function");
+    expect(assembled(tidied(textChunk("Hi"), toolChunk(toolPiece(0, "a")), end))).toEqual([]);
   });
 
   test("of several choices are counted apart", () => {
