@@ -7,6 +7,7 @@ import { readError } from "./errors.ts";
 /** OpenAI's own, and what Azure's content filter says beside each choice and prompt. */
 const chat: ChatOptions = {
   functions: "pass",
+  callIds: "openai",
   omit: ["reasoning", "thinking", "moderation"],
   reasoningOmit: ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"],
   drop: ["content_filter_results", "content_filter_offsets", "content_filter_result", "prompt_filter_results"],

@@ -11,6 +11,7 @@ import {
 } from "modelgate/plugin";
 import { type DataUrl, readDataUrl, readMedia } from "../../src/lib/data-url.ts";
 import { countSystemMessages, limitMarks, readMark } from "../../src/protocols/cache-marks.ts";
+import { CallIds } from "../../src/protocols/call-ids.ts";
 import { claudeThoughts } from "../../src/protocols/messages/outbound.ts";
 import { nearestEffort, toServiceTier } from "../../src/protocols/openai/request.ts";
 import { getToolResults, readToolChoice, resultWithoutCall } from "../../src/protocols/tools.ts";
@@ -227,7 +228,7 @@ function toSampling(
 function toTurns(messages: readonly Message[], thinks: boolean, around: TranslationContext) {
   const system: Block[] = [];
   const turns: Turn[] = [];
-  const ids = new CallIds();
+  const ids = new CallIds("converse");
   const documents = { count: 0 };
   const append = (role: Turn["role"], blocks: Block[]) => {
     const last = turns.at(-1);
@@ -371,18 +372,4 @@ function toName(filename: unknown, number: number): string {
   const plain =
     typeof filename === "string" ? filename.replace(/[^\p{L}\p{N}\s()[\]-]+/gu, "-").replace(/\s+/g, " ") : "";
   return `${plain.trim().slice(0, 150) || "document"} ${number}`;
-}
-
-/** The provider wants ids of a plain alphabet and each once; clients bring those of others, and use them again. */
-class CallIds {
-  readonly #taken = new Set<string>();
-
-  take(clientId: string): string {
-    const plain = clientId.replace(/[^\w.:-]/g, "_").slice(0, 64) || "call";
-    let id = plain;
-    // The count grows with each call, so that a free one is found at once.
-    for (let count = this.#taken.size; this.#taken.has(id); count++) id = `${plain.slice(0, 54)}_${count}`;
-    this.#taken.add(id);
-    return id;
-  }
 }

@@ -7,5 +7,6 @@ export const chat: ChatOptions = {
   rename: { max_completion_tokens: "max_tokens", seed: "random_seed" },
   messageOmit: ["name", "refusal", "annotations", "audio", "reasoning_content", "reasoning", "reasoning_details"],
   systemRole: "system",
+  callIds: "mistral",
   streamOptions: false,
 };

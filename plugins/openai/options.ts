@@ -4,6 +4,7 @@ import type { ImagesOptions, OpenaiOptions, ResponsesOptions } from "../../src/p
 /** OpenAI speaks its own dialect; a model that reasons rejects the fields that steer sampling. */
 export const chat: ChatOptions = {
   functions: "pass",
+  callIds: "openai",
   // Fields of other providers; `reasoning_effort` says the same.
   omit: ["reasoning", "thinking"],
   reasoningOmit: ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"],

@@ -41,6 +41,7 @@ const chat = {
   reasoningFields: words,
   think: Type.Boolean(),
   finishReasons: Type.Record(Type.String(), Type.String()),
+  callIds: Type.Union([Type.Literal("openai"), Type.Literal("mistral")]),
   streams: Type.Boolean(),
   streamsSchemas: Type.Boolean(),
   usageIn: Type.String({ minLength: 1 }),

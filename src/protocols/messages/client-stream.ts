@@ -1,4 +1,5 @@
 import type { ChatChunk, ChatUsage, ChunkChoice, ToolCallDelta } from "../../contract/index.ts";
+import { fitCallId } from "../call-ids.ts";
 import { findForeignDetails, readClaudeBlocks } from "../reasoning.ts";
 import { type MessagesPlan, signReasoning, toEnding, toMessageId, toMessagesUsage } from "./inbound.ts";
 import type { MessagesBlock, MessagesEvent } from "./schema.ts";
@@ -153,7 +154,12 @@ export class MessagesStream {
   }
 
   #openCall(id: string, name: string): void {
-    this.#openBlock("tool_use", { type: "tool_use", id, name: this.#plan.names.toOriginal(name), input: {} });
+    this.#openBlock("tool_use", {
+      type: "tool_use",
+      id: fitCallId(id, "messages"),
+      name: this.#plan.names.toOriginal(name),
+      input: {},
+    });
   }
 
   #finish(choice: ChunkChoice): void {

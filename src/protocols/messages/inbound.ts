@@ -12,6 +12,7 @@ import {
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, JsonTexts } from "../../lib/json.ts";
+import { fitCallId } from "../call-ids.ts";
 import { type AssistantTurn, Conversation, type MarkedPart, toContent } from "../conversation.ts";
 import {
   findForeignDetails,
@@ -697,7 +698,13 @@ export function toMessagesAnswer(completion: ChatCompletion, plan: MessagesPlan)
   const texts = new JsonTexts();
   for (const { id, function: called } of message.tool_calls ?? []) {
     const input = readInput(called.arguments, texts);
-    if (input !== undefined) content.push({ type: "tool_use", id, name: plan.names.toOriginal(called.name), input });
+    if (input !== undefined)
+      content.push({
+        type: "tool_use",
+        id: fitCallId(id, "messages"),
+        name: plan.names.toOriginal(called.name),
+        input,
+      });
     // The model ran out of tokens within the arguments.
     else if (finish !== "length") {
       const message = `The provider's answer calls ${called.name} with arguments that are not a JSON object`;

@@ -12,6 +12,7 @@ import {
 import { readDataUrl } from "../../lib/data-url.ts";
 import { reduceSchema, SchemaBudget, strictSubset } from "../../lib/json-schema.ts";
 import { countSystemMessages, limitMarks, markOf, readMark, sendMarked } from "../cache-marks.ts";
+import { CallIds } from "../call-ids.ts";
 import { precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort } from "../openai/request.ts";
 import type { Outbound } from "../outbound.ts";
@@ -180,7 +181,7 @@ function toSampling({ temperature, top_p: topP }: ChatRequest, thinks: boolean, 
 function toTurns(messages: readonly Message[], thinks: boolean): { system: Block[]; turns: Turn[] } {
   const system: Block[] = [];
   const turns: Turn[] = [];
-  const ids = new CallIds();
+  const ids = new CallIds("messages");
   const systemMessages = countSystemMessages(messages);
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index] as Message;
@@ -212,24 +213,6 @@ function append(turns: Turn[], role: Turn["role"], blocks: Block[]): void {
   const last = turns.at(-1);
   if (last?.role === role) last.content.push(...blocks);
   else if (blocks.length > 0) turns.push({ role, content: blocks });
-}
-
-/** The provider wants ids of a plain alphabet, each once; clients bring those of others, and use them again. */
-class CallIds {
-  readonly #taken = new Set<string>();
-  /** How often each was sent, so that the next free one is not searched for from the first on. */
-  readonly #counts = new Map<string, number>();
-
-  take(clientId: string): string {
-    const plain = clientId.replace(/[^a-zA-Z0-9_-]/g, "_");
-    let count = this.#counts.get(plain) ?? 0;
-    let id = plain;
-    // A name that was made here may have been sent as well: each such one is passed once.
-    for (; this.#taken.has(id); id = `${plain}_${++count}`);
-    this.#counts.set(plain, count);
-    this.#taken.add(id);
-    return id;
-  }
 }
 
 function toCall(call: ToolCall, ids: CallIds, path: string): Block {

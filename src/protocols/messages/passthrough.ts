@@ -12,8 +12,9 @@ import {
   toFinishReason,
 } from "../../contract/index.ts";
 
-import { isRecord } from "../../lib/json.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
+import { isRecord, mapChanged } from "../../lib/json.ts";
+import { fitCallId } from "../call-ids.ts";
 import { dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { MessagesRequest } from "./schema.ts";
@@ -88,6 +89,7 @@ function toNativeRequest(
     warn(`Left out ${field}: the price of this model does not cover it`, field);
   }
   fitTier(body, pass, model, warn);
+  if (Array.isArray(body.messages)) body.messages = mapChanged(body.messages, withFittedIds);
   if (!pass.includes("context_management") && dropPaidEdits(body, warn)) droppedBetas.push("compact");
   const geo = body.inference_geo;
   if (typeof geo === "string" && geo !== "global" && !pass.includes("inference_geo")) {
@@ -106,6 +108,22 @@ function toNativeRequest(
     body: sentBody,
     headers: acceptedBetas.length > 0 ? { ...headers, "anthropic-beta": acceptedBetas.join(",") } : headers,
   };
+}
+
+/** A message whose calls and results have ids that the provider takes: a client brings those of other providers back. */
+function withFittedIds(message: unknown): unknown {
+  if (!isRecord(message) || !Array.isArray(message.content)) return message;
+  const content = mapChanged<unknown>(message.content, withFittedId);
+  return content === message.content ? message : { ...message, content };
+}
+
+function withFittedId(block: unknown): unknown {
+  if (!isRecord(block)) return block;
+  const name = block.type === "tool_use" ? "id" : block.type === "tool_result" ? "tool_use_id" : undefined;
+  const id = name === undefined ? undefined : block[name];
+  if (name === undefined || typeof id !== "string" || id === "") return block;
+  const fitted = fitCallId(id, "messages");
+  return fitted === id ? block : { ...block, [name]: fitted };
 }
 
 /**

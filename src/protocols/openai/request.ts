@@ -7,8 +7,10 @@ import {
   type Model,
   type ModelOptions,
   type OptionKind,
+  type ToolCall,
 } from "../../contract/index.ts";
 import { isRecord, mapChanged } from "../../lib/json.ts";
+import { type CallIdTarget, fitCallId } from "../call-ids.ts";
 
 /** How the requests of a provider differ from OpenAI's. All of it is data; a model row's `options` may have the same fields. */
 export interface RequestOptions {
@@ -71,6 +73,8 @@ export interface ChatOptions extends RequestOptions {
   think?: boolean;
   /** Its own finish reasons in OpenAI's words, where they are not among those that the gateway knows. */
   finishReasons?: Readonly<Record<string, string>>;
+  /** Whose form the ids of tool calls have to have: those of OpenAI are short, those of Mistral have nine letters and digits. Default: any. */
+  callIds?: "openai" | "mistral";
   /** The field of an answer or chunk that has the `usage` if it is not at the top level, such as `x_groq`. */
   usageIn?: string;
 }
@@ -180,6 +184,7 @@ export const openaiModelOptions: ModelOptions = {
   reasoningFields: "texts",
   think: "boolean",
   finishReasons: "object",
+  callIds: ["openai", "mistral"],
   usageIn: "text",
   inputTokens: "boolean",
   compact: "boolean",
@@ -310,7 +315,8 @@ function toMessage(original: Message, options: ChatOptions): Message {
   const messageOmit = options.messageOmit ?? (keepsReasoning ? reasoningFieldsKept : reasoningFields);
   const isBare = keepsReasoning === true && Array.isArray(original.tool_calls) && !original.reasoning_content;
   const isMarkable = takesMarks(options);
-  const placed = isMarkable ? withMarkOnPart(original) : original;
+  const fitted = options.callIds === undefined ? original : withFittedIds(original, options.callIds);
+  const placed = isMarkable ? withMarkOnPart(fitted) : fitted;
   const message = isBare ? { ...placed, reasoning_content: unknownReasoning } : placed;
   const role = toRole(message.role, systemRole);
   const { content, tool_calls: calls } = message;
@@ -329,6 +335,20 @@ function toMessage(original: Message, options: ChatOptions): Message {
   }
   copy.role = role;
   return copy as Message;
+}
+
+/** A message whose ids of calls have the form that the provider takes; itself where they have it. */
+function withFittedIds(message: Message, target: CallIdTarget): Message {
+  const { tool_calls: calls, tool_call_id: id } = message;
+  const fittedId = id ? fitCallId(id, target) : id;
+  const fittedCalls = calls && mapChanged(calls, (call) => withFittedId(call, target));
+  if (fittedId === id && fittedCalls === calls) return message;
+  return { ...message, ...(id && { tool_call_id: fittedId }), ...(calls && { tool_calls: [...(fittedCalls ?? [])] }) };
+}
+
+function withFittedId(call: ToolCall, target: CallIdTarget): ToolCall {
+  const id = fitCallId(call.id, target);
+  return id === call.id ? call : { ...call, id };
 }
 
 /** Moves the mark of a message of the system or user to its last text, where providers of this dialect read it. */

@@ -10,6 +10,7 @@ import {
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import { fitCallId } from "../call-ids.ts";
 import type { Reasoning } from "../reasoning.ts";
 import { toFailure } from "./errors.ts";
 import type { ResponsePlan, ToolTarget } from "./inbound.ts";
@@ -484,7 +485,7 @@ class CallWriter implements ItemWriter {
     const { kind } = target;
     this.#events = new ItemEvents(emit, kind === "function" ? "fc" : kind === "custom" ? "ctc" : "tsc", place);
     this.#target = target;
-    this.#callId = callId;
+    this.#callId = fitCallId(callId, "responses");
     this.#decoder = kind === "custom" ? new CustomInputDecoder() : undefined;
     this.#events.added(this.#toItem("in_progress"));
   }

@@ -9,6 +9,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
+import { fitCallId } from "../call-ids.ts";
 import { getStops, stopCompletion, stopStream } from "../openai/chat.ts";
 import { type ChatOptions, fitReasoning, resolveOptions, toBody, warnOfTier } from "../openai/request.ts";
 import { readResponsesItems } from "../reasoning.ts";
@@ -192,7 +193,8 @@ function toTurn(message: Message & { reasoning_details?: unknown }, path: string
     throw badRequest(`Cannot send ${part.type} here, expected text`, `${path}[${index}]`);
   });
   const items: Item[] = contentItems.length === 0 ? [] : [{ role: "assistant", content: contentItems }];
-  for (const { id, ...call } of calls ?? []) {
+  for (const { id: clientId, ...call } of calls ?? []) {
+    const id = fitCallId(clientId, "responses");
     const { type, name, input, arguments: text } = flatten(call);
     if (type === "custom") customCalls.add(id);
     if (type === "custom") items.push({ type: "custom_tool_call", call_id: id, name, input });
@@ -204,7 +206,7 @@ function toTurn(message: Message & { reasoning_details?: unknown }, path: string
 
 function toResult(message: Message & { is_error?: unknown }, path: string, customCalls: ReadonlySet<string>): Item {
   const { content, is_error: isError } = message;
-  const id = message.tool_call_id ?? "";
+  const id = fitCallId(message.tool_call_id ?? "", "responses");
   const contentParts = toContent(content, path);
   const failed =
     typeof contentParts === "string"

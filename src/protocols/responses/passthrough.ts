@@ -8,8 +8,9 @@ import {
   type PassthroughFormat,
   scalarsOf,
 } from "../../contract/index.ts";
-import { isRecord } from "../../lib/json.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
+import { isRecord, mapChanged } from "../../lib/json.ts";
+import { fitCallId } from "../call-ids.ts";
 import { type ResponsesOptions, resolveOptions, toBody } from "../openai/request.ts";
 import { changeTools, dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
@@ -87,6 +88,7 @@ function toResponsesBody(
   if (Array.isArray(body.input) && body.input.some(isLostThought)) {
     body.input = body.input.filter((item) => !isLostThought(item));
   }
+  if (Array.isArray(body.input)) body.input = mapChanged<unknown>(body.input, withFittedId);
   const include = Array.isArray(body.include) ? body.include : [];
   if (model.reasoning === true && !include.includes(encryptedThoughts)) body.include = [...include, encryptedThoughts];
   changeTools(body, toPresentSearch);
@@ -96,6 +98,13 @@ function toResponsesBody(
       : isFree(tool) || options.pass?.includes(String(tool.type)) === true;
   dropPaidTools(body, isCovered, warn);
   return body;
+}
+
+/** An item whose call has an id that the provider takes: a client brings those of other providers back. */
+function withFittedId(item: unknown): unknown {
+  if (!isRecord(item) || typeof item.call_id !== "string") return item;
+  const id = fitCallId(item.call_id, "responses");
+  return id === item.call_id ? item : { ...item, call_id: id };
 }
 
 function isFree({ type, environment }: Record<string, unknown>): boolean {

@@ -33,5 +33,5 @@ test("calls that were sent with one id are numbered, and each result goes with i
 
 test("no id that is made is one that was sent, whichever comes first", () => {
   expect(sentIds(["a", "a_1", "a", "a", "a_1"]).calls).toEqual(["a", "a_1", "a_2", "a_3", "a_1_1"]);
-  expect(sentIds(["a", "a", "a_1", "a.1", "a"]).calls).toEqual(["a", "a_1", "a_1_1", "a_1_2", "a_2"]);
+  expect(sentIds(["a", "a", "a_1", "a.1", "a"]).calls).toEqual(["a", "a_1", "a_1_1", "a_1_m65tf24tm", "a_2"]);
 });

@@ -87,7 +87,7 @@ describe("a request to Converse is one by the model of the service, and has", ()
         { role: "tool", tool_call_id: "call_1__", content: [{ type: "image_url", image_url: { url: png } }] },
       ] as ChatRequest["messages"],
     });
-    const ids = ["call_1__", "call_1___1"];
+    const ids = ["call_1___nkpnsu2fk", "call_1__"];
     expect(body.toolConfig?.toolChoice).toEqual({ tool: { name: "weather" } });
     expect(body.messages.slice(1)).toEqual([
       {

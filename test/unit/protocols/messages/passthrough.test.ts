@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Call, Model, NativeRequest } from "../../../../src/contract/index.ts";
+import { fitCallId } from "../../../../src/protocols/call-ids.ts";
 import { messagesHandlers } from "../../../../src/protocols/messages/passthrough.ts";
 import { errorOf } from "../../../support/error-of.ts";
 
@@ -45,6 +46,18 @@ describe("a body of the Messages protocol", () => {
     const { body, ignored } = await send({ max_tokens: 800, thinking });
     expect([body?.thinking, ignored]).toEqual([undefined, ["thinking"]]);
     expect((await send({ max_tokens: 9001, thinking })).body?.thinking).toBe(thinking);
+  });
+
+  test("has ids of calls that the provider takes, in calls and results alike, and is not copied where it has them", async () => {
+    const turns = (id: string) => [
+      { role: "assistant", content: [{ type: "tool_use", id, name: "f", input: {} }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "x" }] },
+    ];
+    const { body } = await send({ max_tokens: 9, messages: turns("Bash:0") });
+    const fitted = fitCallId("Bash:0", "messages");
+    expect(body?.messages).toEqual(turns(fitted));
+    const same = turns("toolu_1");
+    expect((await send({ max_tokens: 9, messages: same })).body?.messages).toBe(same);
   });
 
   test("keeps marks of an hour where they have a price, wherever they stand, and is not copied then", async () => {

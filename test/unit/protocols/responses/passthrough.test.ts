@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Call, NativeRequest } from "../../../../src/contract/index.ts";
+import { fitCallId } from "../../../../src/protocols/call-ids.ts";
 import { readManifest } from "../../../../src/providers/manifest.ts";
 import { openai } from "../../../../src/sdk/index.ts";
 
@@ -33,6 +34,16 @@ describe("a provider of the Responses protocol", () => {
     const { sent, ignored } = await send({ input: "Hi", truncation: "auto", max_output_tokens: 9, tomorrow: { a: 1 } });
     expect(sent).toEqual({ model: "upstream", input: "Hi", max_output_tokens: 9, tomorrow: { a: 1 }, store: false });
     expect(ignored).toEqual(["truncation"]);
+  });
+
+  test("gets ids of calls that it takes, in calls and results alike", async () => {
+    const long = "x".repeat(94);
+    const turn = (call_id: string) => [
+      { type: "function_call", call_id, name: "f", arguments: "{}" },
+      { type: "function_call_output", call_id, output: "x" },
+    ];
+    expect((await send({ input: turn(long) })).sent).toMatchObject({ input: turn(fitCallId(long, "responses")) });
+    expect((await send({ input: turn("Bash:0") })).sent).toMatchObject({ input: turn("Bash:0") });
   });
 
   test("gets a choice among the tools that are left", async () => {
