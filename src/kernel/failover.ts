@@ -90,6 +90,7 @@ export async function withFailover<Request, Answer>(
         run.firstByteMs = now() - startedMs;
         return answer;
       } catch (error) {
+        if (error instanceof UpstreamError || upstream.wasAsked) upstream.refuseEmpty();
         attempt.fail(error, now());
         kernel.observer?.attempted(attempt);
         const keyIndex = key === undefined ? 0 : key.index;

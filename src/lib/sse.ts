@@ -1,8 +1,12 @@
 import { createParser, type EventSourceParser } from "eventsource-parser";
 import { type ServerEvent, UpstreamError } from "../contract/index.ts";
 
-/** The most characters one event may have unless told otherwise: 1 Mi, some hundred times a provider's longest. */
+/** The most characters one event may have unless told otherwise. */
 export const eventCharactersMaxDefault = 1024 * 1024;
+/** An event that has more characters so far is counted in memory. Most have some hundred. */
+const countedCharactersMin = 65_536;
+/** Bytes of a character: an event is held as its pieces and then as a text. */
+const characterBytes = 2;
 
 const byteOrderMark = "\uFEFF";
 
@@ -28,9 +32,15 @@ export class SseParser {
   #raw: string | undefined;
   #hasStarted = false;
   #endedInReturn = false;
+  readonly #reserve: ((bytes: number) => void) | undefined;
+  /** Characters of the event that has come in part, and those of them that are counted. */
+  #pending = 0;
+  #counted = 0;
 
-  constructor(eventCharactersMax: number = eventCharactersMaxDefault) {
+  /** @param reserve Counts the memory of an event that has come in part; fewer bytes than 0 are freed. It may throw. */
+  constructor(eventCharactersMax: number = eventCharactersMaxDefault, reserve?: (bytes: number) => void) {
     this.#eventCharactersMax = eventCharactersMax;
+    this.#reserve = reserve;
     this.#parser = createParser({
       onEvent: ({ event = "message", data }) => {
         this.#endRaw();
@@ -72,7 +82,17 @@ export class SseParser {
     this.#hasStarted = true;
     if (this.#endedInReturn && text.startsWith("\n")) text = text.slice(1);
     this.#endedInReturn = piece.endsWith("\r");
+    this.#count(text.length);
     this.#parser.feed(text.includes("\r") ? text.replaceAll(/\r\n?/g, "\n") : text);
+    if (this.#events.length > 0) this.#pending = 0;
+  }
+
+  #count(characters: number): void {
+    this.#pending += characters;
+    if (this.#reserve === undefined || (this.#pending <= countedCharactersMin && this.#counted === 0)) return;
+    const counted = this.#pending <= countedCharactersMin ? 0 : this.#pending;
+    this.#reserve(characterBytes * (counted - this.#counted));
+    this.#counted = counted;
   }
 
   #takeEvents(): ServerEvent[] {

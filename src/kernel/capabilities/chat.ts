@@ -32,6 +32,7 @@ import { isOfKey, recordRefusedKey, toClientError, withFailover } from "../failo
 import {
   type AnswerHead,
   checkCustomTools,
+  collectCompletion,
   collectText,
   createAnswerHead,
   hasSubstance,
@@ -61,6 +62,7 @@ import { type Count, shareOfOpen, toChatUsage, UsageMeter } from "../normalize/u
 import { type ModelEntry, mayUse, orderRoutes, type Route } from "../routing/registry.ts";
 import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
+import { OtherFormError } from "../upstream/answer-form.ts";
 import { refuseOtherSchemes } from "../upstream/media-addresses.ts";
 import { BoundUpstream } from "../upstream/upstream.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax } from "./fan-out.ts";
@@ -328,7 +330,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
  * another route can still serve the call.
  */
 async function openChat(plugin: ProviderPlugin, call: PluginCall<ChatRequest>): Promise<OpenedChat> {
-  const answer = await callHandler(plugin, call);
+  const answer = await answerOf(plugin, call);
   if (isStream(answer)) {
     if (call.request.stream !== true) throw new TypeError("A stream was returned where stream is not true");
     const reader = new StreamReader(answer);
@@ -347,12 +349,35 @@ async function openChat(plugin: ProviderPlugin, call: PluginCall<ChatRequest>): 
   return { completion: answer };
 }
 
-function callHandler(plugin: ProviderPlugin, call: PluginCall<ChatRequest>) {
+type Chat = (call: PluginCall<ChatRequest>) => Promise<ChatCompletion | ChatStream>;
+
+/** The answer of a handler. One that came in the other form than was asked for is read in that form. */
+async function answerOf(plugin: ProviderPlugin, call: PluginCall<ChatRequest>): Promise<ChatCompletion | ChatStream> {
   const { handlers, name } = plugin;
   if (handlers.chat === undefined) throw new TypeError(`Plugin '${name}' has no chat handler`);
-  if (!needsFanOut({ plugin, model: call.model }, call.request)) return handlers.chat(call);
-  const chat = handlers.chat.bind(handlers);
-  return call.request.stream === true ? fanOutChunks(chat, call) : fanOutCompletions(chat, call);
+  const chat: Chat = handlers.chat.bind(handlers);
+  if (needsFanOut({ plugin, model: call.model }, call.request)) {
+    const either: Chat = (single) => chat(single).catch((error) => readOtherForm(chat, single, error));
+    return call.request.stream === true ? await fanOutChunks(either, call) : await fanOutCompletions(either, call);
+  }
+  try {
+    return await chat(call);
+  } catch (error) {
+    return await readOtherForm(chat, call, error);
+  }
+}
+
+/** Reads a whole answer that came for a stream, or puts a stream together that came for a whole answer. */
+async function readOtherForm(
+  chat: Chat,
+  call: PluginCall<ChatRequest>,
+  error: unknown,
+): Promise<ChatCompletion | ChatStream> {
+  if (!(error instanceof OtherFormError)) throw error;
+  const { stream_options: _, stream, ...request } = call.request;
+  const other = { ...request, ...(stream !== true && { stream: true }) };
+  const answer = await chat({ ...call, request: other, upstream: error.replay(call.upstream) });
+  return isStream(answer) ? await collectCompletion(new StreamReader(answer)) : answer;
 }
 
 function hasBegun(chunk: ChatChunk): boolean {

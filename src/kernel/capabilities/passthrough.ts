@@ -14,6 +14,7 @@ import type { ModelRun, Passthrough } from "../call.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
 import { type BegunStream, begin, pump, toReader } from "../streaming.ts";
 import type { Kernel } from "../types.ts";
+import { OtherFormError } from "../upstream/answer-form.ts";
 
 /** Most tokens that an event without text stands for: the name and the id of a call. */
 const otherTokensMax = 32;
@@ -40,7 +41,14 @@ export function createOpener<Opened>(
   openChat: (plugin: ProviderPlugin, call: Call<ChatRequest>) => Promise<Opened>,
 ) {
   return (plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<Opened | OpenedPassthrough> => {
-    if (passthrough.isServedBy({ plugin, model: call.model })) return openPassthrough(passthrough, plugin, call);
+    if (passthrough.isServedBy({ plugin, model: call.model })) {
+      return openPassthrough(passthrough, plugin, call).catch((error) => {
+        // The plugin's chat handler reads the same answer, in whichever form it came.
+        const isReadable = error instanceof OtherFormError && passthrough.untranslatable === undefined;
+        if (!isReadable || plugin.handlers.chat === undefined) throw error;
+        return openChat(plugin, { ...call, upstream: error.replay(call.upstream) });
+      });
+    }
     for (const message of passthrough.warnings) call.warn(message);
     return openChat(plugin, call);
   };

@@ -417,7 +417,7 @@ function getDeclaredLength({ headers }: Response): number | undefined {
 /** An answer that is longer than the gateway takes. Its size is the caller's choice, so it tells nothing of the route. */
 export class LongAnswerError extends UpstreamError {}
 
-function responseTooLongError(bytesMax: number): UpstreamError {
+export function responseTooLongError(bytesMax: number): UpstreamError {
   const message = `The provider's answer is longer than ${bytesMax} bytes`;
   return new LongAnswerError("bad_response", message, { isOfRequest: true });
 }

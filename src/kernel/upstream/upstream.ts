@@ -52,6 +52,15 @@ import { TextSample } from "../normalize/tokenizer.ts";
 import type { PoolKey } from "../routing/circuits.ts";
 import type { Route } from "../routing/registry.ts";
 import { type BatchReader, readsBatches } from "../streaming.ts";
+import {
+  type BegunBody,
+  beginBody,
+  formOf,
+  hasContent,
+  isAnswerForm,
+  OtherFormError,
+  RecordedEvents,
+} from "./answer-form.ts";
 import { containsText, type Download, downloadPublic } from "./download.ts";
 import {
   type BodyLimits,
@@ -62,6 +71,7 @@ import {
   LongAnswerError,
   readText,
   readTextStart,
+  responseTooLongError,
 } from "./http-client.ts";
 import { type FetchedFile, refuseFormAddresses, withFilesFor } from "./media-addresses.ts";
 import type { Network } from "./network.ts";
@@ -70,7 +80,6 @@ import type { WebSocketConnection } from "./web-socket.ts";
 
 const json = { "content-type": "application/json" };
 const form = { "content-type": "application/x-www-form-urlencoded" };
-const eventStream = "application/vnd.amazon.eventstream";
 
 /** How much of an error response is read. */
 const refusalBytesMax = 65_536;
@@ -149,6 +158,19 @@ export class BoundUpstream implements Upstream {
     return this.#sent.some(({ isAnswered }) => isAnswered);
   }
 
+  /**
+   * Takes back the requests whose answers came to their end with neither content nor a report: they are refusals, that cost
+   * nothing and may be sent again. Called when the attempt failed.
+   */
+  refuseEmpty(): void {
+    for (const request of this.#sent.filter(({ isEmpty }) => isEmpty)) {
+      request.isAnswered = false;
+      this.#sent.splice(this.#sent.indexOf(request), 1);
+      this.#sender.onRefused(request);
+      this.#wasSent = this.#sent.length > 0;
+    }
+  }
+
   async json<T>(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<T> {
     const reservation = this.#holdAll();
     if (reservation !== undefined) await reservation;
@@ -190,18 +212,75 @@ export class BoundUpstream implements Upstream {
     const rest = this.#rest();
     if (rest !== undefined) await rest;
     const [response, sentRequest] = await this.#sendJson(path, body, init);
+    const { streamBytesMax, answerBytesMax } = this.#network.bounds;
+    const { form, body: begun } = await beginBody(new BodyReader(response, this.#limits(streamBytesMax)));
     const mediaType = mediaTypeOf(response.headers.get("content-type")) ?? "";
-    const isBinary = mediaType === eventStream;
-    if (!isBinary && mediaType !== "" && mediaType !== "text/event-stream" && mediaType !== "application/json") {
-      cancelBody(response);
+    if (form === "json") return await this.#readWholeStream(begun, response, sentRequest);
+    const isLabelled = mediaType === "" || mediaType === "text/event-stream" || mediaType === "application/json";
+    if ((form === "page" || form === "text") && !isLabelled) {
+      begun.cancel();
+      sentRequest.isPage = true;
       throw new UpstreamError("bad_response", `The provider answered ${mediaType} where an event stream was expected`);
     }
+    const reserve = (bytes: number) => this.#reserveAnswer(bytes);
     return new UpstreamItems<ServerEvent>({
-      body: new BodyReader(response, this.#limits(this.#network.bounds.streamBytesMax)),
-      parser: isBinary ? new EventStreamParser() : new SseParser(),
+      body: begun,
+      parser: form === "binary" ? new EventStreamParser() : new SseParser(answerBytesMax, reserve),
       onTake: (event) => sentRequest.readEvent(event),
       onEnd: () => this.#onEnd(sentRequest),
     });
+  }
+
+  /**
+   * Reads an answer that is JSON where a stream was asked for: a list or lines of what the events would have been, or an error.
+   *
+   * @throws {OtherFormError} When it is a whole answer.
+   */
+  async #readWholeStream(
+    body: BegunBody["body"],
+    response: Response,
+    request: SentRequest,
+  ): Promise<AsyncIterable<ServerEvent>> {
+    const text = await this.#readRest(body, request);
+    let events: readonly ServerEvent[];
+    try {
+      const { answerSource } = this.#sender;
+      const value: unknown = await readJsonInTurns(text, answerSource, (bytes) => this.#reserveValues(bytes, text));
+      if (Array.isArray(value)) events = value.map((item) => ({ event: "message", data: JSON.stringify(item) }));
+      else if (isError(value)) events = [{ event: "raw", data: text }];
+      else {
+        this.#takeAnswer(value, request);
+        throw new OtherFormError({ whole: value });
+      }
+    } catch (cause) {
+      if (cause instanceof OtherFormError || cause instanceof LongAnswerError) throw cause;
+      const lines = text.split("\n").filter((line) => line.trim() !== "");
+      const areEvents = lines.length > 1 && lines.every((line) => line.trimStart().startsWith("{"));
+      if (!areEvents || !(cause instanceof SyntaxError)) throw toUnreadable(cause, text, response, request);
+      events = lines.map((data) => ({ event: "message", data }));
+    }
+    for (const event of events) request.readEvent(event);
+    request.isWhole = true;
+    return new RecordedEvents(events);
+  }
+
+  async #readRest(body: BegunBody["body"], request: SentRequest): Promise<string> {
+    const { answerBytesMax } = this.#network.bounds;
+    const pieces: Uint8Array<ArrayBuffer>[] = [];
+    let bytes = 0;
+    try {
+      for (let piece = await body.read(); piece !== undefined; piece = await body.read()) {
+        pieces.push(piece);
+        bytes += piece.byteLength;
+        if (bytes > answerBytesMax) throw responseTooLongError(answerBytesMax);
+        this.#reserveAnswer(answerCopies * piece.byteLength);
+      }
+    } catch (error) {
+      body.cancel();
+      request.readCut(pieces, bytes);
+      throw error;
+    }
+    return new Blob(pieces).text();
   }
 
   async webSocket(path: string, options: WebSocketOptions = {}): Promise<UpstreamWebSocket> {
@@ -462,8 +541,13 @@ export class BoundUpstream implements Upstream {
     return readText(response, limits, (chunks, bytes) => request.readCut(chunks, bytes));
   }
 
-  /** The value of a whole answer; of a long one a promise of it. */
+  /**
+   * The value of a whole answer; of a long one a promise of it.
+   *
+   * @throws {OtherFormError} When it is a stream of events.
+   */
   #parse(text: string, response: Response, request: SentRequest): unknown {
+    if (formOf(text) === "events") throw this.#readStreamedWhole(text, request);
     try {
       const value = readJsonInTurns(text, this.#sender.answerSource, (bytes) => this.#reserveValues(bytes, text));
       if (!(value instanceof Promise)) return this.#takeAnswer(value, request);
@@ -476,6 +560,14 @@ export class BoundUpstream implements Upstream {
     } catch (cause) {
       throw toUnreadable(cause, text, response, request);
     }
+  }
+
+  #readStreamedWhole(text: string, request: SentRequest): OtherFormError {
+    const parser = new SseParser(this.#network.bounds.answerBytesMax);
+    const events = [...parser.push(text), ...parser.end()];
+    for (const event of events) request.readEvent(event);
+    request.isWhole = true;
+    return new OtherFormError({ events });
   }
 
   #takeAnswer(value: unknown, request: SentRequest): unknown {
@@ -761,6 +853,8 @@ function splitUrl(text: string): { baseUrl: string; path: string } {
 
 /** Number of chunks, of some 64 kB each, that are inspected of an answer that was cut. */
 const chunksSampled = 64;
+/** More events than come before the first content: a stream has begun then, whatever they say. */
+const earlyEventsMax = 64;
 /** Bytes at the beginning that distinguish JSON from an HTML page. */
 const headBytes = 1024;
 
@@ -779,6 +873,11 @@ export class SentRequest {
   /** Bytes of an answer that was cut or is not JSON, and a part of its text. */
   cutBytes = 0;
   cutText = "";
+  /** It is something of another server between: a page, or a text that is no answer. */
+  isPage = false;
+  /** A whole answer, or the events before a stream had content, as far as they are kept. */
+  #answer: unknown;
+  readonly #early: string[] = [];
   #usage: AnswerUsage | undefined;
   /** The report of its events, once it was asked for; no event has come since. */
   #eventUsage: { readonly usage: AnswerUsage | undefined } | undefined;
@@ -797,6 +896,7 @@ export class SentRequest {
   /** Takes a whole answer. One that says an error is a refusal unless it reports what it used. */
   readAnswer(answer: unknown): void {
     this.isWhole = true;
+    this.#answer = answer;
     this.#usage = isRecord(answer) ? this.#read(answer) : undefined;
     this.isAnswered = this.#usage !== undefined || (isRecord(answer) && !isError(answer));
   }
@@ -811,13 +911,15 @@ export class SentRequest {
     const [first] = chunks;
     const head = first === undefined ? "" : decoder.decode(first.subarray(0, headBytes));
     // A page of something in between is not an answer of the model.
-    this.isAnswered = this.cutText === "" ? !isWhole : /^\s*[[{]/.test(head);
+    this.isAnswered = this.cutText === "" ? !isWhole : isAnswerForm(formOf(head));
+    this.isPage = isWhole && !this.isAnswered;
     if (this.isAnswered) this.cutBytes = bytes;
     else this.cutText = "";
   }
 
   /** Takes an event of a stream. */
   readEvent({ event, data }: ServerEvent): void {
+    if (this.#early.length < earlyEventsMax) this.#early.push(data);
     // Events that say only that the request was taken are no answer where a failure follows them.
     if (data.includes('"error"') && !data.includes('"error":null') && isError(parseJson(data, "event")))
       this.#hasFailed = true;
@@ -829,6 +931,14 @@ export class SentRequest {
       this.#eventUsage = undefined;
       this.#afterReport = 0;
     } else this.#afterReport++;
+  }
+
+  /** All of it came, and it has neither content nor a report. To be asked where the answer could not be used. */
+  get isEmpty(): boolean {
+    if (this.isPage) return true;
+    if (!this.isWhole || this.usage !== undefined || this.cutBytes > 0) return false;
+    if (this.#early.length >= earlyEventsMax || hasContent(this.#answer)) return false;
+    return !this.#early.some((data) => hasContent(parseJson(data, "event")));
   }
 
   /** The provider's usage report, if it is final. */

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { eventCharactersMaxDefault } from "../../../src/lib/sse.ts";
 import { claude, gpt, type NativeBench, type Seen, startNative, streamOf } from "./fixture.ts";
 
 const toStop: NativeBench[] = [];
@@ -27,8 +26,8 @@ const claudeAnswer = {
   usage: { input_tokens: 11, output_tokens: 4 },
 };
 
-async function start(answer: (seen: Seen) => Response): Promise<NativeBench> {
-  const bench = await startNative(answer, { files });
+async function start(answer: (seen: Seen) => Response, answerBytesMax?: number): Promise<NativeBench> {
+  const bench = await startNative(answer, { files, ...(answerBytesMax !== undefined && { bounds: { answerBytesMax } }) });
   toStop.push(bench);
   return bench;
 }
@@ -50,9 +49,12 @@ describe("what a caller chose opens no circuit", () => {
   });
 
   test("a stream with an event too long to read leaves its route in use", async () => {
-    const long = `data: ${"x".repeat(eventCharactersMaxDefault + 1)}\n\n`;
+    const [answerBytesMax, rest] = [100_000, "x".repeat(100_001)];
     let isLong = true;
-    const { ask } = await start(() => (isLong ? streamOf(long) : Response.json(claudeAnswer)));
+    const { ask } = await start(
+      () => (isLong ? streamOf(`data: ${rest}\n\n`) : Response.json(claudeAnswer)),
+      answerBytesMax,
+    );
     const body = { model: claude, max_tokens: 10, messages };
     for (let turn = 0; turn < 6; turn++) {
       const response = await ask("/messages", { ...body, stream: true });

@@ -1,4 +1,5 @@
 import { builtIns } from "../../../plugins/index.ts";
+import type { AppOptions } from "../../../src/app.ts";
 import { definePlugin, openai } from "../../../src/sdk/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 
@@ -40,12 +41,13 @@ interface NativeOptions {
   backup?: "first" | "last";
   /** What stands in the home folder, by path. */
   files?: Record<string, object>;
+  bounds?: AppOptions["bounds"];
 }
 
 /** A gateway whose OpenAI and Anthropic are one loopback server; the paths tell them apart. */
 export async function startNative(
   answer: Answer,
-  { env = {}, backup, files = {} }: NativeOptions = {},
+  { env = {}, backup, files = {}, bounds }: NativeOptions = {},
 ): Promise<NativeBench> {
   const seen: Seen[] = [];
   const server = Bun.serve({
@@ -69,7 +71,7 @@ export async function startNative(
     ...(backup && { BACKUP_API_KEY: "sk-upstream-backup", BACKUP_BASE_URL: `${address}/backup` }),
   };
   const plugins = backup === undefined ? builtIns : [...builtIns, createBackup(backup)];
-  const gateway = await startInProcess({ env: { ...keys, ...env }, plugins, files });
+  const gateway = await startInProcess({ env: { ...keys, ...env }, plugins, files, ...(bounds && { bounds }) });
   return {
     gateway,
     seen,

@@ -90,7 +90,7 @@ describe("a list of models", () => {
       throw fault;
     };
     const plugins = ["a", "b"].map((id) => createPlugin({ chat }, { name: id, models: [{ ...chatModel, id }] }));
-    const { kernel, ledger } = createBench(plugins, { fetch: async () => Response.json({}) });
+    const { kernel, ledger } = createBench(plugins, { fetch: async () => Response.json({ text: "Half" }) });
     await rejectionOf(runCall(kernel, listed(["a", "b"])));
     expect(asked).toEqual(["a"]);
     expect(ledger.settlements).toHaveLength(1);

@@ -5,8 +5,8 @@ import { toMessages } from "../../../src/protocols/openai/request.ts";
 const takes: Record<CallIdTarget, RegExp> = {
   messages: /^[a-zA-Z0-9_-]{1,64}$/,
   converse: /^[a-zA-Z0-9_.:-]{1,64}$/,
-  responses: /^[^]{1,64}$/,
-  openai: /^[^]{1,40}$/,
+  responses: /^[\s\S]{1,64}$/,
+  openai: /^[\s\S]{1,40}$/,
   mistral: /^[a-zA-Z0-9]{9}$/,
 };
 const ids = [

@@ -54,6 +54,16 @@ describe("attempt", () => {
     ["a host name that nobody knows", failedBy("ENOTFOUND")],
     ["a certificate that is not accepted", failedBy("CERT_HAS_EXPIRED")],
     ["a proxy that refused the connection", failedBy("ERR_PROXY_TUNNEL")],
+    ["a page with 200", new Response("<html>")],
+    ["nothing with 200", new Response("")],
+    ["white space with 200", new Response("\n\n")],
+    ["an answer that is an error without a code", json({ error: { message: "Failed" } })],
+    ["an answer that is an error in a text", json({ error: "quota" })],
+    ["an answer that is an error in another form", json({ code: 1305, msg: "busy" })],
+    ["an answer without choices", json({ hello: "world" })],
+    ["an answer whose choices are none", json({ id: "x", choices: [], usage: null })],
+    ["an answer whose choice has no message", json({ choices: [{}] })],
+    ["an answer whose message is null", json({ choices: [{ index: 0, message: null }] })],
   ])("takes the next route after %s", async (_, failure) => {
     const fetch = fetchOf(failure, good);
     const { done, ledger } = ask(fetch);
@@ -72,8 +82,6 @@ describe("attempt", () => {
     ["408", refused(408)],
     ["504", refused(504)],
     ["524", refused(524)],
-    ["an answer that is not JSON", new Response("<html>")],
-    ["an answer that is an error", json({ error: { message: "Failed" } })],
   ])("asks nobody else after %s: the provider may be at work on it", async (_, failure) => {
     const fetch = fetchOf(failure, good);
     const { done, ledger } = ask(fetch);
@@ -83,8 +91,7 @@ describe("attempt", () => {
   });
 
   test.each([
-    ["without choices", json({ hello: "world" })],
-    ["whose choice has no message", json({ choices: [{}] })],
+    ["whose text is elsewhere", json({ message: { content: "Hello" } })],
     ["that breaks off", new Response('{"choices":')],
   ])("asks nobody else after an answer %s, and charges the prompt: the provider served it", async (_, failure) => {
     const fetch = fetchOf(failure, good);
@@ -96,6 +103,15 @@ describe("attempt", () => {
       usageSource: "estimated",
       meters: { inputToken: 9 },
     });
+  });
+
+  test("asks nobody else after an answer without choices that reports its usage, and charges that", async () => {
+    const usage = { prompt_tokens: 7, completion_tokens: 3 };
+    const fetch = fetchOf(json({ choices: [], usage }), good);
+    const { done, ledger } = ask(fetch);
+    expect((await rejectionOf(done)).code).toBe("upstream_error");
+    expect(fetch.asked).toHaveLength(1);
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", meters: { inputToken: 7, outputToken: 3 } });
   });
 
   const tooLarge = refused(429, { message: "Limit 7000, Used 0, Requested ~12903", code: "rate_limit_exceeded" });

@@ -151,6 +151,7 @@ describe("a streamed answer", () => {
     let live: ReturnType<typeof liveBody> | undefined;
     const fetch = fetchOf(({ init }) => {
       live = liveBody(init);
+      live.push("<html>");
       return new Response(live.body, { headers: { "content-type": "text/html" } });
     });
     expect((await upstreamErrorOf(upstreamOf(fetch).upstream.events("/a", {}))).message).toContain("text/html");

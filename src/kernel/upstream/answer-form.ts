@@ -1,0 +1,156 @@
+/**
+ * The form of an answer: JSON, events or a page. It is told by the first bytes, because servers label answers wrongly, and some
+ * send a whole answer where a stream was asked for, or a stream where a whole one was.
+ */
+import { type ServerEvent, type Upstream, UpstreamError } from "../../contract/index.ts";
+import type { BatchReader } from "../streaming.ts";
+import type { BodyReader, Bytes } from "./http-client.ts";
+
+/** `nothing`: white space alone. `text`: anything else, which no answer begins with. */
+export type AnswerForm = "json" | "events" | "binary" | "page" | "nothing" | "text";
+
+/** The fields of server-sent events, and a comment. */
+const eventsBeginning = /^(?:data|event|id|retry)?:/;
+/** Of the characters that are looked at, one begins an answer, and the longest field is told by so many. */
+const fieldCharacters = 6;
+
+/** The form of a text by its beginning. */
+export function formOf(text: string): AnswerForm {
+  const head = text
+    .slice(0, 1024)
+    .replace(/^\uFEFF/, "")
+    .trimStart();
+  const first = head.charCodeAt(0);
+  if (Number.isNaN(first)) return "nothing";
+  // The first of the four bytes that tell the length of a message of AWS.
+  if (first < 9) return "binary";
+  if (head.startsWith("{") || head.startsWith("[")) return "json";
+  if (head.startsWith("<")) return "page";
+  return eventsBeginning.test(head) ? "events" : "text";
+}
+
+/** Whether an answer that broke off came from a model, by its beginning. */
+export function isAnswerForm(form: AnswerForm): boolean {
+  return form === "json" || form === "events" || form === "binary";
+}
+
+/** A body of which the first pieces have been read. */
+export interface BegunBody {
+  readonly form: AnswerForm;
+  readonly body: Pick<BodyReader, "read" | "cancel" | "drain">;
+}
+
+/** Reads a body until its form is known. Servers may send white space for a while before they answer. */
+export async function beginBody(body: BodyReader): Promise<BegunBody> {
+  const pieces: Bytes[] = [];
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  let head = "";
+  let form: AnswerForm = "nothing";
+  for (let piece = await body.read(); piece !== undefined; piece = await body.read()) {
+    pieces.push(piece);
+    head = (head + decoder.decode(piece.subarray(0, 1024), { stream: true })).trimStart();
+    form = formOf(head);
+    if (form !== "nothing" && (form !== "text" || head.length >= fieldCharacters)) break;
+  }
+  let taken = 0;
+  const read = async () => {
+    const piece = pieces[taken];
+    if (piece === undefined) return await body.read();
+    pieces[taken++] = new Uint8Array(0);
+    return piece;
+  };
+  return { form, body: { read, cancel: () => body.cancel(), drain: () => body.drain() } };
+}
+
+/** Events that have all come. */
+export class RecordedEvents implements AsyncIterable<ServerEvent>, BatchReader<ServerEvent> {
+  #events: readonly ServerEvent[] | undefined;
+
+  constructor(events: readonly ServerEvent[]) {
+    this.#events = events;
+  }
+
+  async read(): Promise<readonly ServerEvent[] | undefined> {
+    const events = this.#events;
+    this.#events = undefined;
+    return events;
+  }
+
+  cancel(): void {
+    this.#events = undefined;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<ServerEvent, undefined> {
+    yield* (await this.read()) ?? [];
+  }
+}
+
+/** What came in place of the form that was asked for. */
+type OtherForm = { readonly whole: unknown } | { readonly events: readonly ServerEvent[] };
+
+/**
+ * An answer that came whole where a stream was asked for, or the other way round. It has been read and recorded as served. The
+ * handler that asked is to be run once more for the other form, with {@link replay} as its upstream.
+ */
+export class OtherFormError extends UpstreamError {
+  readonly #answer: OtherForm;
+
+  constructor(answer: OtherForm) {
+    const [came, expected] = "whole" in answer ? ["a whole answer", "a stream"] : ["a stream", "a whole answer"];
+    super("bad_response", `The provider sent ${came} where ${expected} was asked for`);
+    this.#answer = answer;
+  }
+
+  /** An upstream that sends nothing: it gives the answer that came to the first request for its form. */
+  replay(upstream: Upstream): Upstream {
+    const answer = this.#answer;
+    let isTaken = false;
+    const take = <Form extends "whole" | "events">(form: Form): Extract<OtherForm, Record<Form, unknown>>[Form] => {
+      if (isTaken || !(form in answer)) throw this;
+      isTaken = true;
+      return (answer as never)[form];
+    };
+    const refuse = (): never => {
+      throw this;
+    };
+    return {
+      baseUrl: upstream.baseUrl,
+      json: async <T>() => take("whole") as T,
+      events: async () => new RecordedEvents(take("events")),
+      form: async () => refuse(),
+      bytes: async () => refuse(),
+      webSocket: async () => refuse(),
+      download: (url) => upstream.download(url),
+    };
+  }
+}
+
+/** Fields that hold what a model made, in all dialects: a text, a number, or a list of them. */
+const contentFields: ReadonlySet<string> = new Set([
+  ..."content text reasoning_content reasoning thinking refusal partial_json delta output_text".split(" "),
+  ..."transcript summary b64_json data url embedding embeddings".split(" "),
+]);
+/** Fields of which every value is the model's: what a call is made with. */
+const argumentFields: ReadonlySet<string> = new Set(["arguments", "args", "input"]);
+
+/**
+ * Whether an answer that cannot be used has something that a model made: text, a call, numbers. An error, an envelope with nothing
+ * in it and an event that only begins an answer have none.
+ */
+export function hasContent(value: unknown): boolean {
+  return findContent(value, "none");
+}
+
+/** @param leaves Which texts and numbers are content: those of this value, all within it, or none. */
+function findContent(value: unknown, leaves: "own" | "all" | "none"): boolean {
+  if (typeof value === "string") return leaves !== "none" && value.trim() !== "";
+  if (typeof value === "number") return leaves !== "none";
+  if (Array.isArray(value)) return value.some((member) => findContent(member, leaves));
+  if (typeof value !== "object" || value === null) return false;
+  for (const [name, member] of Object.entries(value)) {
+    if (name === "error" || name === "usage") continue;
+    const own = contentFields.has(name) ? "own" : "none";
+    if (findContent(member, leaves === "all" || argumentFields.has(name) ? "all" : own)) return true;
+  }
+  return false;
+}
