@@ -1,5 +1,5 @@
 import { type AnswerUsage, type ChatCompletion, isRecord, UpstreamError } from "modelgate/plugin";
-import { type ChatUsage, type ToolCall, toFinishReason } from "../../src/contract/index.ts";
+import { type ChatUsage, type ToolCall, toFigures, toFinishReason } from "../../src/contract/index.ts";
 import { parseShape } from "../../src/lib/parse-shape.ts";
 import { claudeThoughts } from "../../src/protocols/messages/outbound.ts";
 import { FenceStripper, toInput } from "../../src/protocols/messages/provider-stream.ts";
@@ -88,7 +88,8 @@ export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): 
  *
  * @returns `undefined` when the report lacks the input or the output.
  */
-export function toUsage(usage: Record<string, unknown> = {}): ChatUsage | undefined {
+export function toUsage(reported: Record<string, unknown> = {}): ChatUsage | undefined {
+  const usage = toFigures(reported);
   const { inputTokens: input, outputTokens: output, cacheDetails } = usage;
   const { cacheReadInputTokens: read, cacheWriteInputTokens: written } = usage;
   if (typeof input !== "number" || typeof output !== "number") return undefined;

@@ -39,6 +39,47 @@ export function toAnswerText(value: unknown): string {
   return value === undefined || value === null ? "" : JSON.stringify(value);
 }
 
+/**
+ * The text that a model wrote, in whatever form a server has it: a list of parts, of which those of text count, one part, or
+ * another value, which is its JSON.
+ *
+ * @example
+ * toWrittenText([{ type: "text", text: "Hello" }, " you"]); // => "Hello you"
+ * toWrittenText({ type: "text", text: "Hello" }); // => "Hello"
+ */
+export function toWrittenText(value: unknown): string {
+  const hasText = (part: unknown) =>
+    typeof part === "string" || (typeof part === "object" && part !== null && "text" in part);
+  if (Array.isArray(value) && (value.length === 0 || value.some(hasText))) {
+    return value.filter(hasText).map(toWrittenText).join("");
+  }
+  const text = typeof value === "object" && value !== null && "text" in value ? value.text : undefined;
+  return text === undefined || text === null ? toAnswerText(value) : toWrittenText(text);
+}
+
+const figure = /^\d{1,15}(?:\.\d{1,9})?$/;
+
+/**
+ * A usage report with its figures as numbers, which some servers write as texts. The report itself where all are.
+ *
+ * @example
+ * toFigures({ prompt_tokens: "12" }); // => { prompt_tokens: 12 }
+ */
+export function toFigures<Report>(report: Report): Report {
+  if (typeof report === "string") return (figure.test(report) ? Number(report) : report) as Report;
+  if (typeof report !== "object" || report === null) return report;
+  let changed: Record<string, unknown> | undefined;
+  for (const name in report) {
+    const value: unknown = report[name];
+    if (typeof value === "number") continue;
+    const read = toFigures(value);
+    if (read === value) continue;
+    changed ??= (Array.isArray(report) ? [...report] : { ...report }) as Record<string, unknown>;
+    changed[name] = read;
+  }
+  return (changed ?? report) as Report;
+}
+
 /** Calls of custom tools exist only where a plugin takes `customTools`, so that others need not know of them. */
 export const ToolCall = Type.Unsafe<ToolCall>(Type.Union([FunctionCall, CustomCall]));
 

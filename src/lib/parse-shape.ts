@@ -1,4 +1,4 @@
-import { UpstreamError } from "../contract/index.ts";
+import { toFigures, toWrittenText, UpstreamError } from "../contract/index.ts";
 import { isRecord } from "./json.ts";
 
 /** Expected shape of a value: a type, a list of such, or an object with these members; `{}` is any object. */
@@ -20,8 +20,9 @@ export type ParsedShape<S> = S extends "string"
             : { -readonly [Name in keyof S]?: ParsedShape<S[Name]> | undefined };
 
 /**
- * Makes an answer what it should be: members of another kind (`null`, most often) are taken away, in place, so that they
- * count as absent. Members that the shape does not name stay as they are.
+ * Makes an answer what it should be, in place: numbers that are texts and texts that are parts or numbers become what is
+ * expected, and other members of another kind (`null`, most often) are taken away, so that they count as absent. Members that the
+ * shape does not name stay as they are.
  *
  * @returns Whether the value itself is of the kind.
  * @throws {UpstreamError} `bad_response` for a list with something else in it, as what it says would be told in part.
@@ -43,9 +44,21 @@ function fits(value: unknown, shape: Shape): boolean {
   }
   if (!isRecord(value)) return false;
   for (const name in shape) {
-    if (value[name] !== undefined && !fits(value[name], shape[name] as Shape)) delete value[name];
+    const member = value[name];
+    if (member === undefined || fits(member, shape[name] as Shape)) continue;
+    const coerced = coerce(member, shape[name] as Shape);
+    if (coerced === undefined) delete value[name];
+    else value[name] = coerced;
   }
   return true;
+}
+
+/** A text or a number that came in another form; `undefined` for what is neither. */
+function coerce(value: unknown, shape: Shape): unknown {
+  if (value === null) return undefined;
+  if (shape === "string") return toWrittenText(value);
+  const figure = shape === "number" ? toFigures(value) : undefined;
+  return typeof figure === "number" ? figure : undefined;
 }
 
 const isList = (shape: Shape): shape is readonly [Shape] => Array.isArray(shape);

@@ -17,6 +17,7 @@ import {
   toAnswerText,
   toFinishReason,
   toMeters,
+  toWrittenText,
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
@@ -148,7 +149,7 @@ function normalizeToolCall(call: ToolCall, ids: Set<string>): void {
 function fixTexts(message: Record<string, unknown>): void {
   for (const name of textFields) {
     const value: unknown = message[name];
-    if (typeof value !== "string" && value !== undefined && value !== null) message[name] = toAnswerText(value);
+    if (typeof value !== "string" && value !== undefined && value !== null) message[name] = toWrittenText(value);
   }
   const { function_call: called } = message;
   if (isRecord(called) && called.arguments !== undefined) called.arguments = toAnswerText(called.arguments);
@@ -171,7 +172,7 @@ export function collectText(completion: Pick<ChatCompletion, "choices">): string
     const { function_call: called } = message as { function_call?: AnyToolCall["function"] };
     if (called) parts.push(...getCallTexts({ function: called }));
     for (const call of message.tool_calls ?? []) parts.push(...getCallTexts(call));
-    for (const part of parts) text += toAnswerText(part);
+    for (const part of parts) text += toWrittenText(part);
   }
   return text;
 }

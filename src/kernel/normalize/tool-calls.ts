@@ -116,8 +116,10 @@ export class StreamedCalls {
     const sent: ToolCallDelta[] = [];
     for (const [position, delta] of deltas.entries()) {
       const [name, text] = getCallTexts(delta);
-      const providerIndex = readIndex(delta.index) ?? (deltas.length > 1 ? position : undefined);
-      const piece = { providerIndex, id: readCallId(delta.id), name, text, isLast };
+      const id = readCallId(delta.id);
+      const isPlaced = id === undefined && deltas.length > 1;
+      const providerIndex = readIndex(delta.index) ?? (isPlaced ? position : undefined);
+      const piece = { providerIndex, id, name, text, isLast };
       const call = this.#find(piece);
       const given = call === undefined ? this.#open(delta, piece) : this.#continue(call, delta, piece);
       if (given !== undefined) sent.push(given);
@@ -137,7 +139,10 @@ export class StreamedCalls {
     const last = this.#calls.at(-1);
     const ofIndex = providerIndex === undefined ? (ofId ?? last) : this.#byIndex.get(providerIndex);
     // Nothing but a name begins a call at an index of its own, where the call may have been begun without the index.
-    if (ofIndex === undefined) return name === "" ? (ofId ?? (this.#byIndex.size === 0 ? last : undefined)) : undefined;
+    if (ofIndex === undefined) {
+      if (name !== "") return ofId !== undefined && isRepeated(ofId, piece) ? ofId : undefined;
+      return ofId ?? (this.#byIndex.size === 0 ? last : undefined);
+    }
     const call = ofId !== undefined && ofIndex.providerId !== id ? ofId : ofIndex;
     return isNewCall(call, piece) ? undefined : call;
   }
@@ -166,15 +171,17 @@ export class StreamedCalls {
     const { providerIndex, id, name, text } = piece;
     this.#know(call, providerIndex, id);
     call.providerId ??= id;
-    if (isRepeated(call, piece)) return undefined;
-    call.progress.add(text);
     const { waiting } = call;
+    const isKnown = isRepeated(call, piece);
+    if (isKnown && waiting === undefined) return undefined;
+    const added = isKnown ? "" : text;
+    call.progress.add(added);
     if (waiting === undefined) {
       return { index: call.index, ...(delta.custom ? { custom: { input: text } } : { function: { arguments: text } }) };
     }
     const called = waiting.custom ?? waiting.function ?? {};
-    if ("input" in called) called.input += text;
-    else if ("arguments" in called) called.arguments += text;
+    if ("input" in called) called.input += added;
+    else if ("arguments" in called) called.arguments += added;
     if (name === "") return undefined;
     call.name = called.name = name;
     call.waiting = undefined;
@@ -193,7 +200,7 @@ function isNewCall(call: StreamedCall, piece: Piece): boolean {
   if (name === "" || call.name === "") return false;
   const { providerId, progress } = call;
   const isSameId = id !== undefined && id === providerId;
-  if (!isSameId && name !== call.name) return true;
+  if (name !== call.name && (!isSameId || progress.isComplete)) return true;
   const isWhole = progress.isComplete && text !== "";
   const isOther = id !== undefined && providerId !== undefined && !isSameId;
   if (isOther && progress.length === 0 && text === "") return true;
@@ -202,7 +209,7 @@ function isNewCall(call: StreamedCall, piece: Piece): boolean {
 }
 
 function isRepeated({ name: named, progress }: StreamedCall, { name, text }: Piece): boolean {
-  return name !== "" && name === named && progress.isComplete && progress.isSame(text);
+  return name !== "" && (name === named || named === "") && progress.isComplete && progress.isSame(text);
 }
 
 function readIndex(index: unknown): number | undefined {

@@ -938,7 +938,7 @@ export class SentRequest {
     if (this.isPage) return true;
     if (!this.isWhole || this.usage !== undefined || this.cutBytes > 0) return false;
     if (this.#early.length >= earlyEventsMax || hasContent(this.#answer)) return false;
-    return !this.#early.some((data) => hasContent(parseJson(data, "event")));
+    return !this.#early.some(mayHaveContent);
   }
 
   /** The provider's usage report, if it is final. */
@@ -967,6 +967,12 @@ export class SentRequest {
       return before;
     }
   }
+}
+
+/** Whether an event has content, or is JSON that cannot be read, which may have some. */
+function mayHaveContent(data: string): boolean {
+  const part = parseJson(data, "event");
+  return part === undefined ? data !== "[DONE]" && formOf(data) === "json" : hasContent(part);
 }
 
 function isError(answer: unknown): boolean {

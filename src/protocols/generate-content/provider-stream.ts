@@ -11,6 +11,7 @@ import {
   judgeFinish,
   type ServerEvent,
   type ToolCall,
+  toFigures,
   toFinishReason,
   UpstreamError,
 } from "../../contract/index.ts";
@@ -52,7 +53,8 @@ function readCandidates(answer: unknown): GeneratedCandidate[] {
   return isBlocked && candidates.length === 0 ? [{ finishReason: "SAFETY" }] : candidates;
 }
 
-function readUsage(metadata: GenerateAnswer["usageMetadata"], hasAnswered: boolean): ChatUsage | undefined {
+function readUsage(reported: GenerateAnswer["usageMetadata"], hasAnswered: boolean): ChatUsage | undefined {
+  const metadata = toFigures(reported);
   const [requested, candidates, thoughts, cached, tools] = counted.map((of) => numberIn(metadata?.[`${of}TokenCount`]));
   if (requested === undefined || (candidates === undefined && hasAnswered)) return undefined;
   const prompt = requested + (tools ?? 0);

@@ -8,6 +8,7 @@ import {
   type ServerEvent,
   type ToolCall,
   toAnswerText,
+  toFigures,
   toFinishReason,
   UpstreamError,
 } from "../../contract/index.ts";
@@ -94,7 +95,7 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
       this.#count(usage);
       if (delta?.stop_reason) this.#closeAll();
       if (delta?.stop_reason) this.#finish(delta);
-      const total = typeof usage?.output_tokens === "number" ? toUsage(this.#usage) : undefined;
+      const total = usage?.output_tokens !== undefined ? toUsage(this.#usage) : undefined;
       if (total !== undefined) this.#chunks.push({ choices: [], usage: total });
     }
   }
@@ -231,8 +232,9 @@ function toRefusal({ stop_reason: reason, stop_details: details }: MessageAnswer
 
 /** Reads the usage of a message or of an event; an event at the end may have the output alone. */
 export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
-  const { usage } = isRecord(part.message) ? part.message : part;
-  if (!isRecord(usage)) return before;
+  const { usage: reported } = isRecord(part.message) ? part.message : part;
+  if (!isRecord(reported)) return before;
+  const usage = toFigures(reported);
   const figures = toUsage(usage);
   if (figures !== undefined || before === undefined || typeof usage.output_tokens !== "number")
     return figures ?? before;
@@ -240,7 +242,8 @@ export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): 
 }
 
 /** @returns `undefined` when the report lacks the input or the output. */
-export function toUsage(usage: Record<string, unknown> = {}): ChatUsage | undefined {
+export function toUsage(reported: Record<string, unknown> = {}): ChatUsage | undefined {
+  const usage = toFigures(reported);
   const { input_tokens: input, output_tokens: output, output_tokens_details: details } = usage;
   const { cache_read_input_tokens: read, cache_creation_input_tokens: written, cache_creation: split } = usage;
   if (typeof input !== "number" || typeof output !== "number") return undefined;

@@ -10,6 +10,7 @@ import {
   mapPieces,
   type ServerEvent,
   toFinishReason,
+  toWrittenText,
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, JsonBoundsError, mapChanged, readJson } from "../../lib/json.ts";
@@ -253,25 +254,27 @@ function findUsage(answer: Record<string, unknown>, options: ChatOptions): void 
 
 /** The text and the reasoning of a content that is a list of parts, as Mistral's is where the model reasons. */
 function joinParts(message: Record<string, unknown>): void {
-  if (!Array.isArray(message.content)) return;
-  const parts = message.content.filter(isRecord);
-  const texts = (list: unknown): string =>
-    (Array.isArray(list) ? list : [])
-      .filter(isRecord)
-      .map(({ type, text }) => (type === "text" && typeof text === "string" ? text : ""))
-      .join("");
-  message.content = texts(parts);
-  const reasoning = parts.map(({ type, thinking }) => (type === "thinking" ? texts(thinking) : "")).join("");
+  const { content } = message;
+  if (typeof content !== "object" || content === null) return;
+  const parts: unknown[] = [content].flat();
+  const isThought = (part: unknown) => isRecord(part) && part.type === "thinking";
+  message.content = toWrittenText(parts.filter((part) => !isThought(part)));
+  const reasoning = parts
+    .map((part) => (isThought(part) ? toWrittenText((part as { thinking?: unknown }).thinking) : ""))
+    .join("");
   if (reasoning !== "") message.reasoning_content ??= reasoning;
 }
 
 /** Moves reasoning to `reasoning_content`, where OpenAI-like clients look for it. */
 function toReasoning(message: Record<string, unknown>, options: ChatOptions): void {
   for (const field of options.reasoningFields ?? reasoningFieldsDefault) {
-    const text = message[field];
-    if (text === undefined) continue;
-    if (field !== "reasoning_content" || typeof text !== "string") delete message[field];
-    if (typeof text === "string") message.reasoning_content = text;
+    const value = message[field];
+    if (value === undefined) continue;
+    if (field !== "reasoning_content" || typeof value !== "string") delete message[field];
+    const isText = typeof value === "string" || Array.isArray(value) || (isRecord(value) && "text" in value);
+    if (isText && (value !== "" || message.reasoning_content === undefined)) {
+      message.reasoning_content = toWrittenText(value);
+    }
   }
 }
 
@@ -325,6 +328,8 @@ export class OpenaiStream implements ChatStream<ServerEvent> {
   readonly #options: ChatOptions;
   readonly #onTier: ((tier: unknown) => void) | undefined;
   readonly #splitters: Map<unknown, ReasoningTagSplitter> | undefined;
+  /** The choices of which a piece has come. */
+  readonly #begun = new Set<unknown>();
   #hasFinished = false;
   #lastTier: unknown;
 
@@ -348,15 +353,30 @@ export class OpenaiStream implements ChatStream<ServerEvent> {
     }
     findUsage(chunk, this.#options);
     for (const choice of chunk.choices) {
-      if (isRecord(choice) && toChunkChoice(choice, this.#options, this.#splitters)) this.#hasFinished = true;
+      if (!isRecord(choice)) continue;
+      if (isRecord(choice.message)) this.#takeMessage(choice, choice.message);
+      if (isRecord(choice.delta) && hasPiece(choice.delta)) this.#begun.add(choice.index);
+      if (toChunkChoice(choice, this.#options, this.#splitters)) this.#hasFinished = true;
     }
     return [chunk as unknown as ChatChunk];
+  }
+
+  /** A whole message in place of a piece, as servers send it that only seem to stream; behind pieces it repeats them. */
+  #takeMessage(choice: Record<string, unknown>, message: Record<string, unknown>): void {
+    delete choice.message;
+    if (!this.#begun.has(choice.index) && !(isRecord(choice.delta) && hasPiece(choice.delta))) choice.delta = message;
   }
 
   end(): ChatChunk[] {
     if (this.isComplete || this.#hasFinished) return [];
     throw new UpstreamError("bad_response", "The provider's stream ended before its answer did");
   }
+}
+
+/** Whether a delta has more than a role. */
+function hasPiece(delta: Record<string, unknown>): boolean {
+  for (const name in delta) if (name !== "role" && delta[name]) return true;
+  return false;
 }
 
 /** The chunk of an event; `undefined` when it carries nothing for the caller (a ping, a provider's own event). */
@@ -388,6 +408,7 @@ function toChunkChoice(
   options: ChatOptions,
   splitters: Map<unknown, ReasoningTagSplitter> | undefined,
 ): boolean {
+  if (choice.finish_reason === "") choice.finish_reason = null;
   const isLast = choice.finish_reason !== null && choice.finish_reason !== undefined;
   readFinish(choice, options);
   dropFields(choice, options);

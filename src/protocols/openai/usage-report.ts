@@ -1,4 +1,4 @@
-import type { AnswerUsage } from "../../contract/index.ts";
+import { type AnswerUsage, toFigures } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 
 /**
@@ -33,7 +33,8 @@ function findUsage(part: Record<string, unknown>): Record<string, unknown> | und
  * @example
  * completeUsage({ total_tokens: 7 }); // => { prompt_tokens: 7, total_tokens: 7 }
  */
-export function completeUsage(usage: Record<string, unknown>): Record<string, unknown> {
+export function completeUsage(reported: Record<string, unknown>): Record<string, unknown> {
+  const usage = toFigures(reported);
   const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total, cached_tokens: beside } = usage;
   if (typeof total !== "number") return usage;
   if (prompt === undefined && completion === undefined && usage.input_tokens === undefined) {

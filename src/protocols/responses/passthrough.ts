@@ -7,6 +7,7 @@ import {
   type NativeRequest,
   type PassthroughFormat,
   scalarsOf,
+  toFigures,
 } from "../../contract/index.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
 import { isRecord, mapChanged } from "../../lib/json.ts";
@@ -150,8 +151,9 @@ function isLostThought(item: unknown): boolean {
 
 /** The usage of a response: the whole answer, or the one in an event. */
 export function readResponsesUsage(part: Record<string, unknown>): ChatUsage | undefined {
-  const { usage } = isRecord(part.response) ? part.response : part;
-  if (!isRecord(usage)) return undefined;
+  const { usage: reported } = isRecord(part.response) ? part.response : part;
+  if (!isRecord(reported)) return undefined;
+  const usage = toFigures(reported);
   const { input_tokens: input, output_tokens: output } = usage;
   if (typeof input !== "number" || typeof output !== "number") return undefined;
   const [inputDetails, outputDetails] = [usage.input_tokens_details, usage.output_tokens_details];

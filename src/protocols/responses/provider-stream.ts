@@ -128,6 +128,8 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
   readonly #calls: OpenCall[] = [];
   #detailCount = 0;
   #hasThought = false;
+  /** The fields of which a piece was given. */
+  readonly #given = new Set<string>();
 
   constructor(events: ChatStream<ServerEvent>["events"], onTier: (tier: unknown) => void) {
     this.events = events;
@@ -137,8 +139,11 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
   push(event: ServerEvent): ChatChunk[] {
     const part = readEvent(event);
     if (part === undefined) return [];
-    const delta = this.#read(part);
-    if (delta !== undefined) return [{ choices: [{ index: 0, ...delta }] }];
+    const piece = this.#read(part);
+    if (piece !== undefined) {
+      for (const name in piece.delta) if (piece.delta[name]) this.#given.add(name);
+      return [{ choices: [{ index: 0, ...piece }] }];
+    }
     if (part.type !== "response.completed" && part.type !== "response.incomplete") return [];
     this.isComplete = true;
     const response = checkResponse(part.response);
@@ -146,10 +151,11 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
     const { service_tier: tier } = response;
     this.#onTier(tier);
     const usage = readResponsesUsage(response);
-    const finish = readFinish(response, this.#calls.length > 0);
+    const delta = this.#findRest(response);
+    const finish = readFinish(response, this.#calls.length > 0 || delta.tool_calls !== undefined);
     return [
       {
-        choices: [{ index: 0, delta: {}, finish_reason: finish }],
+        choices: [{ index: 0, delta, finish_reason: finish }],
         ...(usage && { usage }),
         ...(typeof tier === "string" && { service_tier: tier }),
       },
@@ -159,6 +165,23 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
   end(): ChatChunk[] {
     if (this.isComplete) return [];
     throw new UpstreamError("bad_response", "The provider's stream ended before its answer did");
+  }
+
+  /** What the whole response has and no event before it: some servers send nothing else. */
+  #findRest(response: Part): ChunkChoice["delta"] {
+    const [choice] = fromResponse(response).choices;
+    const { role: _, ...message }: Record<string, unknown> = { ...choice?.message };
+    for (const name in message) if (this.#given.has(name) || !message[name]) delete message[name];
+    const calls = (choice?.message.tool_calls ?? []).flatMap((call) => this.#findRestOfCall(call));
+    return { ...message, ...(calls.length > 0 && { tool_calls: calls }) };
+  }
+
+  #findRestOfCall(call: ToolCall): ToolCallDelta[] {
+    const known = this.#findById(undefined, call.id);
+    if (known === undefined) return this.#calls.length === 0 ? [call] : [];
+    const { index } = known;
+    if (known.hasText || known.hasEnded) return [];
+    return [{ index, function: { arguments: call.function?.arguments ?? "" } }];
   }
 
   /** Reads what an event adds to the answer; `undefined` if it adds nothing. */

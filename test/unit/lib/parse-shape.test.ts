@@ -11,9 +11,22 @@ const shape = {
 } as const;
 
 test("what is of another kind counts as absent, and what is not named stays", () => {
-  const answer = { text: null, count: "1", said: { parts: [{ text: 1, other: 2 }] }, rest: null, more: [], own: 3 };
+  const answer = {
+    text: null,
+    count: "many",
+    said: { parts: [{ text: null, other: 2 }] },
+    rest: null,
+    more: [],
+    own: 3,
+  };
   expect(parseShape(answer, shape)).toBe(true);
   expect(answer as unknown).toEqual({ said: { parts: [{ other: 2 }] }, rest: null, own: 3 });
+});
+
+test("a number that is a text, and a text that is parts or a number, are what they are to be", () => {
+  const answer = { text: [{ type: "text", text: "Hi" }, " you"], count: "1", said: { parts: [{ text: 1 }] } };
+  expect(parseShape(answer, shape)).toBe(true);
+  expect(answer as unknown).toEqual({ text: "Hi you", count: 1, said: { parts: [{ text: "1" }] } });
 });
 
 test("what is not an object is none", () => {

@@ -71,8 +71,10 @@ describe("a tidied completion", () => {
     expect(tidied(answer(message)).choices[0]?.message).toMatchObject({
       content: '{"a":1}',
       reasoning_content: "5",
-      refusal: '["no"]',
+      refusal: "no",
     });
+    const parts = { content: [{ type: "text", text: "Hi" }, { type: "image_url" }, " you"], refusal: { text: "no" } };
+    expect(tidied(answer(parts)).choices[0]?.message).toMatchObject({ content: "Hi you", refusal: "no" });
   });
 
   test.each([[[]], [null]])("has no tool calls where the provider wrote %p", (calls) => {
