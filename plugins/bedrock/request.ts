@@ -10,9 +10,10 @@ import {
   readArguments,
 } from "modelgate/plugin";
 import { type DataUrl, readDataUrl, readMedia } from "../../src/lib/data-url.ts";
+import { SchemaBudget } from "../../src/lib/json-schema.ts";
 import { countSystemMessages, limitMarks, readMark } from "../../src/protocols/cache-marks.ts";
 import { CallIds } from "../../src/protocols/call-ids.ts";
-import { claudeThoughts } from "../../src/protocols/messages/outbound.ts";
+import { claudeThoughts, strictSchema } from "../../src/protocols/messages/outbound.ts";
 import { nearestEffort, toServiceTier } from "../../src/protocols/openai/request.ts";
 import { getToolResults, readToolChoice, resultWithoutCall } from "../../src/protocols/tools.ts";
 import { isClaude } from "./options.ts";
@@ -104,14 +105,16 @@ interface Format {
 
 function toFormat(request: ChatRequest, { model, warn }: TranslationContext): Format {
   const firstOnly = request.parallel_tool_calls === false;
-  const toolConfig = toTools(request, model, warn);
+  const budget = new SchemaBudget();
+  const toolConfig = toTools(request, { model, warn, budget });
   const format = request.response_format;
   const schema = format?.type === "json_schema" ? format.json_schema.schema : undefined;
   if (!format || format.type === "text") return { toolConfig, reading: { firstOnly } };
   if (schema === undefined) return { toolConfig, reading: { firstOnly, fenced: true } };
   const name = format.type === "json_schema" ? format.json_schema.name : "answer";
   if (model.options?.jsonSchema === true) {
-    return { toolConfig, schema: { name, schema: JSON.stringify(schema) }, reading: { firstOnly } };
+    const reduced = strictSchema(schema, "response_format.json_schema.schema", budget, warn);
+    return { toolConfig, schema: { name, schema: JSON.stringify(reduced) }, reading: { firstOnly } };
   }
   const isTaken = toolConfig?.toolChoice !== undefined && "tool" in toolConfig.toolChoice;
   if (isTaken) return { toolConfig, reading: { firstOnly } };
@@ -132,7 +135,10 @@ function toFormat(request: ChatRequest, { model, warn }: TranslationContext): Fo
 }
 
 /** The tools that the model may call. Calls in the conversation need a definition, even when none may be made. */
-function toTools(request: ChatRequest, model: Model, warn: Warn): ToolConfig | undefined {
+function toTools(
+  request: ChatRequest,
+  { model, warn, budget }: Pick<TranslationContext, "model" | "warn"> & { budget: SchemaBudget },
+): ToolConfig | undefined {
   const { mode, names } = readToolChoice(request) ?? {};
   const called = new Set(
     request.messages.flatMap(({ tool_calls: calls }) => (calls ?? []).map((call) => call.function.name)),
@@ -145,13 +151,16 @@ function toTools(request: ChatRequest, model: Model, warn: Warn): ToolConfig | u
       warn("Left out tool_choice, because calls in the conversation need their tools", "tool_choice");
   }
   const tools = shown.flatMap((tool, index): Block[] => {
-    const { name, description, parameters } = tool.function;
+    const { name, description, parameters, strict } = tool.function;
     if (!/^[\w-]{1,64}$/.test(name)) {
       const expected = "expected letters, digits, _ and -, at most 64 in all";
       throw badRequest(`${name} cannot name a function of this model: ${expected}`, `tools[${index}].function.name`);
     }
-    const inputSchema = { json: { type: "object", properties: {}, ...parameters } };
-    const spec = { name, ...(description ? { description } : {}), inputSchema };
+    const schema = { type: "object", properties: {}, ...parameters };
+    const isStrict = strict === true && model.options?.jsonSchema === true;
+    const param = `tools[${index}].function.parameters`;
+    const inputSchema = { json: isStrict ? strictSchema(schema, param, budget, warn) : schema };
+    const spec = { name, ...(description ? { description } : {}), inputSchema, ...(isStrict && { strict: true }) };
     const mark = readMark(tool) === undefined ? tool.function : tool;
     return [{ toolSpec: spec }, ...toCachePoint(mark, model)];
   });

@@ -354,6 +354,8 @@ export class ModelRun<C extends Capability = Capability> {
   servedTier: string | undefined = undefined;
   /** The finish reason of each choice. */
   finishReasons: string[] | undefined = undefined;
+  /** The answer ended by a word that is not known. */
+  hasUnknownFinish = false;
 
   /** Why it failed; absent while it has not. */
   error: GatewayError | undefined = undefined;

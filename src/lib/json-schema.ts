@@ -337,6 +337,8 @@ export interface SchemaSubset {
   readonly closedObjects: boolean;
   /** Whether an array must say `items`; where it does not, strings are assumed. */
   readonly itemsRequired: boolean;
+  /** Whether each place must say a type; where it does not, it is a text that may be any value as JSON. */
+  readonly typesRequired?: boolean;
 }
 
 /** A schema within a subset, and JSON pointers (`/properties/a/not`), as it is written out, of the first 100 things that were left out. */
@@ -380,6 +382,7 @@ export const openApiSubset: SchemaSubset = {
   enumOf: "strings",
   closedObjects: false,
   itemsRequired: true,
+  typesRequired: true,
 };
 
 /**
@@ -396,6 +399,7 @@ export const jsonSchemaSubset: SchemaSubset = {
   nullForm: "anyOf",
   enumOf: "anything",
   itemsRequired: false,
+  typesRequired: false,
 };
 
 /** The types that a keyword speaks of: where a place has several types, it goes to these. */
@@ -498,6 +502,13 @@ function reducePlace(reduction: Reduction, pieces: Pieces, pointer: Pointer): Sc
     alternatives.push(...plain.map((type) => getAssertions(reduction, flat, type, pointer)));
   }
   addChoices(result, alternatives);
+  const isUntyped = result.type === undefined && result.anyOf === undefined && result.enum === undefined;
+  if (reduction.subset.typesRequired && isUntyped && pointer !== rootPointer) {
+    result.type = "string";
+    result.description = [result.description, "Any value, as JSON"]
+      .filter((text) => typeof text === "string")
+      .join("\n");
+  }
   return nullable ? withNull(result, reduction.subset) : result;
 }
 

@@ -334,9 +334,15 @@ const vagueKinds: ReadonlySet<UpstreamErrorKind> = new Set([
   "server_error",
 ]);
 
+/** A model that takes no pictures or sound, which some servers (llama.cpp) call a failure of their own. */
+const lacksMedia =
+  /\b(?:image|audio|video|vision|multimodal)s?(?: inputs?)? (?:is|are) not supported\b|\bdoes(?: not|n't) support (?:image|audio|video|vision|multimodal)/i;
+
 /** Classifies by the message where the code does not decide: Anthropic and others send only a message for these. */
 function refineKind(kind: UpstreamErrorKind, message: string): UpstreamErrorKind {
   if (kind === "rate_limited") return isBeyondLimit(message) ? "request_too_large" : kind;
   if (kind === "bad_request" && outOfMoney.test(message)) return "insufficient_quota";
-  return vagueKinds.has(kind) && isContextLength(message) ? "context_length" : kind;
+  if (!vagueKinds.has(kind)) return kind;
+  if (isContextLength(message)) return "context_length";
+  return lacksMedia.test(message) ? "bad_request" : kind;
 }

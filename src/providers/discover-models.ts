@@ -24,6 +24,9 @@ export interface DiscoveredModel {
   readonly id: string;
   /** Seconds since 1970; 0 when the provider does not say. */
   readonly created: number;
+  /** The most tokens of a prompt with its answer, and of an answer; absent where the provider does not say. */
+  readonly contextTokens?: number;
+  readonly outputTokensMax?: number;
 }
 
 /** Where the models of a plugin are listed, and what its key is. */
@@ -101,6 +104,22 @@ export function readModelList(answer: unknown): DiscoveredModel[] | undefined {
     if (!isRecord(entry)) return [];
     const id = typeof entry.id === "string" ? entry.id : typeof entry.name === "string" ? entry.name : "";
     const created = Number.isSafeInteger(entry.created) ? (entry.created as number) : 0;
-    return [{ id: id.replace(/^models\//, ""), created: Math.max(0, created) }];
+    return [{ id: id.replace(/^models\//, ""), created: Math.max(0, created), ...readLimits(entry) }];
   });
+}
+
+/** The limits of a model, by the names of vLLM and SGLang, llama.cpp, LiteLLM, OpenRouter and Together. */
+function readLimits({
+  meta,
+  ...entry
+}: Record<string, unknown>): Pick<DiscoveredModel, "contextTokens" | "outputTokensMax"> {
+  const runtime = isRecord(meta) ? meta.n_ctx : undefined;
+  const limits = [entry.max_model_len, runtime, entry.context_length, entry.max_input_tokens, entry.context_window];
+  const contextTokens = limits.find(isLimit);
+  const outputTokensMax = isLimit(entry.max_output_tokens) ? entry.max_output_tokens : undefined;
+  return { ...(contextTokens && { contextTokens }), ...(outputTokensMax && { outputTokensMax }) };
+}
+
+function isLimit(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= 1e9;
 }

@@ -211,20 +211,28 @@ export class UnlistedModels {
     // Vectors that cost nothing need no price of their own.
     const hasVectors = capabilityOfTerms === "chat" && handlers.embeddings !== undefined && !unlisted.premium;
     const ids = new Map(models.map((model) => [model.id, model]));
-    return [...ids.values()].flatMap(({ id: upstreamId, created }) => {
+    return [...ids.values()].flatMap(({ id: upstreamId, created, ...limits }) => {
       const id = prefix + upstreamId;
       const isVector = hasVectors && embedding.test(upstreamId);
       const isOther = capabilityOfTerms === "chat" && !isVector && otherThanChat.test(upstreamId);
       if (!isName(id) || listedIds.has(id) || isOther) return [];
       return [
-        { id, upstreamId, capability: isVector ? "embeddings" : capabilityOfTerms, ...terms, ownedBy: name, created },
+        {
+          id,
+          upstreamId,
+          capability: isVector ? "embeddings" : capabilityOfTerms,
+          ...(capabilityOfTerms === "chat" && !isVector && limits),
+          ...terms,
+          ownedBy: name,
+          created,
+        },
       ];
     });
   }
 
   /** The same rows give the same plugin, so that nothing is checked twice. */
   #withRows(plugin: ProviderPlugin, rows: readonly Model[]): ProviderPlugin {
-    const names = rows.map(({ id }) => id).join("\n");
+    const names = rows.map(({ id, contextTokens }) => `${id} ${contextTokens}`).join("\n");
     const cached = this.#extended.get(plugin);
     if (cached?.names === names) return cached.plugin;
     const extended = definePlugin({ ...plugin, models: [...plugin.models, ...rows] });

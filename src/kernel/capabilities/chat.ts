@@ -200,7 +200,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
       throw new GatewayError("invalid_request", message, { param });
     }
     checkLogprobs(run, kernel.network.bounds.answerBytesMax);
-    run.request = withOutputLimitOf(request, model);
+    run.request = withOutputLimitOf(run.request, model);
     return measureAudio(request);
   },
 
@@ -432,7 +432,9 @@ function finishCompletion(
 }
 
 /** An answer that ended by a word that is not known was told as cut: the operator may know that it is a success. */
-function reportUnknownFinish({ log }: Kernel, { call, model, plugin, attempt }: ModelRun, word: string): void {
+function reportUnknownFinish({ log }: Kernel, run: ModelRun, word: string): void {
+  const { call, model, plugin, attempt } = run;
+  run.hasUnknownFinish = true;
   log.warn("finish_reason_unknown", { call: call.id, model, plugin });
   // It is the provider's, so the log does not have it.
   attempt?.warn(`The answer ended by ${quoteValue(word)}, which is not known, so it counts as cut`);
@@ -508,12 +510,12 @@ const namedMax = 3;
 
 /**
  * Refuses a request that the model cannot serve for certain: its row says what it can do and this is not in it, or the
- * prompt has more words than its context has tokens, or the model is served where an answer cannot be as short.
+ * prompt has more words than its context has tokens.
  *
  * @throws {GatewayError} `invalid_request` or `context_length_exceeded`, naming models that can and that the key may use.
  */
 function checkFeatures({ registry }: Kernel, run: ModelRun<"chat">): void {
-  checkOutputLimit(run);
+  raiseOutputLimit(run);
   const { request, modelEntry, passthrough } = run;
   const { model } = modelEntry;
   const needs = model.features === undefined || passthrough?.untranslatable ? noNeeds : findNeeds(request);
@@ -544,13 +546,14 @@ function checkFeatures({ registry }: Kernel, run: ModelRun<"chat">): void {
   throw new GatewayError("context_length_exceeded", message, { param: "messages" });
 }
 
-function checkOutputLimit({ request, modelEntry: { model, routes } }: ModelRun<"chat">): void {
-  const { max_completion_tokens: newer, max_tokens: older } = request;
-  const limit = newer || older || responseTokensMin;
-  if (limit >= responseTokensMin || routes.some((route) => route.model.endpoint !== "responses")) return;
-  const param = newer ? "max_completion_tokens" : "max_tokens";
-  const message = `${param} is ${limit}, but ${getDisplayName(model)} takes no less than ${responseTokensMin}`;
-  throw new GatewayError("invalid_request", message, { param });
+/** Raises a limit that is below the least that the model takes: clients ask for one token to see whether a model is there. */
+function raiseOutputLimit(run: ModelRun<"chat">): void {
+  const { request, call, modelEntry } = run;
+  const limit = getOutputTokens(request) ?? responseTokensMin;
+  const isOfResponses = modelEntry.routes.every((route) => route.model.endpoint === "responses");
+  if (limit >= responseTokensMin || !isOfResponses) return;
+  call.warn(`Raised the limit of the output from ${limit} to ${responseTokensMin}, the least that the model takes`);
+  run.request = { ...request, [nameOfLimit(request)]: responseTokensMin };
 }
 
 function hasFeature({ features }: Model, feature: Feature): boolean {

@@ -24,6 +24,7 @@ import { boundText, readText } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
 import { type BegunStream, begin, pump, StreamReader, toReader } from "../streaming.ts";
 import type { CapabilityHandler } from "../types.ts";
+import { OtherFormError } from "../upstream/answer-form.ts";
 import type { SentRequest } from "../upstream/upstream.ts";
 import { settleRequests } from "./fan-out.ts";
 
@@ -224,12 +225,20 @@ async function openImages(
   if (ask === undefined) throw new TypeError(`Plugin '${plugin.name}' has no ${capability} handler`);
   const withFiles = await fetchFiles(call);
   const count = getWanted(call.request);
-  const answer = needsFanOut(plugin, count) ? await askForEach(ask, withFiles, capability) : await ask(withFiles);
+  const either: Ask = (single) => ask(single).catch((error) => readWhole(ask, single, error));
+  const answer = needsFanOut(plugin, count) ? await askForEach(either, withFiles, capability) : await either(withFiles);
   const check = (item: ImageItem) => (isFinished(item) ? checkImages(item, count, capability) : item);
   const reader = isStream(answer)
     ? new StreamReader(mapPieces(answer, check))
     : toReader<ImageItem>([checkImages(answer, count, capability)]);
   return await begin(reader, () => true);
+}
+
+/** Reads a whole answer that came where a stream of unfinished images was asked for. */
+async function readWhole(ask: Ask, call: Call<AnyRequest>, error: unknown): Promise<GeneratedImages | ImageStream> {
+  if (!(error instanceof OtherFormError)) throw error;
+  const { partial_images: _, stream: __, ...request } = call.request;
+  return await ask({ ...call, request: request as AnyRequest, upstream: error.replay(call.upstream) });
 }
 
 /** A third-party plugin may return nothing. */

@@ -3,7 +3,7 @@
  * send a whole answer where a stream was asked for, or a stream where a whole one was.
  */
 import { type ServerEvent, type Upstream, UpstreamError } from "../../contract/index.ts";
-import type { BatchReader } from "../streaming.ts";
+import { type BatchReader, readsBatches } from "../streaming.ts";
 import type { BodyReader, Bytes } from "./http-client.ts";
 
 /** `nothing`: white space alone. `text`: anything else, which no answer begins with. */
@@ -64,6 +64,7 @@ export async function beginBody(body: BodyReader): Promise<BegunBody> {
 
 /** Events that have all come. */
 export class RecordedEvents implements AsyncIterable<ServerEvent>, BatchReader<ServerEvent> {
+  readonly [readsBatches] = true;
   #events: readonly ServerEvent[] | undefined;
 
   constructor(events: readonly ServerEvent[]) {
@@ -117,7 +118,7 @@ export class OtherFormError extends UpstreamError {
       baseUrl: upstream.baseUrl,
       json: async <T>() => take("whole") as T,
       events: async () => new RecordedEvents(take("events")),
-      form: async () => refuse(),
+      form: async <T>() => take("whole") as T,
       bytes: async () => refuse(),
       webSocket: async () => refuse(),
       download: (url) => upstream.download(url),

@@ -49,6 +49,7 @@ export class CallMetrics implements CallObserver {
     const labels = this.#labels(capability, run);
     this.#metrics.calls.inc({ capability, ...labels, status, state });
     if (errorCode !== undefined) this.#metrics.errors.inc({ code: errorCode });
+    if (run?.hasUnknownFinish === true) this.#metrics.unknownFinishes.inc(labels);
     this.#metrics.duration.observe({ capability, ...labels }, (this.#options.now() - startedMs) / 1000);
     if (sink !== undefined && firstByteMs !== undefined) {
       this.#metrics.firstByte.observe({ capability, ...labels }, firstByteMs / 1000);
@@ -140,6 +141,11 @@ function registerCallMetrics(registry: Registry) {
       "upstream_attempts_total",
       ["plugin", "outcome"],
       "Attempts at providers, by outcome: answered or the kind of error",
+    ),
+    unknownFinishes: counter(
+      "finish_reasons_unknown_total",
+      modelLabels,
+      "Answers that ended by a word that is not known, and were told as cut",
     ),
     upstreamDuration: histogram("upstream_duration_seconds", ["plugin"], {
       help: "From the start of an attempt to the provider's response or the first chunk of a stream",

@@ -19,7 +19,7 @@ interface LaterCall {
  */
 export class MessagesStream {
   readonly #plan: MessagesPlan;
-  readonly #inputTokens: number | undefined;
+  readonly #inputTokens: (() => number) | undefined;
   /** Events of the push at work. */
   #events: MessagesEvent[] = [];
   #begun = false;
@@ -41,8 +41,8 @@ export class MessagesStream {
   #usage: ChatUsage | undefined;
   #tier: unknown;
 
-  /** @param inputTokens What the prompt is estimated to be, for the first event; the last has the figures of the report. */
-  constructor(plan: MessagesPlan, inputTokens?: number) {
+  /** @param inputTokens Estimates the prompt, for the first event; the last has the figures of the report. */
+  constructor(plan: MessagesPlan, inputTokens?: () => number) {
     this.#plan = plan;
     this.#inputTokens = inputTokens;
   }
@@ -74,7 +74,7 @@ export class MessagesStream {
   #begin({ id = "", model = "" }: ChatChunk): void {
     this.#begun = true;
     this.#model = model;
-    const usage = toMessagesUsage(this.#usage ?? { prompt_tokens: this.#inputTokens ?? 0 }, this.#tier);
+    const usage = toMessagesUsage(this.#usage ?? { prompt_tokens: this.#inputTokens?.() ?? 0 }, this.#tier);
     const message = { id: toMessageId(id), type: "message", role: "assistant", model, content: [] } as const;
     const ending = { stop_reason: null, stop_sequence: null };
     this.#events.push({ type: "message_start", message: { ...message, content: [], ...ending, usage } });

@@ -1,4 +1,5 @@
 import { GatewayError } from "../../contract/index.ts";
+import { isRecord } from "../../lib/json.ts";
 import {
   commonFields,
   type Exchange,
@@ -34,6 +35,32 @@ export interface MessagesInboundOptions {
   leaveOut(field: string): void;
 }
 
+const [charactersPerToken, tokensOfMedium] = [4, 1500];
+
+/**
+ * The tokens of a prompt, roughly, for the beginning of a stream, when no report has come: clients show how full the context is, and
+ * compress by it. Pictures and files are taken for one size.
+ */
+export function estimateInputTokens({
+  system,
+  messages,
+  tools,
+}: Pick<MessagesRequest, "system" | "messages" | "tools">): number {
+  let [characters, media] = [0, 0];
+  const visit = (value: unknown): void => {
+    if (typeof value === "string") characters += value.length;
+    else if (Array.isArray(value)) for (const member of value) visit(member);
+    else if (isRecord(value)) {
+      for (const name in value) {
+        if (name === "source") media++;
+        else if (name !== "signature" && name !== "cache_control") visit(value[name]);
+      }
+    }
+  };
+  for (const part of [system, messages, tools]) visit(part);
+  return Math.ceil(characters / charactersPerToken) + media * tokensOfMedium;
+}
+
 /** Anthropic's Messages protocol: Claude Code and Anthropic's SDKs. */
 export const messagesInbound: Inbound<MessagesRequest, MessagesInboundOptions> = {
   protocol: "messages",
@@ -59,7 +86,7 @@ export const messagesInbound: Inbound<MessagesRequest, MessagesInboundOptions> =
     const passthrough = { format: messagesFormat, body: withoutOwnThoughts(body) };
     const { request, plan } = translated instanceof GatewayError ? {} : translated;
     const untranslatable = translated instanceof GatewayError ? translated : undefined;
-    const stream = plan && new MessagesStream(plan);
+    const stream = plan && new MessagesStream(plan, () => estimateInputTokens(body));
     return {
       request,
       untranslatable,

@@ -309,7 +309,7 @@ function toTools(request: ChatRequest, model: Model, budget: SchemaBudget, warn:
 }
 
 /** A schema that the provider can hold the model to. */
-function strictSchema(schema: object, param: string, budget: SchemaBudget, warn: Warn): object {
+export function strictSchema(schema: object, param: string, budget: SchemaBudget, warn: Warn): object {
   const { schema: reduced, dropped } = reduceSchema(schema, strictSubset, param, budget);
   if (dropped.length > 0) warn(`Left out of ${param}: ${dropped.join(", ")}`);
   return reduced;

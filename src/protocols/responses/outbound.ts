@@ -135,9 +135,7 @@ function toResponsesRequest(
 
 function toLimit({ max_completion_tokens: newer, max_tokens: older }: Item): unknown {
   const limit = newer ?? older;
-  if (typeof limit !== "number" || limit >= outputTokensMin) return limit;
-  const param = newer === undefined ? "max_tokens" : "max_completion_tokens";
-  throw badRequest(`${param} is ${limit}, but this model takes no less than ${outputTokensMin}`, param);
+  return typeof limit === "number" ? Math.max(limit, outputTokensMin) : limit;
 }
 
 /** Chat nests members under the name of the type; here they stand beside the type. */

@@ -27,7 +27,10 @@ const claudeAnswer = {
 };
 
 async function start(answer: (seen: Seen) => Response, answerBytesMax?: number): Promise<NativeBench> {
-  const bench = await startNative(answer, { files, ...(answerBytesMax !== undefined && { bounds: { answerBytesMax } }) });
+  const bench = await startNative(answer, {
+    files,
+    ...(answerBytesMax !== undefined && { bounds: { answerBytesMax } }),
+  });
   toStop.push(bench);
   return bench;
 }

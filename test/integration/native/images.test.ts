@@ -29,6 +29,17 @@ describe("a picture of a gpt-image model", () => {
     },
   );
 
+  test("comes in one event where unfinished ones were asked for and the provider answers whole, for one request", async () => {
+    const { ask, seen } = await start();
+    const body = { model: "gpt-image-2", prompt: "A cat", stream: true, partial_images: 2 };
+    const response = await ask("/images/generations", body);
+    expect([response.status, await response.text()]).toEqual([
+      200,
+      expect.stringContaining("image_generation.completed"),
+    ]);
+    expect(seen.map(({ body: { partial_images: partials } }) => partials)).toEqual([2]);
+  });
+
   test("says with what it was drawn", async () => {
     const { client } = await start();
     expect(await client.images.generate({ model: "gpt-image-2", prompt: "A cat" })).toMatchObject(drawn);

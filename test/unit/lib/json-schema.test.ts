@@ -321,3 +321,14 @@ describe("reduceSchema and bounds", () => {
     expect(JSON.stringify(openApi(schema).schema)).toBe(JSON.stringify(schema));
   });
 });
+
+test("each place has a type where the subset wants one: a place for anything is a text", () => {
+  const schema = { type: "object", properties: { any: {}, cfg: { description: "Settings" }, one: { enum: ["a"] } } };
+  const { properties } = openApi(schema).schema as { properties: Record<string, object> };
+  expect(properties).toMatchObject({
+    any: { type: "string", description: "Any value, as JSON" },
+    cfg: { type: "string", description: "Settings\nAny value, as JSON" },
+    one: { enum: ["a"] },
+  });
+  expect(reduceSchema(schema, strictSubset).schema.properties).toMatchObject({ any: {} });
+});

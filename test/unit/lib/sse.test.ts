@@ -132,3 +132,24 @@ describe("server-sent events of providers", () => {
     },
   );
 });
+
+test("the memory of a long event that has come in part is counted, and freed when it is whole", () => {
+  let [counted, most] = [0, 0];
+  const parser = new SseParser(1_000_000, (bytes) => {
+    counted += bytes;
+    most = Math.max(most, counted);
+  });
+  const piece = "x".repeat(50_000);
+  parser.push("data: {}\n\n");
+  expect(most).toBe(0);
+  parser.push("data: ");
+  for (let at = 0; at < 10; at++) parser.push(piece);
+  expect(most).toBeGreaterThanOrEqual(2 * 500_000);
+  expect(parser.push("\n\n")).toHaveLength(1);
+  parser.push("data: {}\n\n");
+  expect(counted).toBe(0);
+  const full = new SseParser(1_000_000, () => {
+    throw new Error("no room");
+  });
+  expect(() => [full.push("data: "), full.push(piece.repeat(2))]).toThrow("no room");
+});

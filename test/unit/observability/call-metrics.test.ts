@@ -55,6 +55,22 @@ async function all(lines: () => Promise<MetricLine[]>, metric: string): Promise<
 }
 
 describe("CallMetrics", () => {
+  test("count answers that end by a word that nobody knows", async () => {
+    const ended = (finish_reason: string) => {
+      const message = { role: "assistant" as const, content: "Hello" };
+      const choices = [{ index: 0, message, finish_reason: finish_reason as "stop" }];
+      const usage = { prompt_tokens: 3, completion_tokens: 2 };
+      const completion = { id: "", object: "chat.completion" as const, created: 0, model: "", choices, usage };
+      return createPlugin({ chat: async () => completion });
+    };
+    const { lines, call } = observedGateway([ended("a_word_of_tomorrow")]);
+    await call();
+    expect(await all(lines, "finish_reasons_unknown_total")).toEqual([{ ...ofModel, value: 1 }]);
+    const known = observedGateway([ended("stop")]);
+    await known.call();
+    expect(await all(known.lines, "finish_reasons_unknown_total")).toEqual([]);
+  });
+
   test("count a call by model, plugin, status and state, with what it used and cost", async () => {
     const { lines, read, call } = observedGateway();
     await call();

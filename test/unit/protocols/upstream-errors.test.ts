@@ -74,6 +74,19 @@ describe("classifyRefusal", () => {
   });
 });
 
+test("a picture for a model without eyes is the request's fault, also where its server calls it its own", () => {
+  const messages = [
+    "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+    "audio input is not supported",
+    "This model does not support image input",
+    "The model doesn't support vision",
+  ];
+  const kinds = messages.map((message) => classifyError({ error: { code: 500, type: "server_error", message } }).kind);
+  expect(kinds).toEqual(messages.map(() => "bad_request"));
+  const other = classifyError({ error: { code: 500, type: "server_error", message: "image could not be loaded" } });
+  expect(other.kind).toBe("overloaded");
+});
+
 describe("faultOfBody", () => {
   test.each<[string, unknown, number | undefined, Expected & { status?: number }]>([
     [

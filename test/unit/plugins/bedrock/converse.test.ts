@@ -179,16 +179,31 @@ describe("a request to Converse is one by the model of the service, and has", ()
   });
 
   test("a schema of the answer, as Converse's own or as a tool that is forced", () => {
-    const schema = { type: "object", properties: { city: { type: "string" } } };
+    const schema = { type: "object", properties: { city: { type: "string", minLength: 1 } } };
+    const closed = { type: "object", properties: { city: { type: "string" } }, additionalProperties: false };
     const format = { type: "json_schema" as const, json_schema: { name: "place", schema } };
     const own = translate({ response_format: format });
     expect(own.body.outputConfig?.textFormat).toEqual({
       type: "json_schema",
-      structure: { jsonSchema: { name: "place", schema: JSON.stringify(schema) } },
+      structure: { jsonSchema: { name: "place", schema: JSON.stringify(closed) } },
     });
     const forced = translate({ response_format: format }, nova);
     expect(forced.body.toolConfig?.toolChoice).toEqual({ tool: { name: "json_answer" } });
     expect(forced.reading).toEqual({ firstOnly: true, jsonTool: "json_answer" });
+  });
+
+  test("a tool that is strict where the model holds answers to a schema", () => {
+    const parameters = { type: "object", properties: { n: { type: "integer", minimum: 1 } } };
+    const tools = [{ type: "function" as const, function: { name: "f", parameters, strict: true } }];
+    const inputSchema = {
+      json: { type: "object", properties: { n: { type: "integer" } }, additionalProperties: false },
+    };
+    expect(translate({ tools }).body.toolConfig?.tools[0]).toEqual({
+      toolSpec: { name: "f", inputSchema, strict: true },
+    });
+    expect(translate({ tools }, nova).body.toolConfig?.tools[0]).toEqual({
+      toolSpec: { name: "f", inputSchema: { json: parameters } },
+    });
   });
 
   test("a tier of service where the row has its price", () => {

@@ -44,7 +44,7 @@ describe("the events of a stream", () => {
   });
 
   test("begin with the first chunk, and end after the report of usage", () => {
-    const stream = new MessagesStream(shown, 42);
+    const stream = new MessagesStream(shown, () => 42);
     const [start, ...more] = stream.push(chunkOf({ role: "assistant", content: "" }));
     expect(start).toMatchObject({ type: "message_start", message: { id: "msg_1", usage: { input_tokens: 42 } } });
     expect(more).toEqual([]);

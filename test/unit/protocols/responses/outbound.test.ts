@@ -166,7 +166,6 @@ describe("a chat request of a model that only /responses serves", () => {
   });
 
   test.each([
-    [{ max_tokens: 5 }, "max_tokens"],
     [
       { messages: [{ role: "user", content: [{ type: "input_audio", input_audio: { data: "AA", format: "wav" } }] }] },
       "messages[0].content[0]",
@@ -175,6 +174,10 @@ describe("a chat request of a model that only /responses serves", () => {
     const { call, asked: requests } = fakeCall({ ...request, ...asked } as ChatRequest, {}, model);
     expect(await errorOf(handlers.chat?.(call) as Promise<unknown>)).toMatchObject({ code: "invalid_request", param });
     expect(requests).toEqual([]);
+  });
+
+  test("asks for no less output than the protocol takes", async () => {
+    expect((await sent({ max_tokens: 5 })).body.max_output_tokens).toBe(16);
   });
 
   test("asks for the whole where the model does not stream", async () => {
