@@ -11,7 +11,7 @@ interface CallIdForm {
   readonly charactersMax: number;
 }
 
-/** What each target takes. */
+/** The form that each target takes. */
 const forms = {
   /** https://docs.anthropic.com/en/api/messages */
   messages: { refused: /[^\w-]/g, charactersMax: 64 },

@@ -334,7 +334,7 @@ const vagueKinds: ReadonlySet<UpstreamErrorKind> = new Set([
   "server_error",
 ]);
 
-/** A model that takes no pictures or sound, which some servers (llama.cpp) call a failure of their own. */
+/** A model that takes no images or audio, which some servers (llama.cpp) call a failure of their own. */
 const lacksMedia =
   /\b(?:image|audio|video|vision|multimodal)s?(?: inputs?)? (?:is|are) not supported\b|\bdoes(?: not|n't) support (?:image|audio|video|vision|multimodal)/i;
 

@@ -32,7 +32,6 @@ import { isOfKey, recordRefusedKey, toClientError, withFailover } from "../failo
 import {
   type AnswerHead,
   checkCustomTools,
-  collectCompletion,
   collectText,
   createAnswerHead,
   hasSubstance,
@@ -65,6 +64,7 @@ import type { CapabilityHandler, Kernel } from "../types.ts";
 import { OtherFormError } from "../upstream/answer-form.ts";
 import { refuseOtherSchemes } from "../upstream/media-addresses.ts";
 import { BoundUpstream } from "../upstream/upstream.ts";
+import { collectCompletion } from "./collect-completion.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax } from "./fan-out.ts";
 import { createOpener, type OpenedPassthrough, sendPassthrough } from "./passthrough.ts";
 

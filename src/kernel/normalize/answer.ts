@@ -13,7 +13,6 @@ import {
   judgeFinish,
   type ProviderPlugin,
   type ToolCall,
-  type ToolCallDelta,
   toAnswerText,
   toFinishReason,
   toMeters,
@@ -21,10 +20,9 @@ import {
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { type BatchReader, pump } from "../streaming.ts";
 import { countAudio, getAudio } from "./chat-audio.ts";
 import { type AnyToolCall, getCallTexts, makeToolCallId, readCallId, StreamedCalls } from "./tool-calls.ts";
-import { type ChoiceOutput, UsageMeter } from "./usage-meter.ts";
+import type { ChoiceOutput, UsageMeter } from "./usage-meter.ts";
 
 /** @throws {GatewayError} `invalid_request` for a custom tool, or a call of one, where not every plugin takes them. */
 export function checkCustomTools(request: ChatRequest, routes: readonly { plugin: ProviderPlugin }[]): void {
@@ -188,66 +186,6 @@ export function toChunks(completion: ChatCompletion & { service_tier?: unknown }
   });
   const usage = completion.usage ? [{ choices: [], usage: completion.usage }] : [];
   return [{ choices: begun, ...(typeof tier === "string" && { service_tier: tier }) }, { choices: ended }, ...usage];
-}
-
-/** A choice that is put together of its pieces. */
-type CollectedChoice = ChatCompletion["choices"][number] & { logprobs?: unknown };
-
-/**
- * A stream as the completion that it would have been.
- *
- * @throws {UpstreamError} When it fails, or ends before its answer does.
- */
-export async function collectCompletion(reader: BatchReader<ChatChunk>): Promise<ChatCompletion> {
-  const head = { id: "", created: 0, model: "" };
-  const normalizer = new StreamNormalizer(head, new UsageMeter(async () => ({})), false);
-  const choices: CollectedChoice[] = [];
-  let tier: unknown;
-  await pump({ first: [], reader }, (raw) => {
-    for (const chunk of normalizer.push(raw)) for (const choice of chunk.choices) addChoice(choices, choice);
-    tier = raw.service_tier ?? tier;
-    return undefined;
-  });
-  if (!normalizer.finished) {
-    throw new UpstreamError("bad_response", "The provider's stream ended before the answer was complete");
-  }
-  const { usage } = normalizer;
-  return {
-    ...head,
-    object: "chat.completion",
-    choices: choices.filter((choice) => choice !== undefined),
-    ...(usage && { usage }),
-    ...(typeof tier === "string" && { service_tier: tier }),
-  };
-}
-
-function addChoice(choices: CollectedChoice[], { index, delta, logprobs, finish_reason: finish }: ChunkChoice): void {
-  choices[index] ??= { index, message: { role: "assistant", content: null }, finish_reason: null };
-  const choice = choices[index];
-  const message: Record<string, unknown> & { tool_calls?: ToolCall[] } = choice.message;
-  for (const [name, piece] of Object.entries(delta)) {
-    if (name === "role" || piece === null || piece === undefined) continue;
-    if (name === "tool_calls") message.tool_calls = addCalls(message.tool_calls ?? [], piece as ToolCallDelta[]);
-    else message[name] = joinPieces(message[name], piece);
-  }
-  if (isRecord(logprobs)) choice.logprobs = joinPieces(choice.logprobs, logprobs);
-  choice.finish_reason = finish ?? choice.finish_reason;
-}
-
-/** Texts and lists go on; of an object each member does. Another value replaces the one before. */
-function joinPieces(before: unknown, piece: unknown): unknown {
-  if (typeof before === "string" && typeof piece === "string") return before + piece;
-  if (Array.isArray(before) && Array.isArray(piece)) return [...before, ...piece];
-  if (!isRecord(before) || !isRecord(piece)) return piece ?? before;
-  const joined: Record<string, unknown> = { ...before };
-  for (const [name, member] of Object.entries(piece)) joined[name] = joinPieces(joined[name], member);
-  return joined;
-}
-
-/** Calls as {@link StreamedCalls} gives them: the first piece of each has its id and name. */
-function addCalls(calls: ToolCall[], pieces: readonly ToolCallDelta[]): ToolCall[] {
-  for (const { index = 0, ...piece } of pieces) calls[index] = joinPieces(calls[index], piece) as ToolCall;
-  return calls;
 }
 
 /** More characters than any answer has. They are held in memory until they are counted. */
@@ -434,8 +372,8 @@ export class StreamNormalizer {
   #normalizeToolCalls(delta: ChunkChoice["delta"], state: ChoiceState, isLast: boolean): void {
     const calls = Array.isArray(delta.tool_calls) ? delta.tool_calls.filter(isRecord) : [];
     for (const call of calls) for (const text of getCallTexts(call)) this.#onText(text, state);
-    const sent = state.calls.take(calls, isLast);
-    if (sent.length > 0) delta.tool_calls = sent;
+    const pieces = state.calls.take(calls, isLast);
+    if (pieces.length > 0) delta.tool_calls = pieces;
     else delete delta.tool_calls;
   }
 }

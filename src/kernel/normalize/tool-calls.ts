@@ -78,7 +78,7 @@ interface StreamedCall {
   providerId: string | undefined;
   name: string;
   readonly progress: JsonProgress;
-  /** What is sent once the name is known; absent from then on. */
+  /** The delta to send once the name is known; absent from then on. */
   waiting: ToolCallDelta | undefined;
 }
 
@@ -113,7 +113,7 @@ export class StreamedCalls {
 
   /** The deltas to send for those of one chunk; none where nothing is to be sent. */
   take(deltas: readonly ToolCallDelta[], isLast: boolean): ToolCallDelta[] {
-    const sent: ToolCallDelta[] = [];
+    const pieces: ToolCallDelta[] = [];
     for (const [position, delta] of deltas.entries()) {
       const [name, text] = getCallTexts(delta);
       const id = readCallId(delta.id);
@@ -121,10 +121,10 @@ export class StreamedCalls {
       const providerIndex = readIndex(delta.index) ?? (isPlaced ? position : undefined);
       const piece = { providerIndex, id, name, text, isLast };
       const call = this.#find(piece);
-      const given = call === undefined ? this.#open(delta, piece) : this.#continue(call, delta, piece);
-      if (given !== undefined) sent.push(given);
+      const next = call === undefined ? this.#open(delta, piece) : this.#continue(call, delta, piece);
+      if (next !== undefined) pieces.push(next);
     }
-    return sent;
+    return pieces;
   }
 
   /** @throws {UpstreamError} When a call never got its name. */

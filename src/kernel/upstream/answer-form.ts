@@ -11,7 +11,7 @@ export type AnswerForm = "json" | "events" | "binary" | "page" | "nothing" | "te
 
 /** The fields of server-sent events, and a comment. */
 const eventsBeginning = /^(?:data|event|id|retry)?:/;
-/** Of the characters that are looked at, one begins an answer, and the longest field is told by so many. */
+/** The longest field has so many characters with its colon. */
 const fieldCharacters = 6;
 
 /** The form of a text by its beginning. */
@@ -52,11 +52,11 @@ export async function beginBody(body: BodyReader): Promise<BegunBody> {
     form = formOf(head);
     if (form !== "nothing" && (form !== "text" || head.length >= fieldCharacters)) break;
   }
-  let taken = 0;
+  let next = 0;
   const read = async () => {
-    const piece = pieces[taken];
+    const piece = pieces[next];
     if (piece === undefined) return await body.read();
-    pieces[taken++] = new Uint8Array(0);
+    pieces[next++] = new Uint8Array(0);
     return piece;
   };
   return { form, body: { read, cancel: () => body.cancel(), drain: () => body.drain() } };
@@ -86,7 +86,7 @@ export class RecordedEvents implements AsyncIterable<ServerEvent>, BatchReader<S
   }
 }
 
-/** What came in place of the form that was asked for. */
+/** The answer that came in place of the form that was asked for. */
 type OtherForm = { readonly whole: unknown } | { readonly events: readonly ServerEvent[] };
 
 /**

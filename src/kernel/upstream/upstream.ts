@@ -936,7 +936,7 @@ export class SentRequest {
   /** All of it came, and it has neither content nor a report. To be asked where the answer could not be used. */
   get isEmpty(): boolean {
     if (this.isPage) return true;
-    if (!this.isWhole || this.usage !== undefined || this.cutBytes > 0) return false;
+    if (!this.isWhole || this.#usage !== undefined || this.#first !== undefined || this.cutBytes > 0) return false;
     if (this.#early.length >= earlyEventsMax || hasContent(this.#answer)) return false;
     return !this.#early.some(mayHaveContent);
   }

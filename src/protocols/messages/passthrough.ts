@@ -11,9 +11,8 @@ import {
   scalarsOf,
   toFinishReason,
 } from "../../contract/index.ts";
-
-import { withCoveredLifetimes } from "../cache-marks.ts";
 import { isRecord, mapChanged } from "../../lib/json.ts";
+import { withCoveredLifetimes } from "../cache-marks.ts";
 import { fitCallId } from "../call-ids.ts";
 import { dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
 import { classifyError } from "../upstream-errors.ts";

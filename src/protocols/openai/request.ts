@@ -73,7 +73,7 @@ export interface ChatOptions extends RequestOptions {
   think?: boolean;
   /** Its own finish reasons in OpenAI's words, where they are not among those that the gateway knows. */
   finishReasons?: Readonly<Record<string, string>>;
-  /** Whose form the ids of tool calls have to have: those of OpenAI are short, those of Mistral have nine letters and digits. Default: any. */
+  /** The form that ids of tool calls need: those of OpenAI are short, those of Mistral have nine letters and digits. Default: any. */
   callIds?: "openai" | "mistral";
   /** The field of an answer or chunk that has the `usage` if it is not at the top level, such as `x_groq`. */
   usageIn?: string;

@@ -9,8 +9,8 @@ import {
   scalarsOf,
   toFigures,
 } from "../../contract/index.ts";
-import { withCoveredLifetimes } from "../cache-marks.ts";
 import { isRecord, mapChanged } from "../../lib/json.ts";
+import { withCoveredLifetimes } from "../cache-marks.ts";
 import { fitCallId } from "../call-ids.ts";
 import { type ResponsesOptions, resolveOptions, toBody } from "../openai/request.ts";
 import { changeTools, dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";

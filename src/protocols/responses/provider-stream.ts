@@ -167,7 +167,7 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
     throw new UpstreamError("bad_response", "The provider's stream ended before its answer did");
   }
 
-  /** What the whole response has and no event before it: some servers send nothing else. */
+  /** Returns what the whole response has and no event before it: some servers send nothing else. */
   #findRest(response: Part): ChunkChoice["delta"] {
     const [choice] = fromResponse(response).choices;
     const { role: _, ...message }: Record<string, unknown> = { ...choice?.message };
@@ -177,10 +177,10 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
   }
 
   #findRestOfCall(call: ToolCall): ToolCallDelta[] {
-    const known = this.#findById(undefined, call.id);
-    if (known === undefined) return this.#calls.length === 0 ? [call] : [];
-    const { index } = known;
-    if (known.hasText || known.hasEnded) return [];
+    const openCall = this.#findById(undefined, call.id);
+    if (openCall === undefined) return this.#calls.length === 0 ? [call] : [];
+    const { index } = openCall;
+    if (openCall.hasText || openCall.hasEnded) return [];
     return [{ index, function: { arguments: call.function?.arguments ?? "" } }];
   }
 
@@ -238,7 +238,7 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
     return toDelta({ index: call.index, ...toPiece(text) });
   }
 
-  /** What a call is called with, unless pieces of it have come. */
+  /** Gives the arguments of a call, unless pieces of them have come. */
   #complete(call: OpenCall | undefined, piece: ToolCallDelta) {
     if (call === undefined || call.hasText) return undefined;
     call.hasText = (piece.function?.arguments ?? piece.custom?.input ?? "") !== "";
@@ -256,16 +256,16 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
     }
     const call = toCall(item, true);
     if (call === undefined) return undefined;
-    const known = this.#find(item.id, call.id, place);
-    if (known === undefined) {
+    const openCall = this.#find(item.id, call.id, place);
+    if (openCall === undefined) {
       this.#begin(item, place);
       const begun = this.#calls.at(-1) as OpenCall;
       begun.hasText = begun.hasEnded = true;
       return toDelta({ index: begun.index, ...call });
     }
-    known.hasEnded = true;
-    if ("custom" in call) return this.#complete(known, { custom: { input: call.custom.input } });
-    return this.#complete(known, { function: { arguments: call.function.arguments } });
+    openCall.hasEnded = true;
+    if ("custom" in call) return this.#complete(openCall, { custom: { input: call.custom.input } });
+    return this.#complete(openCall, { function: { arguments: call.function.arguments } });
   }
 
   /** The call of an event: by its ids, which some servers make anew for each event; else by its place, or the last one. */

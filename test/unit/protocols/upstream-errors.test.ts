@@ -84,7 +84,7 @@ test("a picture for a model without eyes is the request's fault, also where its 
   const kinds = messages.map((message) => classifyError({ error: { code: 500, type: "server_error", message } }).kind);
   expect(kinds).toEqual(messages.map(() => "bad_request"));
   const other = classifyError({ error: { code: 500, type: "server_error", message: "image could not be loaded" } });
-  expect(other.kind).toBe("overloaded");
+  expect(other.kind).toBe("server_error");
 });
 
 describe("faultOfBody", () => {

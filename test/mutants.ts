@@ -1,0 +1,209 @@
+/**
+ * Runs the tests of imperfect servers against mutants of our own readers, each of which they must kill: `bun test/mutants.ts`, or with
+ * a part of a name for some of them. It takes ten seconds a mutant, so it is run by hand when a reader or the table changes.
+ */
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+interface Mutant {
+  name: string;
+  file: string;
+  /** A text that stands once in the file, and what is put in its place. */
+  from: string;
+  to: string;
+}
+
+const calls = "src/kernel/normalize/tool-calls.ts";
+const answer = "src/kernel/normalize/answer.ts";
+const form = "src/kernel/upstream/answer-form.ts";
+const upstream = "src/kernel/upstream/upstream.ts";
+const chat = "src/protocols/openai/chat.ts";
+const messages = "src/protocols/messages/provider-stream.ts";
+const responses = "src/protocols/responses/provider-stream.ts";
+const converse = "plugins/bedrock/stream.ts";
+
+const mutants: readonly Mutant[] = [
+  { name: "a name begins a call", file: calls, from: "  return isWhole &&", to: "  return name !== '' || isWhole &&" },
+  { name: "an id is never known again", file: calls, from: "this.#byId.get(id)", to: "undefined" },
+  { name: "an index as text is none", file: calls, from: "Number(index) : undefined", to: "undefined : undefined" },
+  {
+    name: "a repeated call is added",
+    file: calls,
+    from: 'const added = isKnown ? "" : text;',
+    to: "const added = text;",
+  },
+  { name: "no repeated call is known", file: calls, from: "progress.isSame(text)", to: "false" },
+  {
+    name: "a call without a name is sent",
+    file: calls,
+    from: 'return name === "" ? undefined : first;',
+    to: "return first;",
+  },
+  {
+    name: "a call without a name is a success",
+    file: calls,
+    from: "waiting === undefined || progress.length === 0",
+    to: "true",
+  },
+  { name: "ids are given out twice", file: calls, from: "|| this.#sentIds.has(id)", to: "" },
+  { name: "ids of a whole answer are given out twice", file: answer, from: "|| ids.has(id)", to: "" },
+  {
+    name: "parts are JSON",
+    file: answer,
+    from: "message[name] = toWrittenText(value);",
+    to: "message[name] = JSON.stringify(value);",
+  },
+  {
+    name: "a stream that breaks off is collected",
+    file: answer,
+    from: "if (!normalizer.finished) {",
+    to: "if (normalizer === undefined) {",
+  },
+  {
+    name: "figures that are texts are none",
+    file: "src/contract/chat.ts",
+    from: "(figure.test(report) ? Number(report) : report)",
+    to: "report",
+  },
+  {
+    name: "ids are given as they came",
+    file: "src/protocols/call-ids.ts",
+    from: "  if (isTaken && (refused",
+    to: "  if (charactersMax > 0) return id;\n  if (isTaken && (refused",
+  },
+  { name: "JSON is taken for events", file: form, from: 'return "json";', to: 'return "events";' },
+  {
+    name: "events are told by a space",
+    file: form,
+    from: "(?:data|event|id|retry)?:",
+    to: "(?:data|event|id|retry): ",
+  },
+  { name: "white space is an answer", file: form, from: "    .trimStart();", to: "    .slice(0);" },
+  {
+    name: "everything has content",
+    file: form,
+    from: '  return findContent(value, "none");',
+    to: "  return value !== undefined;",
+  },
+  {
+    name: "nothing has content",
+    file: form,
+    from: '  return findContent(value, "none");',
+    to: "  return value === findContent;",
+  },
+  {
+    name: "an empty answer stays owed",
+    file: upstream,
+    from: "      this.#sender.onRefused(request);\n      this.#wasSent",
+    to: "      this.#wasSent",
+  },
+  {
+    name: "an empty answer is not sent elsewhere",
+    file: upstream,
+    from: "this.#sent.filter(({ isEmpty }) => isEmpty)",
+    to: "[] as SentRequest[]",
+  },
+  {
+    name: "a report does not count for an empty answer",
+    file: upstream,
+    from: "this.usage !== undefined || this.cutBytes > 0",
+    to: "this.cutBytes > 0",
+  },
+  {
+    name: "a list is no stream",
+    file: upstream,
+    from: "if (Array.isArray(value)) events",
+    to: "if (value === undefined) events = [];\n      else if (Array.isArray(value) && value.length < 0) events",
+  },
+  { name: "lines are no stream", file: upstream, from: "if (!areEvents ||", to: "if (areEvents || !areEvents ||" },
+  {
+    name: "an empty reason is an end",
+    file: chat,
+    from: 'if (choice.finish_reason === "") choice.finish_reason = null;',
+    to: "",
+  },
+  {
+    name: "a message repeats the pieces",
+    file: chat,
+    from: "if (!this.#begun.has(choice.index) &&",
+    to: "if (choice.index !== -1 &&",
+  },
+  {
+    name: "a stream of OpenAI ends anywhere",
+    file: chat,
+    from: "if (this.isComplete || this.#hasFinished) return [];",
+    to: "if (this.#begun.size >= 0) return [];",
+  },
+  {
+    name: "no other field has reasoning",
+    file: chat,
+    from: '["reasoning_content", "reasoning"]',
+    to: '["reasoning_content"]',
+  },
+  {
+    name: "blocks of Messages have no index",
+    file: messages,
+    from: "this.#blocks.get(index) ?? this.#block",
+    to: "this.#block",
+  },
+  { name: "blocks of Messages stay open", file: messages, from: "if (delta?.stop_reason) this.#closeAll();", to: "" },
+  {
+    name: "a stream of Messages ends anywhere",
+    file: messages,
+    from: "if (this.isComplete) return [];",
+    to: "return [];",
+  },
+  { name: "items of Responses have ids alone", file: responses, from: "?? this.#calls.findLast(isOpenAt)", to: "" },
+  {
+    name: "a whole response is not read",
+    file: responses,
+    from: "const delta = this.#findRest(response);",
+    to: "const delta: ChunkChoice['delta'] = {};",
+  },
+  {
+    name: "arguments at the end are lost",
+    file: responses,
+    from: "if (call === undefined || call.hasText) return undefined;",
+    to: "if (call !== null) return undefined;",
+  },
+  {
+    name: "calls of Converse have one place",
+    file: converse,
+    from: "this.#calls.get(place));",
+    to: "[...this.#calls.values()].at(-1));",
+  },
+  {
+    name: "a stream of Converse ends anywhere",
+    file: converse,
+    from: "if (this.#isStopped) return [];",
+    to: "return [];",
+  },
+];
+
+const folder = mkdtempSync(join(tmpdir(), "modelgate-mutants-"));
+const survivors: string[] = [];
+try {
+  for (const name of ["src", "plugins", "test", "catalogue", "package.json", "tsconfig.json", "bunfig.toml"]) {
+    cpSync(name, join(folder, name), { recursive: true });
+  }
+  symlinkSync(join(process.cwd(), "node_modules"), join(folder, "node_modules"));
+  const [wanted = ""] = process.argv.slice(2);
+  for (const { name, file, from, to } of mutants.filter((mutant) => mutant.name.includes(wanted))) {
+    const path = join(folder, file);
+    const source = readFileSync(path, "utf8");
+    if (source.split(from).length !== 2) throw new Error(`${name}: the text does not stand once in ${file}`);
+    writeFileSync(
+      path,
+      source.replace(from, () => to),
+    );
+    const test = ["bun", "test", "test/integration/providers/imperfect-servers.test.ts", "--bail"];
+    const { exitCode } = Bun.spawnSync(test, { cwd: folder, stdout: "ignore", stderr: "ignore" });
+    writeFileSync(path, source);
+    console.log(`${exitCode === 0 ? "SURVIVES" : "killed"}  ${name}`);
+    if (exitCode === 0) survivors.push(name);
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+if (survivors.length > 0) throw new Error(`${survivors.length} mutants survive: ${survivors.join(", ")}`);
