@@ -30,8 +30,8 @@ const mutants: readonly Mutant[] = [
   {
     name: "a repeated call is added",
     file: calls,
-    from: 'const added = isKnown ? "" : text;',
-    to: "const added = text;",
+    from: "if (isKnown && waiting === undefined) return undefined;",
+    to: "",
   },
   { name: "no repeated call is known", file: calls, from: "progress.isSame(text)", to: "false" },
   {
@@ -56,7 +56,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "a stream that breaks off is collected",
-    file: answer,
+    file: "src/kernel/capabilities/collect-completion.ts",
     from: "if (!normalizer.finished) {",
     to: "if (normalizer === undefined) {",
   },
@@ -107,7 +107,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "a report does not count for an empty answer",
     file: upstream,
-    from: "this.usage !== undefined || this.cutBytes > 0",
+    from: "this.#usage !== undefined || this.#first !== undefined || this.cutBytes > 0",
     to: "this.cutBytes > 0",
   },
   {

@@ -61,6 +61,16 @@ const eachPiece = (sending: Sending, change: (piece: Loose, number: number) => v
     }
   }
 };
+/** The pieces of the calls, one of each in turn. */
+function interleave(sending: Sending): void {
+  const isPiece = ({ data }: WireEvent) => Boolean(data.choices?.[0]?.delta?.tool_calls);
+  const pieces = sending.events.filter(isPiece);
+  const at = sending.events.findIndex(isPiece);
+  const half = pieces.length / 2;
+  const mixed = pieces.slice(0, half).flatMap((piece, index) => [piece, pieces[half + index] as WireEvent]);
+  sending.events.splice(at, pieces.length, ...mixed);
+}
+
 /** The places of the calls, whatever became of their indexes. */
 const places = new WeakMap<object, 0 | 1>();
 const placeOf = (piece: Loose) => places.get(piece) as 0 | 1;
@@ -154,7 +164,8 @@ const identity: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], f
       }),
   },
   {
-    name: "indexes of calls as texts",
+    name: "indexes of calls as texts, interleaved",
+    part: "place",
     source: "vllm-project/vllm (proxies that build JSON by hand)",
     apply: (sending) =>
       eachPiece(sending, (piece) => {
@@ -201,13 +212,18 @@ const identity: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], f
     name: "the pieces of the calls interleaved",
     part: "place",
     source: "ollama/ollama#7881",
-    apply: (sending) => {
-      const isPiece = ({ data }: WireEvent) => Boolean(data.choices?.[0]?.delta?.tool_calls);
-      const pieces = sending.events.filter(isPiece);
-      const at = sending.events.findIndex(isPiece);
-      const half = pieces.length / 2;
-      const mixed = pieces.slice(0, half).flatMap((piece, index) => [piece, pieces[half + index] as WireEvent]);
-      sending.events.splice(at, pieces.length, ...mixed);
+    apply: interleave,
+  },
+  {
+    name: "calls at index 0 that their ids alone tell apart, interleaved",
+    part: "place",
+    source: "apache/maka#1976",
+    apply(sending) {
+      eachPiece(sending, (piece) => {
+        piece.id = callId(piece);
+        piece.index = 0;
+      });
+      interleave(sending);
     },
   },
   {

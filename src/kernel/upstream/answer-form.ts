@@ -133,6 +133,10 @@ const contentFields: ReadonlySet<string> = new Set([
 ]);
 /** Fields of which every value is the model's: what a call is made with. */
 const argumentFields: ReadonlySet<string> = new Set(["arguments", "args", "input"]);
+/** Fields and types of a call, of which the name alone is content. */
+const callNames: ReadonlySet<unknown> = new Set(
+  "function function_call functionCall custom toolUse tool_use custom_tool_call".split(" "),
+);
 
 /**
  * Whether an answer that cannot be used has something that a model made: text, a call, numbers. An error, an envelope with nothing
@@ -148,10 +152,15 @@ function findContent(value: unknown, leaves: "own" | "all" | "none"): boolean {
   if (typeof value === "number") return leaves !== "none";
   if (Array.isArray(value)) return value.some((member) => findContent(member, leaves));
   if (typeof value !== "object" || value === null) return false;
+  if ("type" in value && callNames.has(value.type) && hasName(value)) return true;
   for (const [name, member] of Object.entries(value)) {
     if (name === "error" || name === "usage") continue;
+    if (callNames.has(name) && hasName(member)) return true;
     const own = contentFields.has(name) ? "own" : "none";
     if (findContent(member, leaves === "all" || argumentFields.has(name) ? "all" : own)) return true;
   }
   return false;
 }
+
+const hasName = (value: unknown) =>
+  typeof value === "object" && value !== null && "name" in value && Boolean(value.name);

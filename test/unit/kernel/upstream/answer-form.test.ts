@@ -59,6 +59,8 @@ test("what a model made is told from an envelope and from an error", () => {
     { choices: [{ text: "x" }] },
     { choices: [{ delta: { tool_calls: [{ function: { arguments: "{" } }] } }] },
     { content: [{ type: "tool_use", input: { city: "Paris" } }] },
+    { choices: [{ delta: { tool_calls: [{ index: 0, function: { name: "f", arguments: "" } }] } }] },
+    { type: "content_block_start", content_block: { type: "tool_use", name: "f", input: {} } },
     { candidates: [{ content: { parts: [{ text: "x" }] } }] },
     { output: { message: { content: [{ text: "x" }] } } },
     { type: "response.output_text.delta", delta: "x" },
