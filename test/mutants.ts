@@ -49,18 +49,6 @@ const mutants: readonly Mutant[] = [
   { name: "ids are given out twice", file: calls, from: "|| this.#sentIds.has(id)", to: "" },
   { name: "ids of a whole answer are given out twice", file: answer, from: "|| ids.has(id)", to: "" },
   {
-    name: "parts are JSON",
-    file: answer,
-    from: "message[name] = toWrittenText(value);",
-    to: "message[name] = JSON.stringify(value);",
-  },
-  {
-    name: "a stream that breaks off is collected",
-    file: "src/kernel/capabilities/collect-completion.ts",
-    from: "if (!normalizer.finished) {",
-    to: "if (normalizer === undefined) {",
-  },
-  {
     name: "figures that are texts are none",
     file: "src/contract/chat.ts",
     from: "(figure.test(report) ? Number(report) : report)",
@@ -73,12 +61,6 @@ const mutants: readonly Mutant[] = [
     to: "  if (charactersMax > 0) return id;\n  if (isTaken && (refused",
   },
   { name: "JSON is taken for events", file: form, from: 'return "json";', to: 'return "events";' },
-  {
-    name: "events are told by a space",
-    file: form,
-    from: "(?:data|event|id|retry)?:",
-    to: "(?:data|event|id|retry): ",
-  },
   { name: "white space is an answer", file: form, from: "    .trimStart();", to: "    .slice(0);" },
   {
     name: "everything has content",

@@ -2,7 +2,7 @@ import { createParser, type EventSourceParser } from "eventsource-parser";
 import { type ServerEvent, UpstreamError } from "../contract/index.ts";
 
 /** The most characters one event may have unless told otherwise. */
-export const eventCharactersMaxDefault = 1024 * 1024;
+const eventCharactersMaxDefault = 1024 * 1024;
 /** An event that has more characters so far is counted in memory. Most have some hundred. */
 const countedCharactersMin = 65_536;
 /** Bytes of a character: an event is held as its pieces and then as a text. */

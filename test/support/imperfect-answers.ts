@@ -235,7 +235,7 @@ function bedrock(): WireAnswer {
   };
 }
 
-export const wireAnswers: Readonly<Record<DialectName, () => WireAnswer>> = {
+const wireAnswers: Readonly<Record<DialectName, () => WireAnswer>> = {
   openai,
   responses,
   anthropic,

@@ -167,10 +167,12 @@ const identity: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], f
     name: "indexes of calls as texts, interleaved",
     part: "place",
     source: "vllm-project/vllm (proxies that build JSON by hand)",
-    apply: (sending) =>
+    apply(sending) {
       eachPiece(sending, (piece) => {
         piece.index = String(piece.index);
-      }),
+      });
+      interleave(sending);
+    },
   },
   {
     name: "indexes of calls that count from 1",

@@ -41,7 +41,7 @@ const [charactersPerToken, tokensOfMedium] = [4, 1500];
  * The tokens of a prompt, roughly, for the beginning of a stream, when no report has come: clients show how full the context is, and
  * compress by it. Images and files are taken for one size.
  */
-export function estimateInputTokens({
+function estimateInputTokens({
   system,
   messages,
   tools,
