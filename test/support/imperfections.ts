@@ -945,6 +945,26 @@ const ends: Imperfection[] = [
       }),
   },
   {
+    name: "the answer in another server's form",
+    part: "end",
+    source: "ollama/ollama (its own API)",
+    outcome: "failure",
+    dialects: [openai, anthropic],
+    forms: whole,
+    apply: asJson({ model: "m", message: { role: "assistant", content: said.text }, done: true }),
+  },
+  {
+    name: "usage without choices",
+    part: "end",
+    source: "ENTERPILOT/GoModel#947",
+    outcome: "failure",
+    dialects: [openai],
+    forms: whole,
+    apply(sending) {
+      sending.whole.choices = [];
+    },
+  },
+  {
     name: "a stream that ends without its end",
     part: "end",
     source: "ENTERPILOT/GoModel#1017",
