@@ -100,22 +100,10 @@ const mutants: readonly Mutant[] = [
   },
   { name: "lines are no stream", file: upstream, from: "if (!areEvents ||", to: "if (areEvents || !areEvents ||" },
   {
-    name: "an empty reason is an end",
-    file: chat,
-    from: 'if (choice.finish_reason === "") choice.finish_reason = null;',
-    to: "",
-  },
-  {
     name: "a message repeats the pieces",
     file: chat,
     from: "if (!this.#begun.has(choice.index) &&",
     to: "if (choice.index !== -1 &&",
-  },
-  {
-    name: "a stream of OpenAI ends anywhere",
-    file: chat,
-    from: "if (this.isComplete || this.#hasFinished) return [];",
-    to: "if (this.#begun.size >= 0) return [];",
   },
   {
     name: "no other field has reasoning",
@@ -128,13 +116,6 @@ const mutants: readonly Mutant[] = [
     file: messages,
     from: "this.#blocks.get(index) ?? this.#block",
     to: "this.#block",
-  },
-  { name: "blocks of Messages stay open", file: messages, from: "if (delta?.stop_reason) this.#closeAll();", to: "" },
-  {
-    name: "a stream of Messages ends anywhere",
-    file: messages,
-    from: "if (this.isComplete) return [];",
-    to: "return [];",
   },
   { name: "items of Responses have ids alone", file: responses, from: "?? this.#calls.findLast(isOpenAt)", to: "" },
   {
@@ -154,12 +135,6 @@ const mutants: readonly Mutant[] = [
     file: converse,
     from: "this.#calls.get(place));",
     to: "[...this.#calls.values()].at(-1));",
-  },
-  {
-    name: "a stream of Converse ends anywhere",
-    file: converse,
-    from: "if (this.#isStopped) return [];",
-    to: "return [];",
   },
 ];
 

@@ -634,6 +634,16 @@ const fields: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], for
     forms: streamed,
   },
   {
+    name: "the whole message once more, in the last chunk",
+    part: "end",
+    source: "InternLM/lmdeploy (message beside delta)",
+    apply: (sending) => {
+      const last = lastOf(sending);
+      if (last) last.message = sending.whole.choices[0].message;
+    },
+    forms: streamed,
+  },
+  {
     name: "chunks without an index of the choice",
     source: "QwenLM/Qwen3 (DashScope)",
     apply: (sending) => eachChoice(sending, (choice) => void delete choice.index),

@@ -101,6 +101,14 @@ describe("OpenaiStream", () => {
     expect(deltas.map(({ reasoning_content: text = "" }) => text).join("")).toBe("Hm");
   });
 
+  test("takes thoughts out of the content where each chunk has an empty reason to finish", async () => {
+    const pieces = ["<think>Hm</think>", "Yes"].map((content) => chunk({ content }, "")).join("");
+    const { items } = await read(pieces + chunk({}, "stop") + done, { think: true });
+    const deltas = deltasOf(items) as { content?: string; reasoning_content?: string }[];
+    expect(deltas.map(({ content = "" }) => content).join("")).toBe("Yes");
+    expect(deltas.map(({ reasoning_content: text = "" }) => text).join("")).toBe("Hm");
+  });
+
   test("gives back at the end what it held for a tag", async () => {
     const { items } = await read(chunk({ content: "<thi" }) + chunk({}, "length") + done, { think: true });
     expect(deltasOf(items)).toEqual([{ content: "" }, { content: "<thi" }]);
