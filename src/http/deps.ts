@@ -68,12 +68,10 @@ export interface HttpDeps {
   readonly metrics?: { isAllowed(authorization: string | null): boolean; scrape(): Promise<Response> } | undefined;
 }
 
-/** A file of the dashboard in each encoding. */
-export interface StaticAsset {
+/** A file of the dashboard. */
+interface StaticAsset {
   readonly mediaType: string;
-  readonly plain: Uint8Array<ArrayBuffer>;
-  readonly gzip: Uint8Array<ArrayBuffer>;
-  readonly br: Uint8Array<ArrayBuffer>;
+  readonly bytes: Blob;
 }
 
 /** The part of Bun's server that knows who a request is from. */

@@ -38,12 +38,12 @@ import { pagesFirst, staticAssetsController } from "./lifecycle/static-assets.ts
 export function createHttp(parts: Omit<HttpDeps, "server">) {
   const deps: HttpDeps = { ...parts, server: (): Sockets | null => app.server };
   const mounts = [...new Set([deps.config.basePath, "/v1"])];
-  const routes: Route[] = [];
+  let routes = new RouteTable([]);
   const endpoints = api(deps);
   const app = new Elysia({ normalize: false, serve: fallbackErrorHandler(deps) })
     .onError(
       errorHandler(deps, {
-        allowedMethods: (path) => allowedMethods(routes, path),
+        allowedMethods: (path) => routes.methodsOf(path),
         inboundOf: (request) => inboundOf(request, deps.config.basePath),
       }),
     )
@@ -63,7 +63,7 @@ export function createHttp(parts: Omit<HttpDeps, "server">) {
     app.group(mount.replace(/1$/, "2"), (group) => group.use(rerankController(deps)));
   }
   app.use(docs(deps, () => app.routes, inbounds));
-  routes.push(...app.routes);
+  routes = new RouteTable(app.routes);
   return app;
 }
 
@@ -140,29 +140,40 @@ function fallbackErrorHandler(deps: HttpDeps) {
   };
 }
 
-interface Route {
-  path: string;
-  method: string;
-}
+/**
+ * Finds the methods of a path. Anybody may ask for a path that there is not, so the patterns are taken apart once, and a path is
+ * compared only with those that have as many segments, or that end with `*`.
+ */
+class RouteTable {
+  readonly #exact = new Map<string, Set<string>>();
+  readonly #patterns = new Map<string, { segments: readonly string[]; isOpen: boolean; methods: Set<string> }>();
 
-/** The methods of a path, without OPTIONS; empty when there is no such endpoint. */
-function allowedMethods(routes: readonly Route[], path: string): string[] {
-  const fitting = routes.filter((route) => pathMatches(route.path, path));
-  // A path that is written out is not one of those with a place for an id.
-  const exact = fitting.filter((route) => route.path === path);
-  const methods = (exact.length > 0 ? exact : fitting).map((route) => route.method);
-  return [...new Set(methods)].filter((method) => method !== "OPTIONS");
-}
+  constructor(routes: readonly { path: string; method: string }[]) {
+    for (const { path, method } of routes.filter((route) => route.method !== "OPTIONS")) {
+      const isOpen = path.endsWith("/*");
+      if (!isOpen && !path.includes("/:")) {
+        this.#exact.set(path, (this.#exact.get(path) ?? new Set()).add(method));
+        continue;
+      }
+      const segments = isOpen ? path.split("/").slice(0, -1) : path.split("/");
+      const pattern = this.#patterns.get(path) ?? { segments, isOpen, methods: new Set() };
+      pattern.methods.add(method);
+      this.#patterns.set(path, pattern);
+    }
+  }
 
-function pathMatches(pattern: string, path: string): boolean {
-  const [patternSegments, pathSegments] = [pattern.split("/"), path.split("/")];
-  if (pattern.endsWith("/*"))
-    return (
-      patternSegments.slice(0, -1).every((part, i) => part === pathSegments[i]) &&
-      pathSegments.length >= patternSegments.length
-    );
-  return (
-    patternSegments.length === pathSegments.length &&
-    patternSegments.every((part, i) => part.startsWith(":") || part === pathSegments[i])
-  );
+  /** The methods of a path, without OPTIONS; empty when there is no such endpoint. A path that is written out is not one of those with a place for an id. */
+  methodsOf(path: string): string[] {
+    const exact = this.#exact.get(path);
+    if (exact !== undefined) return [...exact];
+    const segments = path.split("/");
+    const fitting = this.#patterns
+      .values()
+      .filter(
+        (pattern) =>
+          (pattern.isOpen ? segments.length > pattern.segments.length : segments.length === pattern.segments.length) &&
+          pattern.segments.every((part, i) => part.startsWith(":") || part === segments[i]),
+      );
+    return [...new Set(fitting.flatMap(({ methods }) => methods))];
+  }
 }

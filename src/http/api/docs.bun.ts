@@ -3,7 +3,8 @@ import styleFile from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import scriptFile from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import iconFile from "../../dashboard/icon.svg" with { type: "file" };
 import type { HttpDeps } from "../deps.ts";
-import { pageHeaders } from "../lifecycle/headers.ts";
+import { ConstantDocument } from "../lifecycle/constant-document.ts";
+import { pageHeaders, type ResponseHeaders } from "../lifecycle/headers.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
 
 const page = `<!doctype html>
@@ -44,28 +45,25 @@ const policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 's
  * other hosts. An instance of its own, because its headers are for these routes alone.
  */
 export function docs(deps: HttpDeps, routes: () => readonly InternalRoute[], inbounds: readonly ClientFormat[]) {
-  let described: unknown;
-  const hidden = { detail: { hide: true } };
-  const file = (path: string, mediaType: string) => async () =>
-    new Response(Bun.file(path), { headers: { "content-type": mediaType, "cache-control": "public, max-age=86400" } });
-  const text = (content: string, mediaType: string) => async () =>
-    new Response(content, { headers: { "content-type": mediaType } });
-  return new Elysia()
-    .onTransform(({ request, set }) => {
-      Object.assign(set.headers, pageHeaders(request, policy));
-    })
-    .get(
-      "/openapi.json",
-      async () => {
-        described ??= await (await import("./describe-api.ts")).describeApi(routes(), deps, inbounds);
-        return described;
-      },
-      hidden,
-    )
-    .get("/docs/swagger-ui.css", file(styleFile, "text/css"), hidden)
-    .get("/docs/swagger-ui.js", file(scriptFile, "text/javascript"), hidden)
-    .get("/docs/page.css", text(pageStyle, "text/css"), hidden)
-    .get("/docs/icon.svg", file(iconFile, "image/svg+xml"), hidden)
-    .get("/docs/start.js", text(startScript, "text/javascript"), hidden)
-    .get("/docs", text(page, "text/html; charset=utf-8"), hidden);
+  const describe = async () => {
+    const { describeApi } = await import("./describe-api.ts");
+    return new Blob([JSON.stringify(describeApi(routes(), deps, inbounds))]);
+  };
+  const app = new Elysia({ detail: { hide: true } });
+  const serve = (path: string, mediaType: string, read: () => Promise<Blob> | Blob, caching: ResponseHeaders = {}) => {
+    const document = new ConstantDocument(mediaType, read);
+    app.get(path, ({ request }) => document.respond(request, { ...pageHeaders(request, policy), ...caching }));
+  };
+  const text = (content: string) => () => new Blob([content]);
+  const file = (path: string) => () => Bun.file(path);
+  const aDay = { "cache-control": "public, max-age=86400" };
+  const revalidated = { "cache-control": "no-cache" };
+  serve("/openapi.json", "application/json", describe, revalidated);
+  serve("/docs/swagger-ui.css", "text/css", file(styleFile), aDay);
+  serve("/docs/swagger-ui.js", "text/javascript", file(scriptFile), aDay);
+  serve("/docs/page.css", "text/css", text(pageStyle), revalidated);
+  serve("/docs/icon.svg", "image/svg+xml", file(iconFile), aDay);
+  serve("/docs/start.js", "text/javascript", text(startScript), revalidated);
+  serve("/docs", "text/html; charset=utf-8", text(page), revalidated);
+  return app;
 }

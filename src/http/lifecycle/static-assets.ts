@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
 import type { StaticAssets } from "../deps.ts";
-import { chooseEncoding, pageHeaders } from "./headers.ts";
+import { ConstantDocument } from "./constant-document.ts";
+import { pageHeaders } from "./headers.ts";
 
 /** The paths of the dashboard, a single-page application. */
 export const pagePaths = [
@@ -50,7 +51,6 @@ const always = {
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
   "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-  vary: "accept-encoding",
   "x-frame-options": "DENY",
 };
 
@@ -84,26 +84,46 @@ export function staticAssetsController(site: StaticAssets) {
   return app;
 }
 
+/** A file that was asked for before. */
+interface ServedFile {
+  readonly document: ConstantDocument;
+  readonly policy: string;
+}
+
+/** The files of a site that were asked for, by path. */
+const served = new WeakMap<StaticAssets, Map<string, Promise<ServedFile>>>();
+
 async function answer(site: StaticAssets, request: Request, path: string, status = 200): Promise<Response> {
-  const file = await site.find(path);
-  if (file === undefined) throw new GatewayError("not_found", `There is no file ${path}; reload the page`);
-  const encoding = chooseEncoding(request.headers.get("accept-encoding"), ["br", "gzip"]) ?? "plain";
-  const bytes = file[encoding];
+  const { document, policy } = await findFile(site, path);
   // The name of an asset changes with its content; that of the page does not.
   const isImmutable = path.startsWith("/assets/");
-  const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
-  const [, inlineStyle] = isImmutable
-    ? []
-    : (/<style>([^<]*)<\/style>/.exec(new TextDecoder().decode(file.plain)) ?? []);
   const headers = {
-    ...pageHeaders(request, toPolicy(inlineStyle)),
+    ...pageHeaders(request, policy),
     ...always,
     "cache-control": isImmutable ? "public, max-age=31536000, immutable" : "no-cache",
-    etag,
-    "content-type": file.mediaType,
-    ...(encoding !== "plain" && { "content-encoding": encoding }),
   };
-  if (status === 200 && request.headers.get("if-none-match") === etag)
-    return new Response(null, { status: 304, headers });
-  return new Response(bytes, { status, headers });
+  return await document.respond(request, headers, status);
+}
+
+/** @throws {GatewayError} `not_found` when the dashboard has no such file. */
+function findFile(site: StaticAssets, path: string): Promise<ServedFile> {
+  const files = served.get(site) ?? new Map<string, Promise<ServedFile>>();
+  served.set(site, files);
+  const known = files.get(path);
+  if (known !== undefined) return known;
+  const found = openFile(site, path).catch((error) => {
+    // Anybody may ask for any path; only those of files are kept.
+    files.delete(path);
+    throw error;
+  });
+  files.set(path, found);
+  return found;
+}
+
+async function openFile(site: StaticAssets, path: string): Promise<ServedFile> {
+  const file = await site.find(path);
+  if (file === undefined) throw new GatewayError("not_found", `There is no file ${path}; reload the page`);
+  const { mediaType, bytes } = file;
+  const [, inlineStyle] = path === "/index.html" ? (/<style>([^<]*)<\/style>/.exec(await bytes.text()) ?? []) : [];
+  return { document: new ConstantDocument(mediaType, () => bytes), policy: toPolicy(inlineStyle) };
 }

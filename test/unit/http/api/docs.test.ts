@@ -1,4 +1,5 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { httpOf } from "../support.ts";
 
@@ -141,6 +142,73 @@ describe("the description of the API", () => {
     expect(contentOf("/api/v1/chat/completions")).toContain("application/json");
     expect(contentOf("/api/v1/audio/transcriptions")).toEqual(["multipart/form-data"]);
     expect(contentOf("/v1/organization/projects")).toEqual(["application/json"]);
+  });
+});
+
+describe("a document of the API that is the same for everybody", () => {
+  const paths = [
+    "/openapi.json",
+    "/docs",
+    "/docs/swagger-ui.css",
+    "/docs/swagger-ui.js",
+    "/docs/start.js",
+    "/docs/page.css",
+  ];
+  const get = (path: string, headers: Record<string, string> = {}) =>
+    app.handle(new Request(new URL(path, "http://gateway.example"), { headers }));
+
+  test("is not sent again to a client that has it, in whatever encoding", async () => {
+    const bad: unknown[] = [];
+    for (const path of paths) {
+      for (const encoding of ["br", "gzip", "identity"]) {
+        const headers = { "accept-encoding": encoding };
+        const etag = (await get(path, headers)).headers.get("etag");
+        for (const condition of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
+          const known = await get(path, { ...headers, "if-none-match": condition ?? "" });
+          const answer = [known.status, known.headers.get("etag"), await known.text()];
+          if (JSON.stringify(answer) !== JSON.stringify([304, etag, ""])) bad.push([path, encoding, condition, answer]);
+        }
+        const other = await get(path, { ...headers, "if-none-match": '"other"' });
+        if (other.status !== 200 || (await other.bytes()).length === 0) bad.push([path, encoding, "other"]);
+      }
+      const etags = await Promise.all(
+        ["br", "gzip", ""].map(async (encoding) =>
+          (await get(path, { "accept-encoding": encoding })).headers.get("etag"),
+        ),
+      );
+      if (new Set(etags).size !== 3 || etags.includes(null)) bad.push([path, etags]);
+    }
+    expect(bad).toEqual([]);
+  });
+
+  test("is compressed where the client takes that, and is the same text", async () => {
+    const unpack = { br: brotliDecompressSync, gzip: gunzipSync };
+    for (const path of paths) {
+      const plain = await (await get(path)).bytes();
+      for (const encoding of ["br", "gzip"] as const) {
+        const response = await get(path, { "accept-encoding": `${encoding}, zstd` });
+        const packed = await response.bytes();
+        expect([path, response.headers.get("content-encoding"), response.headers.get("vary")]).toEqual([
+          path,
+          encoding,
+          "accept-encoding",
+        ]);
+        expect(Buffer.from(unpack[encoding](packed)).equals(Buffer.from(plain))).toBe(true);
+      }
+    }
+    const description = await (await get("/openapi.json", { "accept-encoding": "br" })).bytes();
+    expect(description.length).toBeLessThan(100_000);
+  });
+
+  test("is written once, however often anybody asks for it", async () => {
+    await get("/openapi.json");
+    const stringify = spyOn(JSON, "stringify");
+    try {
+      for (let count = 0; count < 20; count++) expect((await get("/openapi.json")).status).toBe(200);
+      expect(stringify).not.toHaveBeenCalled();
+    } finally {
+      stringify.mockRestore();
+    }
   });
 });
 
