@@ -1,38 +1,68 @@
+/** Whoever mistypes more letters of a long name meant another. The cost of a comparison grows with it. */
+const lettersMax = 6;
+
 /**
  * The candidate that a mistyped word was most likely meant to be.
  *
- * @returns `undefined` when none is near: more than a third of the letters would have to change.
+ * @returns `undefined` when none is near: more than a third of the letters would have to change, or more than six.
  */
 export function didYouMean(word: string, candidates: readonly string[]): string | undefined {
+  const written = word.toLowerCase();
   let best: string | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) {
-    const distance = measureDistance(word.toLowerCase(), candidate.toLowerCase());
-    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+    const third = Math.ceil(Math.max(word.length, candidate.length) / 3);
+    const distanceMax = Math.min(lettersMax, Math.max(2, third));
+    // As many letters have to be added or left out as the lengths differ by: most names need no closer look.
+    const wanted = Math.min(distanceMax, bestDistance - 1);
+    if (Math.abs(word.length - candidate.length) > wanted) continue;
+    const distance = measureDistance(written, candidate.toLowerCase(), wanted);
+    if (distance <= wanted) [best, bestDistance] = [candidate, distance];
   }
-  if (best === undefined) return undefined;
-  return bestDistance <= Math.max(2, Math.ceil(Math.max(word.length, best.length) / 3)) ? best : undefined;
+  return best;
 }
 
-/** Damerau–Levenshtein: letters left out, added, changed, or two neighbours swapped, each counts one. */
-function measureDistance(a: string, b: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+/**
+ * Damerau–Levenshtein: letters left out, added, changed, or two neighbours swapped, each counts one. Only places that are no
+ * further apart than the wanted distance are compared.
+ *
+ * @param wanted A greater distance is not exact.
+ */
+function measureDistance(a: string, b: string, wanted: number): number {
+  const far = wanted + 1;
+  let beforeLast = new Int32Array(b.length + 2);
+  let last = new Int32Array(b.length + 2);
+  for (let j = 0; j < last.length; j++) last[j] = Math.min(j, far);
+  let row = new Int32Array(b.length + 2);
+  let lastLeast = 0;
   for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const changed = at(last, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      row[j] = Math.min(changed, at(last, j) + 1, at(row, j - 1) + 1);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
-        row[j] = Math.min(at(row, j), at(beforeLast, j - 2) + 1);
-      }
+    const [from, to] = [Math.max(1, i - wanted), Math.min(b.length, i + wanted)];
+    row[from - 1] = from === 1 ? i : far;
+    let least = at(row, from - 1);
+    const [letter, letterBefore] = [a.charCodeAt(i - 1), i > 1 ? a.charCodeAt(i - 2) : -1];
+    for (let j = from; j <= to; j++) {
+      const other = b.charCodeAt(j - 1);
+      let distance = at(last, j - 1) + (letter === other ? 0 : 1);
+      if (at(last, j) < distance) distance = at(last, j) + 1;
+      if (at(row, j - 1) < distance) distance = at(row, j - 1) + 1;
+      const isSwapped = j > 1 && letterBefore === other && letter === b.charCodeAt(j - 2);
+      if (isSwapped && at(beforeLast, j - 2) < distance) distance = at(beforeLast, j - 2) + 1;
+      row[j] = distance;
+      if (distance < least) least = distance;
     }
-    [beforeLast, last] = [last, row];
+    row[to + 1] = far;
+    // Every later row comes from the last two.
+    if (least > wanted && lastLeast > wanted) return far;
+    const spare = beforeLast;
+    beforeLast = last;
+    last = row;
+    row = spare;
+    lastLeast = least;
   }
   return at(last, b.length);
 }
 
-function at(row: readonly number[], index: number): number {
+function at(row: Int32Array, index: number): number {
   return row[index] as number;
 }
 

@@ -258,7 +258,7 @@ export function keyUsageController(deps: HttpDeps) {
         summary: "Usage of the calling key, by time and model",
         tags: ["Account"],
         parameters: parameters(keyParameters),
-        responses: responses({ "application/json": pageOf(KeyUsage) }, [400, 401, 500, 503]),
+        responses: responses({ "application/json": pageOf(KeyUsage) }, [400, 401, 429, 500, 503]),
       },
     },
   );

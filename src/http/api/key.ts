@@ -138,7 +138,7 @@ export function keyController(deps: HttpDeps) {
       detail: {
         summary: "Limits, quota, budget and balance of the calling key",
         tags: ["Account"],
-        responses: responses({ "application/json": KeyObject }, [401, 500, 503]),
+        responses: responses({ "application/json": KeyObject }, [401, 429, 500, 503]),
       },
     },
   );

@@ -15,9 +15,10 @@ import {
 import { describeRoutes, type ModelEntry, mayUse, type Registry, type VirtualModel } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
+import { ConstantDocument } from "../lifecycle/constant-document.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
-import { jsonReply } from "../lifecycle/respond.ts";
+import { callHeaders, jsonReply } from "../lifecycle/respond.ts";
 import { responses } from "./openapi.ts";
 
 const ModelObject = Type.Object(
@@ -80,7 +81,9 @@ const parameters = [
   parameter("after_id", "The page begins behind this model"),
   parameter("before_id", "The page ends before this model"),
 ];
+const pageParameters = ["limit", "after_id", "before_id"] as const;
 const limitMax = 1000;
+const dayMs = 86_400_000;
 /** The last second of the year 9999, behind which a date has no RFC 3339 form. */
 const createdMax = 253_402_300_799;
 
@@ -92,18 +95,27 @@ const prefix = "/models/";
  * clients.
  */
 export function modelsController(deps: HttpDeps) {
-  const list = async ({ call }: { call: HttpCall }) => {
+  let lists: ModelLists | undefined;
+  const readLists = (): ModelLists => {
     const { registry } = deps.kernel;
-    const now = deps.now();
-    const models = [...registry.modelEntries].flatMap((entry) => toNamed(entry, call.caller, registry, now));
-    const parts = Object.groupBy(models, ({ isCode, json }) =>
-      json.retirement === "past" ? "past" : isCode ? "codes" : "names",
-    );
-    const [names = [], codes = [], past = []] = [parts.names, parts.codes, parts.past];
-    const after = [...codes, ...past].map(({ json }) => json);
-    const data = [...names.map(({ json }) => json), ...toVirtualList(registry, call.caller), ...after];
+    const day = Math.floor(deps.now() / dayMs);
+    if (lists?.registry !== registry || lists.day !== day) lists = new ModelLists(registry, day);
+    return lists;
+  };
+  const list = async ({ call }: { call: HttpCall }) => {
     const { searchParams } = parseUrl(call.httpRequest);
-    return jsonReply(deps, call, searchParams.get("format") === "array" ? data : toPage(data, searchParams));
+    const isArray = searchParams.get("format") === "array";
+    const current = readLists();
+    const { allowedModels, accountModels } = call.caller;
+    const isWhole = isArray || !pageParameters.some((name) => searchParams.get(name));
+    if (isWhole && allowedModels === undefined && accountModels === undefined) {
+      const document = isArray ? current.array : current.page;
+      const headers = callHeaders(call, deps.snapshot().sandbox, "application/json");
+      if (deps.loadShedder.isDraining) headers.connection = "close";
+      return await document.respond(call.httpRequest, headers);
+    }
+    const data = current.for(call.caller);
+    return jsonReply(deps, call, isArray ? data : toPage(data, searchParams));
   };
   const one = async ({ call }: { call: HttpCall }) => {
     const { pathname } = parseUrl(call.httpRequest);
@@ -116,7 +128,7 @@ export function modelsController(deps: HttpDeps) {
     parameters,
     responses: responses(
       { "application/json": Type.Union([ModelList, Type.Array(ModelObject)]) },
-      [400, 401, 500, 503],
+      [400, 401, 429, 500, 503],
     ),
   };
   return new Elysia()
@@ -128,7 +140,7 @@ export function modelsController(deps: HttpDeps) {
       detail: {
         summary: "One model",
         tags: ["Models"],
-        responses: responses({ "application/json": ModelObject }, [400, 401, 404, 500, 503]),
+        responses: responses({ "application/json": ModelObject }, [400, 401, 404, 429, 500, 503]),
       },
     })
     .get("/models/*", one, { apiKey: true, detail: { hide: true } });
@@ -136,19 +148,68 @@ export function modelsController(deps: HttpDeps) {
 
 /** A model under one of its names. */
 interface NamedModel {
+  readonly id: string;
   readonly json: ModelObject;
   /** Whether it is an id in place of which clients write another name. */
   readonly isCode: boolean;
 }
 
-/** A model under each of its names; under none where the caller may not use it, or nothing answers for it any more. */
-function toNamed(entry: ModelEntry, caller: Caller, registry: Registry, now: number): NamedModel[] {
+/** The lists of models; they change with the registry and, because models end, with the day alone. */
+class ModelLists {
+  readonly registry: Registry;
+  readonly day: number;
+  /** The whole list, for callers that may use every model. */
+  readonly page: ConstantDocument;
+  /** The same as a bare array. */
+  readonly array: ConstantDocument;
+  readonly #names: readonly NamedModel[];
+  /** Ids in place of which clients write other names, and models that have ended. */
+  readonly #others: readonly NamedModel[];
+  readonly #virtual: readonly (readonly [VirtualModel, ModelObject])[];
+
+  constructor(registry: Registry, day: number) {
+    this.registry = registry;
+    this.day = day;
+    const named = [...registry.modelEntries].flatMap((entry) => toNamed(entry, registry, day * dayMs));
+    const parts = Object.groupBy(named, ({ isCode, json }) =>
+      json.retirement === "past" ? "past" : isCode ? "codes" : "names",
+    );
+    const [names = [], codes = [], past = []] = [parts.names, parts.codes, parts.past];
+    this.#names = names;
+    this.#others = [...codes, ...past];
+    this.#virtual = toVirtualList(registry);
+    const toDocument = (toBody: () => unknown) =>
+      new ConstantDocument("application/json", () => new Blob([JSON.stringify(toBody())]));
+    this.page = toDocument(() => toPage(this.for({}), new URLSearchParams()));
+    this.array = toDocument(() => this.for({}));
+  }
+
+  /** The list for a caller. Virtual models stand before ids that are codes, and before models that have ended. */
+  for(caller: Pick<Caller, "allowedModels" | "accountModels">): ModelObject[] {
+    const isAllowed = ({ id, members }: VirtualModel) =>
+      members.some(({ name }) => mayUse(caller, this.registry.byName(name)?.model.id ?? name, id));
+    const toAllowed = (named: readonly NamedModel[]) =>
+      named.filter(({ id }) => mayUse(caller, id)).map(({ json }) => json);
+    return [
+      ...toAllowed(this.#names),
+      ...this.#virtual.filter(([virtual]) => isAllowed(virtual)).map(([, json]) => json),
+      ...toAllowed(this.#others),
+    ];
+  }
+}
+
+/** A model under each of its names; under none where nothing answers for it any more. */
+function toNamed(entry: ModelEntry, registry: Registry, now: number): NamedModel[] {
   const { model } = entry;
-  if (!mayUse(caller, model.id) || (isEnded(model, now) && model.whenRetired !== "successor")) return [];
+  if (isEnded(model, now) && model.whenRetired !== "successor") return [];
   const shown = getDisplayName(model);
   return getNames(model)
     .filter((name) => registry.byName(name) === entry)
-    .map((name) => ({ json: toModelJson(model, now, name), isCode: name === model.id && name !== shown }));
+    .map((name) => ({
+      id: model.id,
+      json: toModelJson(model, now, name),
+      isCode: name === model.id && name !== shown,
+    }));
 }
 
 /**
@@ -207,13 +268,11 @@ function findModel(deps: HttpDeps, name: string, caller: Caller): ModelObject {
   throw new GatewayError("not_found", error.message, { param: "model", publicCode: error.code });
 }
 
-/** The virtual models that a key may use, whole or in part. */
-function toVirtualList(registry: Registry, caller: Caller): ModelObject[] {
-  const isAllowed = ({ id, members }: VirtualModel) =>
-    members.some(({ name }) => mayUse(caller, registry.byName(name)?.model.id ?? name, id));
-  return [...registry.virtualModels.values()]
-    .filter(isAllowed)
-    .flatMap((virtual) => toVirtualJson(virtual, registry) ?? []);
+function toVirtualList(registry: Registry): [VirtualModel, ModelObject][] {
+  return [...registry.virtualModels.values()].flatMap((virtual) => {
+    const json = toVirtualJson(virtual, registry);
+    return json === undefined ? [] : [[virtual, json]];
+  });
 }
 
 function toVirtualJson(virtual: VirtualModel, registry: Registry): ModelObject | undefined {

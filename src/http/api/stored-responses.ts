@@ -46,7 +46,6 @@ export function storedResponsesController(deps: HttpDeps, store: ResponseStore) 
           const message = "stream is true, but a stored response is only answered whole; leave it out";
           throw new GatewayError("invalid_request", message, { param: "stream" });
         }
-        await deps.ledger.countRequest(call.id, call.caller);
         return jsonReply(deps, call, await store.get(call, idIn(pathname)), wholeBytesMax);
       },
       {
@@ -62,7 +61,6 @@ export function storedResponsesController(deps: HttpDeps, store: ResponseStore) 
       "/responses/:id",
       async ({ call, request }) => {
         const id = idIn(parseUrl(request).pathname);
-        await deps.ledger.countRequest(call.id, call.caller);
         await store.delete(call, id);
         return jsonReply(deps, call, { id, object: "response", deleted: true });
       },
@@ -80,7 +78,6 @@ export function storedResponsesController(deps: HttpDeps, store: ResponseStore) 
       async ({ call, request }) => {
         const { pathname, searchParams } = parseUrl(request);
         const page = readPage(searchParams);
-        await deps.ledger.countRequest(call.id, call.caller);
         const input = await store.getInput(call, idIn(pathname));
         return jsonReply(deps, call, toList(input, page), wholeBytesMax);
       },

@@ -24,7 +24,7 @@ import { validateBody } from "./validate.ts";
 
 /**
  * Adds API key authentication to routes. Those with a body authenticate before they read it ({@link jsonCall},
- * {@link readFormCall}); all others set `apiKey: true`.
+ * {@link readFormCall}); all others set `apiKey: true`, and each request to them takes one of the requests per minute.
  */
 export function apiKeyRoutes(deps: HttpDeps) {
   return new Elysia()
@@ -34,6 +34,10 @@ export function apiKeyRoutes(deps: HttpDeps) {
     .macro({
       apiKey: {
         resolve: async ({ request }) => ({ call: await authenticate(deps, request, deps.server()) }),
+        beforeHandle: async ({ call }: { call: HttpCall }) => {
+          call.isCounted = true;
+          await deps.ledger.countRequest(call.id, call.caller);
+        },
       },
     })
     .onAfterHandle({ as: "scoped" }, ({ call }) => {

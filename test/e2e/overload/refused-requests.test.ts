@@ -123,3 +123,65 @@ describe("a request that is refused", () => {
     expect((await started.ask("/chat/completions", chat)).status).toBe(200);
   });
 });
+
+interface Operation {
+  security?: Record<string, unknown>[];
+}
+
+/** Counts of tokens have as many requests a minute again, because they are free. */
+const countsApart = /\/(?:count_tokens|input_tokens|countTokens)$/;
+
+describe("every endpoint for a key", () => {
+  test("takes one of the requests per minute, whatever it answers, and then refuses", async () => {
+    const described = await startInProcess({ env: { SANDBOX: "on" } });
+    const { paths } = (await (await fetch(new URL("/openapi.json", described.baseUrl))).json()) as {
+      paths: Record<string, Record<string, Operation>>;
+    };
+    await described.stop();
+    const operations = Object.entries(paths)
+      .filter(([path]) => path.startsWith("/v1/") && !countsApart.test(path))
+      .flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method, operation })))
+      .filter(({ operation }) => operation.security === undefined || operation.security.some((one) => "key" in one))
+      .map(({ path, method }) => ({ method: method.toUpperCase(), path: path.replace(/\{\w+\}/g, "nobody") }));
+    expect(operations.length).toBeGreaterThan(15);
+    const { baseUrl, key } = await start({ REQUESTS_PER_MINUTE: String(operations.length) });
+    const send = async ({ method, path }: (typeof operations)[number]) => {
+      const headers = {
+        authorization: `Bearer ${key}`,
+        ...(method === "POST" && { "content-type": "application/json" }),
+      };
+      const body = method === "POST" ? "{" : undefined;
+      const response = await fetch(new URL(path, baseUrl), { method, headers, ...(body !== undefined && { body }) });
+      await response.text();
+      return [method, path, response.status] as const;
+    };
+    const first: (readonly unknown[])[] = [];
+    const second: (readonly unknown[])[] = [];
+    for (const operation of operations) first.push(await send(operation));
+    for (const operation of operations) second.push(await send(operation));
+    expect(first.filter(([, , status]) => status === 429 || status === 401)).toEqual([]);
+    expect(second.filter(([, , status]) => status !== 429)).toEqual([]);
+  });
+
+  test("has taken one when it answers with models, an unknown one, or the limits of the key", async () => {
+    const { baseUrl, key } = await start();
+    const used = async () => {
+      const response = await fetch(`${baseUrl}/key`, { headers: { authorization: `Bearer ${key}` } });
+      const { limits } = (await response.json()) as { limits: { requests_per_minute: { used: number } } };
+      return [limits.requests_per_minute.used, left(response)];
+    };
+    expect(await used()).toEqual([1, limit - 1]);
+    for (const [path, status] of [
+      ["/models", 200],
+      ["/models?limit=1", 200],
+      [`/models/${model}`, 200],
+      ["/models/nobody", 404],
+      ["/key/usage", 400],
+    ] as const) {
+      const response = await fetch(baseUrl + path, { headers: { authorization: `Bearer ${key}` } });
+      await response.text();
+      expect([path, response.status]).toEqual([path, status]);
+    }
+    expect(await used()).toEqual([7, limit - 7]);
+  });
+});

@@ -46,9 +46,9 @@ export async function startWide(): Promise<InProcessGateway> {
     REQUESTS_PER_MINUTE: "1000",
   };
   const log = { warn: () => undefined, dropped: 0, sendTo: () => undefined };
-  const bytes = new TextEncoder().encode("a page");
+  const bytes = new Blob(["a page"]);
   const observability = await openObservability(readConfig(env), { log, version: { version: "test" } });
-  const site = { find: async () => ({ mediaType: "text/plain", plain: bytes, gzip: bytes, br: bytes }) };
+  const site = { find: async () => ({ mediaType: "text/plain", bytes }) };
   return await startInProcess({ env, observability, site });
 }
 

@@ -37,6 +37,27 @@ describe("GET /models", () => {
     });
   });
 
+  test("is not sent again to a client that has the list, until the models change", async () => {
+    const plugin = (models: Model[]) =>
+      createPlugin({ chat: () => Promise.reject(new Error("not asked")) }, { models });
+    const { ask: asked, deps } = httpOf([plugin(rows)]);
+    const list = await asked("models");
+    const etag = list.headers.get("etag") ?? "";
+    expect(etag).not.toBe("");
+    const known = await asked("models", { headers: { "if-none-match": etag } });
+    expect([known.status, await known.text()]).toEqual([304, ""]);
+    deps.kernel.registry = httpOf([plugin([...rows, { ...chatModel, id: "another" }])]).deps.kernel.registry;
+    const changed = await asked("models", { headers: { "if-none-match": etag } });
+    expect(changed.status).toBe(200);
+    expect((await changed.json()).data.map(({ id }: { id: string }) => id)).toContain("another");
+  });
+
+  test("has the same models whole, as an array and in pages", async () => {
+    const whole = (await (await ask("models")).json()).data;
+    expect(await (await ask("models?format=array")).json()).toEqual(whole);
+    expect((await (await ask("models?limit=1000")).json()).data).toEqual(whole);
+  });
+
   test.each(["allowedModels", "accountModels"])("lists what %s has", async (list) => {
     const accounts = {
       ...httpOf().deps.accounts,
