@@ -105,8 +105,13 @@ export interface App {
   readonly sandbox: boolean;
   /** Providers, plugins and rows that cannot be used now, one message each. */
   readonly warnings: readonly string[];
+  /** Loads and makes what would otherwise hold up calls when it is first asked for. A server does so before it listens. */
+  prepare(): Promise<void>;
   close(): Promise<void>;
 }
+
+/** Paths for anybody whose first answer loads large modules: the description of the API, and sign-in. */
+const preparedPaths = ["/openapi.json", "/api/auth/get-session"];
 
 /** The gateway cannot start. The message is for the operator. */
 class StartError extends Error {
@@ -223,6 +228,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     },
     get warnings() {
       return providers.snapshot.warnings;
+    },
+    async prepare() {
+      for (const path of preparedPaths) await http.handle(new Request(new URL(path, "http://localhost")));
     },
     async close() {
       for (const stop of [stopMaintenance, stopAlerts, closeNetwork]) stop();

@@ -133,6 +133,7 @@ interface ServerOptions {
 const startGarbageMs = 1000;
 
 async function listenUntilSignal(app: App, { store, config, log, observability }: ServerOptions): Promise<void> {
+  await app.prepare();
   const metricsPort = observability?.listen();
   const port = listen(app, config);
   const signals = config.worker === 0 ? watchSignals(() => log.flush()) : watchParent();

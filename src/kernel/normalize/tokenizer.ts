@@ -1,3 +1,5 @@
+import type { RawBytePairRanks } from "gpt-tokenizer/BytePairEncodingCore";
+import { GptEncoding } from "gpt-tokenizer/GptEncoding";
 import { nextTurn } from "../../lib/next-turn.ts";
 
 /** Longer texts are counted by samples of this many characters in all, so that an estimate stays cheap. */
@@ -17,31 +19,74 @@ const wordCharactersMax = 256;
 const longWord = /[\p{L}\p{M}]{257}|\s{257}|[^\s\p{L}\p{N}]{257}/u;
 
 export type Vocabulary = "o200k_base" | "cl100k_base";
+type Encoding = Pick<GptEncoding, "countTokens" | "decodeGenerator">;
 type Count = (text: string, options: { disallowedSpecial: Set<string> }) => number;
 
 const options = { disallowedSpecial: new Set<string>() };
-const loaded = new Map<Vocabulary, Promise<Count>>();
+const loaded = new Map<Vocabulary, Promise<Encoding>>();
 
-/** A vocabulary takes 70 MB and half a second, so it is loaded at its first use, in two turns. */
-const loaders: Record<Vocabulary, () => Promise<Count>> = {
-  async o200k_base() {
-    await import("gpt-tokenizer/bpeRanks/o200k_base");
-    await nextTurn();
-    return (await import("gpt-tokenizer/encoding/o200k_base")).countTokens;
-  },
-  async cl100k_base() {
-    await import("gpt-tokenizer/bpeRanks/cl100k_base");
-    await nextTurn();
-    return (await import("gpt-tokenizer/encoding/cl100k_base")).countTokens;
-  },
+/** The package has its vocabularies as modules too, which take half a second of one turn of the event loop. */
+const readers: Record<Vocabulary, () => Promise<{ default: string }>> = {
+  o200k_base: () => import("gpt-tokenizer/data/o200k_base.tiktoken", { with: { type: "text" } }),
+  cl100k_base: () => import("gpt-tokenizer/data/cl100k_base.tiktoken", { with: { type: "text" } }),
 };
 
-function load(vocabulary: Vocabulary): Promise<Count> {
-  const encoder = loaded.get(vocabulary);
-  if (encoder !== undefined) return encoder;
-  const count = loaders[vocabulary]();
-  loaded.set(vocabulary, count);
-  return count;
+/** A vocabulary takes up to 50 MB and half a second of CPU, so it is loaded at its first use, in turns of a few milliseconds. */
+function load(vocabulary: Vocabulary): Promise<Encoding> {
+  const known = loaded.get(vocabulary);
+  if (known !== undefined) return known;
+  const loading = open(vocabulary);
+  loaded.set(vocabulary, loading);
+  return loading;
+}
+
+async function open(vocabulary: Vocabulary): Promise<Encoding> {
+  const { default: text } = await readers[vocabulary]();
+  const ranks = await readRanks(text);
+  return GptEncoding.getEncodingApi(vocabulary, () => hideIndexes(ranks));
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+/** A decoder would take it for a mark and leave it out. */
+const byteOrderMark = "\xef\xbb\xbf";
+
+/** The tokens of a vocabulary by rank: text, or bytes that are none. Its file has a line for each, of base64 and the rank. */
+export async function readRanks(text: string): Promise<RawBytePairRanks> {
+  const ranks: (string | number[])[] = [];
+  let turnEndsMs = performance.now() + turnMs;
+  for (let at = 0; at < text.length; ) {
+    if (performance.now() >= turnEndsMs) {
+      await nextTurn();
+      turnEndsMs = performance.now() + turnMs;
+    }
+    const linesEnd = Math.min(text.length, text.indexOf("\n", at + pieceCharactersMax) + 1 || text.length);
+    for (const line of text.slice(at, linesEnd).split("\n")) {
+      const [base64 = "", rank] = line.split(" ");
+      if (rank !== undefined) ranks[Number(rank)] = toToken(atob(base64));
+    }
+    at = linesEnd;
+  }
+  return ranks;
+}
+
+function toToken(binary: string): string | number[] {
+  if (!/[^\0-\x7f]/.test(binary)) return binary;
+  const bytes = Array.from(binary, (character) => character.charCodeAt(0));
+  if (binary.startsWith(byteOrderMark)) return bytes;
+  try {
+    return utf8.decode(Uint8Array.from(bytes));
+  } catch {
+    return bytes;
+  }
+}
+
+/** A view of the same list without its indexes among its keys: the package counts them, which takes 0.2 s in one turn. */
+function hideIndexes(ranks: RawBytePairRanks): RawBytePairRanks {
+  const forEach = ranks.forEach.bind(ranks);
+  return new Proxy(ranks, {
+    ownKeys: () => ["length"],
+    get: (target, name) => (name === "forEach" ? forEach : Reflect.get(target, name)),
+  });
 }
 
 /** The tokens of cl100k_base that stand for text. The special ones behind them do not. */
@@ -56,8 +101,7 @@ const decodedAtOnce = 2000;
  */
 export async function decodeTokens(tokens: readonly number[]): Promise<string> {
   if (tokens.some((token) => token >= textTokens)) throw new RangeError("cl100k_base has no such token");
-  await load("cl100k_base");
-  const { decodeGenerator } = await import("gpt-tokenizer/encoding/cl100k_base");
+  const { decodeGenerator } = await load("cl100k_base");
   let text = "";
   let count = 0;
   let turnEndsMs = performance.now() + turnMs;
@@ -84,7 +128,7 @@ export async function countTokens(
   vocabulary: Vocabulary = "o200k_base",
 ): Promise<number> {
   if (text === "") return 0;
-  const counter = new TurnCounter(await load(vocabulary));
+  const counter = new TurnCounter((await load(vocabulary)).countTokens);
   if (text.length <= countedCharactersMax) await counter.count(text);
   const tokens =
     text.length <= countedCharactersMax ? counter.tokens : await countWindows([text], text.length, counter);
@@ -99,7 +143,7 @@ export async function countTokens(
 export async function countPieces(pieces: readonly string[], areApart = false): Promise<number> {
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
   if (length === 0) return 0;
-  const counter = new TurnCounter(await load("o200k_base"));
+  const counter = new TurnCounter((await load("o200k_base")).countTokens);
   if (length <= countedCharactersMax) {
     for (const text of areApart ? pieces : joinShort(pieces)) await counter.count(text);
     return counter.tokens;

@@ -1,9 +1,10 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expectError } from "../../support/expect-error.ts";
 import { commandLine } from "../../support/gateway.ts";
+import { startInProcess } from "../../support/in-process.ts";
 import { until } from "../../support/until.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "modelgate-test-"));
@@ -98,4 +99,20 @@ test("a disk that fills up refuses calls with 503 and retry-after; what was answ
   const { ok, counts } = JSON.parse(await new Response(verify.stdout).text());
   expect(ok).toBe(true);
   expect(counts.calls).toBeGreaterThanOrEqual(answered);
+});
+
+test("a gateway that is prepared before it listens writes its description for no request, not even the first", async () => {
+  const { app, baseUrl, stop } = await startInProcess({ env: { SANDBOX: "on" } });
+  try {
+    await app.prepare();
+    const stringify = spyOn(JSON, "stringify");
+    const response = await fetch(new URL("/openapi.json", baseUrl));
+    const size = (await response.bytes()).length;
+    const longest = Math.max(0, ...stringify.mock.results.map(({ value }) => String(value).length));
+    stringify.mockRestore();
+    expect([response.status, size > 100_000]).toEqual([200, true]);
+    expect(longest).toBeLessThan(10_000);
+  } finally {
+    await stop();
+  }
 });

@@ -4,7 +4,37 @@ import fc from "fast-check";
 import { countTokens as cl100k } from "gpt-tokenizer/encoding/cl100k_base";
 import { countTokens as o200k } from "gpt-tokenizer/encoding/o200k_base";
 import { tokensMax } from "../../../../src/kernel/normalize/prompt-bounds.ts";
-import { countPieces, countTokens } from "../../../../src/kernel/normalize/tokenizer.ts";
+import { countPieces, countTokens, readRanks } from "../../../../src/kernel/normalize/tokenizer.ts";
+
+describe("a vocabulary", () => {
+  const modules = {
+    o200k_base: [() => import("gpt-tokenizer/bpeRanks/o200k_base"), "o200k_base.tiktoken"],
+    cl100k_base: [() => import("gpt-tokenizer/bpeRanks/cl100k_base"), "cl100k_base.tiktoken"],
+  } as const;
+
+  test.each(["o200k_base", "cl100k_base"] as const)("%s is read from its file as the package has it", async (name) => {
+    const [load, file] = modules[name];
+    const path = require.resolve(`gpt-tokenizer/data/${file}`);
+    const ranks = await readRanks(readFileSync(path, "utf8"));
+    const expected = (await load()).default;
+    expect(ranks.length).toBe(expected.length);
+    expect(ranks.filter((token, rank) => String(token) !== String(expected[rank])).length).toBe(0);
+  });
+
+  test("is read in many turns of the event loop, so that calls go on", async () => {
+    const text = readFileSync(require.resolve("gpt-tokenizer/data/cl100k_base.tiktoken"), "utf8");
+    let [turns, isReading] = [0, true];
+    const count = () => {
+      turns++;
+      if (isReading) setImmediate(count);
+    };
+    setImmediate(count);
+    await readRanks(text);
+    isReading = false;
+    // At 4 ms a turn a machine would have to read it in 20 ms to make fewer.
+    expect(turns).toBeGreaterThan(4);
+  });
+});
 
 test("a text of which the beginning is known counts as its whole length", async () => {
   const text = "one two three ".repeat(1000);
