@@ -15,7 +15,7 @@ export {
 export { countPassthrough } from "./capabilities/chat.ts";
 export { chooseSpeechFormat } from "./capabilities/speech.ts";
 export { countTokens } from "./normalize/tokenizer.ts";
-export { LoadShedder } from "./overload.ts";
+export { LoadShedder, type Slot } from "./overload.ts";
 export { runCall } from "./pipeline.ts";
 export { isProbed, type ProbeResult, probe } from "./probe.ts";
 export {

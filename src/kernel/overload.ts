@@ -87,30 +87,73 @@ class EventLoopLag {
   }
 }
 
+/** What an owner has at work: an account, or the network of a client whose key is not known yet. */
+interface OwnerLoad {
+  /** Slots that its requests hold. */
+  slots: number;
+  /** Those of requests that are no calls yet: their bodies may still be arriving. */
+  waiting: number;
+}
+
+/** A request's place among those at work, from when its owner is known until both its handler and its call have ended. */
+export interface Slot {
+  readonly owner: string;
+  readonly load: OwnerLoad;
+  /** Its handler, and its call, as long as they have not ended. */
+  uses: number;
+  /** It has not become a call. */
+  isWaiting: boolean;
+  /** Its handler has not returned. */
+  isOpen: boolean;
+}
+
+/** Every owner may have this many slots as long as any is free, however many others want some. */
+const ownSlotsMin = 8;
+/** An owner may have this many times the slots that are free: seven eighths of all when nobody else wants any. */
+const slotsPerFree = 7;
+/** While an overload is refused, owners with few slots get as many as have become free since it began, and this many more. */
+const grantsMin = 16;
+
 /**
- * Load shedding: counts concurrent calls, refuses more than the process can serve before anything is done for them, and
- * refuses all while the process shuts down.
+ * Load shedding: counts what is at work and for whom, refuses more than the process can serve before anything is done for it,
+ * and refuses all while the process shuts down. Whoever has most is refused first:
+ *
+ * - An owner may have {@link slotsPerFree} times the slots that are free, and only as many as are free for requests that are not
+ *   calls yet. So no owner takes the last ones, and each of many gets less.
+ * - While the process is overloaded, an owner that has more than the average is refused. The others are let in as slots
+ *   become free.
  */
 export class LoadShedder {
   readonly lag: EventLoopLag;
   readonly #running = new Set<Call>();
-  readonly #maxConcurrentCalls: number;
+  readonly #owners = new Map<string, OwnerLoad>();
+  readonly #slotsMax: number;
+  readonly #now: () => number;
   readonly #full: GatewayError;
+  readonly #hasShare: GatewayError;
   readonly #overloaded = refusal("The gateway is overloaded; send the request again");
   readonly #closed = refusal("The gateway is shutting down; send the request again");
   #state: "open" | "draining" | "closed" = "open";
   #refusedCount = 0;
-  /** Requests whose handler has not returned, including those whose body is still being received. */
+  #slots = 0;
   #openRequests = 0;
+  /** Requests that may still be let in while the overload lasts. */
+  #grants = grantsMin;
 
   constructor(
     bounds: OverloadBounds = defaultBounds,
     now: () => number = monotonicNow,
     report: OverloadReport = () => undefined,
   ) {
-    this.#maxConcurrentCalls = bounds.maxConcurrentCalls;
+    this.#slotsMax = bounds.maxConcurrentCalls;
+    this.#now = now;
     this.#full = refusal(
       `The gateway has ${bounds.maxConcurrentCalls} running calls, its limit; send the request again`,
+    );
+    this.#hasShare = new GatewayError(
+      "rate_limit_exceeded",
+      `The account's running requests have their share of the ${bounds.maxConcurrentCalls} that the gateway runs at once; send the request again when one of them has ended`,
+      { retryAfterMs },
     );
     let refusedBefore = 0;
     this.lag = new EventLoopLag(bounds.lagMsMax, now, (isOverloaded) => {
@@ -118,6 +161,7 @@ export class LoadShedder {
       if (isOverloaded) report("overloaded", { calls });
       else report("overload_over", { calls, refused: this.#refusedCount - refusedBefore });
       refusedBefore = this.#refusedCount;
+      this.#grants = grantsMin;
     });
   }
 
@@ -146,38 +190,60 @@ export class LoadShedder {
     return this.#state !== "open";
   }
 
-  /** Why a request is refused before anything is done for it; `undefined` when it is not. */
-  refusal(nowMs: number): GatewayError | undefined {
-    const isOverloaded = this.#count >= overloadCallsMin && this.lag.refuses(nowMs);
-    const refusal = this.#state === "closed" ? this.#closed : isOverloaded ? this.#overloaded : this.#checkFull();
-    if (refusal !== undefined) this.#refusedCount++;
-    return refusal;
+  /** @throws {GatewayError} `unavailable` when the process accepts no more calls. */
+  expectOpen(): void {
+    if (this.#state === "closed") throw this.#count(this.#closed);
   }
 
-  /** Counts a request that was not refused, until {@link endRequest}. */
-  startRequest(): void {
+  /**
+   * Takes a slot for a request, until {@link endRequest} and {@link endCall}.
+   *
+   * @param owner The account, or the network of a client whose key is not known yet.
+   * @throws {GatewayError} `unavailable` when the process is full, overloaded or shutting down, `rate_limit_exceeded` when the owner
+   * has its share.
+   */
+  takeSlot(owner: string): Slot {
+    this.expectOpen();
+    const known = this.#owners.get(owner);
+    this.#checkShare(known);
+    this.#checkLoad(known?.slots ?? 0);
+    const load = known ?? { slots: 0, waiting: 0 };
+    if (known === undefined) this.#owners.set(owner, load);
+    load.slots++;
+    load.waiting++;
     this.#openRequests++;
-    if (this.#count >= overloadCallsMin) this.lag.start();
+    if (++this.#slots >= overloadCallsMin) this.lag.start();
+    return { owner, load, uses: 1, isWaiting: true, isOpen: true };
   }
 
-  endRequest(): void {
+  /** Looks at the load again once the body of a request is there. @throws {GatewayError} `unavailable` as {@link takeSlot}. */
+  checkSlot({ load }: Slot): void {
+    this.expectOpen();
+    this.#checkLoad(load.slots - 1);
+  }
+
+  /** The handler of a request has returned. Repeating it does nothing. */
+  endRequest(slot: Slot): void {
+    if (!slot.isOpen) return;
+    slot.isOpen = false;
     this.#openRequests--;
-    if (this.#count === 0) this.lag.stop();
+    this.#endUse(slot);
   }
 
-  /** @throws {GatewayError} `unavailable` when there are too many calls, or the process shuts down. */
-  startCall(call: Call): void {
-    const refusal = this.#state === "closed" ? this.#closed : this.#checkFull();
-    if (refusal !== undefined) {
-      this.#refusedCount++;
-      throw refusal;
+  /** @throws {GatewayError} `unavailable` when the process shuts down. */
+  startCall(slot: Slot, call: Call): void {
+    this.expectOpen();
+    slot.uses++;
+    if (slot.isWaiting) {
+      slot.isWaiting = false;
+      slot.load.waiting--;
     }
     this.#running.add(call);
   }
 
-  endCall(call: Call): void {
-    this.#running.delete(call);
-    if (this.#count === 0) this.lag.stop();
+  /** A call has ended. Repeating it does nothing. */
+  endCall(slot: Slot, call: Call): void {
+    if (this.#running.delete(call)) this.#endUse(slot);
   }
 
   /** Announces the shutdown; calls are still accepted. */
@@ -195,15 +261,34 @@ export class LoadShedder {
     for (const call of this.#running) call.cancel("draining");
   }
 
-  /** A whole answer is in both counts, a running stream in the second, a request whose body is being read in the first. */
-  get #count(): number {
-    return Math.max(this.#openRequests, this.#running.size);
+  #endUse(slot: Slot): void {
+    if (--slot.uses > 0) return;
+    const { owner, load, isWaiting } = slot;
+    if (isWaiting) load.waiting--;
+    if (--load.slots === 0) this.#owners.delete(owner);
+    this.#grants = Math.min(this.#grants + 1, this.#slots);
+    if (--this.#slots === 0) this.lag.stop();
   }
 
-  #checkFull(): GatewayError | undefined {
-    return this.#running.size >= this.#maxConcurrentCalls || this.#openRequests > this.#maxConcurrentCalls
-      ? this.#full
-      : undefined;
+  #checkShare(load: OwnerLoad | undefined): void {
+    const free = this.#slotsMax - this.#slots;
+    if (free <= 0) throw this.#count(this.#full);
+    if (load === undefined || load.slots < ownSlotsMin) return;
+    const waitsTooMuch = load.waiting >= Math.max(ownSlotsMin, free);
+    if (waitsTooMuch || load.slots >= slotsPerFree * free) throw this.#count(this.#hasShare);
+  }
+
+  /** @param slots Those that the owner has beside the one that it wants. */
+  #checkLoad(slots: number): void {
+    if (this.#slots < overloadCallsMin || !this.lag.refuses(this.#now())) return;
+    const isAboveAverage = (slots + 1) * this.#owners.size > this.#slots;
+    if (isAboveAverage || this.#grants <= 0) throw this.#count(this.#overloaded);
+    this.#grants--;
+  }
+
+  #count(error: GatewayError): GatewayError {
+    this.#refusedCount++;
+    return error;
   }
 }
 

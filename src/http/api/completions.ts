@@ -58,10 +58,10 @@ async function answerAll(deps: HttpDeps, call: HttpCall, requests: readonly Chat
 }
 
 function createNextCall({ now, kernel }: HttpDeps, call: HttpCall): HttpCall {
-  const { caller, httpRequest, memory, inbound, capability } = call;
+  const { caller, httpRequest, memory, slot, inbound, capability } = call;
   const openedAt = now();
   const about = { id: makeCallId(openedAt), openedAt, startedMs: kernel.now(), caller };
-  const next = new HttpCall(about, httpRequest, { memory, inbound, capability });
+  const next = new HttpCall(about, httpRequest, { memory, slot, inbound, capability });
   next.candidates = call.candidates;
   return next;
 }

@@ -2,23 +2,13 @@ import { isToken, RefusedKeyError } from "../../accounts/index.ts";
 import { type Caller, GatewayError, makeCallId } from "../../contract/index.ts";
 import type { Clients, HttpDeps, Sockets } from "../deps.ts";
 import { CallMemory } from "../memory/call-memory.ts";
-import { clientAddressOf, type Endpoint, HttpCall } from "./http-call.ts";
+import { clientAddressOf, type Endpoint, HttpCall, ownerOfClient } from "./http-call.ts";
 
 /**
- * Step 1: sheds load. It comes before anything is done for a request, and again once a body has been received.
+ * Step 1: finds out whose request it is by its API key, before any of its body is read. For a key that is known there is
+ * nothing to wait for. Step 2: takes a slot for it, of which its account may have a share; while a key is looked up, its network.
  *
- * @throws {GatewayError} `unavailable` when the process is overloaded, full or shutting down.
- */
-export function shedLoad({ loadShedder }: HttpDeps, nowMs: number): void {
-  const refusal = loadShedder.refusal(nowMs);
-  if (refusal !== undefined) throw refusal;
-}
-
-/**
- * Step 2: finds out whose request it is by its API key, before any of its body is read. For a key that is known there is
- * nothing to wait for.
- *
- * @throws {GatewayError} `unavailable` when load is shed, or `invalid_api_key`.
+ * @throws {GatewayError} `unavailable` or `rate_limit_exceeded` when there is no slot for it, or `invalid_api_key`.
  */
 export function authenticate(
   deps: HttpDeps,
@@ -26,26 +16,22 @@ export function authenticate(
   server: Sockets | null,
   { inbound, capability }: Endpoint = {},
 ): HttpCall | Promise<HttpCall> {
+  const { loadShedder } = deps;
   const [openedAt, startedMs] = [deps.now(), deps.kernel.now()];
-  shedLoad(deps, startedMs);
-  deps.loadShedder.startRequest();
-  const onEnd = () => deps.loadShedder.endRequest();
+  loadShedder.expectOpen();
   const open = (caller: Caller) => {
     if (caller.allowedNetworks !== undefined) checkNetwork(deps, caller, request, server);
+    const slot = loadShedder.takeSlot(caller.accountId);
     const id = makeCallId(openedAt);
     const memory = new CallMemory(deps.memory, caller.accountId);
-    return new HttpCall({ id, openedAt, startedMs, caller }, request, { memory, inbound, capability, server, onEnd });
+    const onEnd = () => loadShedder.endRequest(slot);
+    const options = { slot, memory, inbound, capability, server, onEnd };
+    return new HttpCall({ id, openedAt, startedMs, caller }, request, options);
   };
-  const refuse = (error: unknown): never => {
-    onEnd();
-    throw error;
-  };
-  try {
-    const caller = deps.accounts.authenticate(readApiKey(request));
-    return caller instanceof Promise ? caller.then(open).catch(refuse) : open(caller);
-  } catch (error) {
-    return refuse(error);
-  }
+  const caller = deps.accounts.authenticate(readApiKey(request));
+  if (!(caller instanceof Promise)) return open(caller);
+  const guest = loadShedder.takeSlot(ownerOfClient(deps.config, request, server));
+  return caller.then(open).finally(() => loadShedder.endRequest(guest));
 }
 
 /** @throws {RefusedKeyError} for a key that may not be used from where the request comes from. */

@@ -16,7 +16,7 @@ import { type Capability, GatewayError, membersMax } from "../../contract/index.
 import { Call, type CandidateQuery, findCandidates } from "../../kernel/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { HttpDeps } from "../deps.ts";
-import { authenticate, shedLoad } from "./authenticate.ts";
+import { authenticate } from "./authenticate.ts";
 import { recordEnd } from "./execute.ts";
 import { type ClientFormat, type Endpoint, type HttpCall, type RouteContext, readNamesOfBody } from "./http-call.ts";
 import { declaredBytes, formBytesMax, jsonBytesMax, readForm, readJson } from "./read-body.ts";
@@ -61,7 +61,7 @@ export function jsonCall<Schema extends TSchema>(deps: HttpDeps, schema: Schema,
     const call = await authenticate(deps, context.request, deps.server(), endpoint);
     // While the body came, others of the caller may have used up its requests.
     const beforeParsing = () => {
-      shedLoad(deps, deps.kernel.now());
+      deps.loadShedder.checkSlot(call.slot);
       deps.ledger.checkRequests(call.caller);
     };
     context.call = call;

@@ -56,7 +56,8 @@ export async function errorResponse(deps: HttpDeps, thrown: unknown, failed: Fai
   if (isFinal(error)) headers["x-should-retry"] = "false";
   if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
   if (deps.snapshot().sandbox) headers["x-modelgate-sandbox"] = "true";
-  if (deps.loadShedder.isDraining) headers.connection = "close";
+  // The rest of a body that comes too slowly is not waited for.
+  if (deps.loadShedder.isDraining || error.code === "request_timeout") headers.connection = "close";
   return Response.json(body, { status, headers });
 }
 

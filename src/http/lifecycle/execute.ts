@@ -21,7 +21,7 @@ export async function executeCall<C extends Capability>(
   const copy = keeper?.copy(request);
   const call = new Call(copy?.request ?? request);
   httpCall.execution = call as unknown as Call;
-  deps.loadShedder.startCall(httpCall.execution);
+  deps.loadShedder.startCall(httpCall.slot, httpCall.execution);
   httpCall.disableIdleTimeout();
   let answer: AnswerOf<C> | undefined;
   try {
@@ -29,7 +29,7 @@ export async function executeCall<C extends Capability>(
     return answer;
   } finally {
     httpCall.costNanodollars = call.run?.costNanodollars;
-    deps.loadShedder.endCall(httpCall.execution);
+    deps.loadShedder.endCall(httpCall.slot, httpCall.execution);
     httpCall.restoreIdleTimeout();
     if (copy !== undefined) keeper?.keep(call, copy, answer);
     recordEnd(deps, httpCall.execution, httpCall.httpRequest);

@@ -8,11 +8,12 @@ import {
   type Passthrough,
   publicNameOf,
   type RequestOf,
+  type Slot,
 } from "../../kernel/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import type { Inbound } from "../../protocols/inbound.ts";
 import type { Clients, Sockets } from "../deps.ts";
-import type { CallMemory } from "../memory/call-memory.ts";
+import { type CallMemory, ownerOfNetwork } from "../memory/call-memory.ts";
 
 /** The parts of a wire format that need no request. */
 export type ClientFormat = Pick<
@@ -47,6 +48,7 @@ export class HttpCall {
   readonly caller: Caller;
   readonly httpRequest: Request;
   readonly memory: CallMemory;
+  readonly slot: Slot;
   readonly clientRequestId: string | undefined;
   /** Format of its client; absent for endpoints that have one format alone. */
   readonly inbound: ClientFormat | undefined;
@@ -84,13 +86,14 @@ export class HttpCall {
   constructor(
     { id, openedAt, startedMs, caller }: Pick<HttpCall, "id" | "openedAt" | "startedMs" | "caller">,
     httpRequest: Request,
-    { memory, inbound, capability, server = null, onEnd }: HttpCallOptions,
+    { memory, slot, inbound, capability, server = null, onEnd }: HttpCallOptions,
   ) {
     this.id = id;
     this.openedAt = openedAt;
     this.startedMs = startedMs;
     this.caller = caller;
     this.memory = memory;
+    this.slot = slot;
     this.inbound = inbound;
     this.capability = capability;
     this.httpRequest = httpRequest;
@@ -197,6 +200,7 @@ export class HttpCall {
 
 interface HttpCallOptions extends Endpoint {
   readonly memory: CallMemory;
+  readonly slot: Slot;
   readonly server?: Sockets | null;
   readonly onEnd?: () => void;
 }
@@ -371,6 +375,15 @@ export function toNetwork(address: string): string {
   }
   const network = groups.slice(0, 4).map((group) => group || "0");
   return `${network.join(":")}::/64`;
+}
+
+/** Whom a request without a key is counted for: the network of its client. */
+export function ownerOfClient(
+  config: { readonly trustedProxies: readonly string[] },
+  request: Request,
+  server: Clients | null,
+): string {
+  return ownerOfNetwork(toNetwork(clientAddressOf(config, request, server)));
 }
 
 /** An address without port, brackets or zone, in its shortest form; IPv4 also where it is written as IPv6. */

@@ -9,13 +9,14 @@ import { audioFileBytesMax, GatewayError } from "../../contract/index.ts";
 import { type CheckedJson, checkJsonBounds, JsonBoundsError, keepJsonText } from "../../lib/json.ts";
 import { countedBytesMin, largeBytesMin, type MemoryReservation } from "../memory/call-memory.ts";
 
-/** The least that a large body brings, in bytes a millisecond: about 64 kB a second. */
+/** The least that a body brings, in bytes a millisecond: about 64 kB a second. */
 const leastBytesPerMs = 64;
 /** The time before it has to, and how far it may get ahead of that by sending faster. */
 const [graceMs, aheadMsMax] = [5000, 15_000];
 
 /**
- * Demands that a large body goes on arriving: who sends a byte a second would hold the memory of what has arrived for minutes.
+ * Demands that a body in pieces goes on arriving: who sends a byte a second would hold a slot, and the memory of what has arrived,
+ * for minutes. A short one that is read at once has a deadline instead ({@link readShort}).
  */
 class ArrivalPace {
   readonly #onLate: () => void;
@@ -64,7 +65,7 @@ class ArrivalPace {
 
 /** Error for the sender. */
 function arrivedTooSlowly(): GatewayError {
-  const message = `The body arrives too slowly: after ${graceMs / 1000} s a large one has to bring at least ${leastBytesPerMs} kB a second; send it again`;
+  const message = `The body arrives too slowly: after ${graceMs / 1000} s it has to bring at least ${leastBytesPerMs} kB a second; send it again`;
   return new GatewayError("request_timeout", message);
 }
 
@@ -123,8 +124,36 @@ function readBytes(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const declared = request.headers.get("content-length");
   if (declared === null || Number(declared) >= countedBytesMin) return readChunked(request, bytesMax, reservation);
-  return request.bytes().catch((cause) => {
-    throw interruptedBodyError(cause);
+  return readShort(request, Number(declared), reservation);
+}
+
+/** A body of a short declared length, which has to be there when the least pace would have brought it. */
+function readShort(request: Request, bytes: number, reservation?: MemoryReservation): Promise<Uint8Array<ArrayBuffer>> {
+  reservation?.expect(bytes);
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer);
+      reservation?.arrive();
+    };
+    // Where the event loop was late, what has arrived meanwhile is read first.
+    const onLate = () =>
+      setImmediate(() =>
+        setImmediate(() => {
+          end();
+          reject(arrivedTooSlowly());
+        }),
+      );
+    const timer = setTimeout(onLate, graceMs + bytes / leastBytesPerMs);
+    request.bytes().then(
+      (whole) => {
+        end();
+        resolve(whole);
+      },
+      (cause) => {
+        end();
+        reject(interruptedBodyError(cause));
+      },
+    );
   });
 }
 
@@ -180,8 +209,8 @@ export async function readChunks(request: Request, bytesMax: number): Promise<st
 }
 
 /**
- * A body in chunks, up to a limit. One of tiny chunks is refused: each takes as much time as a large one. So is a large one
- * that comes too slowly.
+ * A body in chunks, up to a limit. One of tiny chunks is refused: each takes as much time as a large one. So is one that comes too
+ * slowly.
  */
 async function readChunked(
   request: Request,
@@ -193,7 +222,9 @@ async function readChunked(
   const reader = request.body?.getReader();
   if (reader === undefined) return new Uint8Array();
   const leave = () => void reader.cancel().catch(() => undefined);
-  let pace = request.headers.has("content-length") ? new ArrivalPace(leave) : undefined;
+  // One of no declared length may become as long as the longest that is not counted.
+  if (!request.headers.has("content-length")) reservation?.expect(countedBytesMin);
+  const pace = new ArrivalPace(leave);
   try {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
       const chunk = next.value as Uint8Array<ArrayBuffer>;
@@ -202,17 +233,18 @@ async function readChunked(
       if (chunks.push(chunk) > smallChunksMax + bytes / chunkBytesMin) {
         throw new GatewayError("invalid_request", "The body arrives in chunks of a few bytes; send larger ones");
       }
+      if (bytes >= countedBytesMin) reservation?.arrive();
       reservation?.grow(chunk.byteLength);
-      if (bytes >= countedBytesMin) pace ??= new ArrivalPace(leave);
-      pace?.add(chunk.byteLength);
+      pace.add(chunk.byteLength);
     }
   } catch (cause) {
     throw cause instanceof GatewayError ? cause : interruptedBodyError(cause);
   } finally {
-    pace?.stop();
+    pace.stop();
+    reservation?.arrive();
     leave();
   }
-  if (pace?.isLate) throw arrivedTooSlowly();
+  if (pace.isLate) throw arrivedTooSlowly();
   reservation?.grow(2 * bytes);
   const [whole] = chunks;
   if (whole !== undefined && chunks.length === 1) return whole;

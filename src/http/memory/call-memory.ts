@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers";
 import { GatewayError } from "../../contract/index.ts";
 import type { CallMemoryBounds } from "../../kernel/index.ts";
 
-/** Less is not counted unless it is asked for: thousands of short bodies and answers fit into memory. */
+/** Less is not counted unless it is asked for, or has yet to arrive: thousands of short bodies and answers fit into memory. */
 export const countedBytesMin = 256 * 1024;
 /** A body up to this size is always accepted if nothing else is in memory. */
 const singleBytesMax = 96 * 1024 * 1024;
@@ -43,7 +43,9 @@ export class MemoryAccountant {
   readonly #options: AccountantOptions;
   readonly #byOwner = new Map<string, number>();
   readonly #byThing = new Map<string, number>();
+  readonly #expectedByOwner = new Map<string, number>();
   #bytes = 0;
+  #expectedBytes = 0;
   #freedBytes = 0;
   #isPausing = false;
 
@@ -86,6 +88,36 @@ export class MemoryAccountant {
     if (bytes < 0) this.#free(-bytes);
   }
 
+  /**
+   * Counts bytes that have yet to arrive. They have a share of their own: short bodies are taken while long ones are at work.
+   *
+   * @throws {GatewayError} As {@link reserve}.
+   */
+  expect(owner: string, bytes: number): void {
+    const ofOwner = this.#expectedByOwner.get(owner) ?? 0;
+    const exceeds = (bytesMax: number) => ofOwner > 0 && ofOwner + bytes > bytesMax;
+    if (exceeds(this.#bytesMax / 4) && (this.#isIdle(owner) || exceeds(this.#bytesMax / 2))) {
+      const message = `${whoseIs(owner)} other requests have ${ofOwner} bytes of bodies to send, and there is no room for ${bytes} more; send the request again when one of them has arrived`;
+      throw new GatewayError("rate_limit_exceeded", message, { retryAfterMs });
+    }
+    if (this.#expectedBytes > 0 && this.#expectedBytes + bytes > this.#bytesMax) {
+      const message = `The gateway waits for ${this.#expectedBytes} bytes of other bodies and has no room for ${bytes} more; send the request again`;
+      throw new GatewayError("unavailable", message, { retryAfterMs });
+    }
+    this.#expectedByOwner.set(owner, ofOwner + bytes);
+    this.#expectedBytes += bytes;
+    this.#bytes += bytes;
+  }
+
+  /** Bytes that were expected are there, or do not come. */
+  endExpected(owner: string, bytes: number): void {
+    const ofOwner = (this.#expectedByOwner.get(owner) ?? 0) - bytes;
+    if (ofOwner > 0) this.#expectedByOwner.set(owner, ofOwner);
+    else this.#expectedByOwner.delete(owner);
+    this.#expectedBytes -= bytes;
+    this.#bytes -= bytes;
+  }
+
   /** A reservation of a thing is over. */
   endThing(thing: string): void {
     const uses = (this.#byThing.get(thing) ?? 0) - 1;
@@ -122,16 +154,19 @@ export class MemoryAccountant {
     const othersOfOwner = this.#ofOwner(owner) - ownBytes;
     const holds = (others: number, bytesMax: number) =>
       others + ownBytes + bytes > bytesMax && (others > 0 || ownBytes + bytes > aloneMax);
-    const isIdle = () => this.#options.hasRunningCall?.(owner) === false;
+    const isIdle = () => this.#isIdle(owner);
     if (holds(othersOfOwner, this.#bytesMax / 2) || (holds(othersOfOwner, this.#bytesMax / 4) && isIdle())) {
-      const whose = isNetwork(owner) ? "The network's" : "The account's";
-      const message = `${whose} other requests hold ${othersOfOwner} bytes, and there is no room for ${ownBytes + bytes} more; send the request again when one of them has ended`;
+      const message = `${whoseIs(owner)} other requests hold ${othersOfOwner} bytes, and there is no room for ${ownBytes + bytes} more; send the request again when one of them has ended`;
       throw new GatewayError("rate_limit_exceeded", message, { retryAfterMs });
     }
     const others = this.#bytes - ownBytes;
     if (!holds(others, this.#bytesMax)) return;
     const message = `The gateway holds ${others} bytes of other requests and answers and has no room for ${ownBytes + bytes} more; send the request again`;
     throw new GatewayError("unavailable", message, { retryAfterMs });
+  }
+
+  #isIdle(owner: string): boolean {
+    return this.#options.hasRunningCall?.(owner) === false;
   }
 
   #ofOwner(owner: string): number {
@@ -148,6 +183,7 @@ export class MemoryReservation {
   #thing: string | undefined;
   #bytes = 0;
   #countedBytes = 0;
+  #expectedBytes = 0;
   #isReleased = false;
 
   constructor(accountant: MemoryAccountant, owner: string, options: ReservationOptions = {}) {
@@ -176,6 +212,22 @@ export class MemoryReservation {
     this.#bytes = total;
   }
 
+  /**
+   * Counts bytes that have yet to arrive, also few: many short bodies that do not come would take much together.
+   *
+   * @throws {GatewayError} As `reserve`.
+   */
+  expect(bytes: number): void {
+    this.#accountant.expect(this.#owner, bytes);
+    this.#expectedBytes += bytes;
+  }
+
+  /** What was expected is there, or does not come. Repeating it does nothing. */
+  arrive(): void {
+    if (this.#expectedBytes > 0) this.#accountant.endExpected(this.#owner, this.#expectedBytes);
+    this.#expectedBytes = 0;
+  }
+
   /** Frees a part of the bytes: a body that was read takes less than while it came. */
   shrink(bytes: number): void {
     this.#bytes -= bytes;
@@ -186,6 +238,7 @@ export class MemoryReservation {
 
   /** Frees the memory. Repeating it does nothing. */
   release(): void {
+    this.arrive();
     if (this.#countedBytes > 0) this.#accountant.take(this.#owner, -this.#countedBytes, this.#countedBytes);
     this.#countedBytes = 0;
     this.#bytes = 0;
@@ -197,8 +250,8 @@ export class MemoryReservation {
 
 const networkPrefix = "network ";
 
-function isNetwork(owner: string): boolean {
-  return owner.startsWith(networkPrefix);
+function whoseIs(owner: string): string {
+  return owner.startsWith(networkPrefix) ? "The network's" : "The account's";
 }
 
 /** The owner of what is sent to a client without a key: its /24 of IPv4, or its /64 of IPv6. */

@@ -18,7 +18,7 @@ async function liveFixture(remoteCalls: HttpDeps["remoteCalls"]) {
   const run = (id: string, runningMs: number) => {
     const caller = { accountId, keyId: "key_1" };
     const call = newCall({ id, openedAt: clock.now() - runningMs, caller: caller as Caller });
-    deps.loadShedder.startCall(call);
+    deps.loadShedder.startCall(deps.loadShedder.takeSlot("acct"), call);
     return call;
   };
   const openOf = (id: string, runningMs: number): RemoteCall => ({

@@ -37,6 +37,7 @@ function observedGateway(plugins?: Parameters<typeof httpOf>[0]) {
     const one = new HttpCall(newCall().request, request, {
       capability: "chat",
       memory: new CallMemory(deps.memory, "acct"),
+      slot: deps.loadShedder.takeSlot("acct"),
     });
     const run = async () => {
       resolveModels(deps, one, options.request);

@@ -5,6 +5,7 @@ import { resolveModels } from "../../../../src/http/lifecycle/call-hooks.ts";
 import { executeCall } from "../../../../src/http/lifecycle/execute.ts";
 import { HttpCall } from "../../../../src/http/lifecycle/http-call.ts";
 import { CallMemory, MemoryAccountant } from "../../../../src/http/memory/call-memory.ts";
+import { LoadShedder } from "../../../../src/kernel/index.ts";
 import { completionOf, Sink } from "../../kernel/streams.ts";
 import { createPlugin, newCall } from "../../kernel/support.ts";
 import { goodKey, helloPlugin, httpOf } from "../support.ts";
@@ -15,6 +16,7 @@ function contextOf(request = new Request("http://gateway.example/")) {
   const server = { requestIP: () => null, timeout: (_: Request, seconds: number) => void idleSeconds.push(seconds) };
   const call = new HttpCall(newCall().request, request, {
     memory: new CallMemory(new MemoryAccountant(2 ** 28), "acct"),
+    slot: new LoadShedder().takeSlot("acct"),
     capability: "chat",
     server,
   });
