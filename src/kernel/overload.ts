@@ -87,7 +87,7 @@ class EventLoopLag {
   }
 }
 
-/** What an owner has at work: an account, or the network of a client whose key is not known yet. */
+/** The work of an owner: an account, or the network of a client whose key is not known yet. */
 interface OwnerLoad {
   /** Slots that its requests hold. */
   slots: number;
@@ -204,11 +204,11 @@ export class LoadShedder {
    */
   takeSlot(owner: string): Slot {
     this.expectOpen();
-    const known = this.#owners.get(owner);
-    this.#checkShare(known);
-    this.#checkLoad(known?.slots ?? 0);
-    const load = known ?? { slots: 0, waiting: 0 };
-    if (known === undefined) this.#owners.set(owner, load);
+    const current = this.#owners.get(owner);
+    this.#checkShare(current);
+    this.#checkLoad(current?.slots ?? 0);
+    const load = current ?? { slots: 0, waiting: 0 };
+    if (current === undefined) this.#owners.set(owner, load);
     load.slots++;
     load.waiting++;
     this.#openRequests++;

@@ -14,29 +14,29 @@ export function didYouMean(word: string, candidates: readonly string[]): string 
     const third = Math.ceil(Math.max(word.length, candidate.length) / 3);
     const distanceMax = Math.min(lettersMax, Math.max(2, third));
     // As many letters have to be added or left out as the lengths differ by: most names need no closer look.
-    const wanted = Math.min(distanceMax, bestDistance - 1);
-    if (Math.abs(word.length - candidate.length) > wanted) continue;
-    const distance = measureDistance(written, candidate.toLowerCase(), wanted);
-    if (distance <= wanted) [best, bestDistance] = [candidate, distance];
+    const bound = Math.min(distanceMax, bestDistance - 1);
+    if (Math.abs(word.length - candidate.length) > bound) continue;
+    const distance = measureDistance(written, candidate.toLowerCase(), bound);
+    if (distance <= bound) [best, bestDistance] = [candidate, distance];
   }
   return best;
 }
 
 /**
  * Damerau–Levenshtein: letters left out, added, changed, or two neighbours swapped, each counts one. Only places that are no
- * further apart than the wanted distance are compared.
+ * further apart than the bound are compared.
  *
- * @param wanted A greater distance is not exact.
+ * @param bound A greater distance is not exact.
  */
-function measureDistance(a: string, b: string, wanted: number): number {
-  const far = wanted + 1;
+function measureDistance(a: string, b: string, bound: number): number {
+  const far = bound + 1;
   let beforeLast = new Int32Array(b.length + 2);
   let last = new Int32Array(b.length + 2);
   for (let j = 0; j < last.length; j++) last[j] = Math.min(j, far);
   let row = new Int32Array(b.length + 2);
   let lastLeast = 0;
   for (let i = 1; i <= a.length; i++) {
-    const [from, to] = [Math.max(1, i - wanted), Math.min(b.length, i + wanted)];
+    const [from, to] = [Math.max(1, i - bound), Math.min(b.length, i + bound)];
     row[from - 1] = from === 1 ? i : far;
     let least = at(row, from - 1);
     const [letter, letterBefore] = [a.charCodeAt(i - 1), i > 1 ? a.charCodeAt(i - 2) : -1];
@@ -52,7 +52,7 @@ function measureDistance(a: string, b: string, wanted: number): number {
     }
     row[to + 1] = far;
     // Every later row comes from the last two.
-    if (least > wanted && lastLeast > wanted) return far;
+    if (least > bound && lastLeast > bound) return far;
     const spare = beforeLast;
     beforeLast = last;
     last = row;

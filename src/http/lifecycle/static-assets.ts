@@ -109,15 +109,15 @@ async function answer(site: StaticAssets, request: Request, path: string, status
 function findFile(site: StaticAssets, path: string): Promise<ServedFile> {
   const files = served.get(site) ?? new Map<string, Promise<ServedFile>>();
   served.set(site, files);
-  const known = files.get(path);
-  if (known !== undefined) return known;
-  const found = openFile(site, path).catch((error) => {
+  const current = files.get(path);
+  if (current !== undefined) return current;
+  const file = openFile(site, path).catch((error) => {
     // Anybody may ask for any path; only those of files are kept.
     files.delete(path);
     throw error;
   });
-  files.set(path, found);
-  return found;
+  files.set(path, file);
+  return file;
 }
 
 async function openFile(site: StaticAssets, path: string): Promise<ServedFile> {

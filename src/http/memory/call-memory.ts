@@ -222,7 +222,7 @@ export class MemoryReservation {
     this.#expectedBytes += bytes;
   }
 
-  /** What was expected is there, or does not come. Repeating it does nothing. */
+  /** The expected bytes are there, or do not come. Repeating it does nothing. */
   arrive(): void {
     if (this.#expectedBytes > 0) this.#accountant.endExpected(this.#owner, this.#expectedBytes);
     this.#expectedBytes = 0;

@@ -33,11 +33,9 @@ const readers: Record<Vocabulary, () => Promise<{ default: string }>> = {
 
 /** A vocabulary takes up to 50 MB and half a second of CPU, so it is loaded at its first use, in turns of a few milliseconds. */
 function load(vocabulary: Vocabulary): Promise<Encoding> {
-  const known = loaded.get(vocabulary);
-  if (known !== undefined) return known;
-  const loading = open(vocabulary);
-  loaded.set(vocabulary, loading);
-  return loading;
+  const encoding = loaded.get(vocabulary) ?? open(vocabulary);
+  loaded.set(vocabulary, encoding);
+  return encoding;
 }
 
 async function open(vocabulary: Vocabulary): Promise<Encoding> {

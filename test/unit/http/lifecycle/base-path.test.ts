@@ -5,7 +5,7 @@ import { toApiPath } from "../../../../src/http/lifecycle/origin.ts";
 import { goodKey, httpOf } from "../support.ts";
 
 const page = new TextEncoder().encode("<title>Dashboard</title>");
-const site = { find: async () => ({ plain: page, mediaType: "text/html" }) } as unknown as StaticAssets;
+const site: StaticAssets = { find: async () => ({ bytes: new Blob([page]), mediaType: "text/html" }) };
 const openRoot = () => httpOf(undefined, { config: readConfig({ BASE_PATH: "/" }), site });
 const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 const client = { authorization: `Bearer ${goodKey}` };
