@@ -4,7 +4,7 @@ import { replyOf } from "../../support/reply.ts";
 import { saidIn } from "../../support/said-in.ts";
 import { wavFile } from "../../support/wav.ts";
 import { type Bench, startBench } from "../replay/bench.ts";
-import { type Plan, planOf, providers } from "../replay/plan.ts";
+import { type Plan, providers, replayOf } from "../replay/plan.ts";
 import { officialOf, type Talker, talkersOf } from "./talkers.ts";
 
 /** A call of a tool and the answer to its result, whole and streamed, of each provider that has both recorded. */
@@ -68,7 +68,7 @@ const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwA
 
 /** Base64 of any size is read by each client in its own way: as floats for those that cannot. */
 const plans = recordingsOf(...providers)
-  .map(planOf)
+  .map(replayOf)
   .filter((plan) => plan !== undefined && plan.recording.status === 200) as Plan[];
 const embeddings = plans.filter(({ endpoint }) => endpoint === "/embeddings");
 

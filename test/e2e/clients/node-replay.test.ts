@@ -5,10 +5,10 @@ import { recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { replyOf } from "../../support/reply.ts";
 import { isStream, saidIn } from "../../support/said-in.ts";
 import { type Bench, startBench } from "../replay/bench.ts";
-import { type Plan, planOf, providers } from "../replay/plan.ts";
+import { type Plan, providers, replayOf } from "../replay/plan.ts";
 
 const plans = recordingsOf(...providers)
-  .map(planOf)
+  .map(replayOf)
   .filter((plan) => plan?.endpoint === "/chat/completions") as Plan[];
 const answered = plans.filter(({ recording }) => !recording.path.includes("/errors/"));
 const failed = plans.filter(({ recording }) => recording.path.includes("/errors/"));

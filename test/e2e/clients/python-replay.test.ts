@@ -5,11 +5,11 @@ import { recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { replyOf } from "../../support/reply.ts";
 import { isStream, saidIn } from "../../support/said-in.ts";
 import { type Bench, startBench } from "../replay/bench.ts";
-import { type Plan, planOf, providers } from "../replay/plan.ts";
+import { type Plan, providers, replayOf } from "../replay/plan.ts";
 
 /** Answers first: what fails may be asked for once more. */
 const plans = recordingsOf(...providers)
-  .map(planOf)
+  .map(replayOf)
   .filter((plan) => plan?.endpoint === "/chat/completions")
   .sort((one, other) => (one?.recording.status ?? 0) - (other?.recording.status ?? 0)) as Plan[];
 const isError = ({ recording }: Plan) => recording.path.includes("/errors/");

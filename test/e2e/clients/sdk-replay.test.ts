@@ -7,10 +7,10 @@ import { recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { replyOf } from "../../support/reply.ts";
 import { isStream, saidIn } from "../../support/said-in.ts";
 import { type Bench, startBench } from "../replay/bench.ts";
-import { type Plan, planOf, providers } from "../replay/plan.ts";
+import { type Plan, providers, replayOf } from "../replay/plan.ts";
 
 const plans = recordingsOf(...providers)
-  .map(planOf)
+  .map(replayOf)
   .filter((plan) => plan?.endpoint === "/chat/completions") as Plan[];
 const isError = ({ recording }: Plan) => recording.path.includes("/errors/");
 const rows = (list: Plan[]) => list.map((plan): [string, Plan] => [plan.recording.path, plan]);

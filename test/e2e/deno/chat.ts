@@ -14,11 +14,12 @@ import {
 } from "../../../src/kernel/index.ts";
 import { ProcessLedger } from "../../../src/ledger/index.ts";
 import { readModels } from "../../../src/sdk/index.ts";
+import { addPayers } from "../../support/payers.ts";
 
 /** Run by Deno: a chat, whole and streamed, through kernel, sandbox plugin, ledger and store. Prints one JSON line. */
 const now = Date.now;
 const store = await openStore({ file: ":memory:" });
-await store.db.insertInto("accounts").values({ id: "a1", email: "deno@example.com", created_at: now() }).execute();
+await addPayers(store, { a1: ["k1"] });
 const ledger = new ProcessLedger({ store, now });
 const silent = () => undefined;
 const log = { debug: silent, info: silent, warn: silent, error: console.error };
