@@ -15,8 +15,12 @@ export interface StripeOptions {
 const timeoutMs = 10_000;
 /** The maximum age of a webhook, against replays; Stripe's default. */
 const toleranceSeconds = 300;
-/** The fields that every webhook has. */
-const Message = Type.Object({ type: Type.String(), data: Type.Optional(Type.Unknown()) });
+/** The fields that every webhook has. `account` names the connected account (Stripe Connect) where it happened, not the own one. */
+const Message = Type.Object({
+  type: Type.String(),
+  data: Type.Optional(Type.Unknown()),
+  account: Type.Optional(Type.Unknown()),
+});
 /** The fields of a checkout's webhook. */
 const CheckoutData = Type.Object({
   object: Type.Object({
@@ -77,6 +81,8 @@ export function openStripe({ secretKey, webhookSecret, apiBase }: StripeOptions)
         throw new GatewayError("invalid_request", message, { publicCode: "invalid_signature", cause });
       }
       if (!Value.Check(Message, event)) throw unreadableMessage();
+      // The owner of a connected account writes the metadata of its checkouts, and gets their money.
+      if (event.account !== undefined && event.account !== null) return undefined;
       if (isReversal(event.type)) return toReversal(event.type, event.data, findAccount);
       return paidEvents.includes(event.type) ? toPayment(event.data) : undefined;
     },

@@ -106,6 +106,15 @@ describe("a webhook of Stripe", () => {
     expect(await store.db.selectFrom("transactions").selectAll().execute()).toEqual([]);
   });
 
+  test("of a connected account, which got the money itself, credits nobody", async () => {
+    const { tell, ada, balance } = await fixture();
+    const response = await tell({ ...paidEvent(ada.account.id), account: "acct_1Connected" });
+    expect([response.status, await response.json()]).toEqual([200, { received: true, credited: false }]);
+    expect(await balance()).toBe(0);
+    await tell({ ...paidEvent(ada.account.id), account: null });
+    expect(await balance()).toBe(25_000_000_000);
+  });
+
   test.each([
     [{ amount_total: 2499 }, "2499 usd"],
     [{ currency: "eur" }, "2500 eur"],
