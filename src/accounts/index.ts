@@ -46,7 +46,7 @@ export {
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export { findImported, noteImported } from "./imported.ts";
 export { acceptInvitation, readAccountInvitation } from "./invitations.ts";
-export { checkKeyFields } from "./key-fields.ts";
+export { checkKeyFields, latestTimeMs, networksMax } from "./key-fields.ts";
 export {
   type ApiKey,
   checkSecret,

@@ -24,7 +24,8 @@ export interface KeyFields {
   allowedNetworks?: readonly string[] | undefined;
 }
 
-const networksMax = 100;
+/** Networks of one key. */
+export const networksMax = 100;
 
 /** @throws {GatewayError} `invalid_request` for an invalid name, time, list of models or networks, or limit. */
 export function checkKeyFields(
@@ -120,7 +121,7 @@ function checkLimits(bounds: KeyLimits): void {
 }
 
 /** The latest time that a `Date` can represent. */
-const latestTimeMs = 8.64e15;
+export const latestTimeMs = 8.64e15;
 
 /** @param at Milliseconds since 1970. @throws {GatewayError} `invalid_request` for an invalid or past time. */
 export function validateExpiry(at: number, now: number): void {

@@ -8,9 +8,11 @@ import {
   findInRanges,
   type IndexOrder,
   inOrderOf,
+  inTransaction,
   isConstraintError,
   isOfRunningPeriod,
   type Store,
+  type TransactionScope,
 } from "../db/index.ts";
 import { equalHashes, hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
 import { toForeignKeyId, toImportedHash } from "./foreign-key.ts";
@@ -177,68 +179,105 @@ export interface ForeignKey extends KeyFields {
   readonly heldFor?: string | undefined;
 }
 
+/** Result of taking keys over. */
+export interface ImportedKeys {
+  readonly added: number;
+  /** Keys that were held back and are not any more. */
+  readonly released: number;
+  /** Ids of the keys that are in their accounts now, by their SHA-256. */
+  readonly ids: ReadonlyMap<string, string>;
+  /** Keys that were not taken over. */
+  readonly refused: readonly { readonly name: string; readonly reason: string }[];
+}
+
 /**
- * Takes keys of another gateway over in one transaction, so that their clients go on. Those that were taken over before stay as
- * they are, but for those that were held back then and are not any more.
+ * Takes keys of another gateway over, so that their clients go on. Those that were taken over before stay as they are, but for those
+ * that were held back then and are not any more. One that cannot be taken over stops no other.
  *
- * @returns How many are new and how many are not held back any more, and the ids of all of them by their SHA-256.
- * @throws {GatewayError} `invalid_request` for a field.
+ * @param options.restrict Adds to a key what binds it besides its own fields, in the transaction that makes it usable: when it fails
+ * with a `GatewayError`, the key is refused.
  */
-export async function importForeignKeys(
+export async function importForeignKeys<Key extends ForeignKey>(
   store: Store,
-  keys: readonly ForeignKey[],
-  { now, by }: { now: number; by: string },
-): Promise<{ readonly added: number; readonly released: number; readonly ids: ReadonlyMap<string, string> }> {
+  keys: readonly Key[],
+  {
+    now,
+    by,
+    restrict = async () => undefined,
+  }: { now: number; by: string; restrict?: (scope: TransactionScope, key: Key, id: string) => Promise<void> },
+): Promise<ImportedKeys> {
   const idSecret = await readIdSecret(store);
-  return store.change(async (db) => {
-    let added = 0;
-    let released = 0;
-    const ids = new Map<string, string>();
-    for (const { accountId, name, sha256, isRevoked, heldFor, ...fields } of keys) {
-      const { expiresAt, allowedModels, allowedNetworks, bounds } = fields;
-      // One that has expired is taken over as it is, so that its client is told so.
-      checkKeyFields({ name, allowedModels, allowedNetworks, bounds }, now);
-      const id = toForeignKeyId(sha256, idSecret);
-      ids.set(sha256, id);
-      const row = {
-        id,
-        account_id: accountId,
-        name,
-        secret_hash: "",
-        foreign_hash: toImportedHash(sha256),
-        allowed_models: allowedModels === undefined ? null : JSON.stringify(allowedModels),
-        ...limitColumns(bounds ?? {}),
-        created_at: now,
-        expires_at: expiresAt ?? null,
-        revoked_at: isRevoked || heldFor !== undefined ? now : null,
-        last_used_at: null,
-        created_by: by,
-        allowed_networks: toNetworksColumn(allowedNetworks),
-        may_return: 1,
-        held_for: heldFor ?? null,
-      };
-      const inserted = db
-        .insertInto("keys")
-        .values(row)
-        .onConflict((conflict) => conflict.column("id").doNothing());
-      const { numInsertedOrUpdatedRows: count = 0n } = await inserted.executeTakeFirstOrThrow();
-      if (count === 0n) {
-        if (isRevoked || heldFor !== undefined) continue;
-        const { numUpdatedRows } = await db
-          .updateTable("keys")
-          .set({ revoked_at: null, held_for: null })
-          .where("id", "=", id)
-          .where("held_for", "is not", null)
-          .executeTakeFirstOrThrow();
-        if (numUpdatedRows === 0n) continue;
-        released += 1;
-        await recordKeyAudit(db, { by, action: "key.release", ...row }, now);
-        continue;
-      }
-      added += 1;
-      await recordKeyAudit(db, { by, action: "key.import", ...row }, now);
+  const counts = { added: 0, released: 0, present: 0 };
+  const ids = new Map<string, string>();
+  const refused: { name: string; reason: string }[] = [];
+  for (const key of keys) {
+    const id = toForeignKeyId(key.sha256, idSecret);
+    try {
+      const outcome = await inTransaction(store, async (scope) => {
+        const outcome = await importForeignKey(scope, key, { id, now, by });
+        await restrict(scope, key, id);
+        return outcome;
+      });
+      counts[outcome] += 1;
+      ids.set(key.sha256, id);
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      refused.push({ name: key.name, reason: error.message });
     }
-    return { added, released, ids };
+  }
+  return { added: counts.added, released: counts.released, ids, refused };
+}
+
+/** @throws {GatewayError} `invalid_request` for a field, `conflict` for a key that is in another account. */
+async function importForeignKey(
+  scope: TransactionScope,
+  { accountId, name, sha256, isRevoked, heldFor, ...fields }: ForeignKey,
+  { id, now, by }: { id: string; now: number; by: string },
+): Promise<"added" | "released" | "present"> {
+  const { expiresAt, allowedModels, allowedNetworks, bounds } = fields;
+  // One that has expired is taken over as it is, so that its client is told so.
+  checkKeyFields({ name, allowedModels, allowedNetworks, bounds }, now);
+  const row = {
+    id,
+    account_id: accountId,
+    name,
+    secret_hash: "",
+    foreign_hash: toImportedHash(sha256),
+    allowed_models: allowedModels === undefined ? null : JSON.stringify(allowedModels),
+    ...limitColumns(bounds ?? {}),
+    created_at: now,
+    expires_at: expiresAt ?? null,
+    revoked_at: isRevoked || heldFor !== undefined ? now : null,
+    last_used_at: null,
+    created_by: by,
+    allowed_networks: toNetworksColumn(allowedNetworks),
+    may_return: 1,
+    held_for: heldFor ?? null,
+  };
+  return scope.change(async (db) => {
+    const inserted = db
+      .insertInto("keys")
+      .values(row)
+      .onConflict((conflict) => conflict.column("id").doNothing());
+    const { numInsertedOrUpdatedRows: count = 0n } = await inserted.executeTakeFirstOrThrow();
+    if (count > 0n) {
+      await recordKeyAudit(db, { by, action: "key.import", ...row }, now);
+      return "added";
+    }
+    const present = await db.selectFrom("keys").select("account_id").where("id", "=", id).executeTakeFirstOrThrow();
+    if (present.account_id !== accountId) {
+      throw new GatewayError("conflict", "it is here already, in another account, and stays as it is");
+    }
+    if (isRevoked || heldFor !== undefined) return "present";
+    const { numUpdatedRows } = await db
+      .updateTable("keys")
+      .set({ revoked_at: null, held_for: null })
+      .where("id", "=", id)
+      .where("held_for", "is not", null)
+      .executeTakeFirstOrThrow();
+    if (numUpdatedRows === 0n) return "present";
+    await recordKeyAudit(db, { by, action: "key.release", ...row }, now);
+    return "released";
   });
 }
 

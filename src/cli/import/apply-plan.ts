@@ -13,14 +13,15 @@ import {
   setModelLimits,
 } from "../../accounts/index.ts";
 import { type Config, getCatalogueFolder } from "../../config/index.ts";
-import { GatewayError } from "../../contract/index.ts";
-import { inTransaction } from "../../db/index.ts";
+import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { inTransaction, type TransactionScope } from "../../db/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import { toTerminalLine } from "../../lib/terminal-text.ts";
 import type { Providers } from "../../providers/index.ts";
 import { UsageError } from "../command.ts";
 import type { OpenedStore } from "../lib/with-store.ts";
-import { formatBudget, type ImportPlan, type PlannedModel, type PlannedProvider } from "./plan.ts";
+import { formatBudget, type ImportPlan, type PlannedAccount, type PlannedModel, type PlannedProvider } from "./plan.ts";
 import type { PlannedBudget } from "./restrictions.ts";
 import { addressOf } from "./settle-plan.ts";
 
@@ -48,17 +49,19 @@ export async function applyPlan(
   const ids = new Map<string, string>();
   let created = 0;
   let credited = 0;
-  for (const { ref, name, email, id: hereId, sharedWith, changes, creditNanodollars } of plan.accounts) {
+  for (const account of plan.accounts) {
+    const { ref, name, id: hereId, sharedWith, creditNanodollars } = account;
     let id = hereId ?? (sharedWith === undefined ? undefined : ids.get(sharedWith));
-    if (id === undefined) {
-      created += 1;
-      const fields = { by: commandLine, name, email, address: email ?? addressOf(plan.source, ref), changes };
-      id = await inTransaction(store, async (scope) => {
-        const target = await createProject(scope, fields, () => now);
-        await noteImported(scope, { source: plan.source, kind: "account", ref, target }, now);
-        return target;
-      });
+    try {
+      if (id === undefined && sharedWith === undefined) {
+        id = await createImported(store, account, { source: plan.source, notes, now });
+        created += 1;
+      }
+    } catch (error) {
+      // One account that cannot be here stops no other.
+      notes.push(`The account ${name} was left out with its keys: ${refusalOf(error).message}`);
     }
+    if (id === undefined) continue;
     ids.set(ref, id);
     if (creditNanodollars === 0) continue;
     const note = `Balance of ${plan.source}`;
@@ -67,25 +70,25 @@ export async function applyPlan(
       const fields = { accountId: id, nanodollars: creditNanodollars, note, reference };
       if (!(await creditWallet(store, fields, () => now)).repeated) credited += creditNanodollars;
     } catch (error) {
-      if (!(error instanceof GatewayError) || error.code !== "conflict") throw error;
-      notes.push(`${name} was credited at an earlier import with another sum, which stays`);
+      const { code, message } = refusalOf(error);
+      const earlier = `${name} was credited at an earlier import with another sum, which stays`;
+      notes.push(
+        code === "conflict" ? earlier : `${name} was not credited ${formatUsd(creditNanodollars)} USD: ${message}`,
+      );
     }
   }
-  const keys = plan.keys.map(({ account, modelLimits: _, budgets: _budgets, ...key }) => ({
-    ...key,
-    accountId: ids.get(account) as string,
-  }));
-  const { added, released, ids: keyIds } = await importForeignKeys(store, keys, { now, by: commandLine.accountId });
-  await setLimits(plan, store, { ids, keyIds, now });
-  for (const { ref, name, budgets } of plan.accounts) {
-    const left = await addBudgets(store, { accountId: ids.get(ref) as string, budgets }, now);
-    notes.push(...noteBudgets(name, left));
-  }
-  for (const { account, name, sha256, budgets } of plan.keys) {
-    const accountId = ids.get(account) as string;
-    const left = await addBudgets(store, { accountId, keyId: keyIds.get(sha256), budgets }, now);
-    notes.push(...noteBudgets(`The key ${name}`, left));
-  }
+  const keys = plan.keys.flatMap((key) => {
+    const accountId = ids.get(key.account);
+    return accountId === undefined ? [] : [{ ...key, accountId }];
+  });
+  const { added, released, refused } = await importForeignKeys(store, keys, {
+    now,
+    by: commandLine.accountId,
+    restrict: async (scope, { name, ...key }, keyId) => {
+      notes.push(...noteBudgets(`The key ${name}`, await restrict(scope, { ...key, keyId }, now)));
+    },
+  });
+  notes.push(...refused.map(({ name, reason }) => `The key ${name} was left out: ${reason}`));
   const addedProviders = await addProviders(plan.providers, providers, notes);
   const virtualModels = addVirtualModels(plan.models, config);
   return {
@@ -95,29 +98,52 @@ export async function applyPlan(
     creditedNanodollars: credited,
     providers: addedProviders,
     virtualModels,
-    notes,
+    notes: notes.map(toTerminalLine),
   };
 }
 
-/** Sets the limits of models. Those that a model has there already stay. */
-async function setLimits(
-  { accounts, keys }: ImportPlan,
+/** Creates an account with all that restricts it at once: cut off between the two, it would be there without. */
+function createImported(
   store: OpenedStore["store"],
-  { ids, keyIds, now }: { ids: ReadonlyMap<string, string>; keyIds: ReadonlyMap<string, string>; now: number },
-): Promise<void> {
-  const planned = [
-    ...accounts.map(({ ref, modelLimits }) => ({ accountId: ids.get(ref), keyId: undefined, modelLimits })),
-    ...keys.map(({ account, sha256, modelLimits }) => {
-      return { accountId: ids.get(account), keyId: keyIds.get(sha256), modelLimits };
-    }),
-  ].filter(({ modelLimits }) => modelLimits.length > 0);
-  for (const { accountId, keyId, modelLimits } of planned) {
-    const present = await listModelLimits(store, accountId);
-    for (const { model, limits } of modelLimits) {
-      const isThere = present.some((one) => one.keyId === keyId && one.model === model);
-      if (!isThere) await setModelLimits(store, { by: commandLine, accountId, keyId, model, limits }, now);
-    }
+  { ref, name, email, changes, ...restrictions }: PlannedAccount,
+  { source, notes, now }: { source: string; notes: string[]; now: number },
+): Promise<string> {
+  const fields = { by: commandLine, name, email, address: email ?? addressOf(source, ref), changes };
+  return inTransaction(store, async (scope) => {
+    const accountId = await createProject(scope, fields, () => now);
+    notes.push(...noteBudgets(name, await restrict(scope, { ...restrictions, accountId }, now)));
+    await noteImported(scope, { source, kind: "account", ref, target: accountId }, now);
+    return accountId;
+  });
+}
+
+/** A refusal of what another gateway wrote. @throws Anything else. */
+function refusalOf(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  throw error;
+}
+
+/**
+ * Adds the limits and budgets of an account or a key. Limits that a model has there already stay, and so do budgets.
+ *
+ * @returns Budgets for which there is no room.
+ */
+async function restrict(
+  scope: TransactionScope,
+  {
+    accountId,
+    keyId,
+    modelLimits,
+    budgets,
+  }: Pick<PlannedAccount, "modelLimits" | "budgets"> & { accountId: string; keyId?: string },
+  now: number,
+): Promise<readonly PlannedBudget[]> {
+  const present = modelLimits.length === 0 ? [] : await listModelLimits(scope, accountId);
+  for (const { model, limits } of modelLimits) {
+    const isThere = present.some((one) => one.keyId === keyId && one.model === model);
+    if (!isThere) await setModelLimits(scope, { by: commandLine, accountId, keyId, model, limits }, now);
   }
+  return await addBudgets(scope, { accountId, keyId, budgets }, now);
 }
 
 /**
@@ -126,7 +152,7 @@ async function setLimits(
  * @returns Those that were not added, because the account has as many as it can.
  */
 export async function addBudgets(
-  store: OpenedStore["store"],
+  store: TransactionScope,
   { accountId, keyId, budgets }: { accountId: string; keyId?: string | undefined; budgets: readonly PlannedBudget[] },
   now: number,
 ): Promise<readonly PlannedBudget[]> {
