@@ -28,7 +28,9 @@ export async function openForeignDatabase(url: string): Promise<ForeignDatabase>
     await sql.close();
     throw new UsageError(`The database cannot be opened: ${(error as Error).message}`);
   }
-  const quote = (name: string) => (isServer && !isPostgres ? `\`${name}\`` : `"${name}"`);
+  const mark = isServer && !isPostgres ? "`" : '"';
+  // Names of tables are those of the other database too.
+  const quote = (name: string) => `${mark}${name.replaceAll(mark, mark + mark)}${mark}`;
   return {
     async readTable(name) {
       try {
@@ -37,9 +39,9 @@ export async function openForeignDatabase(url: string): Promise<ForeignDatabase>
           const rows = await sql.unsafe(`select row_to_json(t)::text as row from ${quote(name)} as t`);
           return rows.map(({ row }: { row: string }) => readJson(row, "file") as ForeignRow);
         }
-        return [...(await sql.unsafe(`select * from ${quote(name)}`))];
+        return [...(await sql.unsafe(`select * from ${quote(name)}`))].map(decodeRow);
       } catch (error) {
-        if (/no such table|does not exist|doesn't exist/i.test((error as Error).message)) return [];
+        if (isMissingTable(error as Error, name)) return [];
         throw error;
       }
     },
@@ -57,9 +59,38 @@ export async function openForeignDatabase(url: string): Promise<ForeignDatabase>
   };
 }
 
-/** A text; `undefined` for anything else and an empty one. */
+/**
+ * Whether an error says that there is no table of this name. Anything else, such as a table that is broken or may not be read, is no
+ * empty table: what it restricts would be lost.
+ */
+function isMissingTable({ message, ...error }: Error, name: string): boolean {
+  const { errno } = error as { errno?: unknown };
+  // `undefined_table` of PostgreSQL and ER_NO_SUCH_TABLE of MySQL; SQLite has one number for all errors of a statement.
+  return errno === "42P01" || errno === 1146 || message === `no such table: ${name}`;
+}
+
+/**
+ * Columns of bytes have text too: SQLite keeps any value in any column, and MySQL has text of a binary collation. Both keep the
+ * character NUL in a text, which PostgreSQL refuses.
+ */
+function decodeRow(row: ForeignRow): ForeignRow {
+  const entries = Object.entries(row).map(([name, value]) => {
+    const plain = value instanceof Uint8Array ? decodeBytes(value) : value;
+    return [name, typeof plain === "string" ? plain.replaceAll("\0", "\uFFFD") : plain];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** A single bit is a flag of MySQL. */
+function decodeBytes(bytes: Uint8Array): string | number {
+  const [first] = bytes;
+  return bytes.length === 1 && first !== undefined && first <= 1 ? first : new TextDecoder().decode(bytes);
+}
+
+/** A text, also where it is kept as a number; `undefined` for an empty one. */
 export function readText(value: unknown): string | undefined {
-  return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
+  const text = typeof value === "number" || typeof value === "bigint" ? String(value) : value;
+  return typeof text === "string" && text.trim() !== "" ? text.trim() : undefined;
 }
 
 /** A number, also written as text. */
@@ -69,7 +100,14 @@ export function readNumber(value: unknown): number | undefined {
   return Number.isFinite(number) ? number : undefined;
 }
 
-/** A flag, which SQLite and MySQL keep as a number. */
-export function readFlag(value: unknown): boolean {
-  return value === true || value === 1 || value === "1" || value === "true" || value === 1n;
+/**
+ * A flag, which SQLite and MySQL keep as a number.
+ *
+ * @param unreadable The meaning of a value that is no flag: the stricter one.
+ */
+export function readFlag(value: unknown, unreadable: boolean): boolean {
+  if (value === null || value === undefined) return false;
+  const text = String(value).trim();
+  if (["true", "1"].includes(text)) return true;
+  return ["false", "0", ""].includes(text) ? false : unreadable;
 }

@@ -24,6 +24,7 @@ import {
   type PlannedModel,
   type PlannedProvider,
   type Rates,
+  readEmail,
   toBudget,
   toNanodollars,
   toPricedRow,
@@ -158,7 +159,7 @@ async function examineOtherTables(
 /** Models that were added while it ran. Their fields are encrypted by LITELLM_SALT_KEY, also the name of the model. */
 function readStoredModels(rows: readonly ForeignRow[], losses: Losses): ForeignRow[] {
   const used = rows.filter((row) => {
-    if (readFlag(row.blocked)) losses.note(`${row.model_name} is blocked there, and left out`);
+    if (readFlag(row.blocked, true)) losses.note(`${row.model_name} is blocked there, and left out`);
     const effect = "these models are left out";
     const rules = litellmTables.models;
     const { model_name: owner } = row;
@@ -169,7 +170,7 @@ function readStoredModels(rows: readonly ForeignRow[], losses: Losses): ForeignR
       defaults: defaultsOf("models"),
       effect,
     });
-    return !readFlag(row.blocked) && holds.length === 0;
+    return !readFlag(row.blocked, true) && holds.length === 0;
   });
   const plain = used.filter(
     ({ litellm_params: params }) => isRecord(params) && /^[\w.-]+\//.test(String(params.model)),
@@ -392,7 +393,7 @@ function readSettings(config: Record<string, unknown>, stored: readonly ForeignR
   return {
     heldFor,
     networks: isUsable && networks !== undefined && networks.length > 0 ? networks : undefined,
-    appliesUserBudgets: readFlag(general.apply_user_budget_to_team_keys),
+    appliesUserBudgets: readFlag(general.apply_user_budget_to_team_keys, true),
   };
 }
 
@@ -450,7 +451,7 @@ function planPeople(
   );
   for (const row of tables.users) {
     const id = String(row.user_id);
-    const email = readEmail(row.user_email);
+    const email = readEmail(row.user_email, `The user ${id}`, losses.note);
     const name = readText(row.user_alias) ?? email ?? id;
     const user = read("users", row, `User ${name}`);
     ofUser.set(id, user);
@@ -655,7 +656,7 @@ function readRestriction(
     ],
     models: lists[0],
     modelLimits: readModelLimits(own, targetsOf, note),
-    isBlocked: readFlag(row.blocked),
+    isBlocked: readFlag(row.blocked, true),
   };
   return both(restriction, { ...unrestricted, models: lists[1] });
 }
@@ -788,11 +789,6 @@ function toModelList(
 function toList(value: unknown): string[] {
   const parsed = typeof value === "string" ? (parseJson(value, "file") ?? [value]) : value;
   return (Array.isArray(parsed) ? parsed : []).flatMap((one) => readText(one) ?? []);
-}
-
-function readEmail(value: unknown): string | undefined {
-  const text = readText(value)?.toLowerCase();
-  return text !== undefined && /^[^\s@<>()[\]\\,;:"]+@[^\s@<>()[\]\\,;:"]+$/.test(text) ? text : undefined;
 }
 
 function isFilled(value: unknown): boolean {

@@ -13,6 +13,7 @@ import {
   type PlannedModel,
   type PlannedProvider,
   type Rates,
+  readEmail,
   toNanodollars,
   toPricedRow,
   toRates,
@@ -41,10 +42,10 @@ export const newApiTables = {
     noted: ["cross_group_retry"],
   },
   users: {
-    used: ["id", "username", "display_name", "status", "email", "quota", "group", "deleted_at"],
+    used: ["id", "username", "display_name", "status", "email", "quota", "group", "deleted_at", "aff_code"],
     harmless: [
       ...["password", "github_id", "discord_id", "oidc_id", "wechat_id", "telegram_id", "linux_do_id", "access_token"],
-      ...["used_quota", "request_count", "aff_code", "aff_count", "aff_quota", "aff_history", "inviter_id", "setting"],
+      ...["used_quota", "request_count", "aff_count", "aff_quota", "aff_history", "inviter_id", "setting"],
       ...["invite_rebate_eligible", "remark", "stripe_customer", "created_at", "last_login_at", "auth_version", "role"],
     ],
   },
@@ -129,8 +130,9 @@ export async function planNewApi(
     losses,
   }: { known: ModelNames; manifests: Readonly<Record<string, unknown>>; losses: Losses },
 ): Promise<DraftPlan> {
+  // The first of two rows with one e-mail or one key is meant there, whatever the order in which a database keeps them.
   const [tokens = [], users = [], channels = [], options = []] = await Promise.all(
-    ["tokens", "users", "channels", "options"].map((name) => database.readTable(name)),
+    ["tokens", "users", "channels", "options"].map(async (name) => sortById(await database.readTable(name))),
   );
   if (tokens.length + users.length + channels.length === 0) {
     throw new UsageError("The database has no tokens, users and channels of new-api");
@@ -145,7 +147,7 @@ export async function planNewApi(
     prices,
     losses,
   });
-  const units = readNumber(settings.get("QuotaPerUnit")) ?? unitsPerUsd;
+  const units = readUnits(settings);
   const groups = new Groups({ models, groupsOf, readList, settings });
   const present = users.filter(isPresent);
   const accounts = present.map((row) => toAccount(row, { units, groups, note }));
@@ -157,10 +159,29 @@ export async function planNewApi(
       note(`Token ${row.name} has no user`);
       return [];
     }
+    if (readText(row.key) === undefined) {
+      note(`Token ${row.name} has no text, and is left out`);
+      return [];
+    }
     const heldFor = [...heldForAll, ...(heldForUser.get(String(row.user_id)) ?? [])];
     return [toKey(row, owner, { units, readList, groups, losses, heldFor })];
   });
   return { source: "new-api", models, providers, accounts, keys, losses };
+}
+
+function sortById(rows: readonly ForeignRow[]): ForeignRow[] {
+  return rows.toSorted((one, other) => (readNumber(one.id) ?? 0) - (readNumber(other.id) ?? 0));
+}
+
+/** Units of its quota that are one US dollar. @throws {UsageError} When it says something else than a number above 0. */
+function readUnits(settings: ReadonlyMap<string, string>): number {
+  const text = settings.get("QuotaPerUnit");
+  if (text === undefined) return unitsPerUsd;
+  const units = readNumber(text);
+  if (units !== undefined && units > 0) return units;
+  throw new UsageError(
+    `The option QuotaPerUnit is ${JSON.stringify(text.slice(0, 50))}, expected a number above 0: without it no balance is known; set it there`,
+  );
 }
 
 function examine(table: keyof typeof newApiTables, row: ForeignRow, owner: string, losses: Losses): string[] {
@@ -232,7 +253,7 @@ class Groups {
 
   /** The limit of requests that each user has, as requests a minute. */
   #limitsOf(group: string): Restriction["limits"] {
-    if (!readFlag(this.#settings.get("ModelRequestRateLimitEnabled"))) return {};
+    if (!readFlag(this.#settings.get("ModelRequestRateLimitEnabled"), true)) return {};
     const read = (name: string) => readNumber(this.#settings.get(`ModelRequestRateLimit${name}`));
     const minutes = read("DurationMinutes") ?? 1;
     const ofGroup = readSetting(this.#settings, "ModelRequestRateLimitGroup")?.[group];
@@ -369,8 +390,10 @@ function readKeys(value: unknown, info: unknown): string[] {
     ? list.map((one) => (typeof one === "string" ? one : JSON.stringify(one)))
     : text.split("\n");
   const { is_multi_key: isMulti, multi_key_status_list: statuses } = readJsonObject(info);
-  const isOn = (place: number) => !readFlag(isMulti) || (readNumber(readJsonObject(statuses)[place]) ?? 1) === 1;
-  return keys.flatMap((key, place) => (isOn(place) ? (readText(key) ?? []) : []));
+  const states = readJsonObject(statuses);
+  return keys.flatMap((key, place) =>
+    !readFlag(isMulti, true) || isOn({ status: states[place] }) ? (readText(key) ?? []) : [],
+  );
 }
 
 function readJsonObject(value: unknown): Record<string, unknown> {
@@ -391,10 +414,12 @@ function toAccount(
   { units, groups, note }: { units: number; groups: Groups; note: (message: string) => void },
 ): DraftAccount {
   const name = nameOfUser(row);
-  const email = readText(row.email)?.toLowerCase();
-  const isAddress = email !== undefined && /^[^\s@<>()[\]\\,;:"]+@[^\s@<>()[\]\\,;:"]+$/.test(email);
-  const quota = readNumber(row.quota) ?? 0;
-  if (quota < 0) note(`The user ${name} owes ${-quota / units} USD, which is not carried over`);
+  const email = readEmail(row.email, `The user ${name}`, note);
+  const quota = row.quota === null || row.quota === undefined ? 0 : readNumber(row.quota);
+  if (quota !== undefined && quota < 0) note(`The user ${name} owes ${-quota / units} USD, which is not carried over`);
+  const credit = quota === undefined ? undefined : toNanodollars(Math.max(0, quota) / units);
+  if (credit === undefined)
+    note(`The user ${name} has a quota of ${row.quota}, which no balance here can be: credit it by hand`);
   const ofGroup = groups.restrict([groupOfUser(row)]);
   if (ofGroup.models !== undefined) {
     note(
@@ -405,19 +430,23 @@ function toAccount(
   return {
     ref: refOf(row),
     name,
-    email: isAddress ? email : undefined,
+    email,
     restriction: { ...unrestricted, limits: ofGroup.limits, isBlocked: !isOn(row) },
-    creditNanodollars: toNanodollars(Math.max(0, quota) / units) ?? 0,
+    creditNanodollars: credit ?? 0,
   };
 }
 
+/** Without a status it is on; a status that cannot be read is another than that. */
 function isOn({ status }: ForeignRow): boolean {
-  return (readNumber(status) ?? 1) === 1;
+  return status === null || status === undefined || readNumber(status) === 1;
 }
 
-/** Users of two databases that are imported have the same numbers. */
-function refOf({ id, username }: ForeignRow): string {
-  return `user:${id}:${username}`;
+/**
+ * Users of two databases that are imported have the same numbers. A user may take another name there, and would be another one here,
+ * whose balance is credited anew: the code by which they invite others stays.
+ */
+function refOf({ id, username, aff_code: code }: ForeignRow): string {
+  return `user:${id}:${readText(code) ?? username}`;
 }
 
 interface KeyReading {
@@ -427,6 +456,9 @@ interface KeyReading {
   readonly losses: Losses;
   readonly heldFor: readonly string[];
 }
+
+/** The largest budget here, in US dollars; nobody spends more. */
+const budgetUsdMax = 9_000_000;
 
 function toKey(row: ForeignRow, owner: ForeignRow, { units, readList, groups, losses, heldFor }: KeyReading): DraftKey {
   const stored = String(row.key).trim();
@@ -448,11 +480,11 @@ function toKey(row: ForeignRow, owner: ForeignRow, { units, readList, groups, lo
   const own: Restriction = {
     ...unrestricted,
     // The rest lasts for ever.
-    budgets: readFlag(row.unlimited_quota)
+    budgets: readFlag(row.unlimited_quota, false)
       ? []
       : [
           {
-            limitNanodollars: toNanodollars(Math.max(0, readNumber(row.remain_quota) ?? 0) / units) ?? 0,
+            limitNanodollars: toNanodollars(Math.min(toUsd(row.remain_quota, units), budgetUsdMax)) ?? 0,
             period: "lifetime",
           },
         ],
@@ -471,6 +503,11 @@ function toKey(row: ForeignRow, owner: ForeignRow, { units, readList, groups, lo
   };
 }
 
+/** The rest of a quota in US dollars; one that cannot be read is used up. */
+function toUsd(quota: unknown, units: number): number {
+  return Math.max(0, readNumber(quota) ?? 0) / units;
+}
+
 /** Only -1 is no end there. */
 function readEnd({ expired_time: time }: ForeignRow): number | undefined {
   if (time === null || time === undefined) return undefined;
@@ -485,7 +522,7 @@ function readModels(
   readList: (names: readonly string[]) => string[],
   note: (message: string) => void,
 ): string[] | undefined {
-  if (!readFlag(row.model_limits_enabled)) return undefined;
+  if (!readFlag(row.model_limits_enabled, true)) return undefined;
   const models = (readText(row.model_limits) ?? "").split(",").filter(Boolean);
   if (models.length === 0) note("may use no model there, and is revoked here");
   return readList(models);

@@ -1,6 +1,7 @@
-import type { ForeignKey, ProjectChanges } from "../../accounts/index.ts";
-import { formatUsd, type Model, parseUsd, type SubjectBudget } from "../../contract/index.ts";
+import { type ForeignKey, type ProjectChanges, parseEmail } from "../../accounts/index.ts";
+import { formatUsd, GatewayError, type Model, parseUsd, type SubjectBudget } from "../../contract/index.ts";
 import { columns } from "../lib/format.ts";
+import { readText } from "./foreign-database.bun.ts";
 import type { Losses } from "./losses.ts";
 import type { PlannedBudget, PlannedModelLimits, Restriction } from "./restrictions.ts";
 
@@ -89,6 +90,24 @@ export interface PlannedKey extends Omit<ForeignKey, "accountId"> {
   /** Limits of single models for this key. */
   readonly modelLimits: readonly PlannedModelLimits[];
   readonly budgets: readonly PlannedBudget[];
+}
+
+/**
+ * The e-mail of a user there; `undefined` for none, and with a note for one that nobody has here. An address of the gateway's own,
+ * such as that of an imported team, is none either: it would lead to the account of another.
+ */
+export function readEmail(value: unknown, owner: string, note: (message: string) => void): string | undefined {
+  const text = readText(value);
+  if (text === undefined) return undefined;
+  try {
+    return parseEmail(text);
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    note(
+      `${owner} has the e-mail ${text.slice(0, 100)}, which is none here: the account is imported without an e-mail`,
+    );
+    return undefined;
+  }
 }
 
 /** Turns a sum in floating point into nanodollars; `undefined` for one that is none. */

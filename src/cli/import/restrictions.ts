@@ -121,9 +121,13 @@ interface Fields {
 
 function toFields({ limits, budgets, models, modelLimits }: Restriction): Fields {
   const own = budgets.find(({ model, period }) => model === undefined && period !== "lifetime");
-  // Those of 0 end the key or the account.
+  // Those of 0 end the key or the account. One that is too large to be counted never ends anything.
   const above = (values: Limits) =>
-    Object.fromEntries(Object.entries(mapLimits(values, (limit) => limit)).filter(([, limit]) => limit > 0));
+    Object.fromEntries(
+      Object.entries(mapLimits(values, (limit) => Math.min(limit, Number.MAX_SAFE_INTEGER))).filter(
+        ([, limit]) => limit > 0,
+      ),
+    );
   return {
     limits: above(limits),
     models: models?.slice(0, modelsMax),

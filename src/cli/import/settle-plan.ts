@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Account, findImported } from "../../accounts/index.ts";
+import { type Account, findImported, latestTimeMs, networksMax } from "../../accounts/index.ts";
 import { formatUsd, isName, toName } from "../../contract/index.ts";
 import type { ModelNames } from "../../providers/index.ts";
 import type { OpenedStore } from "../lib/with-store.ts";
@@ -61,9 +61,17 @@ export async function settlePlan(
     const target = here === undefined ? { sharedWith: first } : { id: here.id };
     settled.push({ ref, name, email, ...others, ...target, changes: {}, budgets: [], modelLimits: [] });
   }
-  const settledKeys = keys.flatMap((key) =>
-    leftOut.has(key.account) ? [] : [toPlannedKey(key, onKeys.get(key.account))],
-  );
+  const texts = new Set<string>();
+  const settledKeys = keys.flatMap((key) => {
+    if (leftOut.has(key.account)) return [];
+    // The other gateway finds the first one.
+    if (texts.has(key.sha256)) {
+      losses.note(`The key ${key.name} has the text of another key, which comes first there, and is left out`);
+      return [];
+    }
+    texts.add(key.sha256);
+    return [toPlannedKey(key, onKeys.get(key.account), losses.note)];
+  });
   if (settled.some(({ id, sharedWith }) => id === undefined && sharedWith === undefined)) {
     noteFreeModels({ models, providers }, known, { freeTokensPerDay, note: losses.note });
   }
@@ -83,9 +91,23 @@ function withNames({ models, accounts, keys, losses, ...draft }: DraftPlan): Dra
   };
 }
 
-function toPlannedKey({ restriction, heldFor, ...key }: DraftKey, more: Restriction = unrestricted): PlannedKey {
+function toPlannedKey(
+  { restriction, heldFor, expiresAt, allowedNetworks: networks, ...key }: DraftKey,
+  more: Restriction = unrestricted,
+  note: (message: string) => void,
+): PlannedKey {
   const holds = [...new Set(heldFor)].sort().join(", ");
-  return { ...key, ...toKeyFields(both(restriction, more)), ...(holds !== "" && { heldFor: holds }) };
+  if (networks !== undefined && networks.length > networksMax) {
+    note(`The key ${key.name} has ${networks.length} networks: the first ${networksMax} of them are allowed here`);
+  }
+  return {
+    ...key,
+    // An end that no calendar has is as far as one goes.
+    expiresAt: expiresAt === undefined ? undefined : Math.min(Math.floor(expiresAt), latestTimeMs),
+    allowedNetworks: networks?.slice(0, networksMax),
+    ...toKeyFields(both(restriction, more)),
+    ...(holds !== "" && { heldFor: holds }),
+  };
 }
 
 function describeClaimed(
