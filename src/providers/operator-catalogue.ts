@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Model, ProviderPlugin } from "../contract/index.ts";
@@ -11,6 +11,7 @@ import type { ModelLayers } from "./model-layers.ts";
 import { listFolder, type PluginDirectory } from "./plugin-directory.ts";
 import type { PluginManager } from "./plugin-manager.ts";
 import { parseJson, readText } from "./read-files.ts";
+import { prepareFile } from "./write-file.ts";
 
 /** Content of the operator's files at one moment. */
 export interface OperatorCatalogue {
@@ -124,13 +125,13 @@ export class OperatorCatalogueEditor {
   #write(changed: readonly (readonly [name: string, text: string])[], removed: readonly string[]): void {
     const { path, label } = this.#folder;
     const target = (name: string) => join(path, `${name}.json`);
+    const prepared: ReturnType<typeof prepareFile>[] = [];
     try {
-      if (!existsSync(path)) mkdirSync(path, { recursive: true });
-      for (const [name, text] of changed) writeFileSync(`${target(name)}.tmp`, text);
-      for (const [name] of changed) renameSync(`${target(name)}.tmp`, target(name));
+      for (const [name, text] of changed) prepared.push(prepareFile(target(name), text));
+      for (const file of prepared) file.place();
       for (const name of removed) rmSync(target(name), { force: true });
     } catch (cause) {
-      for (const [name] of changed) rmSync(`${target(name)}.tmp`, { force: true });
+      for (const file of prepared) file.discard();
       const reason = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
       throw new PluginError(`Cannot write the folder ${label} (${reason}); let the gateway's user write it`, { cause });
     }

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import process from "node:process";
 import type { Log } from "../kernel/index.ts";
 import type { ProviderRow } from "./provider-settings.ts";
+import { replaceFile } from "./write-file.ts";
 
 /**
  * Writes the manifests of the database into the plugins folder where they are missing or older, and deletes those of
@@ -18,7 +18,7 @@ export function syncProviderFiles(folder: string, rows: Iterable<ProviderRow>, l
       const text = readIfThere(path);
       if (text !== undefined && !isWrittenHere(text, row)) continue;
       if (isRemoved) rmSync(path, { force: true });
-      else if (text !== manifest) writeWhole(folder, name, manifest);
+      else if (text !== manifest) replaceFile(path, manifest);
     } catch (error) {
       log.error("provider_file_failed", { plugin: name, error });
     }
@@ -39,14 +39,6 @@ export function hashOf(manifest: string): string {
 /** Whether the text of a file is a manifest of the provider, of now or of before. */
 function isWrittenHere(text: string, { manifest, earlierManifests }: ProviderRow): boolean {
   return text === manifest || earlierManifests.includes(hashOf(text));
-}
-
-/** Under a name that the loader ignores first, so that it never reads a half-written file. */
-function writeWhole(folder: string, name: string, text: string): void {
-  mkdirSync(folder, { recursive: true });
-  const fresh = join(folder, `.${name}.${process.pid}.tmp`);
-  writeFileSync(fresh, text);
-  renameSync(fresh, join(folder, `${name}.json`));
 }
 
 function readIfThere(path: string): string | undefined {

@@ -1,20 +1,11 @@
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Config, getCatalogueFolder } from "../../config/index.ts";
 import { isLoopback } from "../../contract/index.ts";
 import { compareModels } from "../../providers/compare-models.ts";
 import { parseJson, readText } from "../../providers/read-files.ts";
+import { prepareFile, replaceFile } from "../../providers/write-file.ts";
 import { type CliContext, defineCommand, UsageError } from "../command.ts";
 import { loadOffline } from "../lib/catalogue.ts";
 import { checkCatalogue, isSigned, type SignedCatalogue, signCatalogue } from "../lib/signed-catalogue.ts";
@@ -35,15 +26,9 @@ export const catalogueUpdate = defineCommand({
     const catalogue = await within(file, async () => checkCatalogue(parseJson(await read(file))));
     checkSignature(file, catalogue, config);
     const target = join(getCatalogueFolder(config).path, updateName);
-    const before = await readInstalled(target);
-    if (before !== undefined && before.serial >= catalogue.serial) {
-      const advice = "take a newer file; the one in force stays";
-      throw new UsageError(
-        `Cannot use ${file}: its serial is ${catalogue.serial}, ${before.serial} is in force; ${advice}`,
-      );
-    }
+    expectNewer(target, { file, catalogue });
     const changes = await preview(context, config, { file, catalogue });
-    if (flags.yes !== undefined) install(target, catalogue);
+    if (flags.yes !== undefined) install(target, { file, catalogue });
     const end =
       flags.yes === undefined ? "Nothing was written: add --yes to use it" : `In force: serial ${catalogue.serial}`;
     const json = { serial: catalogue.serial, changes, written: flags.yes !== undefined };
@@ -60,7 +45,7 @@ export const catalogueSign = defineCommand({
   async run(_, { args, flags }) {
     const catalogue = await within(args.FILE, async () => checkCatalogue(parseJson(readText(args.FILE))));
     const { signed, publicKey } = await within(flags.key, async () => signCatalogue(catalogue, readText(flags.key)));
-    writeFileSync(args.FILE, `${JSON.stringify(signed, null, 2)}\n`);
+    replaceFile(args.FILE, `${JSON.stringify(signed, null, 2)}\n`);
     const text = `Signed serial ${signed.serial}. Gateways that take it need CATALOGUE_PUBLIC_KEY=${publicKey}`;
     return { json: { serial: signed.serial, public_key: publicKey }, text };
   },
@@ -71,8 +56,12 @@ async function within<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw new UsageError(`Cannot use ${file}: ${error instanceof Error ? error.message : String(error)}`);
+    throw unusable(file, error);
   }
+}
+
+function unusable(file: string, error: unknown): UsageError {
+  return new UsageError(`Cannot use ${file}: ${error instanceof Error ? error.message : String(error)}`);
 }
 
 function checkSignature(file: string, catalogue: SignedCatalogue, { cataloguePublicKey: key }: Config): void {
@@ -106,17 +95,32 @@ async function read(place: string): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-async function readInstalled(target: string): Promise<SignedCatalogue | undefined> {
+interface Update {
+  readonly file: string;
+  readonly catalogue: SignedCatalogue;
+}
+
+/** @throws {UsageError} When a file of the same serial or a higher one is in force, or it cannot be read. */
+function expectNewer(target: string, { file, catalogue }: Update): void {
+  const before = readInstalled(target);
+  if (before === undefined || before.serial < catalogue.serial) return;
+  const advice = "take a newer file; the one in force stays";
+  throw new UsageError(
+    `Cannot use ${file}: its serial is ${catalogue.serial}, ${before.serial} is in force; ${advice}`,
+  );
+}
+
+function readInstalled(target: string): SignedCatalogue | undefined {
   if (!existsSync(target)) return undefined;
-  return within(`${target}, which is in force`, async () => checkCatalogue(parseJson(readFileSync(target, "utf8"))));
+  try {
+    return checkCatalogue(parseJson(readFileSync(target, "utf8")));
+  } catch (error) {
+    throw unusable(`${target}, which is in force`, error);
+  }
 }
 
 /** Previews the changes of a catalogue. @throws {UsageError} When it would refuse some of the file. */
-async function preview(
-  context: CliContext,
-  config: Config,
-  { file, catalogue }: { file: string; catalogue: SignedCatalogue },
-): Promise<string[]> {
+async function preview(context: CliContext, config: Config, { file, catalogue }: Update): Promise<string[]> {
   const home = mkdtempSync(join(tmpdir(), "modelgate-update-"));
   try {
     const { path } = getCatalogueFolder(config);
@@ -141,9 +145,14 @@ async function preview(
   }
 }
 
-/** The file changes at once: a gateway that reads it has the old or the new one. */
-function install(target: string, catalogue: SignedCatalogue): void {
-  mkdirSync(join(target, ".."), { recursive: true });
-  writeFileSync(`${target}.tmp`, `${JSON.stringify(catalogue, null, 2)}\n`);
-  renameSync(`${target}.tmp`, target);
+/** The preview takes seconds, in which another update may have put a newer file in force: so the serial is compared again. */
+function install(target: string, { file, catalogue }: Update): void {
+  const fresh = prepareFile(target, `${JSON.stringify(catalogue, null, 2)}\n`);
+  try {
+    expectNewer(target, { file, catalogue });
+    fresh.place();
+  } catch (error) {
+    fresh.discard();
+    throw error;
+  }
 }

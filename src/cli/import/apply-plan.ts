@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   type BudgetTarget,
@@ -19,6 +19,7 @@ import { creditWallet } from "../../ledger/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
 import type { Providers } from "../../providers/index.ts";
+import { replaceFile } from "../../providers/write-file.ts";
 import { UsageError } from "../command.ts";
 import type { OpenedStore } from "../lib/with-store.ts";
 import { formatBudget, type ImportPlan, type PlannedAccount, type PlannedModel, type PlannedProvider } from "./plan.ts";
@@ -226,9 +227,6 @@ function addVirtualModels(models: readonly PlannedModel[], config: Config): numb
   const ids = new Set(list.map((row) => (isRecord(row) ? row.id : undefined)));
   const fresh = rows.filter(({ id }) => !ids.has(id));
   if (fresh.length === 0) return 0;
-  mkdirSync(folder, { recursive: true });
-  // Renamed into place, so that a running gateway reads all of it or nothing.
-  writeFileSync(`${file}.import`, `${JSON.stringify({ models: [...list, ...fresh] }, null, 2)}\n`);
-  renameSync(`${file}.import`, file);
+  replaceFile(file, `${JSON.stringify({ models: [...list, ...fresh] }, null, 2)}\n`);
   return fresh.length;
 }

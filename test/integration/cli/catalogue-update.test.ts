@@ -1,6 +1,16 @@
 import { afterEach, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { type Bench, makeBench, makePlugin, makeRow } from "./fixture.ts";
 
@@ -154,4 +164,31 @@ test("a file that is not there, and a key that is none, are named with what to d
   );
   const missing = await bench.run("catalogue", "update", at("none.json"));
   expect(missing.stderr).toBe(`Cannot use ${at("none.json")}: there is no such file; check the path\n`);
+});
+
+test("of two updates at once the higher serial is in force at the end, whichever is written first", async () => {
+  open();
+  for (const serial of [5, 6]) await signed(`${serial}.json`, { serial, plugins: rows(String(serial)) });
+  for (const order of [
+    [6, 5],
+    [5, 6],
+  ]) {
+    rmSync(at("catalogue"), { recursive: true, force: true });
+    await Promise.all(order.map((serial) => bench.run("catalogue", "update", at(`${serial}.json`), "--yes")));
+    expect({ order, price: await priceNow() }).toEqual({ order, price: "6" });
+    expect(readdirSync(at("catalogue"))).toEqual(["update.json"]);
+  }
+});
+
+test("an update writes through no link that stands beside the file, and keeps who may read the file", async () => {
+  open();
+  for (const serial of [1, 2]) await signed(`${serial}.json`, { serial, plugins: rows(String(serial)) });
+  await bench.json("catalogue", "update", at("1.json"), "--yes");
+  chmodSync(at("catalogue/update.json"), 0o600);
+  write("other.txt", "untouched");
+  symlinkSync(at("other.txt"), at("catalogue/update.json.tmp"));
+  await bench.json("catalogue", "update", at("2.json"), "--yes");
+  expect(await priceNow()).toBe("2");
+  expect(JSON.parse(readFileSync(at("other.txt"), "utf8"))).toBe("untouched");
+  expect(statSync(at("catalogue/update.json")).mode & 0o777).toBe(0o600);
 });
