@@ -34,7 +34,7 @@ type ServeOptions = Pick<AppOptions, "plugins" | "manifests" | "createSandbox"> 
 /** Starts the gateway, prints the startup banner, and resolves when a signal has ended it. */
 export async function serveApp(config: Config, { version, ...parts }: ServeOptions): Promise<void> {
   makeHome(config);
-  if (config.workers > 1 && config.worker === 0) return await serveWorkers(config, process.env);
+  if (config.workers > 1 && config.worker === 0) return await serveOnWorkers(config);
   makeDropFolders(config);
   const stateFile = getPluginStateFile(config);
   const storedSecrets = new Set<string>();
@@ -84,6 +84,16 @@ async function verifyLedgerApart(): Promise<string[]> {
   const child = Bun.spawn(command, { env: process.env, stdin: "ignore", stdout: "pipe", stderr: "ignore" });
   const { differences } = (await new Response(child.stdout).json()) as { differences: string[] };
   return differences;
+}
+
+/** Serves by several processes. This one has no database, and so no secrets of one. */
+async function serveOnWorkers(config: Config): Promise<void> {
+  const log = openLog(config, new Set());
+  try {
+    await serveWorkers(config, { env: process.env, log });
+  } finally {
+    await log.close(flushMsMax);
+  }
 }
 
 function openLog({ logLevel, logFormat, given: variables }: Config, storedSecrets: ReadonlySet<string>): OpenLog {

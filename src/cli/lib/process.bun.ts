@@ -35,19 +35,30 @@ export function watchSignals(onSecond: () => void): ShutdownSignals {
   };
 }
 
+/** Interval in which a worker shows its parent that it runs. */
+export const signOfLifeMs = 1000;
+
 /**
  * The same for a worker, which its parent ends. A terminal sends SIGINT to the whole process group, so a worker ignores
- * it; when the parent dies, the worker's standard input closes and ends the worker.
+ * it; when the parent dies, the worker's standard input closes and ends the worker. From now on the parent gets signs of life.
  */
 export function watchParent(): ShutdownSignals {
   const { promise, resolve } = Promise.withResolvers<void>();
   const [end, ignore] = [() => resolve(), () => undefined];
   process.on("SIGTERM", end).on("SIGINT", ignore);
   process.stdin.once("end", end).resume();
+  const giveSign = () => {
+    // A parent that died has ended the channel a moment before it ends this process.
+    if (process.connected) process.send?.("alive");
+  };
+  giveSign();
+  const signs = setInterval(giveSign, signOfLifeMs);
   return {
     first: promise,
     stop() {
       process.off("SIGTERM", end).off("SIGINT", ignore);
+      clearInterval(signs);
+      if (process.connected) process.disconnect?.();
       // An open standard input would keep the worker alive.
       process.stdin.destroy();
     },

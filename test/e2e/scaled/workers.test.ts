@@ -19,9 +19,9 @@ function childrenOf(pid: number): number[] {
 }
 
 async function until(holds: () => boolean): Promise<void> {
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + 120_000;
   while (!holds()) {
-    if (Date.now() > deadline) throw new Error(`Still not so after a minute: ${holds}`);
+    if (Date.now() > deadline) throw new Error(`Still not so after two minutes: ${holds}`);
     await Bun.sleep(20);
   }
 }
@@ -68,5 +68,25 @@ describe.skipIf(!canShare || process.platform !== "linux")("WORKERS=2", () => {
     };
     await until(() => workers.every(isGone));
     await gateway.stop();
+  });
+
+  test("replaces a worker that hangs, and ends one that hangs when it is to stop", async () => {
+    const shared = { DATABASE_URL: await newDatabase(), REDIS_URL: (await startRedis()).url };
+    const gateway = await startGateway({ env: { WORKERS: "2", DRAIN_SECONDS: "0", ...shared } });
+    try {
+      await until(() => childrenOf(gateway.pid).length === 2);
+      // The first one answers already, so that it has given a sign of life.
+      const hanging = Math.min(...childrenOf(gateway.pid));
+      process.kill(hanging, "SIGSTOP");
+      await until(() => childrenOf(gateway.pid).length === 2 && !childrenOf(gateway.pid).includes(hanging));
+      expect(gateway.stderr()).toContain("worker_hangs");
+      const last = Math.max(...childrenOf(gateway.pid));
+      process.kill(last, "SIGSTOP");
+      expect(await gateway.stop()).toBe(0);
+      expect(() => process.kill(last, 0)).toThrow("ESRCH");
+    } finally {
+      for (const pid of childrenOf(gateway.pid)) process.kill(pid, "SIGKILL");
+      await gateway.stop();
+    }
   });
 });
