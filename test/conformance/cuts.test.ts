@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { hasContent } from "../../src/kernel/upstream/answer-form.ts";
-import { parseJson } from "../../src/lib/json.ts";
+import { isServed } from "../support/is-served.ts";
 import { rounds } from "../support/long.ts";
 import { cutAtRandom, randomBelow } from "../support/random.ts";
 import { recordingsMissing } from "../support/recordings.ts";
@@ -64,8 +63,7 @@ async function expectClearEnds(one: Case, placesOf: (reply: Reply) => number[]):
       expect(error.message.replace(one.plugin.name, "The provider")).toMatch(/^[A-Z].{8}/);
       expect(status).toBe(error.status);
     }
-    // The provider bills for what it began to serve, even where nothing of it could be said: content, a report, half an event.
-    const isOwed = eventsOf(reply.body.slice(0, place)).some(isServed);
+    const isOwed = isServed(reply.body.slice(0, place));
     expect({ place, outcome, paid: usageSource !== "none" }).toEqual({
       place,
       outcome: isOwed ? "settled" : "released",
@@ -74,15 +72,6 @@ async function expectClearEnds(one: Case, placesOf: (reply: Reply) => number[]):
     const finishes = chunks.flatMap(({ choices }) => choices).filter(({ finish_reason: reason }) => reason);
     if (error === undefined) expect(finishes.length).toBeGreaterThan(0);
   }
-}
-
-const eventsOf = (body: Uint8Array) =>
-  [...new TextDecoder().decode(body).matchAll(/^data: ?([^ \r\n].*)/gm)].map(([, data = ""]) => data);
-
-function isServed(data: string): boolean {
-  if (data.includes('"usage') && !data.includes('"usage":null')) return true;
-  const part = parseJson(data, "event");
-  return part === undefined ? data.startsWith("{") : hasContent(part);
 }
 
 function assembleText(chunks: Parameters<typeof assemble>[0]): string {

@@ -138,26 +138,32 @@ const callNames: ReadonlySet<unknown> = new Set(
   "function function_call functionCall custom toolUse tool_use custom_tool_call".split(" "),
 );
 
+/** More values are no empty envelope, whatever they are. */
+const valuesMax = 10_000;
+
 /**
  * Whether an answer that cannot be used has something that a model made: text, a call, numbers. An error, an envelope with nothing
- * in it and an event that only begins an answer have none.
+ * in it and an event that only begins an answer have none. One that is too large to be looked through has.
  */
 export function hasContent(value: unknown): boolean {
-  return findContent(value, "none");
+  return findContent(value, "none", { left: valuesMax });
 }
 
 /** @param leaves Which texts and numbers are content: those of this value, all within it, or none. */
-function findContent(value: unknown, leaves: "own" | "all" | "none"): boolean {
+function findContent(value: unknown, leaves: "own" | "all" | "none", values: { left: number }): boolean {
+  if (--values.left < 0) return true;
   if (typeof value === "string") return leaves !== "none" && value.trim() !== "";
   if (typeof value === "number") return leaves !== "none";
-  if (Array.isArray(value)) return value.some((member) => findContent(member, leaves));
+  if (Array.isArray(value))
+    return value.length > values.left || value.some((member) => findContent(member, leaves, values));
   if (typeof value !== "object" || value === null) return false;
   if ("type" in value && callNames.has(value.type) && hasName(value)) return true;
-  for (const [name, member] of Object.entries(value)) {
-    if (name === "error" || name === "usage") continue;
+  for (const name in value) {
+    if (!Object.hasOwn(value, name) || name === "error" || name === "usage") continue;
+    const member: unknown = value[name as never];
     if (callNames.has(name) && hasName(member)) return true;
     const own = contentFields.has(name) ? "own" : "none";
-    if (findContent(member, leaves === "all" || argumentFields.has(name) ? "all" : own)) return true;
+    if (findContent(member, leaves === "all" || argumentFields.has(name) ? "all" : own, values)) return true;
   }
   return false;
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { isServed } from "../../support/is-served.ts";
 import { randomBelow } from "../../support/random.ts";
 import { recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { type Reply, replyOf } from "../../support/reply.ts";
@@ -55,11 +56,9 @@ async function expectClearEnd({ gateway, upstream, ledger }: Bench, plan: Plan, 
   const call = ledger.callOf(response);
   const said = saidIn(plan.recording).choices[0];
   if (response.status !== 200) {
-    // The provider bills for what it began to serve, even where nothing of it could be said.
-    const hasBegun = /^data: ?[^ ]/m.test(Buffer.from(reply.body).toString("latin1"));
     expect({ status: response.status, state: call.state, body: text }).toMatchObject({
       status: 500,
-      state: hasBegun ? "settled" : "released",
+      state: isServed(reply.body) ? "settled" : "released",
     });
     return;
   }

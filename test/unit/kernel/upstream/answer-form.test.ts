@@ -84,3 +84,9 @@ test("what a model made is told from an envelope and from an error", () => {
   expect(filled.filter((answer) => !hasContent(answer))).toEqual([]);
   expect(empty.filter((answer) => hasContent(answer))).toEqual([]);
 });
+
+test("an answer that is too large to be looked through counts as one with content", () => {
+  expect(hasContent({ a: Array(100).fill(1) })).toBe(false);
+  expect(hasContent({ a: Array(20_000).fill(1) })).toBe(true);
+  expect(hasContent({ a: Array(200).fill(Array(100).fill({})) })).toBe(true);
+});
