@@ -200,9 +200,7 @@ export class BoundUpstream implements Upstream {
       chunks: new UpstreamItems<Uint8Array<ArrayBuffer>>({
         body: new BodyReader(response, this.#limits(streamBytesMax)),
         parser: { push: (bytes) => [bytes], end: () => [] },
-        onTake: () => {
-          sentRequest.isAnswered = true;
-        },
+        onTake: (bytes) => sentRequest.readBytes(bytes),
         onEnd: () => this.#onEnd(sentRequest),
       }),
     };
@@ -781,6 +779,8 @@ function toUnreadable(cause: unknown, text: string, { status }: Response, reques
   return new UpstreamError("bad_response", `The provider's answer ${reason}`, { status, cause });
 }
 
+/** Bytes of the beginning of an answer that are looked at: more than an error has. */
+const bytesLookedAt = 64 * 1024;
 /** How much of a provider's own words is kept, in characters. */
 const saidCharactersMax = 500;
 
@@ -875,6 +875,8 @@ export class SentRequest {
   cutText = "";
   /** It is something of another server between: a page, or a text that is no answer. */
   isPage = false;
+  /** The first piece of an answer that its handler reads as bytes. */
+  #firstBytes: Uint8Array | undefined;
   /** A whole answer, or the events before a stream had content, as far as they are kept. */
   #answer: unknown;
   readonly #early: string[] = [];
@@ -917,6 +919,12 @@ export class SentRequest {
     else this.cutText = "";
   }
 
+  /** Takes a piece of an answer that its handler reads as bytes. */
+  readBytes(bytes: Uint8Array): void {
+    this.isAnswered = true;
+    this.#firstBytes ??= bytes;
+  }
+
   /** Takes an event of a stream. */
   readEvent({ event, data }: ServerEvent): void {
     if (this.#early.length < earlyEventsMax) this.#early.push(data);
@@ -936,6 +944,7 @@ export class SentRequest {
   /** All of it came, and it has neither content nor a report. To be asked where the answer could not be used. */
   get isEmpty(): boolean {
     if (this.isPage) return true;
+    if (this.#firstBytes !== undefined) return this.isWhole && isEmptyAnswer(this.#firstBytes);
     if (!this.isWhole || this.#usage !== undefined || this.#first !== undefined || this.cutBytes > 0) return false;
     if (this.#early.length >= earlyEventsMax || hasContent(this.#answer)) return false;
     return !this.#early.some(mayHaveContent);
@@ -967,6 +976,15 @@ export class SentRequest {
       return before;
     }
   }
+}
+
+/** Whether an answer in bytes is a page or an error, by its first piece. Anything else, such as sound, may be what was asked for. */
+function isEmptyAnswer(bytes: Uint8Array): boolean {
+  const text = new TextDecoder().decode(bytes.subarray(0, bytesLookedAt), { stream: true });
+  const form = formOf(text);
+  if (form !== "json") return form === "page" || form === "nothing";
+  const answer = parseJson(text, "event");
+  return answer !== undefined && !hasContent(answer);
 }
 
 /** Whether an event has content, or is JSON that cannot be read, which may have some. */
