@@ -978,7 +978,7 @@ export class SentRequest {
   }
 }
 
-/** Whether an answer in bytes is a page or an error, by its first piece. Anything else, such as sound, may be what was asked for. */
+/** Whether an answer in bytes is a page or an error, by its first piece. Anything else, such as audio, may be what was asked for. */
 function isEmptyAnswer(bytes: Uint8Array): boolean {
   const text = new TextDecoder().decode(bytes.subarray(0, bytesLookedAt), { stream: true });
   const form = formOf(text);
