@@ -913,7 +913,10 @@ export class SentRequest {
     const [first] = chunks;
     const head = first === undefined ? "" : decoder.decode(first.subarray(0, headBytes));
     // A page of something in between is not an answer of the model.
-    this.isAnswered = this.cutText === "" ? !isWhole : isAnswerForm(formOf(head));
+    const form = formOf(head);
+    // Bytes that all came in place of JSON are nothing of the model; of those that broke off nobody knows.
+    const mayBeAnswer = isAnswerForm(form) && !(isWhole && form === "binary");
+    this.isAnswered = this.cutText === "" ? !isWhole : mayBeAnswer;
     this.isPage = isWhole && !this.isAnswered;
     if (this.isAnswered) this.cutBytes = bytes;
     else this.cutText = "";

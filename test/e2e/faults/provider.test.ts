@@ -78,14 +78,13 @@ const refusals: [string, Reply, { status: number; code?: string }][] = [
   ["an error in a 200", jsonReply({ error: { message: "Overloaded", type: "server_error" } }), { status: 500 }],
 ];
 
-/** Answers that were made and cannot be read: the prompt is owed, and what came. */
-const servedInPart = [
-  "a cut in the head's wake",
-  "a cut inside the JSON",
-  "JSON of another shape",
-  "choices that are none",
-  "a choice without a message",
-];
+/**
+ * Answers that broke off: the prompt is owed, and what came. One that came to its end with neither content nor a report is owed by
+ * nobody, whatever its shape is.
+ */
+const brokenWhole = ["a cut in the head's wake", "a cut inside the JSON"];
+/** Of one that came in place of a stream, some has to have come. */
+const brokenStream = ["a cut inside the JSON"];
 
 describe.each(models)("a provider of %s", (model) => {
   test.each(refusals)("that answers with %s: a clear error, the hold released", async (name, reply, promised) => {
@@ -95,7 +94,7 @@ describe.each(models)("a provider of %s", (model) => {
       const error = await expectError(response.clone() as Response, promised);
       expect(error.message).not.toContain("sk-abc");
       const call = bench.ledger.callOf(response);
-      if (!stream && servedInPart.includes(name)) {
+      if ((stream ? brokenStream : brokenWhole).includes(name)) {
         expect(call).toMatchObject({ state: "settled", usage_source: "estimated" });
         expect(call.input_tokens).toBeGreaterThan(0);
       } else await expectReleased(call);
@@ -139,7 +138,7 @@ describe.each(models)("a provider of %s", (model) => {
     ["zero usage with words out", { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }],
     ["negative usage", { prompt_tokens: -5, completion_tokens: -1, total_tokens: -6 }],
     ["usage in fractions", { prompt_tokens: 1.5, completion_tokens: 2.5, total_tokens: 4 }],
-    ["usage as text", { prompt_tokens: "5", completion_tokens: "7", total_tokens: "12" }],
+    ["usage as words", { prompt_tokens: "five", completion_tokens: "7", total_tokens: "12" }],
     [
       "more cached than prompt",
       { prompt_tokens: 5, completion_tokens: 7, total_tokens: 12, prompt_tokens_details: { cached_tokens: 50 } },
@@ -165,6 +164,19 @@ describe.each(models)("a provider of %s", (model) => {
     const streamedCall = bench.ledger.callOf(streamed);
     expect(streamedCall).toMatchObject({ state: "settled", usage_source: "estimated" });
     expect(tokensOf(streamedCall)).toEqual(tokensOf(call));
+  });
+
+  test("that reports its figures as texts: they are figures, whole and streamed", async () => {
+    const usage = { prompt_tokens: "5", completion_tokens: "7", total_tokens: "12" };
+    const counted = { state: "settled", usage_source: "reported", input_tokens: 5, output_tokens: 7 };
+    bench.upstream.answer("openai", jsonReply(completionOf(words, usage)));
+    const whole = await ask({ model });
+    await whole.text();
+    expect(bench.ledger.callOf(whole)).toMatchObject(counted);
+    bench.upstream.answer("openai", eventsReply(textChunk(words), finishChunk(), usageChunk(usage), "[DONE]"));
+    const streamed = await ask({ model, stream: true });
+    await streamed.text();
+    expect(bench.ledger.callOf(streamed)).toMatchObject(counted);
   });
 
   test("that repeats its usage: the last report stands", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { startGateway } from "../../support/gateway.ts";
+import { isLong } from "../../support/long.ts";
 import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
 import { redisProgram, startRedis, useRedisServers } from "../../support/redis.ts";
 
@@ -70,7 +71,8 @@ describe.skipIf(!canShare || process.platform !== "linux")("WORKERS=2", () => {
     await gateway.stop();
   });
 
-  test("replaces a worker that hangs, and ends one that hangs when it is to stop", async () => {
+  if (!isLong) console.log("A worker that hangs is waited for in the long form alone (LONG=1)");
+  test.skipIf(!isLong)("replaces a worker that hangs, and ends one that hangs when it is to stop", async () => {
     const shared = { DATABASE_URL: await newDatabase(), REDIS_URL: (await startRedis()).url };
     const gateway = await startGateway({ env: { WORKERS: "2", DRAIN_SECONDS: "0", ...shared } });
     try {
