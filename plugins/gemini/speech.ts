@@ -59,8 +59,9 @@ function readSpeech(events: AsyncIterable<ServerEvent>): AnswerOf<"speech"> {
     events,
     push(event: ServerEvent) {
       const answer = readEvent(event);
+      const candidates = readCandidates(answer);
       usage = answer.usageMetadata ?? usage;
-      return readCandidates(answer).flatMap((candidate) => {
+      return candidates.flatMap((candidate) => {
         if (candidate.finishReason !== undefined) last = candidate;
         return (candidate.content?.parts ?? []).flatMap(readPart);
       });

@@ -244,7 +244,8 @@ export class BoundUpstream implements Upstream {
     try {
       const { answerSource } = this.#sender;
       const value: unknown = await readJsonInTurns(text, answerSource, (bytes) => this.#reserveValues(bytes, text));
-      if (Array.isArray(value)) events = value.map((item) => ({ event: "message", data: JSON.stringify(item) }));
+      if (Array.isArray(value) && value.every(isRecord))
+        events = value.map((item) => ({ event: "message", data: JSON.stringify(item) }));
       else if (isError(value)) events = [{ event: "raw", data: text }];
       else {
         this.#takeAnswer(value, request);
