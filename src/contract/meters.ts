@@ -354,6 +354,13 @@ export function toMeters(usage: ChatUsage | null | undefined): Meters | undefine
   return isReportable(searches) ? { ...meters, webSearch: searches } : undefined;
 }
 
+/** Members of a request that ask for a cache, and may say for how long: Anthropic's, and OpenAI's for a part and for a request. */
+export const lifetimeFields: ReadonlySet<string> = new Set([
+  "cache_control",
+  "prompt_cache_breakpoint",
+  "prompt_cache_options",
+]);
+
 /**
  * The meter of what a cache writes, by how long it is to keep it: what a request asks for, or a report says. A provider's least
  * lifetime costs what it costs to write at all; one that is not known counts as the longest.

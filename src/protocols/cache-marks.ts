@@ -13,6 +13,7 @@ import {
   type Call,
   type ChatRequest,
   getWriteMeter,
+  lifetimeFields,
   type Message,
   type Model,
   UpstreamError,
@@ -27,12 +28,6 @@ export interface CacheMark {
 
 /** More of them are refused. */
 const marksMax = 4;
-/** The members that say how long a cache is to keep what is written. */
-const lifetimeFields: ReadonlySet<string> = new Set([
-  "cache_control",
-  "prompt_cache_breakpoint",
-  "prompt_cache_options",
-]);
 const plainMark: CacheMark = { type: "ephemeral" };
 
 /**

@@ -14,6 +14,7 @@ import {
   contextTokensDefault,
   getWriteMeter,
   isScalarSchema,
+  lifetimeFields,
   type Meters,
   type Model,
   type PromptForm,
@@ -411,16 +412,13 @@ function visitCall(call: unknown, visitor: PromptVisitor): void {
 
 function visitMember(name: string, value: unknown, visitor: PromptVisitor): void {
   if (name === "$ref") visitor.hasReference = true;
-  if (cacheFields.has(name) && isRecord(value)) {
+  if (lifetimeFields.has(name) && isRecord(value)) {
     if (getWriteMeter(value.ttl) !== "cacheWriteToken") visitor.keepsLonger = true;
     if (name === "cache_control" && isMark(value)) return;
   }
   visitor.inJson(name, 3);
   visitValue(value, visitor);
 }
-
-/** The members that ask for a cache: Anthropic's, and OpenAI's for a part and for a request. */
-const cacheFields: ReadonlySet<string> = new Set(["cache_control", "prompt_cache_breakpoint", "prompt_cache_options"]);
 
 /** Whether a value is a cache mark and nothing else. */
 function isMark({ type, ttl, ...others }: Record<string, unknown>): boolean {
