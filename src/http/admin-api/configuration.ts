@@ -447,10 +447,12 @@ const readers: { readonly [S in Section]: (deps: HttpDeps) => Promise<Document[S
     const emails = new Map((await listAll(deps)).map(({ id, email }) => [id, email]));
     const budgets = await listBudgets(deps.store, undefined, { limit: entriesMax + 1 });
     expectFew("budgets", budgets.length);
-    return budgets.flatMap((budget) => {
+    const entries = budgets.flatMap((budget) => {
       const account = emails.get(budget.accountId);
       return account === undefined ? [] : [{ account, ...toBudgetEntry(budget, deps.now()) }];
     });
+    // Those of one document are made in the same millisecond: only what they count tells their order again.
+    return entries.sort((a, b) => (labelBudget(a) < labelBudget(b) ? -1 : 1));
   },
   async rate_limits(deps) {
     const emails = new Map((await listAll(deps)).map(({ id, email }) => [id, email]));
@@ -852,14 +854,17 @@ function toBudgetEntry({ subject, name, keyId, period, limitNanodollars, raise }
   };
 }
 
+/** What a budget counts, which is also how it is found: "ada@example.com tag each week key_1". */
+function labelBudget({ account, subject, name, api_key_id: key, budget_period: period }: BudgetEntry): string {
+  return [account, subject, name ?? "each", period, ...(key == null ? [] : [key])].join(" ");
+}
+
 /** A budget is found by what it counts. @throws {GatewayError} `invalid_request` */
 async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning): Promise<Step[]> {
   const { store, now } = deps;
   const entries = document.budgets ?? [];
   const created = new Set((document.accounts ?? []).map(({ email }) => toLower(email)));
-  const labelOf = ({ account, subject, name, api_key_id: key, budget_period: period }: BudgetEntry) =>
-    [account, subject, name ?? "each", period, ...(key == null ? [] : [key])].join(" ");
-  expectOnce("budgets", entries.map(labelOf));
+  expectOnce("budgets", entries.map(labelBudget));
   const present = await listBudgets(
     store,
     entries.flatMap(({ account }) => accounts.get(account)?.id ?? []),
@@ -882,7 +887,7 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
       const isSame = (["subject", "name", "keyId", "period"] as const).every((field) => one[field] === target[field]);
       return isSame && one.accountId === account?.id;
     });
-    const common = { section: "budgets" as const, id: labelOf(entry), account };
+    const common = { section: "budgets" as const, id: labelBudget(entry), account };
     if (entry.status === "removed") {
       if (account === undefined || budget === undefined) continue;
       steps.push({
@@ -913,7 +918,7 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
       continue;
     }
     const { limitNanodollars } = changes;
-    if (limitNanodollars === undefined) throw invalid("budgets", `The budget ${labelOf(entry)} has no budget_usd`);
+    if (limitNanodollars === undefined) throw invalid("budgets", `The budget ${labelBudget(entry)} has no budget_usd`);
     checkBudget({ ...target, limitNanodollars, raise: changes.raise ?? undefined }, now());
     steps.push({
       ...common,
