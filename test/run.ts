@@ -49,8 +49,8 @@ const suite = Bun.spawn(
     process.execPath,
     "test",
     `--parallel=${isQuick ? quickWorkers : workers}`,
-    // The quick tests leave nothing in the global object, so that a worker loads each module once for all of its files.
-    ...(isQuick ? ["--no-isolate"] : []),
+    // Tests leave nothing in the global object, so that a worker loads each module once for all of its files.
+    "--no-isolate",
     `--timeout=${testMsMax}`,
     // The slowest files begin first; `--update-timings` writes anew which those are.
     ...(existsSync(timings) ? [`--timings=${timings}`] : []),

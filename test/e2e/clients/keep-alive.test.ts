@@ -82,7 +82,7 @@ describe("comments in a stream while the provider thinks", () => {
 });
 
 const question = "Say hello to Ada";
-/** Where a provider is silent: before all that it says, behind its first event, and in the middle of its text. */
+/** Where a provider is silent, which a question names: before all that it says, behind its first event, and in the middle of its text. */
 const silences = ["before its first event", "behind its first event", "between its words"] as const;
 
 /** The events of an answer, with a silence of many heartbeats among them. */
@@ -111,6 +111,11 @@ describe("events in a stream of the Responses protocol while the provider is sil
   let client: OpenAI;
   beforeAll(async () => {
     providers = startScriptedProviders();
+    providers.fault = (request) => {
+      const said = JSON.stringify(request.body);
+      const silence = silences.find((one) => said.includes(askSilent(one)));
+      return silence && withSilence(answerInText(request), silence);
+    };
     gateway = await startInProcess({ env: providers.env, sseHeartbeatMs: 60 });
     client = new OpenAI({ baseURL: gateway.baseUrl, apiKey: gateway.key, maxRetries: 0 });
   });
@@ -118,14 +123,11 @@ describe("events in a stream of the Responses protocol while the provider is sil
     await gateway.stop();
     await providers.stop();
   });
-  const beSilent = (silence: (typeof silences)[number]) => {
-    providers.seen.length = 0;
-    providers.fault = (request) => withSilence(answerInText(request), silence);
-  };
+  const askSilent = (silence: (typeof silences)[number]) => `${question}, silent ${silence}`;
 
   test.each(cases)("(%s) are there %s, numbered, and the provider is asked once", async (_, silence, model) => {
-    beSilent(silence);
-    const response = await gateway.post("/responses", { model, input: question, stream: true });
+    providers.seen.length = 0;
+    const response = await gateway.post("/responses", { model, input: askSilent(silence), stream: true });
     const { events } = parseEvents<{ type: string; sequence_number: number }>(await response.text());
     const beats = events.filter(({ type }) => type === "response.in_progress").length - 1;
     expect(beats).toBeGreaterThan(1);
@@ -138,20 +140,20 @@ describe("events in a stream of the Responses protocol while the provider is sil
   });
 
   test.each(cases)("(%s) are borne %s by the official client for Node", async (_, silence, model) => {
-    beSilent(silence);
-    const whole = await client.responses.stream({ model, input: question }).finalResponse();
+    const input = askSilent(silence);
+    const whole = await client.responses.stream({ model, input }).finalResponse();
     expect([whole.output_text, whole.status]).toEqual(["Hello Ada", "completed"]);
     let text = "";
-    for await (const event of await client.responses.create({ model, input: question, stream: true })) {
+    for await (const event of await client.responses.create({ model, input, stream: true })) {
       if (event.type === "response.output_text.delta") text += event.delta;
     }
     expect(text).toBe("Hello Ada");
   });
 
   test.each(cases)("(%s) are borne %s by the AI SDK", async (_, silence, model) => {
-    beSilent(silence);
     const sdk = createOpenAI({ baseURL: gateway.baseUrl, apiKey: gateway.key });
-    expect(await streamText({ model: sdk.responses(model), prompt: question, maxRetries: 0 }).text).toBe("Hello Ada");
+    const asked = { model: sdk.responses(model), prompt: askSilent(silence), maxRetries: 0 };
+    expect(await streamText(asked).text).toBe("Hello Ada");
   });
 
   test(
@@ -162,26 +164,16 @@ describe("events in a stream of the Responses protocol while the provider is sil
       const script = [
         "import sys, openai",
         "client = openai.OpenAI(base_url=sys.argv[1], api_key=sys.argv[2], max_retries=0)",
-        "model, question = sys.argv[3:]",
-        "with client.responses.stream(model=model, input=question) as stream:",
-        "    for event in stream: pass",
-        "    print(stream.get_final_response().output_text)",
-        "stream = client.responses.create(model=model, input=question, stream=True)",
-        "print(''.join(event.delta for event in stream if event.type == 'response.output_text.delta'))",
+        "for model, question in zip(sys.argv[3::2], sys.argv[4::2]):",
+        "    with client.responses.stream(model=model, input=question) as stream:",
+        "        for event in stream: pass",
+        "        print(stream.get_final_response().output_text)",
+        "    stream = client.responses.create(model=model, input=question, stream=True)",
+        "    print(''.join(event.delta for event in stream if event.type == 'response.output_text.delta'))",
       ].join("\n");
-      for (const [, silence, model] of cases) {
-        beSilent(silence);
-        const said = await output([
-          python.command as string,
-          "-c",
-          script,
-          gateway.baseUrl,
-          gateway.key,
-          model,
-          question,
-        ]);
-        expect([model, silence, said]).toEqual([model, silence, "Hello Ada\nHello Ada\n"]);
-      }
+      const asked = cases.flatMap(([, silence, model]) => [model, askSilent(silence)]);
+      const said = await output([python.command as string, "-c", script, gateway.baseUrl, gateway.key, ...asked]);
+      expect(said.trim().split("\n")).toEqual(cases.flatMap(() => ["Hello Ada", "Hello Ada"]));
     },
     pythonClientsMsMax,
   );
