@@ -14,8 +14,8 @@ import { testMsMax } from "./support/long.ts";
 import { runFolderVariable } from "./support/run-folder.ts";
 import { RunOutput, readReport, summarize } from "./support/run-report.ts";
 
-/** Many tests start gateways, databases and browsers and wait for them: on two cores a third worker uses that time. */
-const workers = 3;
+/** Many tests start gateways, databases and browsers and wait for them: on two cores two more workers use that time. */
+const workers = 4;
 const quickWorkers = Math.min(availableParallelism() + 1, 8);
 const timings = "test/timings.json";
 const quickFolders = ["test/unit/", "test/conformance/"];

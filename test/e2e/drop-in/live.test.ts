@@ -5,7 +5,7 @@ import type { PluginState } from "../../../src/providers/index.ts";
 import { builtBinary } from "../../support/binary.ts";
 import { type Gateway, startGateway } from "../../support/gateway.ts";
 import { openCliStore } from "../../support/ledger-view.ts";
-import { rounds } from "../../support/long.ts";
+import { isLong, rounds } from "../../support/long.ts";
 import { type LoopbackProvider, startProvider } from "./provider.ts";
 
 /** The promise is 2 s, printed; a machine that has other work may be later. */
@@ -16,8 +16,10 @@ const callsPerSwap = 50;
 /** Longer than the gateway waits for files to settle, so that each refresh is taken up. */
 const refreshMs = 300;
 const refreshes = rounds(10, 200);
+const forms: readonly ("source" | "binary")[] = isLong ? ["source", "binary"] : ["binary"];
+if (!isLong) console.log("Plugins dropped into a gateway from source are for LONG=1");
 
-describe.each(["source", "binary"] as const)("plugins dropped into a gateway from %s", (form) => {
+describe.each(forms)("plugins dropped into a gateway from %s", (form) => {
   let gateway: Gateway;
   let provider: LoopbackProvider;
   const outside = process.env.MODELGATE_BINARY;
