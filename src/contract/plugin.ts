@@ -141,6 +141,11 @@ export interface Call<Request> {
   readonly upstream: Upstream;
   /** Whether the client leaves prompt caching to who serves it, as those of OpenAI's protocols do unless they say otherwise. */
   readonly leavesCaching?: boolean;
+  /**
+   * Whether the provider is a server of the operator's own, by its private address: its handlers are given only the fields of the
+   * request that the gateway knows and those in `requestFields` of the plugin. Absent: it is public.
+   */
+  readonly isOwnServer?: boolean;
   /** Whether something in it asks for a cache that keeps for longer than the provider's least; absent: it may. */
   readonly keepsLonger?: boolean | undefined;
   /**
@@ -341,6 +346,8 @@ export interface ProviderPlugin {
   readonly maxChoices: Partial<Record<Extract<Capability, "chat" | "images">, number>>;
   /** Forms that it takes as they are; default none. */
   readonly takes?: readonly NativeForm[] | undefined;
+  /** Request fields that it takes, beside those that the gateway knows, where its base URL is a private address; default none. */
+  readonly requestFields?: readonly string[] | undefined;
   /** Reads a refusal into an error. */
   readError(answer: RefusedResponse): UpstreamError;
   /**

@@ -554,7 +554,11 @@ export class Attempt implements Sender {
   #isShowable(field: string): boolean {
     const { request, passthrough } = this.run;
     const { unknownFields } = request as Partial<TranscriptionRequest>;
-    const isSent = Object.hasOwn(passthrough?.body ?? request, field) || unknownFields?.includes(field) === true;
+    const sentRequest = passthrough?.body ?? request;
+    // A member of a field is named with the field before it.
+    const isSent =
+      [field, field.split(".", 1)[0] as string].some((name) => Object.hasOwn(sentRequest, name)) ||
+      unknownFields?.includes(field) === true;
     return isSent && /^[\w.-]{1,64}(\[\])?$/.test(field);
   }
 }

@@ -73,12 +73,15 @@ export async function withFailover<Request, Answer>(
       route.circuitBreaker.begin(nowMs, accountId);
       const upstream = new BoundUpstream(network, attempt);
       try {
+        const own = upstream.isOwnServer();
+        const isOwnServer = own instanceof Promise ? await own : own;
         const answer = await task.run(route.plugin, {
           id,
           request: task.requestFor(route.model, attempt),
           model: route.model,
           signal: attempt.signal,
           upstream,
+          isOwnServer,
           leavesCaching,
           keepsLonger: run.keepsLonger,
           warn: (message, ignored) => attempt.warn(message, ignored),

@@ -98,6 +98,7 @@ const Manifest = Type.Object(
     options: Type.Optional(DialectOptions),
     maxChoices: Type.Optional(Type.Unknown()),
     takes: Type.Optional(Type.Unknown()),
+    requestFields: Type.Optional(Type.Unknown()),
     models: Type.Optional(Type.Array(Type.Record(Type.String(), Type.Unknown()))),
     unlisted: Type.Optional(Type.Unknown({ description: "Terms by which all other models of the provider are sold" })),
   },
@@ -122,13 +123,26 @@ export function readManifest(value: unknown, name: string): ProviderPlugin {
     throw new PluginError("it has no models; list some, or give unlisted terms for all that the provider has");
   }
   const rows = models as unknown as ModelRow[];
+  const requestFields = listRequestFields(rest.requestFields, written);
   return definePlugin({
     name,
     ...(rest as object),
+    ...(requestFields !== undefined && { requestFields }),
     models: rows,
     ...(dialect === "openai" ? fromOpenai(written, rows, rest.unlisted) : fromDialect(dialect, rest, written)),
     ...(authorize && { authorize: authorizeBy(authorize) }),
   } as unknown as PluginDefinition);
+}
+
+/** The request fields that a manifest names as those of its provider, in its list or in its options. */
+function listRequestFields(listed: unknown, options: object): unknown {
+  if (listed !== undefined && !Array.isArray(listed)) return listed;
+  const named = (Object.values(options) as RequestOptions[]).flatMap(({ pass = [], fields = [], rename = {} }) => [
+    ...pass,
+    ...fields,
+    ...Object.keys(rename),
+  ]);
+  return listed === undefined && named.length === 0 ? undefined : [...new Set([...(listed ?? []), ...named])];
 }
 
 /** The handlers of the capabilities that the manifest sells. */

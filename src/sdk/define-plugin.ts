@@ -8,6 +8,7 @@ import {
   type Handlers,
   type Model,
   type ModelOptions,
+  type ModelParts,
   type ModelRow,
   type NativeForm,
   nativeForms,
@@ -20,6 +21,7 @@ import {
 import { shapeChecker } from "../lib/check-shape.ts";
 import { suggestName } from "../lib/did-you-mean.ts";
 import { isRecord } from "../lib/json.ts";
+import { withKnownFields } from "../protocols/known-fields.ts";
 import { readUsage } from "../protocols/openai/usage-report.ts";
 import { classifyRefusal } from "../protocols/upstream-errors.ts";
 import { PluginError } from "./errors.ts";
@@ -75,6 +77,7 @@ const knownFields = [
   "checks",
   "maxChoices",
   "takes",
+  "requestFields",
   "readError",
   "readUsage",
   "unlisted",
@@ -114,12 +117,19 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
   for (const field of Object.keys(definition)) {
     if (!knownFields.includes(field)) fail(name, `unknown field ${field}${suggestName(field, knownFields)}`);
   }
-  const { contractVersion: version = contractVersion, credential = "key", maxChoices = {}, takes } = definition;
+  const {
+    contractVersion: version = contractVersion,
+    credential = "key",
+    maxChoices = {},
+    takes,
+    requestFields,
+  } = definition;
   const mismatch = contractMismatch(version);
   if (mismatch !== undefined) fail(name, mismatch);
   if (credential !== "key" && credential !== "none") checkForm(name, credential, definition.authorize);
   const handlers = checkHandlers(name, definition.handlers, "handlers");
   const checks = definition.checks && checkHandlers(name, definition.checks as Handlers, "checks");
+  const listed = requestFields === undefined ? [] : checkFields(name, requestFields);
   const plugin: ProviderPlugin = {
     name,
     contractVersion,
@@ -128,13 +138,16 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     credential,
     authorize: checkFunction(name, "authorize", definition.authorize ?? ((_, { key }) => bearer(key))),
     models: checkModels(name, definition.models, { ...definition, handlers }),
-    ...(definition.forModel && { forModel: checkFunction(name, "forModel", definition.forModel) }),
+    ...(definition.forModel && {
+      forModel: restrictParts(checkFunction(name, "forModel", definition.forModel), listed),
+    }),
     ...(definition.modelOptions && { modelOptions: definition.modelOptions }),
     ...(definition.unlisted !== undefined && { unlisted: checkUnlisted(name, definition.unlisted, handlers) }),
-    handlers,
+    handlers: withKnownFields(handlers, listed),
     ...(checks && { checks: checks as Checks }),
     maxChoices: checkBounds(name, maxChoices),
     ...(takes && { takes: checkForms(name, takes) }),
+    ...(requestFields && { requestFields: listed }),
     readError: checkFunction(name, "readError", definition.readError ?? classifyRefusal),
     readUsage: checkFunction(name, "readUsage", definition.readUsage ?? readUsage),
   };
@@ -297,6 +310,29 @@ function checkForms(plugin: string, takes: unknown): readonly NativeForm[] {
   const isKnown = (form: unknown) => nativeForms.includes(form as NativeForm);
   if (Array.isArray(takes) && takes.every(isKnown)) return takes;
   fail(plugin, `takes is ${JSON.stringify(takes)}; expected a list of ${nativeForms.join(", ")}`);
+}
+
+function checkFields(plugin: string, fields: unknown): readonly string[] {
+  if (Array.isArray(fields) && fields.every((field) => typeof field === "string" && field !== "")) return fields;
+  fail(
+    plugin,
+    `requestFields is ${JSON.stringify(fields)}; expected a list of names, such as ["chat_template_kwargs"]`,
+  );
+}
+
+/** Parts of a plugin whose handlers, too, give a server of the operator's own only known fields. */
+function restrictParts(
+  forModel: NonNullable<ProviderPlugin["forModel"]>,
+  requestFields: readonly string[],
+): NonNullable<ProviderPlugin["forModel"]> {
+  const restricted = new WeakMap<ModelParts, ModelParts>();
+  return (model) => {
+    const parts = forModel(model);
+    if (parts?.handlers === undefined) return parts;
+    const own = restricted.get(parts) ?? { ...parts, handlers: withKnownFields(parts.handlers, requestFields) };
+    restricted.set(parts, own);
+    return own;
+  };
 }
 
 function checkFunction<T>(plugin: string, field: string, value: T): T {

@@ -854,7 +854,7 @@ function toBudgetEntry({ subject, name, keyId, period, limitNanodollars, raise }
   };
 }
 
-/** What a budget counts, which is also how it is found: "ada@example.com tag each week key_1". */
+/** The label of a budget, by which it is also found: "ada@example.com tag each week key_1". */
 function labelBudget({ account, subject, name, api_key_id: key, budget_period: period }: BudgetEntry): string {
   return [account, subject, name ?? "each", period, ...(key == null ? [] : [key])].join(" ");
 }

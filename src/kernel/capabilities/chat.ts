@@ -930,7 +930,7 @@ async function ask(
     const upstream = new BoundUpstream(network, attempt);
     const warn = () => undefined;
     const tokens = await call.untilCancelled(
-      handler({ id: requested.id, request: counted, model, signal, upstream, warn }),
+      handler({ id: requested.id, request: counted, model, signal, upstream, isOwnServer: await upstream.isOwnServer(), warn }),
     );
     key?.circuitBreaker.onSuccess();
     return isAmount(tokens) ? tokens : undefined;

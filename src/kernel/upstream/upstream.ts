@@ -183,7 +183,7 @@ export class BoundUpstream implements Upstream {
   async form<T>(path: string, form: FormData | Blob, init?: UpstreamRequestOptions): Promise<T> {
     const reservation = this.#holdAll();
     if (reservation !== undefined) await reservation;
-    if (form instanceof FormData && (await this.#isOwnServer())) refuseFormAddresses(form);
+    if (form instanceof FormData && (await this.isOwnServer())) refuseFormAddresses(form);
     const [response, sentRequest] = await this.#send(path, form, init);
     return this.#parse(await this.#readText(response, sentRequest), response, sentRequest) as T;
   }
@@ -356,7 +356,7 @@ export class BoundUpstream implements Upstream {
 
   /** Sends JSON. A server of the operator's own gets files in place of addresses. */
   #sendJson(path: string, body: unknown, init: UpstreamRequestOptions | undefined): Promise<[Response, SentRequest]> {
-    const isOwn = this.#isOwnServer();
+    const isOwn = this.isOwnServer();
     if (isOwn === false) return this.#send(path, toText(body, init), init);
     return this.#sendToOwn(path, body, init, isOwn);
   }
@@ -371,7 +371,8 @@ export class BoundUpstream implements Upstream {
     return this.#send(path, toText(ownBody, init), init);
   }
 
-  #isOwnServer(): boolean | Promise<boolean> {
+  /** Whether the provider is a server of the operator's own, which may first have to be looked up. */
+  isOwnServer(): boolean | Promise<boolean> {
     const { isBaseUrlGiven = false } = this.#route;
     return this.#network.guard.isOwnServer({ baseUrl: this.baseUrl, isBaseUrlGiven });
   }

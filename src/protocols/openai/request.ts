@@ -386,14 +386,15 @@ function toRole(role: Message["role"], systemRole: ChatOptions["systemRole"]): M
 
 /**
  * Fields that change what the provider charges, or which model answers: tiers of service, audio in the answer, searches,
- * tools and other models of the provider's own, a summary of the conversation, and other names of the output limit, which
- * the hold is made by. A row's price covers none of them unless the options `pass` them.
+ * tools and other models of the provider's own, a summary of the conversation, other names of the output limit, which
+ * the hold is made by, and what is read with the operator's identity and put into the prompt (Azure's `data_sources`). A row's price
+ * covers none of them unless the options `pass` them.
  */
 const pricedFields = new Set(
   `service_tier modalities audio prediction web_search_options search_parameters search_settings best_of
   n_predict n_cmpl max_new_tokens max_output_tokens max_length min_tokens use_beam_search
   models model_fallbacks fallbacks route provider preset plugins transforms context_management safety_model compound_custom
-  svg frame_count frame_duration_ms complexity markup`.split(/\s+/),
+  svg frame_count frame_duration_ms complexity markup data_sources dataSources`.split(/\s+/),
 );
 
 /** The value that the price of the row covers: the field's own, another, or none. */

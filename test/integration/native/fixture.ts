@@ -44,6 +44,9 @@ interface NativeOptions {
   bounds?: AppOptions["bounds"];
 }
 
+/** Fields that no protocol has yet: public providers are sent them, and a server at a private address where they are listed. */
+const requestFields = ["field_from_tomorrow"];
+
 /** A gateway whose OpenAI and Anthropic are one loopback server; the paths tell them apart. */
 export async function startNative(
   answer: Answer,
@@ -70,7 +73,8 @@ export async function startNative(
     ANTHROPIC_BASE_URL: `${address}/anthropic`,
     ...(backup && { BACKUP_API_KEY: "sk-upstream-backup", BACKUP_BASE_URL: `${address}/backup` }),
   };
-  const plugins = backup === undefined ? builtIns : [...builtIns, createBackup(backup)];
+  const listing = builtIns.map((plugin) => definePlugin({ ...plugin, requestFields }));
+  const plugins = backup === undefined ? listing : [...listing, createBackup(backup)];
   const gateway = await startInProcess({ env: { ...keys, ...env }, plugins, files, ...(bounds && { bounds }) });
   return {
     gateway,

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
+import { isLong } from "../../support/long.ts";
+import { randomBelow } from "../../support/random.ts";
 
 /** What a caller would have a server of the operator's ask or open, and names of it that a guard could miss. */
 const addresses = [
@@ -46,7 +48,12 @@ const server = Bun.serve({
   hostname: "127.0.0.1",
   port: 0,
   async fetch(request) {
-    if (request.method === "POST") seen.push(await request.text());
+    const text = await request.text();
+    if (request.method === "POST") seen.push(text);
+    if (text.includes("Please answer")) {
+      const message = { role: "assistant", content: "Here" };
+      return Response.json({ choices: [{ index: 0, message, finish_reason: "stop" }], usage: { prompt_tokens: 1 } });
+    }
     return Response.json({ error: { message: "No" } }, { status: 400 });
   },
 });
@@ -69,8 +76,30 @@ beforeAll(async () => {
         name: "own",
         ...manifest,
         dialect: "openai",
+        // A list of media is one of its own fields here, so that the addresses in it are looked at.
+        requestFields: ["images"],
         options: { chat: {}, embeddings: {}, responses: {} },
         models: [row("vl"), row("embed-own", "embeddings")],
+      },
+      "plugins/listing.json": {
+        name: "listing",
+        ...manifest,
+        dialect: "openai",
+        requestFields: ["chat_template_kwargs"],
+        options: { chat: { rename: { effort_budget: "thinking_budget" } } },
+        models: [row("listed"), { ...row("listed-by-row"), options: { pass: ["data_sources"] } }],
+      },
+      "plugins/own-media.json": {
+        name: "own-media",
+        ...manifest,
+        dialect: "openai",
+        options: { images: {}, speech: {}, moderation: {}, rerank: {} },
+        models: [
+          row("draw-own", "images"),
+          row("speak-own", "speech"),
+          row("judge-own", "moderation"),
+          row("rank-own", "rerank"),
+        ],
       },
       "plugins/own-claude.json": {
         name: "own-claude",
@@ -118,4 +147,180 @@ test("bytes and addresses in texts reach it", async () => {
       },
     ],
   ]);
+});
+
+/** Fields by which a server could be made to load a file, to jump its queue, to ask a neighbour, or to use its operator's identity. */
+const steering = {
+  kv_transfer_params: { remote_host: "10.0.0.5", remote_port: 1 },
+  bootstrap_host: "10.0.0.5",
+  bootstrap_port: 1,
+  lora_path: "/srv/lora",
+  chat_template: "{{ messages }}",
+  chat_template_kwargs: { enable_thinking: false },
+  priority: -100,
+  data_sources: [
+    { type: "azure_search", parameters: { authentication: { type: "system_assigned_managed_identity" } } },
+  ],
+  data_parallel_rank: 1,
+  request_id: "req-of-another",
+  id_slot: 1,
+  custom_logit_processor: "gASV",
+  extra_body: { lora_path: "/srv/lora" },
+  api_base: "http://10.0.0.5",
+};
+
+const tool = { type: "function", function: { name: "look_up", description: "d", parameters: { type: "object" } } };
+const chatBody = {
+  messages: [
+    { role: "system", content: "Be short" },
+    { role: "user", name: "ada", content: [{ type: "text", text: "Hello" }] },
+    {
+      role: "assistant",
+      content: null,
+      tool_calls: [{ id: "c1", type: "function", function: { name: "look_up", arguments: "{}" } }],
+    },
+    { role: "tool", tool_call_id: "c1", content: "A kite" },
+  ],
+  tools: [tool],
+  tool_choice: { type: "function", function: { name: "look_up" } },
+  response_format: { type: "json_schema", json_schema: { name: "answer", schema: { type: "object" } } },
+  stream_options: { include_usage: true },
+};
+/** Bodies of each capability, with the text that shows that the request arrived. */
+const bodies: [path: string, body: Record<string, unknown>][] = [
+  ["/chat/completions", { model: "vl", ...chatBody }],
+  ["/chat/completions", { model: "claude-own", ...chatBody }],
+  ["/completions", { model: "vl", prompt: "Hello", max_tokens: 9 }],
+  [
+    "/responses",
+    {
+      model: "vl",
+      input: [
+        { role: "user", content: [{ type: "input_text", text: "Hello" }] },
+        { type: "function_call", call_id: "c1", name: "look_up", arguments: "{}" },
+        { type: "function_call_output", call_id: "c1", output: [{ type: "input_text", text: "A kite" }] },
+      ],
+      tools: [{ type: "function", name: "look_up", parameters: { type: "object" } }],
+      reasoning: { effort: "low" },
+      text: { format: { type: "text" } },
+    },
+  ],
+  [
+    "/messages",
+    {
+      model: "claude-own",
+      max_tokens: 9,
+      system: [{ type: "text", text: "Be short" }],
+      messages: [
+        { role: "user", content: [{ type: "text", text: "Hello", cache_control: { type: "ephemeral" } }] },
+        { role: "assistant", content: [{ type: "tool_use", id: "c1", name: "look_up", input: {} }] },
+        {
+          role: "user",
+          content: [{ type: "tool_result", tool_use_id: "c1", content: [{ type: "text", text: "A kite" }] }],
+        },
+      ],
+      tools: [{ name: "look_up", input_schema: { type: "object" } }],
+      tool_choice: { type: "auto" },
+      metadata: { user_id: "ada" },
+    },
+  ],
+  ["/messages", { model: "vl", max_tokens: 9, messages: [{ role: "user", content: "Hello" }] }],
+  ["/embeddings", { model: "embed-own", input: "Hello" }],
+  ["/images/generations", { model: "draw-own", prompt: "Hello" }],
+  ["/audio/speech", { model: "speak-own", input: "Hello", response_format: "wav" }],
+  ["/moderations", { model: "judge-own", input: [{ type: "text", text: "Hello" }] }],
+  ["/rerank", { model: "rank-own", query: "Hello", documents: ["A kite"] }],
+];
+
+/** Members whose content is the caller's own: schemas, arguments, marks of a client. */
+const ownContent = new Set(["parameters", "schema", "input_schema", "input", "metadata"]);
+
+/** The objects of a body in which a name is one of the protocol, with the path that leads there. */
+function objectsOf(value: unknown): Record<string, unknown>[] {
+  if (Array.isArray(value)) return value.flatMap(objectsOf);
+  if (typeof value !== "object" || value === null) return [];
+  const inner = Object.entries(value).filter(([name, member]) => !ownContent.has(name) || Array.isArray(member));
+  return [value as Record<string, unknown>, ...inner.flatMap(([, member]) => objectsOf(member))];
+}
+
+const sentFor = async (path: string, body: object) => {
+  const before = seen.length;
+  const response = await gateway.post(path, body);
+  const answer = await response.text();
+  return { sent: seen.slice(before).join(""), ignored: response.headers.get("x-modelgate-ignored") ?? "", answer };
+};
+
+test("no field that steers a server of the operator's own reaches it, whatever is asked for", async () => {
+  const wrong: unknown[] = [];
+  for (const [path, body] of bodies) {
+    const { sent, answer } = await sentFor(path, { ...body, ...steering });
+    if (!sent.includes("Hello")) wrong.push([path, body.model, "did not arrive", answer]);
+    for (const name of Object.keys(steering)) {
+      if (sent.includes(`"${name}"`)) wrong.push([path, body.model, name, "arrived"]);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+test("no unknown name, wherever it stands in a body, reaches a server of the operator's own", async () => {
+  const wrong: unknown[] = [];
+  const below = randomBelow(7);
+  for (const [path, body] of bodies) {
+    for (let round = 0; round < (isLong ? 200 : 8); round++) {
+      const tried = structuredClone(body);
+      const places = objectsOf(tried);
+      const names = Array.from({ length: 1 + below(3) }, () => `x${below(36 ** 6).toString(36)}_z`);
+      for (const name of names) {
+        const place = places[below(places.length)] as Record<string, unknown>;
+        place[name] = [1, "a", { url: "http://10.0.0.5" }, [{ deep: { deeper: 1 } }]][below(4)];
+      }
+      const { sent, answer } = await sentFor(path, tried);
+      if (names.some((name) => sent.includes(name))) wrong.push([path, tried, sent]);
+      if (sent === "" && !answer.includes("unknown")) wrong.push([path, tried, "did not arrive", answer]);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+test("a field that the manifest or the row lists arrives, and its neighbours do not", async () => {
+  const body = { messages: [{ role: "user", content: "Please answer" }], ...steering, effort_budget: 9 };
+  const byManifest = await sentFor("/chat/completions", { model: "listed", ...body });
+  const byRow = await sentFor("/chat/completions", { model: "listed-by-row", ...body });
+  expect(JSON.parse(byManifest.sent)).toEqual({
+    model: "listed",
+    messages: body.messages,
+    temperature: 0.7,
+    chat_template_kwargs: steering.chat_template_kwargs,
+    thinking_budget: 9,
+  });
+  const { chat_template_kwargs: _, ...dropped } = steering;
+  expect(byManifest.ignored.split(", ").toSorted()).toEqual(Object.keys(dropped).toSorted());
+  expect(JSON.parse(byRow.sent)).toMatchObject({
+    chat_template_kwargs: steering.chat_template_kwargs,
+    data_sources: steering.data_sources,
+  });
+});
+
+test("what clients of such servers shape their answers by arrives as it was written", async () => {
+  const settings = {
+    top_k: 40,
+    min_p: 0.05,
+    repetition_penalty: 1.1,
+    guided_json: { type: "object", properties: { priority: { type: "number" } } },
+    structured_outputs: { json: { type: "object", properties: { lora_path: { type: "string" } } } },
+    response_format: { type: "json_schema", json_schema: { name: "a", schema: { properties: { x: {} } } } },
+    logit_bias: { "50256": -100 },
+    stop_token_ids: [1, 2],
+    grammar: "root ::= 'a'",
+    reasoning_effort: "low",
+    mirostat: 2,
+    repeat_penalty: 1.2,
+  };
+  const { sent, ignored } = await sentFor("/chat/completions", {
+    model: "vl",
+    messages: [{ role: "user", content: "Please answer" }],
+    ...settings,
+  });
+  expect(JSON.parse(sent)).toMatchObject(settings);
+  expect(ignored).toBe("");
 });

@@ -21,6 +21,7 @@ describe("definePlugin", () => {
   test("fills in what is left out", async () => {
     expect(definePlugin(acme)).toEqual({
       ...acme,
+      handlers: { chat: expect.any(Function) },
       contractVersion,
       hosts: [],
       credential: "key",
@@ -113,6 +114,11 @@ describe("definePlugin", () => {
       "maxChoices.chat is 0; expected chat or images with a whole number above 0",
     ],
     ["a bound of another capability", { maxChoices: { speech: 1 } }, "maxChoices.speech"],
+    [
+      "fields of a request that are no list",
+      { requestFields: "seed" },
+      'requestFields is "seed"; expected a list of names',
+    ],
     ["an authorize that is no function", { authorize: "Bearer" }, "authorize must be a function"],
   ])("refuses %s", (_, wrong, sentence) => {
     const definition = { ...acme, ...wrong } as PluginDefinition;

@@ -46,6 +46,17 @@ describe("a chat body", () => {
     expect(notes.length).toBe(effort === "high" && hasTools ? 1 : 0);
   });
 
+  test("data sources, which are read with the operator's identity, are sent only where a row passes them", () => {
+    const request = { data_sources: [{ type: "azure_search" }], dataSources: [{}] };
+    const { body, notes } = bodyOf(request as Partial<ChatRequest>);
+    expect(body).toEqual(plain);
+    expect(notes).toHaveLength(2);
+    expect(bodyOf(request as Partial<ChatRequest>, {}, { options: { pass: ["data_sources"] } }).body).toEqual({
+      ...plain,
+      data_sources: request.data_sources,
+    });
+  });
+
   test("notes what it had to leave out, and why", () => {
     const { notes } = bodyOf(
       { seed: 1, ...{ service_tier: "priority" }, reasoning_effort: "max", temperature: 1 },
