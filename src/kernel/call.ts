@@ -471,6 +471,8 @@ export class Attempt implements Sender {
   /** Fields of the client's request that it left out or could not keep to, for the caller. */
   readonly ignored: Set<string>;
   hasSocket = false;
+  /** The requests to the provider, in order. */
+  readonly sent: SentRequest[] = [];
   readonly #controller = new AbortController();
 
   constructor(run: ModelRun, route: Route, key: PoolKey | undefined, startedMs: number) {
@@ -523,6 +525,7 @@ export class Attempt implements Sender {
     const { run } = this;
     if (run.sent.size === 0) run.sentMs = nowMs;
     run.sent.add(request);
+    this.sent.push(request);
   }
 
   onRefused(request: SentRequest): void {

@@ -20,7 +20,7 @@ import {
 import { withoutWords } from "../lib/describe-error.ts";
 import { Attempt, type ModelRun } from "./call.ts";
 import { affinity, ownerOf, type PoolKey } from "./routing/circuits.ts";
-import { canServe, orderRoutes, type Route } from "./routing/registry.ts";
+import { canServe, orderRoutes, pausedForMs, type Route } from "./routing/registry.ts";
 import type { Kernel } from "./types.ts";
 import { LongAnswerError } from "./upstream/http-client.ts";
 import { BoundUpstream } from "./upstream/upstream.ts";
@@ -41,9 +41,10 @@ export interface RouteTask<Request, Answer> {
 }
 
 /**
- * Tries the routes of a model until one begins to answer. With a single route, a transient failure is retried on it once.
+ * Tries the routes of a model until one begins to answer. With a single route, a transient failure is retried on it once. A route
+ * that keeps failing is not waited for: where all are paused, the call fails at once.
  *
- * @throws {UpstreamError | GatewayError} The last failure, or the first that every route would return.
+ * @throws {UpstreamError | GatewayError} The last failure, the first that every route would return, or `unavailable`.
  */
 export async function withFailover<Request, Answer>(
   kernel: Kernel,
@@ -60,12 +61,18 @@ export async function withFailover<Request, Answer>(
   for (const { model } of routes) longestMs = Math.max(longestMs, (model.timeoutSeconds ?? 0) * 1000);
   call.setDeadline(network.timeouts, startedMs + longestMs);
   let last: unknown;
+  let pausedMs = Number.POSITIVE_INFINITY;
   for (const route of routes) {
     // Created by the first failure: most calls need none.
     let triedKeys: Set<number> | undefined;
     let retries = routes.length === 1 ? 1 : 0;
     while (run.attempts.length < attemptsMax) {
       const nowMs = now();
+      const routePausedMs = pausedForMs(route, nowMs, accountId);
+      if (routePausedMs > 0) {
+        pausedMs = Math.min(pausedMs, routePausedMs);
+        break;
+      }
       const key = route.keys.take(nowMs, triedKeys, owner);
       if (key === undefined && (route.keys.size > 0 || (triedKeys !== undefined && triedKeys.size > 0))) break;
       call.throwIfCancelled();
@@ -99,7 +106,10 @@ export async function withFailover<Request, Answer>(
         const keyIndex = key === undefined ? 0 : key.index;
         triedKeys ??= new Set();
         triedKeys.add(keyIndex);
-        if (call.cancelReason !== undefined || call.clientLeft || error instanceof GatewayError) throw error;
+        if (call.cancelReason !== undefined || call.clientLeft || error instanceof GatewayError) {
+          route.circuitBreaker.abandon(accountId);
+          throw error;
+        }
         if (!upstream.wasAsked && !(error instanceof UpstreamError)) {
           last = toOwnFailure(kernel, attempt);
           break;
@@ -130,7 +140,15 @@ export async function withFailover<Request, Answer>(
       }
     }
   }
-  throw last;
+  throw last ?? pausedError(routes, pausedMs);
+}
+
+/** All routes that could serve the call are paused. Nothing was sent. */
+function pausedError(routes: readonly Route[], retryAfterMs: number): GatewayError {
+  const names = [...new Set(routes.map(({ plugin }) => plugin.name))].join(", ");
+  const seconds = Math.ceil(retryAfterMs / 1000);
+  const message = `${names} keeps failing and is paused, so the request was not sent; send it again in ${seconds} s`;
+  return new GatewayError("unavailable", message, { retryAfterMs, cause: new UpstreamError("overloaded", message) });
 }
 
 /** The routes that may serve the call, in the order in which they are tried. */
@@ -306,6 +324,8 @@ export function mayFallBack(run: ModelRun, { code, limit, cause }: GatewayError)
   if (run.hold === undefined) return beforeHold.has(code) || limit?.model !== undefined;
   // A plugin that could not make its request of this one: another model's may.
   if (code === "internal_error") return run.attempt !== undefined && requests.size === 0;
+  // Its routes are paused.
+  if (code === "unavailable") return cause instanceof UpstreamError && run.attempts.length === 0;
   if (!ofProvider.has(code)) return false;
   // A served request is paid, whatever its provider says of it, and a second one would be too.
   if ([...requests].some(({ isAnswered }) => isAnswered)) return false;

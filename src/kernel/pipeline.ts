@@ -18,7 +18,7 @@ import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler, translationHandler } from "./capabilities/transcription.ts";
 import { isOfModel, mayFallBack, recordLateFailure, toClientError, withEarlierFailures } from "./failover.ts";
 import type { Candidate, Candidates } from "./routing/registry.ts";
-import { createUsageMeter, recordOwed, settle } from "./settlement.ts";
+import { createUsageMeter, forgiveUnbegun, recordOwed, settle } from "./settlement.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
 
 const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
@@ -141,10 +141,11 @@ function fail(kernel: Kernel, run: ModelRun, error: unknown): GatewayError {
   run.error = failure;
   run.status = failure.status;
   run.errorCode = failure.code;
+  if (recordLateFailure(error, run, kernel.now())) kernel.log.warn("circuit_opened", { call: call.id });
+  forgiveUnbegun(kernel, run);
   if (call.clientLeft || call.cancelReason === "client_disconnected") recordDisconnect(run);
   // Cut because nothing is left: what was made until then is owed, the hidden part of it too.
   recordOwed(kernel, run, error, fundErrors.has(failure.code));
-  if (recordLateFailure(error, run, kernel.now())) kernel.log.warn("circuit_opened", { call: call.id });
   if (failure.code === "internal_error") {
     // A plugin words its errors, and may quote what its provider sent: the words are in the request log alone.
     const isOwn = run.attempt === undefined && !(error instanceof GatewayError);

@@ -82,6 +82,17 @@ function toCharge(run: ModelRun, count: Count, isReported: boolean): Count {
 }
 
 /**
+ * Takes back what was sent to a route that is paused, or was by this failure, and of whose answer not one byte came: such a provider
+ * is gone, and does not go on with the request. Called when the call has failed.
+ */
+export function forgiveUnbegun(kernel: Kernel, run: ModelRun): void {
+  for (const { route, sent } of run.attempts) {
+    if (route.circuitBreaker.stateAt(kernel.now()) === "closed") continue;
+    for (const request of sent) if (!request.hasBegun) run.sent.delete(request);
+  }
+}
+
+/**
  * Records the debt of a failed call: an answer that came and is no refusal, and requests that were sent if the call was
  * cut by its client or by the gateway, because the provider goes on and bills it.
  */

@@ -58,7 +58,7 @@ import {
 import { countPieces, countTokens } from "../normalize/tokenizer.ts";
 import type { AnyToolCall } from "../normalize/tool-calls.ts";
 import { type Count, shareOfOpen, toChatUsage, UsageMeter } from "../normalize/usage-meter.ts";
-import { type ModelEntry, mayUse, orderRoutes, type Route } from "../routing/registry.ts";
+import { type ModelEntry, mayUse, orderRoutes, pausedForMs, type Route } from "../routing/registry.ts";
 import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
 import { OtherFormError } from "../upstream/answer-form.ts";
@@ -916,7 +916,9 @@ async function ask(
   const { network, now, random = Math.random } = kernel;
   const { accountId } = requested.caller;
   const routes = orderRoutes(modelEntry.routes, now(), random, accountId);
-  const route = routes.find(({ plugin }) => plugin.handlers[name] !== undefined);
+  const able = routes.find(({ plugin }) => plugin.handlers[name] !== undefined);
+  // A route that is paused is not asked for a count either.
+  const route = able !== undefined && pausedForMs(able, now(), accountId) === 0 ? able : undefined;
   const handler = route?.plugin.handlers[name]?.bind(route.plugin.handlers) as TokenCounter | undefined;
   if (route === undefined || handler === undefined) return undefined;
   const key = route.keys.take(now());
@@ -930,7 +932,15 @@ async function ask(
     const upstream = new BoundUpstream(network, attempt);
     const warn = () => undefined;
     const tokens = await call.untilCancelled(
-      handler({ id: requested.id, request: counted, model, signal, upstream, isOwnServer: await upstream.isOwnServer(), warn }),
+      handler({
+        id: requested.id,
+        request: counted,
+        model,
+        signal,
+        upstream,
+        isOwnServer: await upstream.isOwnServer(),
+        warn,
+      }),
     );
     key?.circuitBreaker.onSuccess();
     return isAmount(tokens) ? tokens : undefined;

@@ -49,8 +49,10 @@ export interface CircuitBreakerOptions {
   readonly openMsMax: number;
 }
 
-/** A probe without an outcome, because its client disconnected, blocks the next one for this long. */
+/** A probe that takes long blocks the next one for this long. */
 const probeMsMax = 60_000;
+/** When a call that is refused beside a probe is to come back. */
+const besideProbeMs = 1000;
 
 export type CircuitState = "closed" | "open" | "half_open";
 
@@ -75,11 +77,17 @@ export class CircuitBreaker {
     this.#openMs = options.openMs;
   }
 
-  /** Whether the next call may use it other than as a last resort. */
+  /** Whether the next call may use it. */
   isReady(nowMs: number): boolean {
     if (this.#openUntilMs === 0) return true;
     if (nowMs < this.#openUntilMs) return false;
     return !this.#opened || nowMs >= this.#probingUntilMs;
+  }
+
+  /** How long it takes no call, in milliseconds; 0 while it takes one. */
+  pausedForMs(nowMs: number): number {
+    if (this.isReady(nowMs)) return 0;
+    return nowMs < this.#openUntilMs ? this.#openUntilMs - nowMs : besideProbeMs;
   }
 
   /** Until when it is open, by {@link Kernel.now}; 0 when it is closed. */
@@ -97,6 +105,11 @@ export class CircuitBreaker {
     if (this.#openUntilMs === 0) return;
     if (this.#opened) this.#probingUntilMs = nowMs + probeMsMax;
     else if (nowMs >= this.#openUntilMs) this.#openUntilMs = 0;
+  }
+
+  /** A call ended without an outcome, because its client disconnected: another one may probe in its place. */
+  abandon(): void {
+    this.#probingUntilMs = 0;
   }
 
   onSuccess(): void {
@@ -169,6 +182,8 @@ export class RouteCircuit extends CircuitBreaker {
   readonly #own = new Map<string, OwnCircuit>();
   /** The owner of the call whose probe failed last. */
   #prober: string | undefined;
+  /** Until then it probes no more: its calls do not count among the probes, and are as few. */
+  #proberWaitsUntilMs = 0;
   /** The last account that succeeded since a circuit of one account opened. */
   #succeeded: string | undefined;
 
@@ -178,8 +193,16 @@ export class RouteCircuit extends CircuitBreaker {
   }
 
   override isReady(nowMs: number, account?: string): boolean {
+    if (!super.isReady(nowMs)) return false;
+    if (account === undefined) return true;
+    if (account === this.#prober && nowMs < this.#proberWaitsUntilMs) return false;
+    return this.#own.get(account)?.circuit.isReady(nowMs) ?? true;
+  }
+
+  override pausedForMs(nowMs: number, account?: string): number {
+    if (this.isReady(nowMs, account)) return 0;
     const own = account === undefined ? undefined : this.#own.get(account)?.circuit;
-    return super.isReady(nowMs) && (own === undefined || own.isReady(nowMs));
+    return Math.max(super.pausedForMs(nowMs), own?.pausedForMs(nowMs) ?? 0, besideProbeMs);
   }
 
   /** The state for all; that of one account where nobody else's calls show that the provider works. */
@@ -195,7 +218,14 @@ export class RouteCircuit extends CircuitBreaker {
 
   override begin(nowMs: number, account?: string): void {
     if (account === undefined || account !== this.#prober) super.begin(nowMs);
+    else this.#proberWaitsUntilMs = nowMs + probeMsMax;
     if (account !== undefined) this.#own.get(account)?.circuit.begin(nowMs);
+  }
+
+  override abandon(account?: string): void {
+    super.abandon();
+    if (account === this.#prober) this.#proberWaitsUntilMs = 0;
+    if (account !== undefined) this.#own.get(account)?.circuit.abandon();
   }
 
   override onSuccess(account?: string): void {
@@ -212,8 +242,10 @@ export class RouteCircuit extends CircuitBreaker {
     const isOwnOpened = own.circuit.onFailure(nowMs);
     if (isOwnOpened) this.#succeeded = undefined;
     if (super.stateAt(nowMs) !== "closed") {
+      if (account === this.#prober) this.#proberWaitsUntilMs = nowMs + this.#options.openMs;
       if (account === this.#prober || !super.onFailure(nowMs)) return isOwnOpened;
       this.#prober = account;
+      this.#proberWaitsUntilMs = 0;
       return true;
     }
     let isOpened = false;
@@ -285,7 +317,7 @@ export class KeyPool {
     return this.#keys.length;
   }
 
-  /** How many can be used now other than as a last resort. */
+  /** How many can be used now; others are a last resort. */
   readyAt(nowMs: number): number {
     return this.#keys.filter(({ circuitBreaker }) => circuitBreaker.isReady(nowMs)).length;
   }

@@ -300,9 +300,14 @@ function isReady({ circuitBreaker, health }: Route, nowMs: number, account?: str
   return circuitBreaker.isReady(nowMs, account) && health.isReady(nowMs, account);
 }
 
+/** How long a route takes no call of an account, in milliseconds: it keeps failing, and one call at a time finds out whether it still does. */
+export function pausedForMs({ circuitBreaker, health }: Route, nowMs: number, account: string): number {
+  return Math.max(circuitBreaker.pausedForMs(nowMs, account), health.pausedForMs(nowMs, account));
+}
+
 /**
  * The order in which one call tries the routes: by priority, among equals drawn by weight. Routes with an open circuit
- * come last, because a last resort is better than a refusal. `random` gives a number from 0 to 1.
+ * come last. `random` gives a number from 0 to 1.
  */
 export function orderRoutes(
   routes: readonly Route[],

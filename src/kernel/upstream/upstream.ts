@@ -428,6 +428,7 @@ export class BoundUpstream implements Upstream {
       this.#sender.onSent(sentRequest, now());
       this.#sent.push(sentRequest);
       response = await send({ ...target, route, method, headers });
+      sentRequest.hasBegun = true;
       this.#wasSent = true;
     } catch (error) {
       const isUnsent = error instanceof UpstreamError && !(error instanceof ConnectionError && error.wasSent);
@@ -866,6 +867,8 @@ const headBytes = 1024;
  */
 export class SentRequest {
   readonly #readUsage: ProviderPlugin["readUsage"];
+  /** The head of an answer came, whatever it says. */
+  hasBegun = false;
   /** Something of an answer came that is not an error. */
   isAnswered = false;
   /** All of the answer came, so that what it reports is final. */

@@ -3,7 +3,7 @@ import { catalogueRow } from "../../support/catalogue.ts";
 import { completionOf, finishChunk, textChunk, usageChunk } from "../../support/chunks.ts";
 import type { CallRow } from "../../support/ledger-view.ts";
 import { eventsReply, jsonReply, type Reply, textReply } from "../../support/reply.ts";
-import { type Bench, startBench } from "../replay/bench.ts";
+import { type Bench, keepCircuitClosed, startBench } from "../replay/bench.ts";
 import { expectCost } from "../replay/expect-ledger.ts";
 import { interruptedRows } from "./interrupted-rows.ts";
 
@@ -87,6 +87,7 @@ const happenings: Record<string, { streamed: Happening; whole?: Happening }> = {
 /** Makes it happen and returns the call as the ledger has it once it has ended. */
 async function happen({ replies, leaves, cut }: Happening, body: Record<string, unknown>): Promise<CallRow> {
   const { gateway, upstream, ledger } = bench;
+  await keepCircuitClosed(bench, body.model as string);
   upstream.answer("openai", ...replies);
   const asked = upstream.seen.length;
   const controller = new AbortController();

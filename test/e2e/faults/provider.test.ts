@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { catalogueRow } from "../../support/catalogue.ts";
 import { completionOf, finishChunk, textChunk, usageChunk } from "../../support/chunks.ts";
 import { expectError } from "../../support/expect-error.ts";
@@ -6,7 +6,7 @@ import type { CallRow } from "../../support/ledger-view.ts";
 import { eventsReply, jsonReply, type Reply, textReply } from "../../support/reply.ts";
 import { saidByChunks, type WireChunk, type WireCompletion } from "../../support/said.ts";
 import { parseEvents } from "../../support/sse.ts";
-import { type Bench, startBench } from "../replay/bench.ts";
+import { type Bench, keepCircuitClosed, startBench } from "../replay/bench.ts";
 import { expectCost } from "../replay/expect-ledger.ts";
 
 /** A premium model and a free one: both must end alike, each in its own purse. */
@@ -88,6 +88,8 @@ const brokenStream = ["a cut inside the JSON"];
 const triesMax = 5;
 
 describe.each(models)("a provider of %s", (model) => {
+  beforeEach(() => keepCircuitClosed(bench, model));
+
   async function refuse(stream: boolean, reply: Reply, promised: { status: number; code?: string }) {
     bench.upstream.answer("openai", reply);
     const response = await ask({ model, stream });

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { catalogueRow } from "../../support/catalogue.ts";
 import { completionOf, textChunk } from "../../support/chunks.ts";
+import { closeCircuits } from "../../support/close-circuits.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { type ReplayUpstream, startReplayUpstream } from "../../support/replay-upstream.ts";
@@ -26,6 +27,8 @@ describe("a provider that falls silent", () => {
     await gateway.stop();
     await upstream.stop();
   });
+
+  beforeEach(() => closeCircuits(gateway));
 
   const whole = jsonReply(completionOf(words));
   const cases: [string, Reply][] = [

@@ -1,6 +1,8 @@
+import { completionOf } from "../../support/chunks.ts";
 import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
 import { type LedgerView, openCliStore } from "../../support/ledger-view.ts";
 import { type ReplayUpstream, startReplayUpstream } from "../../support/replay-upstream.ts";
+import { jsonReply } from "../../support/reply.ts";
 
 /** A gateway whose providers are all a replay upstream, and a look into its ledger. */
 export interface Bench {
@@ -30,6 +32,20 @@ export async function startBench(env: Record<string, string> = {}): Promise<Benc
       await Promise.all([gateway.stop(), upstream.stop()]);
     },
   };
+}
+
+/** More calls than fail in one test. */
+const worksFirst = 20;
+
+/** Makes calls that work, so that the failures of many tests do not open the circuit of a model of OpenAI. */
+export async function keepCircuitClosed({ gateway, upstream }: Bench, model: string): Promise<void> {
+  for (let call = 0; call < worksFirst; call++) {
+    upstream.answer(
+      "openai",
+      jsonReply(completionOf("Yes", { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 })),
+    );
+    await gateway.post("/chat/completions", { model, messages: [{ role: "user", content: "Hello" }] });
+  }
 }
 
 /** Where the recorded providers have their paths, below their names on the replay upstream. */

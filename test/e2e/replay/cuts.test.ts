@@ -16,6 +16,8 @@ const streams = recordingsOf(...providers)
   .filter((plan) => plan !== undefined && !plan.recording.path.includes("/errors/")) as Plan[];
 const named = streams.map((plan): [string, Plan] => [plan.recording.path, plan]);
 
+/** More calls than fail of one cut, with its second attempt. */
+const worksFirst = 4;
 /** How many places a stream is cut at: a sample of its event boundaries and of its other bytes. */
 const placesMax = 12;
 
@@ -39,6 +41,11 @@ describe.skipIf(recordingsMissing !== undefined)("a recorded stream that ends to
   test.each(named)("%s ends in a clear error or whole, and settled", async (path, plan) => {
     const whole = replyOf(plan.recording);
     for (const bytes of placesIn(whole.body, path.length)) {
+      // Streams that end well keep the circuit of the route closed.
+      for (let call = 0; call < worksFirst; call++) {
+        bench.upstream.answer(plan.provider, whole);
+        await (await bench.gateway.post(plan.endpoint, plan.body)).text();
+      }
       await expectClearEnd(bench, plan, { ...whole, body: whole.body.slice(0, bytes), slices: 1 });
     }
   });

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { verifyLedger } from "../../../src/ledger/index.ts";
+import { closeCircuits } from "../../support/close-circuits.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { type ReplayUpstream, startReplayUpstream } from "../../support/replay-upstream.ts";
 import { eventsReply, jsonReply, type Reply, textReply } from "../../support/reply.ts";
@@ -160,6 +161,8 @@ async function askAs(
   const row = await gateway.store.db.selectFrom("calls").selectAll().orderBy("id", "desc").limit(1).executeTakeFirst();
   return { status: response.status, text, call: row as NonNullable<typeof row> };
 }
+
+beforeEach(() => closeCircuits(gateway));
 
 const odd = (name: string, input = 6000, output = 500) => jsonReply((ways[name] as Way).odd(input, output));
 

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
+import { builtIns } from "../../../plugins/index.ts";
+import { getNames, type Model } from "../../../src/contract/index.ts";
 import { stallProbed, stallSince } from "../../e2e/hostile/stall-probe.ts";
 import { freePort } from "../../support/free-port.ts";
 import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
@@ -140,6 +142,21 @@ function* placed<Place>(
   }
 }
 
+const takenModels = new Map<string, number>();
+
+/** A model like the given one, another after every three answers: more failures would open the circuit of its route. */
+function takeModel(name: string): string {
+  const rows = builtIns.flatMap(({ models }) => models.map((model) => ({ model, names: getNames(model) })));
+  const own = rows.find(({ names }) => names.includes(name))?.model;
+  const plugin = builtIns.find(({ models }) => models.some((model) => model === own));
+  const like = ({ capability, endpoint, options }: Model) => JSON.stringify([capability, endpoint, options]);
+  const others =
+    plugin?.models.filter((model) => model !== own && own !== undefined && like(model) === like(own)) ?? [];
+  const taken = takenModels.get(name) ?? 0;
+  takenModels.set(name, taken + 1);
+  return [name, ...others.map(({ id }) => id)][Math.floor(taken / 3)] ?? name;
+}
+
 /** An answer of a provider is one of the gateway's errors or a true answer, and never a failure of the gateway itself. */
 const isOwnFailure = (said: string) => said.includes("internal_error");
 
@@ -169,7 +186,8 @@ describe("JSON that stands in a text is parsed in no long turn of the event loop
     const wrong: unknown[] = [];
     try {
       for (const [place, text] of placed(answerPlaces)) {
-        const { path, model, request, status = 200, mediaType = "application/json" } = place;
+        const { path, request, status = 200, mediaType = "application/json" } = place;
+        const model = takeModel(place.model);
         const chars = status === 200 ? (mediaType === "application/json" ? hiddenCharsMax : 900_000) : 60_000;
         reply = { status, mediaType, body: place.body(text.make(chars)) };
         const form = typeof request === "function" ? request() : undefined;
@@ -182,7 +200,8 @@ describe("JSON that stands in a text is parsed in no long turn of the event loop
         );
         const figures = { path, place: place.name, text: text.name, model, ...found, peak: peakMb() };
         if (showsFigures) console.log(JSON.stringify(figures));
-        if (isTurnLong(found.cpuMsMax) || isOwnFailure(found.said)) wrong.push(figures);
+        const isUnread = found.said.includes("is paused");
+        if (isTurnLong(found.cpuMsMax) || isOwnFailure(found.said) || isUnread) wrong.push(figures);
       }
     } finally {
       reply = refusal;

@@ -8,7 +8,8 @@ import {
   UpstreamError,
 } from "../../../src/contract/index.ts";
 import { describeRoutes } from "../../../src/kernel/index.ts";
-import { failedBy, fetchOf, json, refused, settled, silence } from "./fake-fetch.ts";
+import { until } from "../../support/until.ts";
+import { type CheckInput, failedBy, fetchOf, json, liveBody, refused, settled, silence } from "./fake-fetch.ts";
 import { completionOf, Sink } from "./streams.ts";
 import { caller, chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 
@@ -145,6 +146,99 @@ describe("a route that goes on failing", () => {
     expect(states()).toEqual(["half_open", "closed"]);
     expect(await ask()).toBe("acme");
     expect(states()).toEqual(["closed", "closed"]);
+  });
+});
+
+describe("the only route, once its circuit is open", () => {
+  const bounds = { firstByteMsMax: 1000, beginMsMax: 2500 };
+  const chat2 = { ...chatModel, id: "chat-2" };
+  const other = createPlugin({ chat }, { name: "other", models: [chat2] });
+
+  /** A provider that is gone: five calls wait in vain. */
+  async function gone(plugins = [acme]) {
+    let answer: (asked: CheckInput) => Response | Promise<Response> = silence;
+    const fetch = fetchOf((asked) => (asked.url.includes("acme") ? answer(asked) : (good.clone() as Response)));
+    const answerBy = (next: typeof answer) => {
+      answer = next;
+    };
+    const bench = createBench(plugins, { fetch, bounds });
+    for (let call = 0; call < 5; call++) {
+      const waiting = rejectionOf(runCall(bench.kernel, chatCall()));
+      await until(() => fetch.asked.length > call);
+      bench.clock.pass(1000);
+      expect((await waiting).code).toBe("upstream_timeout");
+    }
+    fetch.asked.length = 0;
+    return { ...bench, fetch, answerBy };
+  }
+
+  test("fails the others at once with the time to come back, and sends nothing", async () => {
+    const { kernel, fetch, ledger } = await gone();
+    const refusal = await rejectionOf(runCall(kernel, chatCall()));
+    expect(refusal).toMatchObject({ code: "unavailable", status: 503, retryAfterMs: 15_000 });
+    expect(refusal.message).toContain("acme keeps failing");
+    expect(fetch.asked).toEqual([]);
+    expect(ledger.settlements.at(-1)).toMatchObject({ outcome: "released", meters: {} });
+  });
+
+  test("takes one probe at a time", async () => {
+    const { kernel, fetch, clock } = await gone();
+    clock.pass(15_000);
+    const calls = Array.from({ length: 4 }, () => rejectionOf(runCall(kernel, chatCall())));
+    await until(() => fetch.asked.length > 0);
+    await settled();
+    expect(fetch.asked).toHaveLength(1);
+    clock.pass(1000);
+    const codes = (await Promise.all(calls)).map(({ code }) => code);
+    expect(codes.toSorted()).toEqual(["unavailable", "unavailable", "unavailable", "upstream_timeout"]);
+    // Each probe that fails doubles the pause.
+    expect((await rejectionOf(runCall(kernel, chatCall()))).retryAfterMs).toBeGreaterThan(15_000);
+  });
+
+  test("owes nothing for a call of whose answer not one byte came", async () => {
+    const { kernel, ledger, clock } = await gone();
+    // The four before the circuit opened may be at work; that which opened it is not.
+    const outcomes = () => ledger.settlements.map(({ outcome }) => outcome);
+    expect(outcomes()).toEqual(["settled", "settled", "settled", "settled", "released"]);
+    clock.pass(15_000);
+    const probe = rejectionOf(runCall(kernel, chatCall()));
+    await settled();
+    clock.pass(1000);
+    expect((await probe).code).toBe("upstream_timeout");
+    expect(outcomes().at(-1)).toBe("released");
+  });
+
+  test("is probed by the next call where the client of a probe leaves", async () => {
+    const { kernel, fetch, clock, answerBy } = await gone();
+    clock.pass(15_000);
+    const call = chatCall({ stream: true }, { sink: new Sink() });
+    const probe = rejectionOf(runCall(kernel, call));
+    await until(() => fetch.asked.length === 1);
+    call.cancel("client_disconnected");
+    expect((await probe).message).toContain("disconnected");
+    answerBy(() => good.clone() as Response);
+    await until(async () => (await runCall(kernel, chatCall()).catch(() => undefined)) !== undefined);
+    expect(fetch.asked).toHaveLength(2);
+  });
+
+  test("owes what had begun", async () => {
+    const { kernel, ledger, clock, answerBy } = await gone();
+    clock.pass(15_000);
+    // The head of an answer has come, and then nothing.
+    answerBy(({ init }) => new Response(liveBody(init).body));
+    const probe = rejectionOf(runCall(kernel, chatCall()));
+    await settled();
+    clock.pass(2500);
+    await settled();
+    expect((await probe).code).toBe("upstream_timeout");
+    expect(ledger.settlements.at(-1)?.outcome).toBe("settled");
+  });
+
+  test("leaves the request to the next model of a list", async () => {
+    const { kernel, fetch } = await gone([acme, other]);
+    const answer = await runCall(kernel, chatCall({}, { models: ["chat-1", "chat-2"] }));
+    expect(answer?.model).toBe("chat-2");
+    expect(hostsOf(fetch)).toEqual(["other"]);
   });
 });
 
