@@ -1,7 +1,9 @@
 import { isRecord } from "modelgate/plugin";
 import type { MappedRequest } from "../../src/protocols/map-requests.ts";
+import { versionOf } from "../../src/protocols/messages/outbound.ts";
 import { hostOf } from "./credential.ts";
 
+/** Where the row of a model names no other. */
 const anthropicVersion = "vertex-2023-10-16";
 const tierHeader = "x-vertex-ai-llm-shared-request-type";
 
@@ -23,7 +25,7 @@ export function toGoogle(request: MappedRequest) {
 export function toAnthropic(request: MappedRequest) {
   const { path, model } = request;
   const { model: name, ...body }: Record<string, unknown> = isRecord(request.body) ? request.body : {};
-  const versioned = { anthropic_version: anthropicVersion, ...body };
+  const versioned = { anthropic_version: versionOf(model, anthropicVersion), ...body };
   if (path.endsWith("/count_tokens")) {
     return { path: place("/anthropic/models/count-tokens:rawPredict", request), body: { model: name, ...versioned } };
   }

@@ -58,6 +58,17 @@ export function classifyError(body: unknown, status?: number): UpstreamError {
   return toUpstreamError(facts, facts.status ?? status, retryAfterMs(noHeaders, toExcerpt(body)));
 }
 
+/**
+ * Whether an answer with status 200 says in its envelope that it failed, as MiniMax does: `{ "base_resp": { "status_code": 1002 } }`.
+ *
+ * @example
+ * isFailedAnswer({ base_resp: { status_code: 0 }, choices: [] }); // => false
+ */
+export function isFailedAnswer({ error, base_resp: base }: Readonly<Record<string, unknown>>): boolean {
+  if (error !== undefined && error !== null) return true;
+  return isRecord(base) && base.status_code !== undefined && Number(base.status_code) !== 0;
+}
+
 /** The JSON of a refusal, or its text where that is not JSON. Of JSON that is too deep or too wide nothing is known. */
 function readBody(text: string): unknown {
   try {
@@ -151,8 +162,12 @@ function readFacts(body: unknown): ErrorFacts {
   const value = Array.isArray(body) ? body[0] : body;
   if (typeof value === "string") return { message: toPlainText(value), words: [] };
   if (!isRecord(value)) return { words: [] };
-  const error = isRecord(value.error) ? value.error : value;
-  const message = toText(error.message) ?? toText(value.error) ?? toText(error.detail) ?? toText(value.message);
+  const { base_resp: base } = value;
+  const envelope = isRecord(base) && isFailedAnswer({ base_resp: base }) ? readEnvelope(base) : undefined;
+  const error = isRecord(value.error) ? value.error : (envelope ?? value);
+  const message = [error.message, value.error, error.detail, value.message, error.msg, error.error_msg]
+    .map(toText)
+    .find((text) => text !== undefined);
   const code = toWord(error.code);
   const words = [code, readReason(error), toWord(error.type), toWord(error.status)].filter(
     (word) => word !== undefined,
@@ -161,6 +176,28 @@ function readFacts(body: unknown): ErrorFacts {
   const named = words.includes("overloaded_error") ? 529 : undefined;
   const status = [error.status_code, error.code, error.status].find(isHttpStatus) ?? named;
   return { message, words, code, param: toText(error.param), status, figures: readFigures(error) };
+}
+
+/** MiniMax's numbers of failures in {@link errorCodes}. https://platform.minimax.io/docs/api-reference/errorcode */
+const envelopeTypes: Readonly<Record<string, string>> = {
+  1001: "timeout_error",
+  1002: "rate_limit_error",
+  1004: "authentication_error",
+  1008: "billing_error",
+  1026: "invalid_request_error",
+  1027: "invalid_request_error",
+  1039: "rate_limit_error",
+  1041: "rate_limit_error",
+  1042: "invalid_request_error",
+  2013: "invalid_request_error",
+  2049: "authentication_error",
+  2056: "rate_limit_error",
+};
+
+/** The failure of an envelope in the form of an error. */
+function readEnvelope({ status_code: number, status_msg: message }: Record<string, unknown>): Record<string, unknown> {
+  const code = String(number);
+  return { code, message, type: getOwn(envelopeTypes, code) ?? "server_error" };
 }
 
 /** Figures of llama.cpp for a prompt that is too long. */

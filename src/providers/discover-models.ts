@@ -1,4 +1,4 @@
-import { type AuthorizedRequest, type ProviderPlugin, readCredential } from "../contract/index.ts";
+import { type AuthorizedRequest, type ModelRow, type ProviderPlugin, readCredential } from "../contract/index.ts";
 import { isRecord, JsonBoundsError, readJson } from "../lib/json.ts";
 import { getReason } from "./read-files.ts";
 
@@ -22,11 +22,17 @@ export class ListingError extends Error {
 /** A model as its provider lists it. */
 export interface DiscoveredModel {
   readonly id: string;
+  /** Name for callers where the id is the path of a file, which says where the operator keeps it; absent: the id. */
+  readonly name?: string;
   /** Seconds since 1970; 0 when the provider does not say. */
   readonly created: number;
   /** The most tokens of a prompt with its answer, and of an answer; absent where the provider does not say. */
   readonly contextTokens?: number;
   readonly outputTokensMax?: number;
+  /** What a chat model can, as far as its provider does not say that it cannot; absent where it says nothing. */
+  readonly features?: NonNullable<ModelRow["features"]>;
+  /** What it is for, in the words of the provider; absent where it does not say. */
+  readonly use?: "chat" | "embeddings" | "other";
 }
 
 /** Where the models of a plugin are listed, and what its key is. */
@@ -104,9 +110,47 @@ export function readModelList(answer: unknown): DiscoveredModel[] | undefined {
     if (!isRecord(entry)) return [];
     const id = typeof entry.id === "string" ? entry.id : typeof entry.name === "string" ? entry.name : "";
     const created = Number.isSafeInteger(entry.created) ? (entry.created as number) : 0;
-    return [{ id: id.replace(/^models\//, ""), created: Math.max(0, created), ...readLimits(entry) }];
+    const name = nameOfPath(id);
+    return [
+      {
+        id: id.replace(/^models\//, ""),
+        ...(name !== undefined && { name }),
+        created: Math.max(0, created),
+        ...readLimits(entry),
+        ...readUse(entry),
+      },
+    ];
   });
 }
+
+/** The name of a model that is listed by its file, as llama.cpp does without `--alias`: `/srv/models/tiny.gguf` is `tiny`. */
+function nameOfPath(id: string): string | undefined {
+  if (!/^(?:\.{0,2}\/|~\/|[a-z]:[\\/])/i.test(id) && !/\.gguf$/i.test(id)) return undefined;
+  return id
+    .split(/[\\/]/)
+    .at(-1)
+    ?.replace(/\.gguf$/i, "");
+}
+
+/** What a model takes, by the kinds of input that llama.cpp and OpenRouter list, and what it is for, by LiteLLM. */
+function readUse({ architecture, mode }: Record<string, unknown>): Pick<DiscoveredModel, "features" | "use"> {
+  const modalities: unknown = isRecord(architecture) ? architecture.input_modalities : undefined;
+  const takes = (kind: string) => Array.isArray(modalities) && modalities.includes(kind);
+  const features: NonNullable<ModelRow["features"]> = ["tools", "json_schema", "pdf"];
+  if (takes("image")) features.push("vision");
+  if (takes("audio")) features.push("audio");
+  return {
+    ...(takes("text") && { features }),
+    ...(typeof mode === "string" && { use: useOfMode[mode] ?? "other" }),
+  };
+}
+
+const useOfMode: Readonly<Record<string, "chat" | "embeddings">> = {
+  chat: "chat",
+  completion: "chat",
+  responses: "chat",
+  embedding: "embeddings",
+};
 
 /** The limits of a model, by the names of vLLM and SGLang, llama.cpp, LiteLLM, OpenRouter and Together. */
 function readLimits({

@@ -211,17 +211,19 @@ export class UnlistedModels {
     // Vectors that cost nothing need no price of their own.
     const hasVectors = capabilityOfTerms === "chat" && handlers.embeddings !== undefined && !unlisted.premium;
     const ids = new Map(models.map((model) => [model.id, model]));
-    return [...ids.values()].flatMap(({ id: upstreamId, created, ...limits }) => {
-      const id = prefix + upstreamId;
-      const isVector = hasVectors && embedding.test(upstreamId);
-      const isOther = capabilityOfTerms === "chat" && !isVector && otherThanChat.test(upstreamId);
+    const names = new Set<string>();
+    return [...ids.values()].flatMap(({ id: upstreamId, name: ownName = upstreamId, use, created, ...facts }) => {
+      const id = prefix + toFreeName(ownName, names);
+      const isVector = hasVectors && (use === "embeddings" || (use === undefined && embedding.test(upstreamId)));
+      const isOfOtherUse = use === undefined ? otherThanChat.test(upstreamId) : use !== "chat";
+      const isOther = capabilityOfTerms === "chat" && !isVector && isOfOtherUse;
       if (!isName(id) || listedIds.has(id) || isOther) return [];
       return [
         {
           id,
           upstreamId,
           capability: isVector ? "embeddings" : capabilityOfTerms,
-          ...(capabilityOfTerms === "chat" && !isVector && limits),
+          ...(capabilityOfTerms === "chat" && !isVector && facts),
           ...terms,
           ownedBy: name,
           created,
@@ -232,13 +234,21 @@ export class UnlistedModels {
 
   /** The same rows give the same plugin, so that nothing is checked twice. */
   #withRows(plugin: ProviderPlugin, rows: readonly Model[]): ProviderPlugin {
-    const names = rows.map(({ id, contextTokens }) => `${id} ${contextTokens}`).join("\n");
+    const names = rows.map(({ id, contextTokens, features }) => `${id} ${contextTokens} ${features}`).join("\n");
     const cached = this.#extended.get(plugin);
     if (cached?.names === names) return cached.plugin;
     const extended = definePlugin({ ...plugin, models: [...plugin.models, ...rows] });
     this.#extended.set(plugin, { names, plugin: extended });
     return extended;
   }
+}
+
+/** A name that is not taken yet, which it is from then on: two files in different folders may have the same. */
+function toFreeName(name: string, taken: Set<string>): string {
+  let free = name;
+  for (let number = 2; taken.has(free); number++) free = `${name}-${number}`;
+  taken.add(free);
+  return free;
 }
 
 /** Whether a provider is a server of the operator's own, which may be asked often. */

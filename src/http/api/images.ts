@@ -176,7 +176,7 @@ async function replyWithImages(
       : executeCall(deps, call, { capability, request: request as ImageEditsBody, sink });
   if (stream === true) {
     const type = capability === "images" ? "image_generation" : "image_edit";
-    const toEnd = (whole: GeneratedImages) => toEvents(whole, call, type);
+    const toEnd = (whole: GeneratedImages) => toEvents(whole, request, call, type);
     if (!request.partial_images) return await sseReplyOf(deps, call, ask(), toEnd);
     const sink = new SseStream<PartialImage>(call, (partial) =>
       toNamedEvent(toPartialEvent(partial, request, call, type)),
@@ -209,11 +209,17 @@ function detailOf(type: string) {
 
 const toSeconds = (ms: number) => Math.floor(ms / 1000);
 
-function toEvents({ images, usage, settings }: GeneratedImages, { openedAt }: HttpCall, type: string) {
+function toEvents(
+  { images, usage, settings }: GeneratedImages,
+  request: ImagesRequest | ImageEditsBody,
+  { openedAt }: HttpCall,
+  type: string,
+) {
   return images.map((image) => ({
     type: `${type}.completed`,
     b64_json: toBase64(image),
     created_at: toSeconds(openedAt),
+    ...toSettings(request),
     ...settings,
     output_format: image.mediaType.replace("image/", ""),
     // The provider counts for all of them: the sum must be right for those who add events up.
@@ -227,11 +233,14 @@ function toPartialEvent(image: PartialImage, request: ImagesRequest, { openedAt 
     b64_json: toBase64(image),
     partial_image_index: image.index,
     created_at: toSeconds(openedAt),
-    size: request.size ?? "auto",
-    quality: request.quality ?? "auto",
-    background: request.background ?? "auto",
+    ...toSettings(request),
     output_format: image.mediaType.replace("image/", ""),
   };
+}
+
+/** The settings of an image, which each event has: where the provider does not say them, those that were asked for. */
+function toSettings({ size, quality, background }: ImagesRequest | ImageEditsBody) {
+  return { size: size ?? "auto", quality: quality ?? "auto", background: background ?? "auto" };
 }
 
 function toBase64({ data }: GeneratedImage): string {

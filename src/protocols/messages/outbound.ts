@@ -39,8 +39,22 @@ export interface AnthropicOptions {
   takesRequestMark?: boolean;
 }
 
+/** The header that names the version of the protocol. */
+const versionHeader = "anthropic-version";
+
+/**
+ * The version of the protocol that a row is asked in. Anthropic and its clouds take new versions at different times, so that the
+ * operator may name one in the `options` of a row.
+ *
+ * @param version The version of the provider where the row names none.
+ */
+export function versionOf({ options }: Model, version: string): string {
+  return typeof options?.anthropicVersion === "string" ? options.anthropicVersion : version;
+}
+
 /** Options of a row. */
 const modelOptions: ModelOptions = {
+  anthropicVersion: "text",
   thinking: ["adaptive", "budget"],
   jsonSchema: "boolean",
   efforts: "texts",
@@ -56,16 +70,22 @@ const modelOptions: ModelOptions = {
  * Object.keys(provider.handlers); // => ["chat", "countChatTokens", "messages", "countMessagesTokens"]
  */
 export function anthropic({ headers, takesRequestMark = false }: AnthropicOptions): Outbound {
+  const { [versionHeader]: version } = headers;
+  // A cloud has the version elsewhere.
+  const headersFor = (model: Model) =>
+    version === undefined ? headers : { ...headers, [versionHeader]: versionOf(model, version) };
   const send = async ({ request, model, upstream, warn }: Call<ChatRequest>) => {
     const { body, reading } = toMessages(request, model, warn, takesRequestMark);
-    if (body.stream) return new MessagesOutboundStream(await upstream.events("/messages", body, { headers }), reading);
-    return fromMessage(await upstream.json("/messages", body, { headers }), reading, Date.now());
+    const init = { headers: headersFor(model) };
+    if (body.stream) return new MessagesOutboundStream(await upstream.events("/messages", body, init), reading);
+    return fromMessage(await upstream.json("/messages", body, init), reading, Date.now());
   };
   const chat = (call: Call<ChatRequest>) => sendMarked(call, takesRequestMark ? "request" : "message", send);
   const countChatTokens = async ({ request, model, upstream }: Call<ChatRequest>): Promise<number> => {
     const { body } = toMessages(request, model, () => undefined);
     const { max_tokens: _, stream: __, metadata: ___, stop_sequences: ____, temperature: _____, ...counted } = body;
-    return (await upstream.json<{ input_tokens: number }>("/messages/count_tokens", counted, { headers })).input_tokens;
+    const init = { headers: headersFor(model) };
+    return (await upstream.json<{ input_tokens: number }>("/messages/count_tokens", counted, init)).input_tokens;
   };
   return {
     handlers: {

@@ -16,7 +16,7 @@ import {
 import { isRecord, JsonBoundsError, mapChanged, readJson } from "../../lib/json.ts";
 import { limitMarks, sendMarked, toAnthropicMarks, withCoveredLifetimes } from "../cache-marks.ts";
 import { withFunctionsAsTools } from "../tools.ts";
-import { classifyError } from "../upstream-errors.ts";
+import { classifyError, isFailedAnswer } from "../upstream-errors.ts";
 import {
   type ChatOptions,
   fitReasoning,
@@ -227,7 +227,7 @@ const reasoningFieldsDefault: readonly string[] = ["reasoning_content", "reasoni
  */
 export function toCompletion(answer: unknown, options: ChatOptions): ChatCompletion {
   if (!isRecord(answer)) throw classifyError(answer);
-  if (answer.error !== undefined && answer.error !== null) throw classifyError(answer);
+  if (isFailedAnswer(answer)) throw classifyError(answer);
   const { choices } = answer;
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(hasMessage)) {
     throw new UpstreamError("bad_response", "The provider's answer has no choice with a message");
@@ -395,7 +395,7 @@ function readChunk({ event, data }: ServerEvent): Chunk | undefined {
   }
   if (event === "error" || event === "raw") throw classifyError(chunk);
   if (!isRecord(chunk)) return undefined;
-  if (chunk.error !== undefined && chunk.error !== null) throw classifyError(chunk);
+  if (isFailedAnswer(chunk)) throw classifyError(chunk);
   if (Array.isArray(chunk.choices)) return chunk as Chunk;
   if (!isRecord(chunk.usage)) return undefined;
   chunk.choices = [];

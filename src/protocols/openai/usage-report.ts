@@ -27,7 +27,8 @@ function findUsage(part: Record<string, unknown>): Record<string, unknown> | und
  * that no report of another meaning is changed:
  *
  * - reasoning or cached tokens that stand beside the others (xAI) are added to those that they belong to;
- * - `cached_tokens` beside the details (Moonshot) goes into them;
+ * - cached tokens beside the details (`cached_tokens` of Moonshot, `prompt_cache_hit_tokens` of DeepSeek, `cache_read_input_tokens` of
+ *   proxies) go into them;
  * - a total alone (Voyage, Jina) is that of the prompt, as for vectors.
  *
  * @example
@@ -35,7 +36,8 @@ function findUsage(part: Record<string, unknown>): Record<string, unknown> | und
  */
 export function completeUsage(reported: Record<string, unknown>): Record<string, unknown> {
   const usage = toFigures(reported);
-  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total, cached_tokens: beside } = usage;
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = usage;
+  const beside = usage.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cache_read_input_tokens;
   if (typeof total !== "number") return usage;
   if (prompt === undefined && completion === undefined && usage.input_tokens === undefined) {
     return { prompt_tokens: total, ...usage };

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import vertex from "../../../plugins/vertex/index.ts";
 import { type CredentialForm, formatCredential } from "../../../src/contract/index.ts";
 import { callOf, chatCall, createBench, runCall } from "../kernel/support.ts";
+import { fakeCall } from "../sdk/fake-call.ts";
 
 const tierHeader = "x-vertex-ai-llm-shared-request-type";
 
@@ -64,6 +65,20 @@ describe("a tier of service on Vertex", () => {
     expect(sent[0]?.headers.get(tierHeader)).toBeNull();
     expect(call.run?.ignored.has("service_tier")).toBe(isIgnored);
   });
+});
+
+test("Claude on Vertex is asked by the version that its row names in the body, else by that of Vertex", async () => {
+  const sent: unknown[] = [];
+  const upstream = { baseUrl: vertex.baseUrl, json: async (_: string, body: unknown) => sent.push(body) };
+  const row = vertex.models.find(({ upstreamId }) => upstreamId.startsWith("claude"));
+  if (row === undefined) throw new Error("Vertex has no row of Claude");
+  for (const options of [{ ...row.options }, { ...row.options, anthropicVersion: "vertex-2026-10-21" }]) {
+    const { call } = fakeCall({ model: row.id, messages: [{ role: "user", content: "Hi" }] }, {}, { ...row, options });
+    const handlers = vertex.forModel?.(row)?.handlers;
+    // The answer is none, and the request is what counts.
+    await handlers?.chat?.({ ...call, upstream } as never).catch(() => undefined);
+  }
+  expect(sent).toMatchObject([{ anthropic_version: "vertex-2023-10-16" }, { anthropic_version: "vertex-2026-10-21" }]);
 });
 
 test("an image of Vertex is charged by the tokens of text and images that it reports", async () => {

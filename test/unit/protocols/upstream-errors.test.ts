@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { UpstreamError, type UpstreamErrorKind } from "../../../src/contract/index.ts";
-import { classifyError, classifyRefusal } from "../../../src/protocols/upstream-errors.ts";
+import { classifyError, classifyRefusal, isFailedAnswer } from "../../../src/protocols/upstream-errors.ts";
 import golden from "../../fixtures/sdk/faults.json" with { type: "json" };
 import recorded from "../../fixtures/sdk/recorded-faults.json" with { type: "json" };
 import { recordingAt, recordingsMissing, recordingsOf } from "../../support/recordings.ts";
@@ -24,6 +24,24 @@ function expectFault(fault: UpstreamError, { kind, message, param, code, retryAf
   });
   if (message !== undefined) expect(fault.message).toBe(message);
 }
+
+test.each<[number, UpstreamErrorKind, string]>([
+  [1000, "server_error", "unknown error"],
+  [1002, "rate_limited", "rate limit"],
+  [1004, "auth", "The provider refused the gateway's credential: it failed (1004)"],
+  [1008, "insufficient_quota", "The gateway's account with the provider is used up: it failed (1008)"],
+  [1026, "bad_request", "input sensitive"],
+  [9999, "server_error", "something new"],
+])("an envelope with the status %d is a failure of the kind %s, in its words", (number, kind, message) => {
+  const envelope = { base_resp: { status_code: number, status_msg: message }, choices: null };
+  expect(isFailedAnswer(envelope)).toBe(true);
+  expectFault(classifyError(envelope), { kind, message, code: String(number) });
+});
+
+test("an envelope that says success is none", () => {
+  expect(isFailedAnswer({ base_resp: { status_code: 0, status_msg: "" }, choices: [] })).toBe(false);
+  expect(isFailedAnswer({ base_resp: null, error: null })).toBe(false);
+});
 
 describe("classifyRefusal", () => {
   test.each(golden.map((row) => [row.name, row] as const))("reads %s", (_, row) => {

@@ -50,6 +50,24 @@ describe("unlisted models", () => {
     ]);
   });
 
+  test("have what their server says of them, and no path of its disk in their names", async () => {
+    const data = [
+      { id: "/srv/models/tiny.gguf", meta: { n_ctx: 2048 }, architecture: { input_modalities: ["text"] } },
+      { id: "/srv/other/tiny.gguf" },
+      { id: "proxied-whisper-chat", mode: "chat" },
+      { id: "paints", mode: "image_generation" },
+    ];
+    const { fetch } = providerOf({ body: { data } });
+    home.write("plugins/acme.json", manifest({ credential: "key", unlisted: { premium: true, price } }));
+    const { registry } = await stockOf(home, { fetch }).pluginManager.load();
+    expect(idsOf(registry)).toEqual(["acme-1", "tiny", "tiny-2", "proxied-whisper-chat"]);
+    expect(registry.byName("tiny")?.model).toMatchObject({
+      upstreamId: "/srv/models/tiny.gguf",
+      contextTokens: 2048,
+      features: ["tools", "json_schema", "pdf"],
+    });
+  });
+
   test("are not asked for at a host that may not be asked", async () => {
     const { asked, fetch } = providerOf({ body: list("acme-1") });
     home.write("plugins/acme.json", manifest({ baseUrl: "https://rebound.example/v1", models: undefined, unlisted }));

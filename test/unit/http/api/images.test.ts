@@ -73,6 +73,10 @@ describe("POST /images/generations", () => {
       type: "image_generation.completed",
       b64_json: base64,
       output_format: "png",
+      // OpenAI's description requires them, also of a provider that says none.
+      size: "auto",
+      quality: "auto",
+      background: "auto",
     });
   });
 

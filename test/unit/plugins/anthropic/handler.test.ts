@@ -36,6 +36,19 @@ test("asks the Messages API by its pinned version", async () => {
   expect(asked).toMatchObject([["/messages", { stream: false }, { headers: { "anthropic-version": "2023-06-01" } }]]);
 });
 
+test("asks by the version that the row of the model names", async () => {
+  const asked: unknown[] = [];
+  const request: ChatRequest = { model: "m", messages: [{ role: "user", content: "Hi" }] };
+  const call = callOf(request, asked);
+  const model = { ...call.model, options: { ...call.model.options, anthropicVersion: "2026-10-21" } };
+  await anthropic.handlers.chat?.({ ...call, model });
+  await anthropic.handlers.countChatTokens?.({ ...call, model });
+  expect(asked).toMatchObject([
+    ["/messages", {}, { headers: { "anthropic-version": "2026-10-21" } }],
+    ["/messages/count_tokens", {}, { headers: { "anthropic-version": "2026-10-21" } }],
+  ]);
+});
+
 test("asks for a stream where the caller does", async () => {
   const asked: unknown[] = [];
   const request: ChatRequest = { model: "m", messages: [{ role: "user", content: "Hi" }], stream: true };

@@ -90,6 +90,13 @@ describe("openai", () => {
     expect(await errorOf(openai({ chat: {} }).chat?.(call))).toEqual(refusal);
   });
 
+  test("takes an envelope that says a failure for one, also beside choices", async () => {
+    const json = { ...completion(), base_resp: { status_code: 1008, status_msg: "insufficient balance" } };
+    const { call } = fakeCall(request, { json });
+    const error = await errorOf(openai({ chat: {} }).chat?.(call));
+    expect(error).toEqual(expect.objectContaining({ kind: "insufficient_quota", code: "1008" }));
+  });
+
   test("takes an error inside a 200 for what it says", async () => {
     const { call } = fakeCall(request, { json: { error: { message: "Slow down", code: "rate_limit_exceeded" } } });
     expect(await errorOf(openai({ chat: {} }).chat?.(call))).toEqual(expect.objectContaining({ kind: "rate_limited" }));

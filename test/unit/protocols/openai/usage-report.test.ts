@@ -14,6 +14,14 @@ describe("a provider's usage in OpenAI's form", () => {
     expect(readUsage({ usage })).toMatchObject({ completion_tokens: 763 });
   });
 
+  test("has the cached tokens that stand beside the details, by each of their names", () => {
+    const plain = { prompt_tokens: 100, completion_tokens: 5, total_tokens: 105 };
+    for (const name of ["cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens"]) {
+      const meters = toMeters(completeUsage({ ...plain, [name]: 80 }) as never);
+      expect([name, meters]).toEqual([name, { inputToken: 20, cacheReadToken: 80, outputToken: 5 }]);
+    }
+  });
+
   test("keeps reasoning that is part of the completion where it is", () => {
     const usage = {
       prompt_tokens: 10,
