@@ -29,9 +29,9 @@ export interface DiscoveredModel {
   /** The most tokens of a prompt with its answer, and of an answer; absent where the provider does not say. */
   readonly contextTokens?: number;
   readonly outputTokensMax?: number;
-  /** What a chat model can, as far as its provider does not say that it cannot; absent where it says nothing. */
+  /** Features of a chat model that its provider does not deny; absent where it says nothing. */
   readonly features?: NonNullable<ModelRow["features"]>;
-  /** What it is for, in the words of the provider; absent where it does not say. */
+  /** Use of the model; absent where its provider does not say. */
   readonly use?: "chat" | "embeddings" | "other";
 }
 
@@ -132,7 +132,7 @@ function nameOfPath(id: string): string | undefined {
     ?.replace(/\.gguf$/i, "");
 }
 
-/** What a model takes, by the kinds of input that llama.cpp and OpenRouter list, and what it is for, by LiteLLM. */
+/** Features of a model, by the kinds of input that llama.cpp and OpenRouter list, and what it is for, by LiteLLM. */
 function readUse({ architecture, mode }: Record<string, unknown>): Pick<DiscoveredModel, "features" | "use"> {
   const modalities: unknown = isRecord(architecture) ? architecture.input_modalities : undefined;
   const takes = (kind: string) => Array.isArray(modalities) && modalities.includes(kind);

@@ -2,7 +2,9 @@ import {
   allowInsecureRequests,
   authorizationCodeGrant,
   type Configuration,
+  type CustomFetchOptions,
   calculatePKCECodeChallenge,
+  customFetch,
   discovery,
   enableNonRepudiationChecks,
   fetchUserInfo,
@@ -10,6 +12,7 @@ import {
 } from "openid-client";
 import { GatewayError, toName } from "../../contract/index.ts";
 import type { Role } from "../../db/index.ts";
+import { fetchDocuments } from "../bounded-documents.ts";
 import { checkClaims, readClaim, readEmailVerified } from "../read-claim.ts";
 import { type RoleClaim, toRole } from "./role-claim.ts";
 
@@ -58,6 +61,7 @@ export async function discover({ issuer, clientId, clientSecret }: OidcOptions):
   const isLocal = new URL(issuer).protocol === "http:";
   const config = await discovery(new URL(address), clientId, clientSecret, undefined, {
     timeout: timeoutSeconds,
+    [customFetch]: fetchDocuments<CustomFetchOptions>((url, options) => fetch(url, options as RequestInit)),
     execute: isLocal ? [allowInsecureRequests] : [],
   }).catch((cause) => {
     throw unusable(`there is no discovery document at ${address}`, cause);

@@ -1,5 +1,6 @@
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
+import { checkTokenBounds } from "../bounded-documents.ts";
 import { type CheckedClaims, checkClaims, readClaim } from "../read-claim.ts";
 import { algorithms, refusedToken, type TokenIssuer } from "./issuers.ts";
 import { type ReadDocument, SigningKeys } from "./signing-keys.ts";
@@ -105,6 +106,7 @@ function readUnverified(token: string, issuers: readonly TokenIssuer[]): { issue
   let iss: unknown;
   let alg: unknown;
   try {
+    checkTokenBounds(token);
     iss = decodeJwt(token).iss;
     alg = decodeProtectedHeader(token).alg;
   } catch {
