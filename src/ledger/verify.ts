@@ -7,6 +7,8 @@ export interface Verification {
   ok: boolean;
   /** One sentence each, at most a thousand of each kind. */
   differences: string[];
+  /** Figures as they were written, and yet wrong, by a clock that was ahead. One sentence each, likewise. */
+  warnings: string[];
   /** How much was read. `open` calls are running now, or their process died; `pruned` ones are sums only. */
   counts: { wallets: number; transactions: number; calls: number; open: number; abandoned: number; pruned: number };
 }
@@ -17,8 +19,10 @@ export interface Verification {
  * and compares with what is written. The account of every row has to exist, and its key to be a key of that account. Each
  * comparison is one statement and so sees one state of the ledger, also while a gateway is running. Of the days whose calls
  * were pruned the sums are compared, by account.
+ *
+ * @param now Milliseconds since 1970: days that are further ahead than one are of a clock that was wrong.
  */
-export async function verifyLedger(store: Store): Promise<Verification> {
+export async function verifyLedger(store: Store, now: number = Date.now()): Promise<Verification> {
   const comparisons: (Comparison | typeof findWrongCharges)[] = [
     wallets,
     findWrongCharges,
@@ -35,7 +39,24 @@ export async function verifyLedger(store: Store): Promise<Verification> {
   const differences: string[] = [];
   for (const each of comparisons)
     differences.push(...(await (typeof each === "function" ? each(store) : compare(store, each))));
-  return { ok: differences.length === 0, differences, counts: await count(store) };
+  const warnings = await findDaysAhead(store, now);
+  return { ok: differences.length === 0, differences, warnings, counts: await count(store) };
+}
+
+/** Free quota and budgets of days that have not come: what was used then counts until they have. */
+async function findDaysAhead({ db }: Store, now: number): Promise<string[]> {
+  const today = Math.floor(now / 86_400_000);
+  const { rows } = await sql<{ what: string; day: number | string }>`select what, day from (
+      select 'Quota of ' || account_id as what, max(day) as day from daily_quota_usage where day > ${today + 1}
+      group by account_id
+      union all
+      select 'Budget of key ' || key_id, max(period_start) from key_budget_usage where period_start > ${today + 1}
+      group by key_id
+    ) as ahead order by what limit ${sql.lit(differencesMax)}`.execute(db);
+  return rows.map(({ what, day }) => {
+    const date = new Date(Number(day) * 86_400_000).toISOString().slice(0, 10);
+    return `${what} is of ${date}, ${Number(day) - today} days ahead: a clock was wrong, and what it used counts until then`;
+  });
 }
 
 async function count({ db }: Store): Promise<Verification["counts"]> {

@@ -22,7 +22,7 @@ export const ledgerVerify = defineCommand({
     const text = report.ok
       ? `The ledger is consistent: ${counts}`
       : `The ledger is inconsistent: ${report.differences.join("\n")}`;
-    return { json: report, text, exitCode: report.ok ? 0 : 1 };
+    return { json: report, text: [text, ...report.warnings].join("\n"), exitCode: report.ok ? 0 : 1 };
   },
 });
 

@@ -24,9 +24,10 @@ async function books() {
 
 test("a true ledger is reported as true, with how much was read", async () => {
   const { store } = await books();
-  expect(await verifyLedger(store)).toEqual({
+  expect(await verifyLedger(store, newYear)).toEqual({
     ok: true,
     differences: [],
+    warnings: [],
     counts: { wallets: 1, transactions: 1, calls: 4, open: 1, abandoned: 0, pruned: 0 },
   });
 });
@@ -125,6 +126,17 @@ test.each([
   const verification = await verifyLedger(store);
   expect(verification.differences).toEqual(differences);
   expect(verification.ok).toBe(false);
+});
+
+test("quotas and budgets of a clock that was ahead are named, and differ from nothing", async () => {
+  const { store } = await books();
+  const dayMs = 86_400_000;
+  // A clock may be a day ahead of another.
+  expect((await verifyLedger(store, newYear - dayMs)).warnings).toEqual([]);
+  const { ok, warnings } = await verifyLedger(store, newYear - 400 * dayMs);
+  expect(ok).toBe(true);
+  const said = "is of 2026-01-01, 400 days ahead: a clock was wrong, and what it used counts until then";
+  expect(warnings).toEqual([`Budget of key key_1 ${said}`, `Quota of acc_1 ${said}`]);
 });
 
 test("of a sum over many calls the newest ten are named", async () => {
