@@ -23,6 +23,8 @@ export interface AgentsGateway {
   ledger: LedgerView;
   providers: ScriptedProviders;
   recorder: Recorder;
+  /** Starts the gateway anew at its address, with its home: the routes that failures have paused are served again. */
+  restart(): Promise<void>;
 }
 
 /** Starts one before the tests of the calling file and ends it after them; its members are there once tests run. */
@@ -39,6 +41,11 @@ export function useAgentsGateway(env: Record<string, string> = {}): AgentsGatewa
     await fillWallet(shared.gateway);
     shared.ledger = openCliStore(home);
     shared.recorder = startRecorder(shared.gateway.origin);
+    shared.restart = async () => {
+      const { port } = new URL(shared.gateway.origin);
+      await shared.gateway.stop();
+      shared.gateway = await startGateway({ home, env: { ...shared.providers.env, ...env, PORT: port } });
+    };
   });
   afterAll(async () => {
     shared.ledger?.close();

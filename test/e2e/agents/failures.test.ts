@@ -26,7 +26,8 @@ beforeAll(async () => {
   keys.narrow = await create(ownerEmail, "--models", "famA-4o");
   keys.wrong = changeCharacter(gateway.key, -1);
 });
-afterEach(() => {
+afterEach(async () => {
+  if (shared.providers.fault !== undefined) await shared.restart();
   Object.assign(shared.providers, { fault: undefined });
   Object.assign(shared.recorder, { onCall: undefined, padding: 0 });
 });
@@ -66,7 +67,10 @@ interface Failure {
   isFull?: boolean;
 }
 
-/** Statuses and how many requests each agent makes; `Infinity`: it goes on for minutes. */
+/**
+ * Statuses and how many requests each agent makes; `Infinity`: it goes on for minutes. After five failures the route is paused, and
+ * the next request is 503.
+ */
 const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[], requests: number]>>][] = [
   ["a wrong key", { key: "wrong" }, { codex: [[401], 6], claude: [[401], 1] }],
   ["an empty wallet", { key: "poor" }, { codex: [[429], 1], claude: [[402], 1] }],
@@ -98,7 +102,7 @@ const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[],
     { fault: refusal(500, "api_error", "Something broke") },
     { codex: [[503], 5], claude: [[500, 529], Number.POSITIVE_INFINITY] },
   ],
-  ["a stream that is cut", { fault: broken("") }, { codex: [[200], 6], claude: [[200], 4] }],
+  ["a stream that is cut", { fault: broken("") }, { codex: [[200, 503], 6], claude: [[200], 4] }],
   ["a budget that is used up", { key: "spent" }, { codex: [[429], 1], claude: [[402], 1] }],
   ["a model that the key may not use", { key: "narrow" }, { codex: [[400], 1], claude: [[403], 1] }],
   ["a body that is too large", { padding: 64_000_000 }, { codex: [[400], 1], claude: [[413], 1] }],
@@ -139,22 +143,22 @@ const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[],
         'event: error\ndata: {"type":"error","error":{"type":"api_error","code":"server_error","message":"Broke"}}\n\n',
       ),
     },
-    { codex: [[200], 6], claude: [[200], 4] },
+    { codex: [[200, 503], 6], claude: [[200], 4] },
   ],
   [
     "a response that failed for a reason of tomorrow",
     { fault: endsWith("failed", "of_tomorrow") },
-    { codex: [[200], 6] },
+    { codex: [[200, 503], 6] },
   ],
-  ["a response that came too fast", { fault: endsWith("failed", "rate_limit_exceeded") }, { codex: [[200], 6] }],
+  ["a response that came too fast", { fault: endsWith("failed", "rate_limit_exceeded") }, { codex: [[200, 503], 6] }],
   [
     "a response for which the operator has no money",
     { fault: endsWith("failed", "insufficient_quota") },
-    { codex: [[200], 6] },
+    { codex: [[200, 503], 6] },
   ],
   ["a response that found no room", { fault: endsWith("failed", "context_length_exceeded") }, { codex: [[200], 1] }],
   ["a response to a wrong prompt", { fault: endsWith("failed", "invalid_prompt") }, { codex: [[200], 1] }],
-  ["a response of a full server", { fault: endsWith("failed", "server_is_overloaded") }, { codex: [[200], 6] }],
+  ["a response of a full server", { fault: endsWith("failed", "server_is_overloaded") }, { codex: [[200, 503], 6] }],
   ["a response that was cut short", { fault: endsWith("incomplete", "max_output_tokens") }, { codex: [[200], 1] }],
 ];
 
