@@ -1,4 +1,4 @@
-import type { Capability, Model } from "../../src/contract/index.ts";
+import { type Capability, type Model, withoutModelFacts } from "../../src/contract/index.ts";
 import type { Listed } from "./price-list.ts";
 import { listedFacts, type ProviderRules } from "./provider-rules.ts";
 import { successors } from "./rules.ts";
@@ -61,7 +61,9 @@ export function buildRows(
   }
   for (const [id, base] of snapshots) addSnapshot(rows, id, base);
   keepRetired(rows, before, today);
-  return { rows: [...rows.values()].sort((a, b) => (a.id < b.id ? -1 : 1)), leftOut };
+  // Facts of a model stand once, for all that sell it.
+  const own = [...rows.values()].map(withoutModelFacts);
+  return { rows: own.sort((a, b) => (a.id < b.id ? -1 : 1)), leftOut };
 }
 
 /** Some models are in the list twice, with and without their provider's prefix. */

@@ -29,7 +29,6 @@ function claudeFacts(listed: Listed): Facts {
   return {
     contextTokens: listed.max_input_tokens,
     price: tidy(toTokenPrice(listed)),
-    imageTokensMax: 4784,
     omit: [...(listed.supports_sampling_params === false ? ["temperature", "top_p"] : []), ...claudeOmit],
     options: isAdaptive ? { thinking: "adaptive", efforts } : { thinking: "budget" },
   };

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { completeRow, type Model } from "../../src/contract/index.ts";
+import { findModelFacts, type Model } from "../../src/contract/index.ts";
 import { compareModels } from "../../src/providers/compare-models.ts";
 import { readModels } from "../../src/sdk/index.ts";
 import { buildRows } from "./build-rows.ts";
@@ -38,6 +38,7 @@ for (const [plugin] of all) {
   if (existsSync(file)) take(readRows(file, plugin));
 }
 let differences = 0;
+const unknown: string[] = [];
 for (const [plugin, rulings] of all) {
   if (!plugins.includes(plugin)) continue;
   const file = join(root, "plugins", plugin, "catalogue.json");
@@ -48,6 +49,7 @@ for (const [plugin, rulings] of all) {
   take(rows);
   const changes = compareModels(before, rows, ["checkedOn"]);
   differences += changes.length;
+  unknown.push(...rows.filter(isUnknown).map(({ id }) => id));
   readModels(rows);
   if (flags.check !== true) writeFileSync(file, toText(rows));
   print(`${plugin}: ${rows.length} models, checked on ${today}`);
@@ -58,6 +60,8 @@ for (const [plugin, rulings] of all) {
   }
   for (const [id, reason] of built.flatMap((one) => [...one.leftOut])) print(`  not sold: ${id}: ${reason}`);
 }
+print(`Not known whether they reason, and held as if they did: ${unknown.length} models`);
+for (const id of unknown) print(`  ${id}`);
 if (flags.check === true) {
   print(differences === 0 ? "The catalogue agrees with the lists" : `${differences} differences; nothing was written`);
   process.exitCode = differences === 0 ? 0 : 1;
@@ -83,6 +87,11 @@ async function readRules(): Promise<[string, readonly ProviderRules[]][]> {
   return [...shared, ...own].map(([name, rulings]) => [name, [rulings].flat()]);
 }
 
+/** Whether neither the row of a chat model nor its name tells whether it reasons. */
+function isUnknown({ capability, reasoning, upstreamId }: Model): boolean {
+  return capability === "chat" && reasoning === undefined && findModelFacts(upstreamId).reasoning === undefined;
+}
+
 /** A name is one model's, whichever provider has it first. */
 function take(rows: readonly Model[]): void {
   for (const { id, aliases = [] } of rows) for (const name of [id, ...aliases]) owners.set(name, id);
@@ -95,7 +104,8 @@ function toText(models: readonly Model[]): string {
 }
 
 function readRows(file: string, plugin: string): Model[] {
-  return readModels(JSON.parse(readFileSync(file, "utf8"))).map((row) => completeRow(row, { name: plugin }));
+  const rows = readModels(JSON.parse(readFileSync(file, "utf8")));
+  return rows.map((row) => ({ upstreamId: row.id, capability: "chat", ownedBy: plugin, created: 0, ...row }));
 }
 
 async function readList(place: string): Promise<Record<string, Listed>> {

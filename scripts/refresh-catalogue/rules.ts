@@ -22,7 +22,6 @@ const anthropic: ProviderRules = {
     return {
       contextTokens: listed.max_input_tokens,
       price: withSearchPrice(toTokenPrice(listed), listed),
-      imageTokensMax: 4784,
       // https://platform.claude.com/docs/en/api/versioning: no model from Opus 4.7 on takes them.
       omit: ["temperature", "top_p", ...omit],
       options: { thinking: "adaptive", jsonSchema: true, efforts },
@@ -85,7 +84,6 @@ export const gemini = {
       contextTokens: listed.max_input_tokens,
       price: toTieredPrice(listed),
       timeoutSeconds: 900,
-      imageTokensMax: 8256,
       omit: ["presence_penalty", "frequency_penalty", "logprobs", "top_logprobs", "logit_bias"],
       options: isLevelled
         ? { thinking: "level", levels }
@@ -153,7 +151,6 @@ const sarvam: ProviderRules = {
       upstreamId: "sarvam-105b",
       ...sarvamChat,
       contextTokens: 131_072,
-      reasoning: true,
       omit: ["logprobs", "top_logprobs", "logit_bias", "metadata", "store", "verbosity"],
       rename: { max_completion_tokens: "max_tokens" },
       options: {

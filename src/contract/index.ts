@@ -14,6 +14,7 @@ export * from "./images.ts";
 export * from "./issuer-url.ts";
 export * from "./meters.ts";
 export * from "./model.ts";
+export * from "./model-facts.ts";
 export * from "./moderation.ts";
 export * from "./name.ts";
 export * from "./networks.ts";

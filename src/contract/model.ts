@@ -1,6 +1,7 @@
 import { type Static, type TNumber, type TOptional, Type } from "@sinclair/typebox";
 import { type Capability, modelCapabilities } from "./capability.ts";
 import { type MeterName, quotaWeights, unitMeters } from "./meters.ts";
+import { findModelFacts } from "./model-facts.ts";
 import { namePattern } from "./name.ts";
 import { Price } from "./price.ts";
 
@@ -79,7 +80,10 @@ export const ModelRow = Type.Object(
     ),
     outputTokensMax: Type.Optional(Type.Integer({ minimum: 1 })),
     reasoning: Type.Optional(
-      Type.Boolean({ description: "It reasons before it answers, and what it reasons is billed but not all shown" }),
+      Type.Boolean({
+        description:
+          "It may reason before it answers, and what it reasons is billed but may not all be shown; absent: as the gateway knows the model by its name, otherwise not known, and held as true",
+      }),
     ),
     features: Type.Optional(
       Type.Array(Type.Union(modelFeatures.map((name) => Type.Literal(name))), {
@@ -173,9 +177,26 @@ export type Model = ModelRow & { upstreamId: string; capability: Capability; own
 
 /** A row with what it left out: the same for manifests, plugins with code, and the operator's own files. */
 export function completeRow(row: ModelRow, plugin: { name: string; prefix?: string | undefined }): Model {
-  if (isComplete(row)) return row;
+  if (isComplete(row)) return withFacts(row);
   const { id, upstreamId, capability = capabilityDefault, ownedBy = plugin.name, created = 0 } = row;
-  return { ...row, upstreamId: upstreamId ?? toUpstreamId(id, plugin.prefix), capability, ownedBy, created };
+  return withFacts({ ...row, upstreamId: upstreamId ?? toUpstreamId(id, plugin.prefix), capability, ownedBy, created });
+}
+
+/** A row of a chat model with the facts of the model that it leaves out. */
+function withFacts(row: Model): Model {
+  if (row.capability !== "chat") return row;
+  // The provider's name may be that of a deployment.
+  const { reasoning, imageTokensMax, outputTokensMax } = {
+    ...findModelFacts(row.id),
+    ...findModelFacts(row.upstreamId),
+  };
+  const { contextTokens = Number.POSITIVE_INFINITY } = row;
+  return {
+    ...(reasoning !== undefined && { reasoning }),
+    ...(imageTokensMax !== undefined && { imageTokensMax }),
+    ...(outputTokensMax !== undefined && { outputTokensMax: Math.min(outputTokensMax, contextTokens) }),
+    ...row,
+  };
 }
 
 function isComplete(row: ModelRow): row is Model {

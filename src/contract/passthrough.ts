@@ -93,10 +93,23 @@ export interface PassthroughFormat {
   errorOf(part: WirePart): UpstreamError | undefined;
   /** The failure that stands in place of an event. */
   readError(body: unknown): UpstreamError;
-  /** The piece of text that an event brings. */
-  textOf(event: WirePart): unknown;
+  /** Tells the text that an event or a whole answer brings. */
+  readOutput(part: WirePart, reader: OutputReader): void;
   /** Why the model stopped, in the words of chat. */
   finishReasonOf(part: WirePart): string | undefined;
+}
+
+/**
+ * Takes the text of an answer. A place is an item of the answer, by its index, and a part within it; without an item, it is the
+ * whole answer.
+ */
+export interface OutputReader {
+  /** Text that follows what came before it: a text, or a value with texts in it. */
+  piece(value: unknown, item?: unknown, part?: unknown): void;
+  /** All of the text of a place so far. What came of it already does not count again. */
+  whole(value: unknown, item?: unknown, part?: unknown): void;
+  /** Nothing more comes of an item. What comes under its index is another one. */
+  end(item: unknown): void;
 }
 
 /** A request as its client wrote it, for the routes whose providers speak the client's wire format. */

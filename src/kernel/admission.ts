@@ -13,16 +13,17 @@ import {
   type Hold,
   type Ledger,
   type Meters,
+  sumPromptTokens,
   sumTokens,
   toAnswerText,
 } from "../contract/index.ts";
 import { isRecord } from "../lib/json.ts";
 import type { ModelRun, OutputHold } from "./call.ts";
 import { costMaxOfRun } from "./call.ts";
+import { textMembers } from "./normalize/output-text.ts";
 import { tokensMax } from "./normalize/prompt-bounds.ts";
 import { boundUnits, toQuotaTokens } from "./normalize/usage-meter.ts";
 import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
-import type { Timeout, TimeoutScheduler } from "./upstream/http-client.ts";
 
 /** The errors of a caller without the funds for a call. */
 export const fundErrors: ReadonlySet<string> = new Set(["insufficient_balance", "budget_exceeded", "quota_exceeded"]);
@@ -65,8 +66,9 @@ interface HoldBounds {
   /** The most that it can use, and what that costs. */
   readonly upper: Meters;
   readonly most: HoldAmount;
-  /** Present for a stream whose hold follows its output: then `first` is the part that is held at the beginning. */
+  /** Present for a stream whose hold follows its output: then `first` is also what is held at the beginning. */
   readonly growth: Growth | undefined;
+  /** The part that is claimed of the tokens per minute at the beginning. */
   readonly first: Meters;
   /** The amount that is held at the beginning, and the least that has to be. */
   readonly amount: HoldAmount;
@@ -80,6 +82,7 @@ function boundHold<C extends Capability>(run: ModelRun<C>, handler: CapabilityHa
   const growth = most.nanodollars === Number.MAX_SAFE_INTEGER ? undefined : handler.growth?.(run, upper);
   if (growth !== undefined) {
     const first = growth.boundOf(Math.min(growth.stepTokens, growth.outputTokensMax()));
+    if (growth.isHidden) return { upper, most, growth: undefined, first, amount: most, least };
     const amount = toHold(run, first);
     // Where all of it has to be held from the beginning, nothing is left to grow.
     if (covers(amount, least)) return { upper, most, growth, first, amount, least };
@@ -129,12 +132,17 @@ function createGrowingHold(
   return new GrowingHold({
     ledger: kernel.ledger,
     hold,
-    amountOf: (outputTokens) => toHold(run, growth.boundOf(outputTokens)),
+    amountOf: (outputTokens, promptTokens) => toHold(run, withPrompt(growth.boundOf(outputTokens), promptTokens)),
     limitTokensOf: (outputTokens) => limitTokensOf(run, growth.boundOf(outputTokens)) ?? 0,
+    promptTokensMax: sumPromptTokens(run.upper ?? {}),
     stepTokens: growth.stepTokens,
     outputTokensMax: growth.outputTokensMax(),
-    hidden: toHidden(kernel, run, growth),
   });
+}
+
+/** A bound with the prompt that its provider reported, where that is more: a provider may add to it. */
+function withPrompt(bound: Meters, promptTokens: number): Meters {
+  return promptTokens > sumPromptTokens(bound) ? { ...bound, inputToken: promptTokens } : bound;
 }
 
 /**
@@ -144,15 +152,6 @@ function createGrowingHold(
 function limitTokensOf({ sentTokensMax }: ModelRun, meters: Meters): number | undefined {
   const { inputToken = 0 } = meters;
   return sumTokens(inputToken > sentTokensMax ? { ...meters, inputToken: sentTokensMax } : meters);
-}
-
-function toHidden(
-  { network, now }: Kernel,
-  { call }: ModelRun,
-  { hiddenTokensPerSecond: tokensPerSecond }: Growth,
-): HiddenOutput | undefined {
-  if (tokensPerSecond === undefined) return undefined;
-  return { tokensPerSecond, timeouts: network.timeouts, now, end: call.endWith.bind(call) };
 }
 
 /**
@@ -179,62 +178,44 @@ export interface GrowingHoldOptions {
   ledger: Pick<Ledger, "extend">;
   /** Kept up to date. */
   hold: Hold;
-  /** Upper bound for the prompt and so many tokens of output; it grows with them. */
-  amountOf: (outputTokens: number) => HoldAmount;
+  /** Upper bound for so many tokens of output and the prompt, or for so many tokens of it where that is more. */
+  amountOf: (outputTokens: number, promptTokens: number) => HoldAmount;
   /** Tokens of the prompt and so much output, as counted against the minute. */
   limitTokensOf: (outputTokens: number) => number;
+  /** The bound of the prompt. */
+  promptTokensMax: number;
   /** The tokens of output by which it is extended. */
   stepTokens: number;
   /** The most tokens of output that the provider may send. */
   outputTokensMax: number;
-  /** Present where a part of the output is hidden: it is counted by the time that has passed. */
-  hidden?: HiddenOutput | undefined;
 }
-
-/** How output that cannot be seen is followed. */
-interface HiddenOutput {
-  /** More than any model makes, of all choices together. */
-  readonly tokensPerSecond: number;
-  readonly timeouts: TimeoutScheduler;
-  /** Milliseconds, by the clock of the timeouts. */
-  now(): number;
-  /** Ends the call, because the output that may have been made cannot be held for. */
-  end(error: GatewayError): void;
-}
-
-/** Between two looks at a hold that could not be extended. */
-const watchMs = 100;
 
 /**
- * The hold of a stream, kept ahead of what has come: it is extended when half a step is left of it, beside the stream,
- * which waits only if the hold does not cover what comes next. A byte of output counts as a token, of which it has one at
- * the most; hidden output counts by the time in which it can have been made.
+ * The hold of a stream of which all output can be seen, kept ahead of what has come: it is extended when half a step is left of
+ * it, beside the stream, which waits only if the hold does not cover what comes next. A byte of output counts as a token, of
+ * which it has one at the most; where the provider reports more than has come, its report counts.
  */
 export class GrowingHold implements OutputHold {
   readonly #options: GrowingHoldOptions;
   /** The output that has come, in tokens at most. */
   #used = 0;
+  /** The prompt that is held for: its bound, or what the provider reported where that is more. */
+  #promptTokens: number;
   /** The output that is held for. */
   #covered: number;
   /** More is asked for once more than this has come. */
   #extendAbove: number;
   #extending: Promise<void> | undefined;
-  readonly #startedMs: number;
-  #timeout: Timeout | undefined;
 
   constructor(options: GrowingHoldOptions) {
     this.#options = options;
+    this.#promptTokens = options.promptTokensMax;
     this.#covered = this.#coveredBy(options.hold, options.outputTokensMax);
     this.#extendAbove = this.#threshold();
-    const { hidden } = options;
-    this.#startedMs = hidden === undefined ? 0 : hidden.now();
-    if (hidden !== undefined) this.#watch(hidden);
   }
 
   /** The call has ended: nothing is held any more. */
   stop(): void {
-    if (this.#timeout !== undefined) this.#options.hidden?.timeouts.cancel(this.#timeout);
-    this.#timeout = undefined;
     this.#extendAbove = Number.POSITIVE_INFINITY;
   }
 
@@ -244,7 +225,7 @@ export class GrowingHold implements OutputHold {
    * @returns Undefined in most cases; otherwise what the stream has to wait for, which rejects with the error that ends it.
    */
   spend(bytes: number): Promise<void> | undefined {
-    this.#count(bytes);
+    this.#used = Math.min(this.#used + bytes, this.#options.outputTokensMax);
     if (this.#used <= this.#extendAbove) return undefined;
     if (this.#used > this.#covered) return this.#cover();
     this.#extending ??= this.#extend(this.#covered + 1)
@@ -258,6 +239,16 @@ export class GrowingHold implements OutputHold {
     return undefined;
   }
 
+  /** Takes a report of the provider. Where it is more than was held for, the hold is extended before more is sent. */
+  onReport(promptTokens: number, outputTokens: number): void {
+    const { hold, outputTokensMax } = this.#options;
+    this.#used = Math.max(this.#used, Math.min(outputTokens, outputTokensMax));
+    if (promptTokens <= this.#promptTokens) return;
+    this.#promptTokens = promptTokens;
+    this.#covered = this.#coveredBy(hold, this.#covered);
+    this.#extendAbove = this.#threshold();
+  }
+
   /**
    * Holds all that the answer can be, before it is asked for whole: it cannot be stopped halfway.
    *
@@ -269,31 +260,6 @@ export class GrowingHold implements OutputHold {
     if (this.#covered < outputTokensMax) await this.#extend(outputTokensMax, outputTokensMax);
   }
 
-  #count(bytes: number): void {
-    const { hidden, outputTokensMax } = this.#options;
-    const made =
-      hidden === undefined
-        ? this.#used + bytes
-        : Math.ceil(((hidden.now() - this.#startedMs) / 1000) * hidden.tokensPerSecond);
-    this.#used = Math.min(Math.max(this.#used, made), outputTokensMax);
-  }
-
-  /** Extends the hold when its time has come, also while nothing is sent. */
-  #watch(hidden: HiddenOutput): void {
-    const { timeouts, tokensPerSecond, end } = hidden;
-    if (this.#extendAbove === Number.POSITIVE_INFINITY) return;
-    const dueMs = this.#startedMs + (this.#extendAbove / tokensPerSecond) * 1000;
-    this.#timeout = timeouts.schedule(Math.max(dueMs, hidden.now()) + watchMs, () => {
-      Promise.resolve(this.spend(0))
-        .then(() => this.#extending)
-        .then(() => this.#timeout && this.#watch(hidden))
-        .catch((error: unknown) => {
-          if (isUnavailable(error)) this.#watch(hidden);
-          else if (error instanceof GatewayError && this.#timeout) end(error);
-        });
-    });
-  }
-
   async #cover(): Promise<void> {
     await this.#extending;
     if (this.#used > this.#covered) await this.#extend(this.#used);
@@ -303,7 +269,7 @@ export class GrowingHold implements OutputHold {
   async #extend(leastTokens: number, mostTokens = this.#used + this.#options.stepTokens): Promise<void> {
     const { ledger, hold, amountOf, limitTokensOf, outputTokensMax } = this.#options;
     const most = Math.min(outputTokensMax, mostTokens);
-    const [amount, least] = [amountOf(most), amountOf(leastTokens)];
+    const [amount, least] = [amountOf(most, this.#promptTokens), amountOf(leastTokens, this.#promptTokens)];
     const extension: Extension = {
       callId: hold.callId,
       holdNanodollars: amount.nanodollars,
@@ -326,7 +292,7 @@ export class GrowingHold implements OutputHold {
 
   #coveredBy({ heldNanodollars, heldTokens }: Pick<Hold, "heldNanodollars" | "heldTokens">, most: number): number {
     return largest(most, (outputTokens) => {
-      const { nanodollars, tokens } = this.#options.amountOf(outputTokens);
+      const { nanodollars, tokens } = this.#options.amountOf(outputTokens, this.#promptTokens);
       return nanodollars <= heldNanodollars && tokens <= heldTokens;
     });
   }
@@ -378,9 +344,6 @@ function bytesOf(value: unknown): number {
   for (const name in value) bytes += bytesOfMember(name, value[name as keyof typeof value]);
   return bytes;
 }
-
-/** The members that clients get as text, whatever the provider sent in its place. */
-const textMembers: ReadonlySet<string> = new Set(["arguments", "input", "content", "reasoning_content", "refusal"]);
 
 function bytesOfMember(name: string, value: unknown): number {
   return bytesOf(textMembers.has(name) ? toAnswerText(value) : value);

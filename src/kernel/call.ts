@@ -214,18 +214,18 @@ export class Call<C extends Capability = Capability> {
 
   /**
    * Ends the call: whatever it waits for is aborted, and it settles. Only the first reason counts. A call goes on for a while
-   * when its client has left where only the provider's report tells what it costs: of a model that reasons, which hides a
-   * part of its answer, and of a prompt that only its provider can count.
+   * when its client has left where only the provider's report tells what it costs: of a model that may reason, which hides a
+   * part of its answer, and of a prompt that only its provider can count. A free model of which nobody knows whether it reasons
+   * is mostly on a server of the operator's own, which does not go on working for nobody.
    */
   cancel(reason: CancelReason): void {
     const { run } = this;
+    const model = run?.modelEntry.model;
+    const isHidden = run?.hidesOutput === true && (model?.premium === true || model?.reasoning === true);
     // Without a deadline the call is over, and only its last bytes were not taken.
-    const isHidden =
-      run !== undefined &&
-      run.sent.size > 0 &&
-      (run.modelEntry.model.reasoning || run.isOpenEnded) &&
-      this.#timeout !== undefined;
-    if (reason === "client_disconnected" && isHidden) {
+    const isReported =
+      run !== undefined && run.sent.size > 0 && (isHidden || run.isOpenEnded) && this.#timeout !== undefined;
+    if (reason === "client_disconnected" && isReported) {
       // Both the request and the body of its response tell that the client has left.
       this.clientLeft = true;
       this.#runOn ??= setTimeout(() => this.#end(reason), runOnMsMax);
@@ -300,6 +300,8 @@ export interface OutputHold {
   spend(bytes: number): Promise<void> | undefined;
   /** Holds all that the answer can be. @throws {GatewayError} When that is not left. */
   coverAll(): Promise<void>;
+  /** Takes the tokens that the provider has reported so far, of the prompt and of the output. */
+  onReport(promptTokens: number, outputTokens: number): void;
   /** The model has ended: nothing is held any more. */
   stop(): void;
 }
@@ -329,6 +331,8 @@ export class ModelRun<C extends Capability = Capability> {
   keepsLonger = false;
   /** Only its provider's report tells what the prompt costs. */
   isOpenEnded = false;
+  /** A part of the output may not be shown, so only its provider's report tells what it costs. */
+  hidesOutput = false;
   /** A long text is spoken in so many parts, each by a request. */
   parts = 1;
   /** The most tokens of the prompt as it was sent; a provider that searches the web reads it again with what was found. */
@@ -356,6 +360,8 @@ export class ModelRun<C extends Capability = Capability> {
   finishReasons: string[] | undefined = undefined;
   /** The answer ended by a word that is not known. */
   hasUnknownFinish = false;
+  /** The cost of a report that was not believed, beyond what was charged. */
+  unbelievedNanodollars = 0;
 
   /** Why it failed; absent while it has not. */
   error: GatewayError | undefined = undefined;

@@ -13,6 +13,7 @@ import {
   listUnpriced,
   type MeterName,
   type Meters,
+  nanodollarsPerUsd,
   promptMeters,
   reportedUnits,
   sumOutputTokens,
@@ -56,9 +57,20 @@ export function createUsageMeter<C extends Capability>(
   return new UsageMeter(estimate, {
     hasSeveral: () => run.sent.size > 1,
     served: () => sumServed(run, handler),
+    onReport: (meters) => run.growingHold?.onReport(boundPromptOf(run, meters), sumOutputTokens(meters) ?? 0),
     unitsOf: (usages) => readUnits(usages, model),
     charge: (count, isReported) => toCharge(run, count, isReported),
   });
+}
+
+/** The tokens of a prompt by a report, at most those that a call can have. */
+function boundPromptOf(run: ModelRun, meters: Meters): number {
+  return Math.min(sumPromptTokens(meters), promptTokensMaxOf(run, Math.max(1, run.sent.size)));
+}
+
+/** The most tokens that so many requests can have in their prompts: the context of the model each, or what is held. */
+function promptTokensMaxOf({ modelEntry, upper = {} }: ModelRun, requests: number): number {
+  return Math.max((getContextTokensMax(modelEntry.model) ?? contextTokensDefault) * requests, sumPromptTokens(upper));
 }
 
 /** Makes a charge of a count: within its bounds, with what its report leaves out, and with the price of each request. */
@@ -127,13 +139,12 @@ function sumServed<C extends Capability>(run: ModelRun<C>, handler: CapabilityHa
 function boundReport(run: ModelRun, meters: Meters, requests: number): Meters | undefined {
   const { upper = {} } = run;
   const { model } = run.modelEntry;
-  const context = (getContextTokensMax(model) ?? contextTokensDefault) * requests;
   const limit = (model.outputTokensMax ?? mediaTokensDefault) * requests;
   const outputMax = (sumOutputTokens(upper) ?? 0) * limitMargin.share + limitMargin.tokens;
   // A limit that the provider was not sent bounds nothing.
   const isLimited = run.call.request.capability === "chat" && !limitNames.some((name) => run.ignored.has(name));
   const over: MeterName[] = [];
-  if (sumPromptTokens(meters) > Math.max(context, sumPromptTokens(upper))) over.push(...promptMeters);
+  if (sumPromptTokens(meters) > promptTokensMaxOf(run, requests)) over.push(...promptMeters);
   if ((sumOutputTokens(meters) ?? 0) > (isLimited ? outputMax : Math.max(outputMax, limit))) over.push(...answerMeters);
   const unitRequests = Math.max(requests, run.requestsHeld);
   for (const name of unitMeters) {
@@ -173,18 +184,9 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
   const { meters, source } = charge;
   run.meters = meters;
   run.usageSource = source;
-  if (usageMeter.implausible !== undefined) {
-    kernel.log.warn("usage_implausible", {
-      call: call.id,
-      model: model.id,
-      plugin: run.plugin,
-      reported: usageMeter.implausible,
-      charged: meters,
-    });
-    run.attempt?.route.health.onImplausible(kernel.now());
-  }
   const price = priceOfRun(run, meters);
   run.costNanodollars = price === undefined ? undefined : costNanodollars(price, meters);
+  if (usageMeter.implausible !== undefined) noteImplausible(kernel, run, usageMeter.implausible);
   const unpriced = price === undefined || !model.premium ? [] : listUnpriced(price, meters);
   if (unpriced.length > 0) {
     kernel.log.warn("usage_unpriced", { call: call.id, model: model.id, plugin: run.plugin, meters: unpriced });
@@ -206,6 +208,26 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
     detail: formatCallDetail(run, kernel),
     tag,
   });
+}
+
+/** Shows the operator a report that was not believed, and what is not charged for it. */
+function noteImplausible({ log, now }: Kernel, run: ModelRun, reported: Meters): void {
+  const { call, model, plugin, meters, attempt } = run;
+  const price = priceOfRun(run, reported);
+  const cost = price === undefined ? undefined : costNanodollars(price, reported);
+  run.unbelievedNanodollars = Math.max(0, (cost ?? 0) - (run.costNanodollars ?? 0));
+  const unchargedUsd = run.unbelievedNanodollars / nanodollarsPerUsd;
+  log.warn("usage_implausible", { call: call.id, model, plugin, reported, charged: meters, unchargedUsd });
+  attempt?.warn(
+    `The provider reported more than the call can have used: ${describeMeters(reported)}; charged: ${describeMeters(meters)}`,
+  );
+  attempt?.route.health.onImplausible(now());
+}
+
+function describeMeters(meters: Meters): string {
+  return Object.entries(meters)
+    .map(([name, amount]) => `${amount} ${name}`)
+    .join(", ");
 }
 
 /** An attempt that failed, as the request log shows it. */

@@ -48,9 +48,9 @@ export interface UnrunCall {
 
 /** How the hold of a stream follows its output, in tokens of all its choices. */
 export interface Growth {
+  /** A part of the output may not be shown, so that all of it is held from the beginning; tokens per minute are claimed by the step. */
+  readonly isHidden: boolean;
   readonly stepTokens: number;
-  /** Where a part of the output is hidden: more than is made in a second. */
-  readonly hiddenTokensPerSecond?: number | undefined;
   boundOf(outputTokens: number): Meters;
   outputTokensMax(): number;
 }

@@ -329,6 +329,7 @@ function toModelJson(model: Model, now: number, name: string = model.id): ModelO
     ...(model.retiredOn !== undefined && { retired_on: model.retiredOn }),
     ...(model.successor !== undefined && { successor: model.successor }),
     ...(retirement !== undefined && { retirement }),
-    ...(model.features !== undefined && { features: model.features, reasoning: model.reasoning === true }),
+    ...(model.features !== undefined && { features: model.features }),
+    ...(model.reasoning !== undefined && { reasoning: model.reasoning }),
   };
 }

@@ -212,6 +212,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
       refuseOtherSchemes(request);
       refuseOtherSchemes(run.passthrough?.body);
     }
+    run.hidesOutput = reasons(run);
     run.isOpenEnded = bounds.some(({ isOpenEnded }) => isOpenEnded);
     run.keepsLonger = bounds.some(({ keepsLonger }) => keepsLonger);
     let [textTokens, audioInputToken] = [0, 0];
@@ -250,12 +251,12 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const { sink, request, modelEntry } = run;
     const isSound = getOutputMeter(request, modelEntry.model) !== "outputToken";
     if (sink === undefined || isSound) return undefined;
-    const isHidden = reasons(run);
+    const isHidden = run.hidesOutput;
     const toBound = createBounds(run, upper);
     const choices = () => run.request.n ?? 1;
     return {
+      isHidden,
       stepTokens: choices() * (isHidden ? hiddenStepTokens : stepTokens),
-      hiddenTokensPerSecond: isHidden ? choices() * hiddenTokensPerSecond : undefined,
       boundOf: (outputToken) => ({ ...toBound(choices(), Math.ceil(outputToken / choices())), outputToken }),
       outputTokensMax: () => choices() * getOutputTokensMax(run.request, modelEntry),
     };
@@ -622,10 +623,8 @@ const outputTokensDefault = 128_000;
 const firstOutputTokens = 256;
 /** The output of each choice that a stream holds at first, and is extended by. */
 const stepTokens = 4096;
-/** The same for output of which a part is hidden, which counts by time: the first eight seconds of it. */
+/** The output that each choice claims of the tokens per minute at first, where a part of it may not be shown. */
 const hiddenStepTokens = 16_384;
-/** More than the fastest models that reason make of one choice. */
-const hiddenTokensPerSecond = 2000;
 
 /** Usual speed of a model for one choice. */
 export const usualTokensPerSecond = 100;
@@ -673,9 +672,9 @@ function boundPrompts({ request, modelEntry, passthrough }: ModelRun<"chat">): P
   return bounds;
 }
 
-/** Whether a part of the output may not be shown. */
+/** Whether a part of the output may not be shown. Of a model of which nobody says whether it reasons, a part may be hidden. */
 function reasons(run: ModelRun<"chat">): boolean {
-  return run.modelEntry.model.reasoning === true || mayReason(run);
+  return run.modelEntry.model.reasoning !== false || mayReason(run);
 }
 
 /**
@@ -689,7 +688,7 @@ async function estimateUnseen(run: ModelRun<"chat">): Promise<number> {
     tokens +=
       cutText === "" ? cutBytes / outputBytesPerToken : await countTokens(cutText, Math.max(cutBytes, cutText.length));
   }
-  if (cutAfterMs !== undefined && run.sent.size > 0 && (reasons(run) || sink === undefined)) {
+  if (cutAfterMs !== undefined && run.sent.size > 0 && (run.hidesOutput || sink === undefined)) {
     const open = run.owedRequests.filter(({ usage }) => usage === undefined).length;
     const choices = promptCopiesMax(request, modelEntry) > 1 ? open : (request.n ?? 1);
     tokens = Math.max(tokens, (cutAfterMs / 1000) * choices * usualTokensPerSecond);

@@ -11,12 +11,13 @@ import {
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import type { ModelRun, Passthrough } from "../call.ts";
+import { OutputText } from "../normalize/output-text.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
 import { type BegunStream, begin, pump, toReader } from "../streaming.ts";
 import type { Kernel } from "../types.ts";
 import { OtherFormError } from "../upstream/answer-form.ts";
 
-/** Most tokens that an event without text stands for: the name and the id of a call. */
+/** Most tokens that an event without text stands for: the id of a call. */
 const otherTokensMax = 32;
 /** More characters than any answer has. */
 const charactersMax = 64 * 1024 * 1024;
@@ -133,6 +134,9 @@ class PassthroughReader {
   readonly #passthrough: Passthrough;
   readonly #run: ModelRun<"chat">;
   readonly #readUsage: NativeAnswer["readUsage"];
+  readonly #output = new OutputText();
+  /** The text of the event at work that did not come before. */
+  #text = "";
   isComplete = false;
   finishReason: string | undefined;
 
@@ -147,18 +151,25 @@ class PassthroughReader {
     const { usageMeter } = this.#run;
     // The text is only needed for an estimate.
     if (usageMeter.reported?.outputToken) usageMeter.wrote = usageMeter.produced = true;
-    else this.#count(JSON.stringify(answer.content ?? answer.output));
+    else this.#count(this.#readText(answer));
     this.#note(answer);
     this.#rename(answer);
     this.#passthrough.answer = answer;
   }
 
-  /** An upper bound of the tokens of an event; one without a piece of text may name a tool. */
+  /** An upper bound of the tokens that an event adds; one without a piece of text may begin a call. */
   tokensMaxOf({ part }: ReadEvent): number {
     const { format } = this.#passthrough;
-    const text = format.textOf(part);
-    if (typeof text === "string") return tokensMax(text);
-    return format.isPrelude(part.type) ? 0 : otherTokensMax;
+    this.#text = this.#readText(part);
+    const isPiece = part.delta !== undefined && this.#text !== "";
+    const other = isPiece || format.isPrelude(part.type) ? 0 : otherTokensMax;
+    return tokensMax(this.#text) + other;
+  }
+
+  /** The text of an event or a whole answer that did not come before. */
+  #readText(part: WirePart): string {
+    this.#passthrough.format.readOutput(part, this.#output);
+    return this.#output.take();
   }
 
   /** Sends an event; the last one is kept until the call is settled. */
@@ -169,7 +180,7 @@ class PassthroughReader {
     this.#report(part);
     const error = format.errorOf(part);
     if (error !== undefined) throw error;
-    this.#count(format.textOf(part));
+    this.#count(this.#text);
     if (typeof part.sequence_number === "number") passthrough.sequence = part.sequence_number;
     const head = format.headOf(part);
     const isChanged = head !== undefined && this.#rename(head);
@@ -215,8 +226,8 @@ class PassthroughReader {
     return passthrough.searches;
   }
 
-  #count(text: unknown): void {
-    if (typeof text !== "string" || text === "") return;
+  #count(text: string): void {
+    if (text === "") return;
     const { usageMeter } = this.#run;
     usageMeter.produced = true;
     usageMeter.wrote = true;

@@ -21,6 +21,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { countAudio, getAudio } from "./chat-audio.ts";
+import { ChoiceText } from "./output-text.ts";
 import { type AnyToolCall, getCallTexts, makeToolCallId, readCallId, StreamedCalls } from "./tool-calls.ts";
 import type { ChoiceOutput, UsageMeter } from "./usage-meter.ts";
 
@@ -165,12 +166,11 @@ function normalizeLogprobs(logprobs: unknown): unknown {
 export function collectText(completion: Pick<ChatCompletion, "choices">): string {
   let text = "";
   for (const { message } of completion.choices) {
-    const parts: unknown[] = [message.content, message.reasoning_content, message.refusal];
-    parts.push(getAudio(message)?.transcript);
-    const { function_call: called } = message as { function_call?: AnyToolCall["function"] };
-    if (called) parts.push(...getCallTexts({ function: called }));
-    for (const call of message.tool_calls ?? []) parts.push(...getCallTexts(call));
-    for (const part of parts) text += toWrittenText(part);
+    new ChoiceText().visit(message, (more) => {
+      text += more;
+    });
+    text += toWrittenText(getAudio(message)?.transcript);
+    for (const call of message.tool_calls ?? []) for (const part of getCallTexts(call)) text += part;
   }
   return text;
 }
@@ -200,6 +200,9 @@ interface ChoiceState {
   /** Why it finished; absent until then. */
   finish: string | undefined;
   readonly calls: StreamedCalls;
+  readonly text: ChoiceText;
+  /** Counts a text of it. */
+  readonly count: (text: string) => void;
 }
 
 /**
@@ -297,11 +300,8 @@ export class StreamNormalizer {
     fixTexts(delta);
     if (!state.begun) this.#begin(state, choice);
     else if (delta.role !== undefined) delete delta.role;
-    this.#onText(delta.content, state);
-    this.#onText(delta.reasoning_content, state);
-    this.#onText(delta.refusal, state);
-    this.#onText(delta.function_call?.arguments, state);
-    if (delta.audio) this.#onText(countAudio(this.#usageMeter, delta), state);
+    state.text.visit(delta, state.count);
+    if (delta.audio) state.count(toWrittenText(countAudio(this.#usageMeter, delta)));
     if (delta.tool_calls) this.#normalizeToolCalls(delta, state, Boolean(choice.finish_reason));
     choice.logprobs = choice.logprobs ? normalizeLogprobs(choice.logprobs) : null;
     if (!state.hasOutput) state.hasOutput = hasOutput(delta);
@@ -341,8 +341,8 @@ export class StreamNormalizer {
     choice.finish_reason = null;
   }
 
-  #onText(text: unknown, { output: choice }: ChoiceState): void {
-    if (typeof text !== "string" || text === "") return;
+  #onText(text: string, choice: ChoiceOutput): void {
+    if (text === "") return;
     this.#usageMeter.produced = true;
     this.#usageMeter.wrote = true;
     const { output } = this.#usageMeter;
@@ -364,6 +364,8 @@ export class StreamNormalizer {
       hasOutput: false,
       finish: undefined,
       calls: new StreamedCalls(),
+      text: new ChoiceText(),
+      count: (text) => this.#onText(text, output),
     };
     this.#choices[index] = state;
     return state;
@@ -371,8 +373,8 @@ export class StreamNormalizer {
 
   #normalizeToolCalls(delta: ChunkChoice["delta"], state: ChoiceState, isLast: boolean): void {
     const calls = Array.isArray(delta.tool_calls) ? delta.tool_calls.filter(isRecord) : [];
-    for (const call of calls) for (const text of getCallTexts(call)) this.#onText(text, state);
     const pieces = state.calls.take(calls, isLast);
+    for (const call of pieces) for (const text of getCallTexts(call)) state.count(text);
     if (pieces.length > 0) delta.tool_calls = pieces;
     else delete delta.tool_calls;
   }

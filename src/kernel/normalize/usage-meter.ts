@@ -59,6 +59,8 @@ export interface UsageMeterOptions {
   /** Whether several requests were sent, some of which the answer may leave out. */
   hasSeveral?: () => boolean;
   served?: () => ServedUsage;
+  /** Called with each report as it comes. */
+  onReport?: (meters: Meters) => void;
   /** Reads the units that a row is priced by from the usage of one answer, or of its parts. */
   unitsOf?: (usages: readonly unknown[]) => Meters;
   /** Makes of a count what is charged. `isReported`: a provider's report has a part in it. */
@@ -96,6 +98,7 @@ export class UsageMeter {
   /** @param usages What the answer, or each of its parts, reported, with the units that are not in the meters. */
   report(meters: Meters, ...usages: unknown[]): void {
     this.reported = { ...meters, ...this.#options.unitsOf?.(usages) };
+    this.#options.onReport?.(this.reported);
   }
 
   /** The answer is complete. An empty report counts for an empty answer. */

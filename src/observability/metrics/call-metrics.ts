@@ -50,6 +50,10 @@ export class CallMetrics implements CallObserver {
     this.#metrics.calls.inc({ capability, ...labels, status, state });
     if (errorCode !== undefined) this.#metrics.errors.inc({ code: errorCode });
     if (run?.hasUnknownFinish === true) this.#metrics.unknownFinishes.inc(labels);
+    if (run?.usageMeter.implausible !== undefined) {
+      this.#metrics.implausible.inc(labels);
+      this.#metrics.unbelieved.inc(labels, run.unbelievedNanodollars / nanodollarsPerUsd);
+    }
     this.#metrics.duration.observe({ capability, ...labels }, (this.#options.now() - startedMs) / 1000);
     if (sink !== undefined && firstByteMs !== undefined) {
       this.#metrics.firstByte.observe({ capability, ...labels }, firstByteMs / 1000);
@@ -146,6 +150,16 @@ function registerCallMetrics(registry: Registry) {
       "finish_reasons_unknown_total",
       modelLabels,
       "Answers that ended by a word that is not known, and were told as cut",
+    ),
+    implausible: counter(
+      "usage_implausible_total",
+      modelLabels,
+      "Calls whose provider reported more than they can have used",
+    ),
+    unbelieved: counter(
+      "usage_implausible_usd_total",
+      modelLabels,
+      "What such reports would have cost beyond what was charged: the operator pays it if the provider bills it",
     ),
     upstreamDuration: histogram("upstream_duration_seconds", ["plugin"], {
       help: "From the start of an attempt to the provider's response or the first chunk of a stream",

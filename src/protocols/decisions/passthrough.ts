@@ -50,6 +50,7 @@ export const decisionsFormat: PassthroughFormat = {
   isAnswer: ({ answers }) => Array.isArray(answers),
   headOf: () => undefined,
   errorOf: (part) => (isRecord(part.error) ? classifyError(part) : undefined),
-  textOf: () => undefined,
+  // Decisions cost nothing but their input.
+  readOutput: () => undefined,
   finishReasonOf: ({ answers }) => (Array.isArray(answers) ? "stop" : undefined),
 };

@@ -246,9 +246,12 @@ export const messagesFormat: PassthroughFormat = {
   isAnswer: ({ content }) => Array.isArray(content),
   headOf: ({ message }) => (isRecord(message) ? message : undefined),
   errorOf: (part) => (part.type === "error" || isRecord(part.error) ? classifyError(part) : undefined),
-  textOf({ delta }) {
-    if (!isRecord(delta)) return undefined;
-    return delta.text ?? delta.thinking ?? delta.partial_json;
+  // Nothing of an answer comes twice.
+  readOutput(part, reader) {
+    const { delta, message, content } = part;
+    if (isRecord(delta)) reader.piece(delta);
+    else if (isRecord(message)) reader.piece(message.content);
+    else reader.piece(Array.isArray(content) ? content : part);
   },
   finishReasonOf(part) {
     const { stop_reason: reason } = isRecord(part.delta) ? part.delta : part;

@@ -246,7 +246,24 @@ export const responsesFormat: PassthroughFormat = {
     const hasFailed = head.status === "failed" || isRecord(head.error);
     return hasFailed ? classifyResponseFailure({ error: head.error ?? {} }) : undefined;
   },
-  textOf: ({ delta }) => delta,
+  readOutput(part, reader) {
+    const { delta, response, output, item, type, output_index: index = 0 } = part;
+    const place = part.content_index ?? part.summary_index ?? 0;
+    if (delta !== undefined) reader.piece(delta, index, place);
+    else if (isRecord(response)) {
+      // A report needs no estimate beside it.
+      const { usage } = response;
+      if (!isRecord(usage) || !usage.output_tokens) reader.whole(response.output);
+    } else if (Array.isArray(output)) reader.whole(output);
+    else if (item !== undefined) {
+      reader.whole(item, index);
+      if (type === "response.output_item.done") reader.end(index);
+    } else {
+      const whole = part.part ?? part.text ?? part.refusal ?? part.arguments ?? part.input ?? part.code;
+      if (whole !== undefined && /\.(?:added|done)$/.test(String(type))) reader.whole(whole, index, place);
+      else reader.piece(part, index, place);
+    }
+  },
   finishReasonOf(part) {
     const { status, incomplete_details: details } = isRecord(part.response) ? part.response : part;
     if (status === "completed") return "stop";

@@ -5,5 +5,6 @@ testOverPostgres([
   "integration/ledger/races",
   "integration/ledger/hold-extension",
   "integration/ledger/stream-race",
+  "integration/ledger/reported-beyond-hold",
   "integration/ledger/capability-race",
 ]);

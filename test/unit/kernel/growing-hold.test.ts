@@ -1,11 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { type Extension, GatewayError } from "../../../src/contract/index.ts";
-import { GrowingHold, type GrowingHoldOptions } from "../../../src/kernel/admission.ts";
-import { TimeoutScheduler } from "../../../src/kernel/upstream/http-client.ts";
+import { GrowingHold } from "../../../src/kernel/admission.ts";
 import { rejectionOf } from "./support.ts";
 
-/** A hold of a prompt of 10 nanodollars and output of 2 a token, in steps of 100 tokens, 1000 at most. */
-function holdOf(heldNanodollars: number, left = 1e9, hidden?: GrowingHoldOptions["hidden"]) {
+/** A hold of a prompt of 5 tokens and of output, at 2 nanodollars a token, in steps of 100 tokens, 1000 at most. */
+function holdOf(heldNanodollars: number, left = 1e9) {
   const asked: Extension[] = [];
   const bench = { asked, left, failure: undefined as Error | undefined };
   const hold = { callId: "c", heldNanodollars, heldTokens: 0, availableNanodollars: 0, availableTokens: 0 };
@@ -20,11 +19,11 @@ function holdOf(heldNanodollars: number, left = 1e9, hidden?: GrowingHoldOptions
       },
     },
     hold: { ...hold, limits: {} as never },
-    amountOf: (tokens) => ({ nanodollars: 10 + 2 * tokens, tokens: 0 }),
+    amountOf: (tokens, prompt) => ({ nanodollars: 2 * prompt + 2 * tokens, tokens: 0 }),
+    promptTokensMax: 5,
     limitTokensOf: (tokens) => 5 + tokens,
     stepTokens: 100,
     outputTokensMax: 1000,
-    hidden,
   });
   return { ...bench, bench, growing };
 }
@@ -108,73 +107,34 @@ describe("the hold of a stream", () => {
   });
 });
 
-describe("the hold of a stream whose thoughts are hidden", () => {
-  /** 100 tokens a second at the most, and a clock that is set by hand. */
-  function hiddenHold(left?: number) {
-    const errors: GatewayError[] = [];
-    const clock = { ms: 5000 };
-    const timeouts = new TimeoutScheduler(() => clock.ms);
-    const hidden = {
-      tokensPerSecond: 100,
-      timeouts,
-      now: () => clock.ms,
-      end: (error: GatewayError) => errors.push(error),
-    };
-    const pass = async (ms: number) => {
-      for (const endMs = clock.ms + ms; clock.ms < endMs; clock.ms += 50) {
-        timeouts.tick();
-        await settled();
-      }
-    };
-    return { ...holdOf(210, left, hidden), errors, pass };
-  }
+describe("the hold of a stream whose provider reports while it sends", () => {
+  test("covers the output that was reported before more is sent", async () => {
+    const { growing, asked } = holdOf(210);
+    growing.onReport(5, 700);
+    const waiting = growing.spend(1);
+    expect(waiting).toBeInstanceOf(Promise);
+    await waiting;
+    expect(asked).toMatchObject([{ holdNanodollars: 10 + 2 * 801, minNanodollars: 10 + 2 * 701 }]);
+  });
 
-  test("grows with the time that passes, although nothing comes, up to the output limit", async () => {
-    const { asked, errors, pass, growing } = hiddenHold();
-    await pass(500);
+  test("ends it where what was reported is not left", async () => {
+    const { growing } = holdOf(210, 210);
+    growing.onReport(5, 700);
+    expect((await rejectionOf(growing.spend(1) as Promise<void>)).code).toBe("insufficient_balance");
+  });
+
+  test("covers a prompt that is longer than its bound", async () => {
+    const { growing, asked } = holdOf(210);
+    growing.onReport(100, 1);
+    expect(growing.spend(9)).toBeInstanceOf(Promise);
+    await growing.spend(0);
+    expect(asked[0]).toMatchObject({ minNanodollars: 2 * 100 + 2 * 10 });
+  });
+
+  test("asks for nothing where it covers what was reported", () => {
+    const { growing, asked } = holdOf(210);
+    growing.onReport(5, 40);
+    expect(growing.spend(1)).toBeUndefined();
     expect(asked).toEqual([]);
-    await pass(200);
-    expect(asked.length).toBe(1);
-    // What can have been made until now, and a step.
-    expect(asked[0]?.holdNanodollars).toBeWithin(10 + 2 * 150, 10 + 2 * 180);
-    await pass(12_000);
-    expect(asked.at(-1)?.holdNanodollars).toBe(2010);
-    expect(asked.length).toBeLessThan(25);
-    expect(errors).toEqual([]);
-    growing.stop();
-  });
-
-  test("ends the call when what can have been made is not covered any more", async () => {
-    const { errors, pass } = hiddenHold(210);
-    await pass(900);
-    expect(errors).toEqual([]);
-    await pass(400);
-    expect(errors.map(({ code }) => code)).toEqual(["insufficient_balance"]);
-  });
-
-  test("waits for a database that is away", async () => {
-    const { bench, asked, errors, pass, growing } = hiddenHold();
-    bench.failure = new GatewayError("unavailable", "The database is away");
-    await pass(2000);
-    expect(errors).toEqual([]);
-    bench.failure = undefined;
-    const before = asked.length;
-    await pass(300);
-    expect(asked.length).toBeGreaterThan(before);
-    growing.stop();
-  });
-
-  test("asks for nothing more once the call has ended", async () => {
-    const { asked, pass, growing } = hiddenHold();
-    growing.stop();
-    await pass(20_000);
-    expect(asked).toEqual([]);
-  });
-
-  test("does not count what is seen beside that", async () => {
-    const { asked, growing } = hiddenHold();
-    expect(growing.spend(900)).toBeUndefined();
-    expect(asked).toEqual([]);
-    growing.stop();
   });
 });

@@ -165,6 +165,7 @@ export const chatModel: Model = {
   premium: true,
   contextTokens: 8000,
   outputTokensMax: 1000,
+  reasoning: false,
   ownedBy: "acme",
   created: 1_700_000_000,
   price: { inputToken: { usd: "1", per: million }, outputToken: { usd: "2", per: million } },

@@ -72,6 +72,18 @@ describe("CallMetrics", () => {
     expect(await all(known.lines, "finish_reasons_unknown_total")).toEqual([]);
   });
 
+  test("count a report that no call can have, and what it would have cost beyond the charge", async () => {
+    const message = { role: "assistant" as const, content: "Hello" };
+    const choices = [{ index: 0, message, finish_reason: "stop" as const }];
+    const usage = { prompt_tokens: 3, completion_tokens: 1_001_000 };
+    const completion = { id: "", object: "chat.completion" as const, created: 0, model: "", choices, usage };
+    const { lines, call } = observedGateway([createPlugin({ chat: async () => completion })]);
+    await call();
+    expect(await all(lines, "usage_implausible_total")).toEqual([{ ...ofModel, value: 1 }]);
+    // The output limit of 1000 tokens was charged, at $2 for a million.
+    expect(await all(lines, "usage_implausible_usd_total")).toEqual([{ ...ofModel, value: 2 }]);
+  });
+
   test("count a call by model, plugin, status and state, with what it used and cost", async () => {
     const { lines, read, call } = observedGateway();
     await call();

@@ -68,7 +68,8 @@ export interface RowDraft {
   pagesMax: string;
   secondsMax: string;
   features: readonly string[];
-  reasoning: boolean;
+  /** Empty: not known. */
+  reasoning: "" | "yes" | "no";
   retiredOn: string;
   successor: string;
   whenRetired: "" | "refuse" | "serve" | "successor";
@@ -113,7 +114,7 @@ export function toDraft(plugin: string, id: string, row: Partial<ModelRow>, own:
     rates,
     markupPercent: text(row.price?.markupPercent),
     features: row.features ?? (row.capability === "images" ? ["edits"] : []),
-    reasoning: row.reasoning ?? false,
+    reasoning: row.reasoning === undefined ? "" : row.reasoning ? "yes" : "no",
     whenRetired: row.whenRetired ?? "",
     disabled: row.disabled ?? false,
     ...(Object.fromEntries([...texts, ...numbers].map((name) => [name, text(row[name])])) as Pick<
@@ -142,7 +143,7 @@ export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow
     premium: draft.premium,
     aliases: orNone(splitNames(draft.aliases)),
     features: toFeatures(draft, under),
-    reasoning: draft.reasoning || (under.reasoning === false ? false : undefined),
+    reasoning: draft.reasoning === "" ? undefined : draft.reasoning === "yes",
     whenRetired: draft.whenRetired || undefined,
     disabled: draft.disabled || undefined,
     price: toPrice(draft, price),

@@ -13,6 +13,12 @@ const endings = [
   ["serve", "Ask the provider as before"],
 ] as const;
 
+const reasonings = [
+  ["", "Not known: hold all of its output"],
+  ["yes", "May reason out of sight"],
+  ["no", "Shows all of its output"],
+] as const;
+
 /** The fields of a row other than its price. */
 export function RowFields({ form }: { form: ReturnType<typeof useForm<RowDraft>> }) {
   const { values, set, field } = form;
@@ -66,6 +72,14 @@ export function RowFields({ form }: { form: ReturnType<typeof useForm<RowDraft>>
           value={values.whenRetired === "refuse" ? "" : values.whenRetired}
           onText={(whenRetired) => set({ whenRetired })}
         />
+        {values.capability === "chat" && (
+          <SelectField
+            label="Reasoning"
+            options={reasonings}
+            value={values.reasoning}
+            onText={(reasoning) => set({ reasoning })}
+          />
+        )}
       </div>
       {features.length > 0 && (
         <fieldset className="fields">
@@ -76,11 +90,6 @@ export function RowFields({ form }: { form: ReturnType<typeof useForm<RowDraft>>
                 {featureNames[name]}
               </Check>
             ))}
-            {values.capability === "chat" && (
-              <Check checked={values.reasoning} onCheck={(isChecked) => set({ reasoning: isChecked })}>
-                {featureNames.reasoning}
-              </Check>
-            )}
           </div>
         </fieldset>
       )}

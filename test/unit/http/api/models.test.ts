@@ -34,6 +34,7 @@ describe("GET /models", () => {
       output_tokens_max: 1000,
       aliases: ["oss"],
       price: chatModel.price,
+      reasoning: false,
     });
   });
 

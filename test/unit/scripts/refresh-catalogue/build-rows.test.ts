@@ -43,7 +43,6 @@ describe("rows of the price list", () => {
       premium: true,
       contextTokens: 1_000_000,
       outputTokensMax: 128_000,
-      reasoning: true,
       features: ["vision", "tools"],
       options: { efforts: ["low", "medium", "high", "max"] },
       price: {

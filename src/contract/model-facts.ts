@@ -1,0 +1,143 @@
+/**
+ * What is true of a model wherever it is sold: whether it reasons, what an image costs it, how long its answers are. It stands here
+ * once, by the family of the model, and serves every provider's row of it, an operator's own too. A row has what is its provider's:
+ * the price, the name, the context that is offered. What a row says itself counts before this.
+ *
+ * What nobody knows is absent, and the kernel takes it as the case that costs more. So `reasoning: false` stands here only for
+ * families whose makers sell no mode of them that reasons.
+ */
+
+/** Facts of a model. An absent one is not known. */
+export interface ModelFacts {
+  /** It may reason before it answers, and what it reasons may not all be shown. */
+  readonly reasoning?: boolean;
+  /** The most tokens that one image of a prompt costs. */
+  readonly imageTokensMax?: number;
+  /** The most tokens of one answer, with what it reasons. */
+  readonly outputTokensMax?: number;
+}
+
+/** The names of a family, in the form of {@link normalizeModelName}, and its facts. */
+type Family = readonly [names: RegExp, facts: ModelFacts];
+
+const reasons: ModelFacts = { reasoning: true };
+const plain: ModelFacts = { reasoning: false };
+
+/** A pattern for names that begin with these words, or have them behind that of their maker. */
+const named = (words: string): RegExp => new RegExp(`(?:^|-)(?:${words})(?=-|$)`);
+
+/**
+ * Families, of which the first that fits counts for each fact. The pages that say it, read in November 2026: of OpenAI
+ * https://platform.openai.com/docs/guides/images-vision and /docs/models, of Anthropic
+ * https://platform.claude.com/docs/en/build-with-claude/vision and /extended-thinking, of Google
+ * https://ai.google.dev/gemini-api/docs/tokens and /thinking, of the others their cards of models.
+ */
+const families: readonly Family[] = [
+  // Names that say it
+  [/(?:^|-)non-(?:reasoning|thinking)(?=-|$)/, plain],
+  [named("thinking|reasoning|reasoner|think"), reasons],
+  // Anthropic
+  [named("claude-(?:2|instant|3(?!-7))(?:-\\w+)*"), plain],
+  [named("claude-\\w+(?:-\\w+)*"), { reasoning: true, imageTokensMax: 4784 }],
+  // Google
+  [named("gemini-(?:1|2-0)(?:-\\w+)*"), { reasoning: false, imageTokensMax: 8256, outputTokensMax: 8192 }],
+  [named("gemini-(?:2-5|3)(?:-\\w+)*"), { outputTokensMax: 65_536 }],
+  [named("gemini-(?:pro|flash|[2-9])(?:-\\w+)*"), { reasoning: true, imageTokensMax: 8256 }],
+  [named("gemma-?[1-3]n?"), plain],
+  [named("gemma-?[4-9]"), reasons],
+  // OpenAI
+  [named("gpt-4o-mini"), { imageTokensMax: 48_169 }],
+  [named("(?:gpt-4-1|gpt-5)-mini"), { imageTokensMax: 2489 }],
+  [named("(?:gpt-4-1|gpt-5)-nano"), { imageTokensMax: 3779 }],
+  [named("gpt-4(?:o|-1|-turbo)"), { imageTokensMax: 1445 }],
+  [/(?:^|-)gpt-5(?:-[1-3])?(?:-chat)?(?:-latest)?$/, { imageTokensMax: 1190 }],
+  [named("o4-mini"), { imageTokensMax: 2642 }],
+  [/(?:^|-)o[13]$/, { imageTokensMax: 1275 }],
+  [named("gpt-4-1"), { outputTokensMax: 32_768 }],
+  [named("gpt-4o"), { outputTokensMax: 16_384 }],
+  [named("gpt-(?:3|35|4o?)"), plain],
+  [named("gpt-audio"), plain],
+  [named("o[1-9]"), { reasoning: true, outputTokensMax: 100_000 }],
+  [named("gpt-oss"), reasons],
+  [named("gpt-5-pro"), { reasoning: true, outputTokensMax: 272_000 }],
+  [named("gpt-5"), { reasoning: true, outputTokensMax: 128_000 }],
+  [named("gpt-(?:[6-9]|\\d\\d)"), reasons],
+  // DeepSeek, whose first is the base of others
+  [named("deepseek-(?:r\\d|flash|pro|v3-(?:[1-9]|v1)|v[4-9])"), reasons],
+  [named("deepseek-(?:chat-)?v(?:2|3)"), plain],
+  // Alibaba: the first two generations, and what is named for instructions or code of the third, do not think.
+  [named("qwq|qvq"), reasons],
+  [named("qwen-?(?:1|2)(?:-5)?"), plain],
+  [/(?:^|-)qwen-?3-.*(?:instruct|coder)(?=-|$)|(?:^|-)qwen-?3-coder/, plain],
+  [named("qwen-?[3-9]|qwen-(?:plus|flash|turbo|max)"), reasons],
+  // Moonshot
+  [named("kimi-k2-[5-9]|kimi-k[3-9]"), reasons],
+  [named("kimi-k2"), plain],
+  // Z.ai
+  [named("glm-4-[5-9]v?|glm-(?:[5-9]|\\d\\d)v?|glm-z1"), reasons],
+  [named("glm-[34]"), plain],
+  // MiniMax, xAI
+  [named("minimax-m\\d"), reasons],
+  [named("minimax-(?:01|text-01)"), plain],
+  [named("grok-(?:3-mini|[4-9]|code|build)"), reasons],
+  [named("grok-[23]"), plain],
+  // Mistral: its models have reasoned from the year 2026 on.
+  [named("magistral|mistral-(?:small-(?:4|26\\d\\d)|medium-(?:3-5|26\\d\\d)|large-4)"), reasons],
+  [
+    named(
+      "mistral-(?:7b|nemo|saba|large-(?:3|24\\d\\d|25\\d\\d)|medium-(?:3|25\\d\\d)|small-(?:3|24b|24\\d\\d|25\\d\\d))",
+    ),
+    plain,
+  ],
+  [named("mixtral|ministral|codestral|devstral|pixtral|voxtral"), plain],
+  // Amazon, NVIDIA, Meta and what is made of Llama
+  [named("nova-2"), reasons],
+  [named("nova-(?:micro|lite|pro|premier)"), plain],
+  [named("nemotron"), reasons],
+  [/(?:^|-)(?:code|tiny)?llama(?=\d|-|$)/, plain],
+  [named("l3|hermes-[23]|wizardlm-2"), plain],
+  // Others
+  [named("command-(?:r|r7b|a)|c4ai-aya"), plain],
+  [named("phi-?[1-4]"), plain],
+  [named("ernie-4-5-\\d+b"), plain],
+  [named("ernie-4-5-vl"), reasons],
+  [named("sonar-deep"), reasons],
+  [/(?:^|-)sonar(?:-pro)?$/, plain],
+  [named("sarvam|mimo|seed-oss|muse-spark"), reasons],
+];
+
+/**
+ * The name of a model as families know it: without who sells it or where, in lower case, in words.
+ *
+ * @example
+ * normalizeModelName("us.anthropic.claude-opus-4-6-v1:0"); // => "us-anthropic-claude-opus-4-6-v1"
+ * normalizeModelName("accounts/fireworks/models/glm-5p1"); // => "glm-5-1"
+ * normalizeModelName("Qwen/Qwen3-32B:together"); // => "qwen3-32b"
+ */
+export function normalizeModelName(name: string): string {
+  const own = name.slice(name.lastIndexOf("/") + 1).toLowerCase();
+  return own
+    .replace(/[:@].*$/, "")
+    .replace(/(\d)p(?=\d)/g, "$1-")
+    .replace(/[._\s]+/g, "-");
+}
+
+/**
+ * A row without what is known of its model: whether it reasons and what an image costs are the model's, a limit of the output may
+ * be a lower one of the provider's.
+ */
+export function withoutModelFacts<Row extends ModelFacts & { upstreamId: string; capability: string }>(row: Row): Row {
+  if (row.capability !== "chat") return row;
+  const facts = findModelFacts(row.upstreamId);
+  const isOwn = ([name, value]: [string, unknown]) =>
+    name === "outputTokensMax" ? value !== facts.outputTokensMax : facts[name as keyof ModelFacts] === undefined;
+  return Object.fromEntries(Object.entries(row).filter(isOwn)) as Row;
+}
+
+/** Finds the facts of a model by a name of it, a provider's or another. */
+export function findModelFacts(name: string): ModelFacts {
+  const normalized = normalizeModelName(name);
+  let facts: ModelFacts = {};
+  for (const [names, more] of families) if (names.test(normalized)) facts = { ...more, ...facts };
+  return facts;
+}

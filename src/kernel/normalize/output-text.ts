@@ -1,0 +1,189 @@
+/**
+ * The text of an answer that goes to its client, in whatever member or event it stands: what is held for before it is sent, and
+ * what an estimate counts. A provider may send it in pieces, whole, or in pieces and then once more whole; it counts once.
+ */
+import { type OutputReader, toAnswerText } from "../../contract/index.ts";
+
+/** Members that are no text of the model: what names and orders the parts of an answer, and its figures. */
+const envelopeNames: ReadonlySet<string> = new Set([
+  "call_id",
+  "caller",
+  "container",
+  "created_by",
+  "finish_reason",
+  "format",
+  "id",
+  "item_id",
+  "object",
+  "phase",
+  "role",
+  "status",
+  "stop_reason",
+  "stop_sequence",
+  "tool_call_id",
+  "tool_use_id",
+  "type",
+  "usage",
+]);
+
+/**
+ * Members that repeat the text beside them or that of the prompt, pad it, are sealed for the provider, or hold media as base64: what they cost
+ * is counted otherwise or reported.
+ */
+const otherNames: ReadonlySet<string> = new Set([
+  "audio",
+  "b64_json",
+  "cited_text",
+  "data",
+  "encrypted_content",
+  "encrypted_index",
+  "image_url",
+  "images",
+  "logprobs",
+  "obfuscation",
+  "partial_image_b64",
+  "result",
+  "signature",
+]);
+
+/** The members that clients get as text, whatever the provider sent in its place. */
+export const textMembers: ReadonlySet<string> = new Set([
+  "arguments",
+  "input",
+  "content",
+  "reasoning_content",
+  "refusal",
+]);
+
+/** Takes each text of a value, and of all that is in it. How deep and wide it is, its reader has bounded. */
+export function visitTexts(value: unknown, take: (text: string) => void): void {
+  if (typeof value === "string") {
+    if (value !== "") take(value);
+  } else if (Array.isArray(value)) {
+    // The platform takes long for the members of a list where they are asked for as an object's.
+    for (const member of value) visitTexts(member, take);
+  } else if (typeof value === "object" && value !== null) {
+    for (const name in value) {
+      if (envelopeNames.has(name) || otherNames.has(name)) continue;
+      visitMember(name, value[name as keyof typeof value], take);
+    }
+  }
+}
+
+function visitMember(name: string, value: unknown, take: (text: string) => void): void {
+  const isWritten = typeof value === "object" && value !== null && !Array.isArray(value) && textMembers.has(name);
+  if (!isWritten && !(typeof value === "number" && textMembers.has(name))) visitTexts(value, take);
+  // A call begins with empty arguments, whose text follows.
+  else if (!isEmptyObject(value)) take(toAnswerText(value));
+}
+
+function isEmptyObject(value: unknown): boolean {
+  for (const _ in value as object) return false;
+  return typeof value === "object";
+}
+
+/** Members of a message that are counted where they are read: calls are put together, audio has a length. */
+const readNames: ReadonlySet<string> = new Set(["role", "tool_calls", "audio"]);
+/** Members in which what the model reasons comes in parts, which may repeat `reasoning_content`. */
+const thoughtNames: ReadonlySet<string> = new Set(["reasoning", "reasoning_details", "thinking", "thinking_blocks"]);
+
+/** Takes the text of a choice of chat, from its deltas or its message, but for tool calls and audio. */
+export class ChoiceText {
+  /** The length of what was reasoned, as a text and in parts. The longer of both counts. */
+  #thoughts = 0;
+  #details = 0;
+
+  visit(message: object, take: (text: string) => void): void {
+    for (const name in message) {
+      const value: unknown = message[name as keyof typeof message];
+      if (value === "" || value === null || value === undefined || readNames.has(name)) continue;
+      if (name === "reasoning_content") visitTexts(value, (text) => this.#think(text, text.length, 0, take));
+      else if (thoughtNames.has(name)) visitTexts(value, (text) => this.#think(text, 0, text.length, take));
+      else if (!envelopeNames.has(name) && !otherNames.has(name)) visitMember(name, value, take);
+    }
+  }
+
+  #think(text: string, shown: number, detailed: number, take: (text: string) => void): void {
+    const before = Math.max(this.#thoughts, this.#details);
+    this.#thoughts += shown;
+    this.#details += detailed;
+    const added = Math.max(this.#thoughts, this.#details) - before;
+    if (added > 0) take(text.slice(-added));
+  }
+}
+
+/** Text that has come at one place of an answer, in characters. */
+interface Counted {
+  length: number;
+}
+
+/** An item of an answer, such as a message or a call: the text of all of it, and of each of its parts. */
+interface CountedItem extends Counted {
+  readonly parts: Map<unknown, Counted>;
+}
+
+/**
+ * Collects the text that each event of a stream adds to what came before it. A place that is told as a whole adds only what its
+ * pieces did not have.
+ */
+export class OutputText implements OutputReader {
+  /** The whole answer. */
+  readonly #answer: Counted = { length: 0 };
+  readonly #items = new Map<unknown, CountedItem>();
+  #added = "";
+
+  /** The text that was added since this was last called. */
+  take(): string {
+    const added = this.#added;
+    this.#added = "";
+    return added;
+  }
+
+  piece(value: unknown, item?: unknown, part?: unknown): void {
+    if (typeof value === "string") this.#add(value, item, part);
+    else visitTexts(value, (text) => this.#add(text, item, part));
+  }
+
+  whole(value: unknown, item?: unknown, part?: unknown): void {
+    let text = "";
+    // Added up, not joined: nothing is copied unless a part of it is new.
+    visitTexts(value, (more) => {
+      text += more;
+    });
+    const counted =
+      item === undefined ? this.#answer : part === undefined ? this.#itemOf(item) : this.#partOf(item, part);
+    if (text.length > counted.length) this.#add(text.slice(counted.length), item, part);
+  }
+
+  end(item: unknown): void {
+    this.#items.delete(item);
+  }
+
+  #add(text: string, item: unknown, part: unknown): void {
+    if (text === "") return;
+    this.#added = this.#added === "" ? text : this.#added + text;
+    this.#answer.length += text.length;
+    if (item === undefined) return;
+    this.#itemOf(item).length += text.length;
+    if (part !== undefined) this.#partOf(item, part).length += text.length;
+  }
+
+  #itemOf(item: unknown): CountedItem {
+    let counted = this.#items.get(item);
+    if (counted === undefined) {
+      counted = { length: 0, parts: new Map() };
+      this.#items.set(item, counted);
+    }
+    return counted;
+  }
+
+  #partOf(item: unknown, part: unknown): Counted {
+    const { parts } = this.#itemOf(item);
+    let counted = parts.get(part);
+    if (counted === undefined) {
+      counted = { length: 0 };
+      parts.set(part, counted);
+    }
+    return counted;
+  }
+}

@@ -1,0 +1,102 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { builtIns } from "../../../plugins/index.ts";
+import { findModelFacts, type Model, normalizeModelName, withoutModelFacts } from "../../../src/contract/index.ts";
+import { readModels } from "../../../src/sdk/index.ts";
+
+const root = join(import.meta.dir, "../../..");
+const folders = readdirSync(join(root, "plugins")).map((name) => join(root, "plugins", name, "catalogue.json"));
+const ofSpecification = readdirSync(join(root, "catalogue")).map((name) => join(root, "catalogue", name));
+/** Rows as they are written, with the file of each. */
+const written = [...folders, ...ofSpecification]
+  .filter(existsSync)
+  .flatMap((file) =>
+    readModels(JSON.parse(readFileSync(file, "utf8"))).map(
+      (row) => ({ ...row, capability: row.capability ?? "chat" }) as Model,
+    ),
+  );
+/** Rows as they are served. */
+const served = builtIns.flatMap(({ models }) => models).filter(({ capability }) => capability === "chat");
+
+describe("facts of models", () => {
+  test("stand once: no row of the catalogue repeats or contradicts what is known of its model", () => {
+    const repeating = written.filter((row) => Object.keys(withoutModelFacts(row)).length < Object.keys(row).length);
+    expect(repeating.map(({ id }) => id)).toEqual([]);
+  });
+
+  test("are the same for all providers that sell a model", () => {
+    const known = new Map<string, Map<string, string[]>>();
+    for (const { id, upstreamId, reasoning, imageTokensMax } of served) {
+      const name = normalizeModelName(upstreamId);
+      for (const [fact, value] of Object.entries({ reasoning, imageTokensMax })) {
+        // A provider may make images smaller than the model takes.
+        if (fact === "imageTokensMax" && findModelFacts(upstreamId).imageTokensMax === undefined) continue;
+        const of = known.get(`${fact} of ${name}`) ?? new Map<string, string[]>();
+        of.set(String(value), [...(of.get(String(value)) ?? []), id]);
+        known.set(`${fact} of ${name}`, of);
+      }
+    }
+    const differing = [...known].filter(([, values]) => values.size > 1).map(([fact, values]) => [fact, [...values]]);
+    expect(differing).toEqual([]);
+  });
+
+  test("say of nearly all models whether they reason; of the others all output is held", () => {
+    const unknown = served.filter(({ reasoning }) => reasoning === undefined).map(({ id }) => id);
+    expect(unknown.length < served.length / 20 ? [] : unknown).toEqual([]);
+  });
+
+  test("bound no answer above the context of a row", () => {
+    const tooLong = served.filter(
+      (row) => (row.outputTokensMax ?? 0) > (row.contextTokens ?? Number.POSITIVE_INFINITY),
+    );
+    expect(tooLong.map(({ id }) => id)).toEqual([]);
+  });
+});
+
+describe("the name of a model", () => {
+  test.each([
+    ["us.anthropic.claude-opus-4-6-v1:0", { reasoning: true, imageTokensMax: 4784 }],
+    ["anthropic/claude-3-haiku", { reasoning: false }],
+    ["anthropic/claude-3.7-sonnet", { reasoning: true }],
+    ["openai/o3-pro", { reasoning: true, outputTokensMax: 100_000 }],
+    ["o1", { reasoning: true, imageTokensMax: 1275 }],
+    ["openai/gpt-4o-mini-2024-07-18", { reasoning: false, imageTokensMax: 48_169, outputTokensMax: 16_384 }],
+    ["gpt-4o", { reasoning: false, imageTokensMax: 1445 }],
+    ["gpt-3.5-turbo", { reasoning: false }],
+    ["gpt-5-mini", { reasoning: true, imageTokensMax: 2489 }],
+    ["gpt-oss:20b", { reasoning: true }],
+    ["google/gemini-2.5-pro", { reasoning: true, imageTokensMax: 8256, outputTokensMax: 65_536 }],
+    ["accounts/fireworks/models/glm-5p1", { reasoning: true }],
+    ["glm-4-9b-chat", { reasoning: false }],
+    ["GLM-4.5V", { reasoning: true }],
+    ["Qwen/Qwen3-235B-A22B-Instruct-2507:novita", { reasoning: false }],
+    ["Qwen/Qwen3-32B:together", { reasoning: true }],
+    ["qwen2.5-coder:7b", { reasoning: false }],
+    ["qwen3-vl-235b-a22b-thinking", { reasoning: true }],
+    ["deepseek-r1-distill-llama-70b", { reasoning: true }],
+    ["deepseek-ai/DeepSeek-V3-0324", { reasoning: false }],
+    ["deepseek-ai/DeepSeek-V3.1", { reasoning: true }],
+    ["deepseek.v3-v1:0", { reasoning: true }],
+    ["llama3.2:latest", { reasoning: false }],
+    ["meta-llama/Llama-4-Scout-17B-16E-Instruct", { reasoning: false }],
+    ["grok-4-20-0309-non-reasoning", { reasoning: false }],
+    ["grok-3-mini", { reasoning: true }],
+    ["grok-3", { reasoning: false }],
+    ["mistral-small-2503", { reasoning: false }],
+    ["mistral-small-2603", { reasoning: true }],
+    ["kimi-k2-instruct-0905", { reasoning: false }],
+    ["moonshotai/kimi-k2.5", { reasoning: true }],
+  ])("%s leads to its family", (name, facts) => expect(findModelFacts(name)).toMatchObject(facts));
+
+  test.each([
+    ["mistral-small-latest"],
+    ["acme-1"],
+    ["my-deployment"],
+    ["gptx-4"],
+    ["command"],
+    [""],
+    ["/"],
+    ["constructor"],
+  ])("%p says nothing of it", (name) => expect(findModelFacts(name)).toEqual({}));
+});
