@@ -1,3 +1,5 @@
+import { isExactNumber } from "../lib/json.ts";
+
 /** Text up to a number of characters. */
 export class BoundedText {
   #text = "";
@@ -77,6 +79,7 @@ const depthMax = 50;
 export function writeText(text: BoundedText, value: unknown, depth = 0): void {
   if (value === undefined || value === null || !text.hasRoom() || depth > depthMax) return;
   if (typeof value !== "object") text.add(String(value));
+  else if (isExactNumber(value)) text.add(value.rawJSON);
   else if (Array.isArray(value)) writeMembers(text, value, depth);
   else if (value instanceof File) text.add(`[audio ${value.name.slice(0, 100)} ${toKilobytes(value.size)}]`);
   else writeFields(text, value as Record<string, unknown>, depth);

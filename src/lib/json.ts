@@ -13,7 +13,18 @@ import { nextTurn } from "./next-turn.ts";
  * [isRecord({}), isRecord([]), isRecord(null)]; // => [true, false, false]
  */
 export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isExactNumber(value);
+}
+
+/** Numbers with the digits that they were written with, by the platform: `JSON.stringify` writes them as they are. */
+const { rawJSON, isRawJSON } = JSON as unknown as {
+  rawJSON(text: string): object;
+  isRawJSON(value: unknown): boolean;
+};
+
+/** Whether a value is a number that keeps its digits, because a number of the language would lose some of them. */
+export function isExactNumber(value: object): value is { readonly rawJSON: string } {
+  return "rawJSON" in value && isRawJSON(value);
 }
 
 /** The most that a text may have. */
@@ -22,6 +33,11 @@ interface JsonBounds {
   readonly depthMax: number;
   /** Values, weighted by the time that they take: see {@link stringWeight} and {@link fieldWeight}. */
   readonly weightMax: number;
+  /**
+   * From how many levels on numbers keep their digits and objects the order of their names, as they are handed on: the fields of a
+   * request or an answer themselves are read as numbers. Absent: nowhere.
+   */
+  readonly exactFrom?: number;
 }
 
 /**
@@ -30,19 +46,19 @@ interface JsonBounds {
  */
 export const jsonBounds = {
   /** The body of a request: 300 000 tokens for embeddings are among the largest. */
-  body: { depthMax: 200, weightMax: 500_000 },
+  body: { depthMax: 200, weightMax: 500_000, exactFrom: 2 },
   /** A text within a body or an answer: arguments of tool calls, results of tools. It is put into bodies and answers again. */
-  text: { depthMax: 195, weightMax: 200_000 },
+  text: { depthMax: 195, weightMax: 200_000, exactFrom: 0 },
   /** A whole answer of a model. */
-  answer: { depthMax: 200, weightMax: 500_000 },
+  answer: { depthMax: 200, weightMax: 500_000, exactFrom: 2 },
   /** A whole answer that is a long list: vectors (3 million numbers and more), log probabilities, words with their times. */
   longAnswer: { depthMax: 200, weightMax: 20_000_000 },
   /** An event or a message of a stream. */
-  event: { depthMax: 200, weightMax: 500_000 },
+  event: { depthMax: 200, weightMax: 500_000, exactFrom: 2 },
   /** A short document beside the answers: an error, a token, keys of an issuer. */
   document: { depthMax: 64, weightMax: 100_000 },
   /** Values of callers and providers that the gateway keeps, or seals and gives out, some levels deeper than they came. */
-  stored: { depthMax: 256, weightMax: 2_000_000 },
+  stored: { depthMax: 256, weightMax: 2_000_000, exactFrom: 2 },
   /** Files and settings of the operator: manifests, catalogues, price lists, fixtures, databases of other gateways. */
   file: { depthMax: 200, weightMax: 4_000_000 },
 } as const satisfies Readonly<Record<string, JsonBounds>>;
@@ -85,6 +101,8 @@ export interface CheckedJson {
   readonly valueBytes: number;
   /** How long it takes to parse, in numbers that take as long. */
   readonly weight: number;
+  /** How long it takes to parse so that nothing is lost; 0 where the platform loses nothing. */
+  readonly exactWeight: number;
   /** The large values of the outermost object. */
   readonly spans: readonly ValueSpan[];
   /** @throws {SyntaxError} When it is not JSON. */
@@ -112,8 +130,20 @@ export function checkJsonBounds(text: string, source: JsonSource): CheckedJson {
  */
 export function readJson(text: string, source: JsonSource): unknown {
   // A text nests no deeper than half of its characters.
-  if (text.length > 2 * jsonBounds[source].depthMax) checkJsonBounds(text, source);
-  return JSON.parse(text);
+  if (text.length > 2 * jsonBounds[source].depthMax) return checkJsonBounds(text, source).parse();
+  return parseShort(text, source);
+}
+
+/** Something that the values of the language may not keep: a long number, a large exponent, a name that is a number. */
+const inexact = /\d{16}|\d[eE][+-]?\d{3}|"\d+"\s*:/;
+/** The same of a short event, of which thousands come: the search for the others takes half as long as reading it. */
+const inexactEvent = /\d{16}/;
+
+function parseShort(text: string, source: JsonSource): unknown {
+  const { exactFrom }: JsonBounds = jsonBounds[source];
+  const value: unknown = JSON.parse(text);
+  const pattern = source === "event" ? inexactEvent : inexact;
+  return exactFrom !== undefined && pattern.test(text) ? new ExactReader(text, exactFrom).read() : value;
 }
 
 /**
@@ -138,6 +168,7 @@ export function parseJson(text: string, source: JsonSource = "text"): unknown {
 /** Reads the JSON texts that stand within one body or answer: together they are bounded as one text is. */
 export class JsonTexts {
   #weightLeft: number = jsonBounds.text.weightMax;
+  #exactLeft: number = exactWeightMax;
 
   /** Bounds a text, and counts it. @throws {JsonBoundsError} When it is beyond the bounds, alone or with those before it. */
   check(text: string): CheckedJson {
@@ -164,7 +195,9 @@ export class JsonTexts {
   /** As {@link parseJson}. */
   parse(text: string): unknown {
     try {
-      return this.check(text).parse();
+      const checked = this.check(text);
+      this.#exactLeft -= checked.exactWeight;
+      return this.#exactLeft < 0 ? JSON.parse(text) : checked.parse();
     } catch {
       return undefined;
     }
@@ -191,8 +224,10 @@ const [scanCharsMax, partWeightMax, partCharsMax] = [1024 * 1024, 100_000, 2 * 1
  */
 export function readJsonInTurns(text: string, source: JsonSource, count: (valueBytes: number) => void): unknown {
   if (text.length > turnCharsMax) return readParts(text, source, count);
-  if (text.length > 2 * jsonBounds[source].depthMax) count(checkJsonBounds(text, source).valueBytes);
-  return JSON.parse(text);
+  if (text.length <= 2 * jsonBounds[source].depthMax) return parseShort(text, source);
+  const checked = checkJsonBounds(text, source);
+  count(checked.valueBytes);
+  return checked.parse();
 }
 
 async function readParts(text: string, source: JsonSource, count: (valueBytes: number) => void): Promise<unknown> {
@@ -280,6 +315,120 @@ function setMember(holder: Record<string, unknown>, name: string, value: unknown
   else Object.defineProperty(holder, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
+/** A text of more values is read by the platform, which takes a tenth of the time and of the memory, and its numbers as those of the language. */
+const exactWeightMax = 50_000;
+
+/** More characters than a number has where the platform writes it: `-1.7976931348623157e+308`. */
+export const numberCharsMax = 25;
+
+/** Whether a number of the language would lose digits of this one that count: those of a whole number, or too many to be counted as one. */
+function losesDigits(token: string): boolean {
+  if (token.length > numberCharsMax) return true;
+  const value = Number(token);
+  if (/^-?\d+$/.test(token)) return !Number.isSafeInteger(value) && String(value) !== token;
+  return !Number.isFinite(value) || (value === 0 && /^[^eE]*[1-9]/.test(token));
+}
+
+/**
+ * Reads a JSON text, which is known to be one, so that it can be handed on: whole numbers beyond 2^53 and others that would lose digits
+ * keep them ({@link isExactNumber}), and names that are numbers the place that they have among the others. The platform's own reader is
+ * many times faster, so few texts are read by this one.
+ */
+class ExactReader {
+  readonly #text: string;
+  readonly #exactFrom: number;
+  #at = 0;
+
+  constructor(text: string, exactFrom: number) {
+    this.#text = text;
+    this.#exactFrom = exactFrom;
+  }
+
+  read(depth = 0): unknown {
+    this.#skipSpace();
+    switch (this.#text.charCodeAt(this.#at)) {
+      case quote:
+        return this.#readString();
+      case 91: // [
+        return this.#readList(depth + 1);
+      case 123: // {
+        return this.#readObject(depth + 1);
+      default:
+        return this.#readWord(depth);
+    }
+  }
+
+  #skipSpace(): void {
+    while (this.#text.charCodeAt(this.#at) <= 32) this.#at++;
+  }
+
+  /** Takes what separates two members; false at the end of the container. */
+  #hasMore(): boolean {
+    this.#skipSpace();
+    const isComma = this.#text.charCodeAt(this.#at) === 44;
+    this.#at++;
+    return isComma;
+  }
+
+  #isEmpty(): boolean {
+    this.#at++;
+    this.#skipSpace();
+    const code = this.#text.charCodeAt(this.#at);
+    if (code !== 93 && code !== 125) return false;
+    this.#at++;
+    return true;
+  }
+
+  #readString(): string {
+    const start = this.#at;
+    this.#at = endOfString(this.#text, start) + 1;
+    return JSON.parse(this.#text.slice(start, this.#at));
+  }
+
+  #readList(depth: number): unknown[] {
+    const list: unknown[] = [];
+    if (this.#isEmpty()) return list;
+    do list.push(this.read(depth));
+    while (this.#hasMore());
+    return list;
+  }
+
+  #readObject(depth: number): object {
+    const holder: Record<string, unknown> = {};
+    if (this.#isEmpty()) return holder;
+    const names = new Set<string>();
+    do {
+      this.#skipSpace();
+      const name = this.#readString();
+      this.#skipSpace();
+      this.#at++;
+      names.add(name);
+      setMember(holder, name, this.read(depth));
+    } while (this.#hasMore());
+    return depth >= this.#exactFrom ? withOrder(holder, [...names]) : holder;
+  }
+
+  #readWord(depth: number): unknown {
+    const { at, text } = { at: this.#at, text: this.#text };
+    const isWord = (code: number) => code > 32 && code !== 44 && code !== 93 && code !== 125;
+    while (isWord(text.charCodeAt(this.#at))) this.#at++;
+    const token = text.slice(at, this.#at);
+    const isExact = depth >= this.#exactFrom && /^-?\d/.test(token) && losesDigits(token);
+    return isExact ? rawJSON(token) : JSON.parse(token);
+  }
+}
+
+/** An object whose members are listed in this order, also where the language has another one: names that are numbers come first there. */
+function withOrder(holder: object, names: readonly string[]): object {
+  if (Object.keys(holder).every((name, index) => name === names[index])) return holder;
+  return new Proxy(holder, {
+    ownKeys(target) {
+      const own = new Set(Reflect.ownKeys(target));
+      return [...names.filter((name) => own.delete(name)), ...own];
+    },
+  });
+}
+
 /** Walks over a JSON text without parsing it, in one go or in several. */
 class JsonScan implements CheckedJson {
   /** How far it has come. */
@@ -294,6 +443,10 @@ class JsonScan implements CheckedJson {
   #depth = 0;
   #weight = 0;
   #fields = 0;
+  /** The values of the language may not keep all of it. */
+  #isInexact = false;
+  /** The long numbers that would lose digits. */
+  #exactNumbers = 0;
   #containers = 0;
   #strings = 0;
   /** The different names; counted only where the text is cut. */
@@ -320,16 +473,24 @@ class JsonScan implements CheckedJson {
     return this.#weight;
   }
 
+  get exactWeight(): number {
+    return this.#isInexact ? this.#weight + exactNumberWeight * this.#exactNumbers : 0;
+  }
+
   get fields(): number {
     return this.#fields;
   }
 
   get spans(): readonly ValueSpan[] {
-    return this.#spans;
+    // A text is sent as it is where its values are counted as it has them.
+    return this.#isInexact ? [] : this.#spans;
   }
 
   parse(): unknown {
-    return JSON.parse(this.#text);
+    const { exactFrom } = this.#bounds;
+    const value: unknown = JSON.parse(this.#text);
+    if (!this.#isInexact || exactFrom === undefined || this.exactWeight > exactWeightMax) return value;
+    return new ExactReader(this.#text, exactFrom).read();
   }
 
   get valueBytes(): number {
@@ -355,10 +516,15 @@ class JsonScan implements CheckedJson {
     ];
     let strings = this.#strings;
     let at = this.at;
+    const isExact = this.#bounds.exactFrom !== undefined;
+    // Where the last string began, and the last place before a value or a name.
+    let [stringAt, before] = [at, at];
     for (; at < end; at++) {
       switch (text.charCodeAt(at)) {
         case quote: {
           const close = endOfString(text, at);
+          stringAt = at;
+          before = close;
           if (depth === 1) this.#name = [at, close + 1];
           if (isCut) this.#string = [at, close + 1];
           last += close - at;
@@ -372,17 +538,22 @@ class JsonScan implements CheckedJson {
           if (++depth > depthMax) throw new JsonBoundsError(`is nested deeper than ${depthMax} levels`);
           weight++;
           containers++;
+          before = at;
           if (depth === 2) this.#start = at;
           if (isCut) this.#path.push({ isObject: text.charCodeAt(at) === 123, name: [0, 0] });
           break;
         case 93: // ]
         case 125: // }
+          if (isExact && at - before > longNumberChars) this.#checkNumber(before + 1, at);
+          before = at;
           if (--depth === 1 && at - this.#start > keptCharsMin)
             this.#spans.push({ name: this.#name, value: [this.#start, at + 1] });
           if (isCut) this.#path.pop();
           break;
         case 44: // ,
           if (++weight > weightMax) throw tooWide(weightMax);
+          if (isExact && at - before > longNumberChars) this.#checkNumber(before + 1, at);
+          before = at;
           if (isCut && (weight - this.#partWeight > partWeightMax || at - this.#partAt > partCharsMax)) {
             this.#cut(at, weight);
             last = at + otherCharsMax;
@@ -392,12 +563,20 @@ class JsonScan implements CheckedJson {
           // :
           fields++;
           weight += fieldWeight - stringWeight;
+          before = at;
+          if (isDigit(text.charCodeAt(stringAt + 1))) this.#isInexact = true;
           if (!isCut) break;
           this.#names?.add(text, this.#string);
           const container = this.#path.at(-1);
           if (container !== undefined) container.name = this.#string;
           break;
         }
+        case 69: // E
+        case 101: // e
+          if (isExact && isDigit(text.charCodeAt(at - 1)) && /^[+-]?\d{3}/.test(text.slice(at + 1, at + 5)))
+            this.#isInexact = true;
+          if (at > last) throw new JsonBoundsError(`has more than ${otherCharsMax} characters outside of its strings`);
+          break;
         default:
           if (at > last) throw new JsonBoundsError(`has more than ${otherCharsMax} characters outside of its strings`);
       }
@@ -408,11 +587,27 @@ class JsonScan implements CheckedJson {
     [this.#depth, this.#weight, this.#fields, this.#containers, this.#last] = [depth, weight, fields, containers, last];
   }
 
+  #checkNumber(start: number, end: number): void {
+    const token = this.#text.slice(start, end).trim();
+    if (!/^-?\d/.test(token) || !losesDigits(token)) return;
+    this.#isInexact = true;
+    this.#exactNumbers++;
+  }
+
   #cut(at: number, weight: number): void {
     this.#cuts?.push({ at, path: this.#path.map((container) => ({ ...container })) });
     this.#partAt = at;
     this.#partWeight = weight;
   }
+}
+
+/** A number of no more digits is exact. */
+const longNumberChars = 15;
+/** A number that keeps its digits takes as long to read as so many others. */
+const exactNumberWeight = 20;
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57;
 }
 
 /** Counts the different names of a text, by their hashes. */
@@ -478,7 +673,8 @@ export async function writeJsonInTurns(value: unknown): Promise<string> {
 }
 
 function* writePieces(value: unknown, depth: number): Generator<string, undefined> {
-  if (depth >= writtenDepthMax || typeof value !== "object" || value === null || "toJSON" in value) {
+  const isSingle = depth >= writtenDepthMax || typeof value !== "object" || value === null;
+  if (isSingle || "toJSON" in value || isExactNumber(value)) {
     yield JSON.stringify(value) ?? "null";
   } else if (Array.isArray(value)) {
     const isNumbers = typeof value[0] === "number";

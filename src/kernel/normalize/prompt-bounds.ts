@@ -22,7 +22,7 @@ import {
   scalarsOf,
 } from "../../contract/index.ts";
 import { decodePercent } from "../../lib/data-url.ts";
-import { isRecord } from "../../lib/json.ts";
+import { isRecord, numberCharsMax } from "../../lib/json.ts";
 import { SchemaBudget, unfoldSchema } from "../../lib/json-schema.ts";
 import { audioTokensMax, hasAudioPrice, type InputAudio } from "./chat-audio.ts";
 
@@ -34,8 +34,8 @@ const imageTokensEstimate = 1_500;
 const messageTokens = 6;
 /** An earlier answer in audio of a model that does not say how long its answers are. */
 const answerTokensDefault = 16_384;
-/** More characters than a number and a comma have in JSON: `-1.7976931348623157e+308,`. */
-const numberCharactersMax = 26;
+/** More characters than a number and a comma have in JSON. */
+const numberCharactersMax = numberCharsMax + 1;
 /** Characters for each token of encrypted reasoning, for an estimate: base64 of ordinary text and its envelope. */
 const sealedCharactersPerToken = 5;
 /** Characters for each token of a JSON schema, for an estimate. */

@@ -167,7 +167,7 @@ function serve(name: string, answer: unknown, capability: Capability) {
   const bench = createBench([{ ...plugin, models: [model] }], {
     fetch: async (url, init) => {
       // A count is free.
-      if (!/count_tokens|input_tokens|countTokens/.test(url)) sent.push({ url, body: JSON.parse(init.body as string) });
+      if (!/count_tokens|input_tokens|countTokens/.test(url)) sent.push({ url, body: readSent(init.body as string) });
       return capability === "speech"
         ? new Response(spoken, { headers: { "content-type": "text/event-stream" } })
         : json(answer);
@@ -175,6 +175,19 @@ function serve(name: string, answer: unknown, capability: Capability) {
   });
   const { post } = httpOf([{ ...plugin, models: [model] }], { ...bench, now: bench.clock.now });
   return { post, ledger: bench.ledger, sent };
+}
+
+/** A body as it was sent: its numbers are texts of their digits. */
+function readSent(text: string): unknown {
+  type Source = { source?: string };
+  const toDigits = (_: string, value: unknown, context?: Source) =>
+    typeof value === "number" ? context?.source : value;
+  return JSON.parse(text, toDigits as (name: string, value: unknown) => unknown);
+}
+
+/** A body as JSON, with numbers of more digits than the language has. */
+function writeBody(body: object): string {
+  return JSON.stringify(body).replace(/"@digits (\d+)"/g, "$1");
 }
 
 /** Where each protocol takes the bytes of an image. A provider reads an image there, and text everywhere else. */
@@ -234,6 +247,8 @@ const disguises: ((text: string) => unknown)[] = [
   (text) => ({ cache_control: { type: "ephemeral", ttl: "5m", note: text } }),
   (text) => ({ type: "input_audio", input_audio: { data: text, format: "wav" } }),
   (text) => Array.from({ length: Math.min(text.length, 1000) }, (_, at) => (at * 7919) / 7),
+  (text) => `@digits 1${Array.from(text, (char) => char.charCodeAt(0) % 10).join("")}`,
+  (text) => ({ list: [`@digits 1${"0918273645".repeat(text.length % 50)}`] }),
 ];
 
 /** A body with a prompt hidden at any of its places: in the place of what was there, or as a further member. */
@@ -300,7 +315,7 @@ test.each(endpoints)(
       async (place, name, disguise, text) => {
         tried++;
         const { post, ledger, sent } = serve(provider, answer, capability);
-        const response = await post(path, { ...hide(body, place, name, disguise(text)), model: "model-1" });
+        const response = await post(path, writeBody({ ...hide(body, place, name, disguise(text)), model: "model-1" }));
         await response.text();
         // Refused by its shape: nothing was sent, so nothing has to be paid.
         if (sent.length === 0) return;

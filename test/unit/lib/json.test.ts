@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
+  isExactNumber,
+  isRecord,
   JsonBoundsError,
   type JsonSource,
   JsonTexts,
@@ -8,6 +10,7 @@ import {
   parseJson,
   readJson,
   readJsonInTurns,
+  toJsonText,
   writeJsonInTurns,
 } from "../../../src/lib/json.ts";
 import { anyJson, runs } from "../../support/hostile.ts";
@@ -141,4 +144,78 @@ test("a value that is written in turns is the text that the platform writes", as
     expect((await writeJsonInTurns(many)) === JSON.stringify(many)).toBe(true);
   });
   await fc.assert(property, runs(50));
+});
+
+describe("a text that the values of the language do not hold", () => {
+  const digits = fc.stringMatching(/^[1-9][0-9]{15,40}$/);
+  const name = fc.oneof(fc.constantFrom("10", "2", "007", "a", "__proto__", "4294967296"), digits);
+  const scalar = fc.oneof(
+    digits,
+    digits.map((text) => `-${text}`),
+    fc.constantFrom("1E400", "-2e-999", "0", "12", "1.5", "true", "null", '"1E400"', '"\\"12345678901234567890:"'),
+  );
+  /** JSON as a compact text, of which no object has a name twice. */
+  const { text } = fc.letrec<{ text: string }>((tie) => ({
+    text: fc.oneof(
+      { depthSize: "small" },
+      scalar,
+      fc.array(tie("text"), { maxLength: 4 }).map((list) => `[${list.join(",")}]`),
+      fc
+        .uniqueArray(fc.tuple(name, tie("text")), { maxLength: 5, selector: ([own]) => own })
+        .map((members) => `{${members.map(([own, value]) => `${JSON.stringify(own)}:${value}`).join(",")}}`),
+    ),
+  }));
+
+  test("is written as it was read, with its digits and the order of its names", () => {
+    fc.assert(
+      fc.property(text, fc.boolean(), (inner, isLong) => {
+        const whole = `[[${inner}${isLong ? `,"${"x".repeat(500)}"` : ""}]]`;
+        expect(JSON.stringify(readJson(whole, "body"))).toBe(whole);
+        expect(JSON.stringify(parseJson(`[${inner}]`))).toBe(`[${inner}]`);
+        expect(toJsonText(readJson(`{"a":${whole}}`, "stored"))).toBe(`{"a":${whole}}`);
+      }),
+      runs(500),
+    );
+  });
+
+  test("is the platform's value otherwise, with spaces anywhere", async () => {
+    const spread = (value: unknown) => JSON.stringify({ exact: [12345678901234567890n.toString()], value }, null, 3);
+    await fc.assert(
+      fc.property(anyJson(), (value) => {
+        const whole = spread(value).replace('"12345678901234567890"', "12345678901234567890");
+        const read = readJson(whole, "answer") as { exact: unknown[]; value: unknown };
+        expect(JSON.stringify(read.exact)).toBe("[12345678901234567890]");
+        expect(read.value).toEqual((JSON.parse(whole) as { value: unknown }).value);
+      }),
+      runs(300),
+    );
+  });
+
+  test("has numbers as its own fields, which are no values that are handed on", () => {
+    expect(readJson('{"seed":12345678901234567890,"n":[12345678901234567890]}', "body")).toMatchObject({
+      seed: Number("12345678901234567890"),
+    });
+    expect(readJson('{"a":{"n":12345678901234567890}}', "document")).toEqual({
+      a: { n: Number("12345678901234567890") },
+    });
+  });
+
+  test("is refused where it is not JSON", () => {
+    for (const broken of [
+      "[12345678901234567890",
+      "[12345678901234567890,]",
+      '{"10":1,}',
+      "[-12345678901234567890-]",
+      '{"2" 3}',
+    ]) {
+      expect(errorIn(() => readJson(`{"a":${broken}}`, "body"))).toBeInstanceOf(SyntaxError);
+      expect(errorIn(() => readJson(`{"a":${broken},"b":"${"x".repeat(500)}"}`, "body"))).toBeInstanceOf(SyntaxError);
+    }
+  });
+
+  test("has numbers that are neither objects nor lists", () => {
+    const [[value]] = readJson("[[12345678901234567890]]", "body") as [[object]];
+    expect([isRecord(value), Array.isArray(value), isExactNumber(value)]).toEqual([false, false, true]);
+    expect(isExactNumber({ rawJSON: "12345678901234567890" })).toBe(false);
+  });
 });

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Model } from "../../../../src/contract/index.ts";
 import { measureAudio } from "../../../../src/kernel/normalize/chat-audio.ts";
 import { boundPrompt, chatForm, readPromptText } from "../../../../src/kernel/normalize/prompt-bounds.ts";
+import { readJson } from "../../../../src/lib/json.ts";
 import { messagesFormat } from "../../../../src/protocols/messages/passthrough.ts";
 import { responsesFormat } from "../../../../src/protocols/responses/passthrough.ts";
 import { fileOf, flacFrames, flacHead } from "../../../support/audio-files.ts";
@@ -421,3 +422,17 @@ test.each<[string, keyof typeof forms, number, (levels: number, last: object) =>
 
 const nest = (depth: number, wrap: (inner: unknown) => object, inner: unknown): unknown =>
   depth === 0 ? inner : nest(depth - 1, wrap, wrap(inner));
+
+test.each(["chat", "messages", "responses"] as const)(
+  "a number counts by the digits that are sent, however many it has: %s",
+  (protocol) => {
+    const digits = `0.${"31415926".repeat(50_000)}`;
+    const body = `{"messages":[{"role":"user","content":"Hi","note":[${digits}]}],"x":{"n":${digits.slice(2)}}}`;
+    const read = readJson(body, "body") as object;
+    expect(JSON.stringify(read)).toContain(digits);
+    const { meters } = boundPrompt(read, forms[protocol], {} as Model);
+    expect(meters.inputToken).toBeGreaterThan(2 * digits.length - 100);
+    const { pieces } = readPromptText(read, forms[protocol], {} as Model);
+    expect(pieces.join("").length).toBeGreaterThan(2 * digits.length - 100);
+  },
+);
