@@ -112,6 +112,13 @@ export class ChoiceText {
   }
 }
 
+/** More items than an answer has, and more parts than an item has: those beyond count as one. */
+const [itemsMax, partsMax] = [4096, 256];
+
+function toPlace(index: unknown, placesMax: number): number {
+  return Number.isInteger(index) && (index as number) >= 0 && (index as number) < placesMax ? (index as number) : -1;
+}
+
 /** Text that has come at one place of an answer, in characters. */
 interface Counted {
   length: number;
@@ -119,7 +126,7 @@ interface Counted {
 
 /** An item of an answer, such as a message or a call: the text of all of it, and of each of its parts. */
 interface CountedItem extends Counted {
-  readonly parts: Map<unknown, Counted>;
+  readonly parts: Map<number, Counted>;
 }
 
 /**
@@ -129,7 +136,7 @@ interface CountedItem extends Counted {
 export class OutputText implements OutputReader {
   /** The whole answer. */
   readonly #answer: Counted = { length: 0 };
-  readonly #items = new Map<unknown, CountedItem>();
+  readonly #items = new Map<number, CountedItem>();
   #added = "";
 
   /** The text that was added since this was last called. */
@@ -156,7 +163,7 @@ export class OutputText implements OutputReader {
   }
 
   end(item: unknown): void {
-    this.#items.delete(item);
+    this.#items.delete(toPlace(item, itemsMax));
   }
 
   #add(text: string, item: unknown, part: unknown): void {
@@ -169,20 +176,22 @@ export class OutputText implements OutputReader {
   }
 
   #itemOf(item: unknown): CountedItem {
-    let counted = this.#items.get(item);
+    const place = toPlace(item, itemsMax);
+    let counted = this.#items.get(place);
     if (counted === undefined) {
       counted = { length: 0, parts: new Map() };
-      this.#items.set(item, counted);
+      this.#items.set(place, counted);
     }
     return counted;
   }
 
   #partOf(item: unknown, part: unknown): Counted {
     const { parts } = this.#itemOf(item);
-    let counted = parts.get(part);
+    const place = toPlace(part, partsMax);
+    let counted = parts.get(place);
     if (counted === undefined) {
       counted = { length: 0 };
-      parts.set(part, counted);
+      parts.set(place, counted);
     }
     return counted;
   }

@@ -46,7 +46,14 @@ const files = {
     models: [
       gptRow,
       // Its context is long, and that of its searches is not.
-      { ...gptRow, id: "gpt-long", upstreamId: "gpt-long", contextTokens: 1_000_000, searchTokensMax: 128_000 },
+      {
+        ...gptRow,
+        id: "gpt-long",
+        upstreamId: "gpt-long",
+        contextTokens: 1_000_000,
+        searchTokensMax: 128_000,
+        reasoning: false,
+      },
     ],
   },
 };
