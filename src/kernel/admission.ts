@@ -182,7 +182,7 @@ export interface GrowingHoldOptions {
   amountOf: (outputTokens: number, promptTokens: number) => HoldAmount;
   /** Tokens of the prompt and so much output, as counted against the minute. */
   limitTokensOf: (outputTokens: number) => number;
-  /** The bound of the prompt. */
+  /** The bound of the prompt, with all that the call may put into it. */
   promptTokensMax: number;
   /** The tokens of output by which it is extended. */
   stepTokens: number;
@@ -199,8 +199,8 @@ export class GrowingHold implements OutputHold {
   readonly #options: GrowingHoldOptions;
   /** The output that has come, in tokens at most. */
   #used = 0;
-  /** The prompt that is held for: its bound, or what the provider reported where that is more. */
-  #promptTokens: number;
+  /** The prompt that the provider reported, where that is more than its bound. */
+  #promptTokens = 0;
   /** The output that is held for. */
   #covered: number;
   /** More is asked for once more than this has come. */
@@ -209,7 +209,6 @@ export class GrowingHold implements OutputHold {
 
   constructor(options: GrowingHoldOptions) {
     this.#options = options;
-    this.#promptTokens = options.promptTokensMax;
     this.#covered = this.#coveredBy(options.hold, options.outputTokensMax);
     this.#extendAbove = this.#threshold();
   }
@@ -241,9 +240,9 @@ export class GrowingHold implements OutputHold {
 
   /** Takes a report of the provider. Where it is more than was held for, the hold is extended before more is sent. */
   onReport(promptTokens: number, outputTokens: number): void {
-    const { hold, outputTokensMax } = this.#options;
+    const { hold, outputTokensMax, promptTokensMax } = this.#options;
     this.#used = Math.max(this.#used, Math.min(outputTokens, outputTokensMax));
-    if (promptTokens <= this.#promptTokens) return;
+    if (promptTokens <= Math.max(this.#promptTokens, promptTokensMax)) return;
     this.#promptTokens = promptTokens;
     this.#covered = this.#coveredBy(hold, this.#covered);
     this.#extendAbove = this.#threshold();

@@ -19,7 +19,7 @@ function holdOf(heldNanodollars: number, left = 1e9) {
       },
     },
     hold: { ...hold, limits: {} as never },
-    amountOf: (tokens, prompt) => ({ nanodollars: 2 * prompt + 2 * tokens, tokens: 0 }),
+    amountOf: (tokens, prompt) => ({ nanodollars: 2 * Math.max(5, prompt) + 2 * tokens, tokens: 0 }),
     promptTokensMax: 5,
     limitTokensOf: (tokens) => 5 + tokens,
     stepTokens: 100,
