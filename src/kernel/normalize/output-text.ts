@@ -3,6 +3,7 @@
  * what an estimate counts. A provider may send it in pieces, whole, or in pieces and then once more whole; it counts once.
  */
 import { type OutputReader, toAnswerText } from "../../contract/index.ts";
+import { isRecord } from "../../lib/json.ts";
 
 /** Members that are no text of the model: what names and orders the parts of an answer, and its figures. */
 const envelopeNames: ReadonlySet<string> = new Set([
@@ -46,6 +47,9 @@ const otherNames: ReadonlySet<string> = new Set([
   "signature",
 ]);
 
+/** Members without text of the model. */
+const silentNames: ReadonlySet<string> = new Set([...envelopeNames, ...otherNames]);
+
 /** The members that clients get as text, whatever the provider sent in its place. */
 export const textMembers: ReadonlySet<string> = new Set([
   "arguments",
@@ -64,7 +68,7 @@ export function visitTexts(value: unknown, take: (text: string) => void): void {
     for (const member of value) visitTexts(member, take);
   } else if (typeof value === "object" && value !== null) {
     for (const name in value) {
-      if (envelopeNames.has(name) || otherNames.has(name)) continue;
+      if (silentNames.has(name)) continue;
       visitMember(name, value[name as keyof typeof value], take);
     }
   }
@@ -99,7 +103,7 @@ export class ChoiceText {
       if (value === "" || value === null || value === undefined || readNames.has(name)) continue;
       if (name === "reasoning_content") visitTexts(value, (text) => this.#think(text, text.length, 0, take));
       else if (thoughtNames.has(name)) visitTexts(value, (text) => this.#think(text, 0, text.length, take));
-      else if (!envelopeNames.has(name) && !otherNames.has(name)) visitMember(name, value, take);
+      else if (!silentNames.has(name)) visitMember(name, value, take);
     }
   }
 
@@ -148,7 +152,16 @@ export class OutputText implements OutputReader {
 
   piece(value: unknown, item?: unknown, part?: unknown): void {
     if (typeof value === "string") this.#add(value, item, part);
-    else visitTexts(value, (text) => this.#add(text, item, part));
+    else if (!isRecord(value)) visitTexts(value, (text) => this.#add(text, item, part));
+    else {
+      // Nearly all pieces are texts, for which no function is made.
+      for (const name in value) {
+        const member = value[name];
+        if (silentNames.has(name)) continue;
+        if (typeof member === "string") this.#add(member, item, part);
+        else visitMember(name, member, (text) => this.#add(text, item, part));
+      }
+    }
   }
 
   whole(value: unknown, item?: unknown, part?: unknown): void {
