@@ -60,7 +60,7 @@ export const textMembers: ReadonlySet<string> = new Set([
 ]);
 
 /** Takes each text of a value, and of all that is in it. How deep and wide it is, its reader has bounded. */
-export function visitTexts(value: unknown, take: (text: string) => void): void {
+function visitTexts(value: unknown, take: (text: string) => void): void {
   if (typeof value === "string") {
     if (value !== "") take(value);
   } else if (Array.isArray(value)) {
