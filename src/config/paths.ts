@@ -27,9 +27,11 @@ export function getDatabaseFile({ home }: Home): string {
 }
 
 /** Options of `openStore`: PostgreSQL when DATABASE_URL is set, else the embedded database. */
-export function getStoreOptions(config: Pick<Config, "home" | "databaseUrl" | "sqliteSynchronous">) {
-  const { databaseUrl: url, sqliteSynchronous: synchronous } = config;
-  return url === undefined ? { file: getDatabaseFile(config), synchronous } : { url };
+export function getStoreOptions(
+  config: Pick<Config, "home" | "databaseUrl" | "databaseTimeoutMs" | "sqliteSynchronous">,
+) {
+  const { databaseUrl: url, databaseTimeoutMs: timeoutMs, sqliteSynchronous: synchronous } = config;
+  return url === undefined ? { file: getDatabaseFile(config), synchronous } : { url, timeoutMs };
 }
 
 /** The folders with drop-in plugins, and their names in messages. */

@@ -94,6 +94,8 @@ export const settings = {
   tokensPerMinute: setting("TOKENS_PER_MINUTE", "4000000", integer(1)),
   /** PostgreSQL instead of the embedded database in the home folder. */
   databaseUrl: secret("DATABASE_URL", postgresUrl),
+  /** How long a call waits for PostgreSQL before it is refused. */
+  databaseTimeoutMs: setting("DATABASE_TIMEOUT_MS", "2000", integer(100, 60_000, " of milliseconds")),
   /** `full`: a commit is on the disk before it is acknowledged; `normal`: some time later. */
   sqliteSynchronous: setting("SQLITE_SYNCHRONOUS", "full", choice("full", "normal")),
   /** How long single calls are kept; their sums stay. */
@@ -147,6 +149,8 @@ export const settings = {
       "a URL such as redis://user:password@host:6379/0, rediss: for TLS, or the nodes of a cluster separated by commas",
     ),
   ),
+  /** How long a call waits for Redis in all, before its limits are counted without it. */
+  redisTimeoutMs: setting("REDIS_TIMEOUT_MS", "250", integer(10, 250, " of milliseconds")),
   /** Processes on one port. */
   workers: setting("WORKERS", "1", integer(1, 256)),
   /** The number of this worker, from 1; 0 for a single process and for the parent of several. */

@@ -20,6 +20,8 @@ export interface Store {
   readonly db: Kysely<Database>;
   /** Whether several processes may write calls to it at once: PostgreSQL. */
   readonly shared: boolean;
+  /** How long a call waits for what it writes, in milliseconds; absent where its writes fail by themselves: the embedded store. */
+  readonly callWaitMs?: number;
   /** The id of this process in the rows of its calls; `null` in the embedded store. */
   readonly nodeId: string | null;
   readonly blobs: Blobs;
@@ -151,8 +153,8 @@ export interface StoreOptions {
   file?: string;
   /** `postgres://…`; takes precedence over the file. */
   url?: string | undefined;
-  /** Milliseconds that a call may wait for PostgreSQL; default 200, so that the whole overhead stays below 250. */
-  timeoutMs?: number;
+  /** Milliseconds that a call may wait for PostgreSQL; default 2 000. */
+  timeoutMs?: number | undefined;
   /** Milliseconds of silence after which another process counts as dead (PostgreSQL); default 30 000. */
   deadAfterMs?: number;
   /**

@@ -5,15 +5,19 @@ import {
   isConstraintError,
   isOutcomeUnknown,
   type LedgerWrite,
+  LostConnectionError,
   type OpenCall,
   type Store,
 } from "../db/index.ts";
 import { unsentEnd } from "./call-records.ts";
+import { withTimeout } from "./with-timeout.ts";
 
 /** A batch of this many writes gains nothing by waiting. */
 const writesEnough = 64;
 /** How long after a failed write it is tried again. */
 const retryMs = 250;
+/** A share of the time that writes are waited for: those that came within it stop waiting together. */
+const batchesPerWait = 8;
 /** How often a store that fails is tried where no write is left to be repeated. */
 const probeMs = 1000;
 
@@ -32,9 +36,14 @@ const none: BatchResult = { failures: new Map(), decisions: new Map() };
 /** Called after each attempted transaction with its writes, its duration and the ends of calls that still wait. */
 export type OnCommit = (writes: number, ms: number, unwritten: number) => void;
 
+/** Writes that came at about the same time. */
 interface Batch<Write extends LedgerWrite> {
   readonly writes: Write[];
   readonly done: PromiseWithResolvers<BatchOutcome>;
+  /** When the first of them came, by the monotonic clock. */
+  readonly sinceMs: number;
+  timer: NodeJS.Timeout | undefined;
+  state: "waited for" | "late" | "done";
 }
 
 /** A write of a hold. */
@@ -45,14 +54,20 @@ type HoldWrite = Exclude<LedgerWrite, EndedCall>;
  * they are committed, ends once they are on the disk; while ends wait for it, the next ends collect and the next holds are
  * committed by themselves. Ends of calls whose write fails are kept until they are written; there are never more of them
  * than calls were open when the store failed, because no call begins meanwhile.
+ *
+ * Over a shared store each write is waited for as long as a call may wait ({@link Store.callWaitMs}), from when it was queued. Then
+ * its call goes on without it: a hold that was not sent yet is left out, and one that was is taken back if it turns out to be granted;
+ * an end stays queued. The transaction itself goes on for as long as its connection lives, so an answer that comes late counts.
  */
 export class CommitQueue {
   readonly #store: Store;
   readonly #onEndWritten: (end: EndedCall, wasRetried: boolean) => void;
   readonly #onCommit: OnCommit | undefined;
   readonly #unwritten = new Set<EndedCall>();
-  #holds: Batch<HoldWrite> | undefined;
-  #ends: Batch<EndedCall> | undefined;
+  /** Those of {@link #unwritten} that are queued or on their way. */
+  readonly #late = new Set<EndedCall>();
+  #holds: Batch<HoldWrite>[] = [];
+  #ends: Batch<EndedCall>[] = [];
   /** Transactions under way: at most one that may have ends, and one of holds beside it. */
   readonly #underWay = new Set<Promise<void>>();
   #isWriting = false;
@@ -113,32 +128,84 @@ export class CommitQueue {
     this.#retrying ??= this.flush().finally(() => {
       this.#retrying = undefined;
     });
-    await this.#retrying;
+    const { callWaitMs } = this.#store;
+    if (callWaitMs === undefined) await this.#retrying;
+    else await withTimeout(this.#retrying, callWaitMs).catch(() => undefined);
     return this.#isFailing;
   }
 
-  /** Resolves when the batch of this write has been tried; never rejects. */
+  /** Resolves when this write has been tried, or is no longer waited for; never rejects. */
   add(write: LedgerWrite): Promise<BatchOutcome> {
-    const isFirst = this.#holds === undefined && this.#ends === undefined;
+    const isFirst = this.#holds.length === 0 && this.#ends.length === 0;
     if (write.kind === "end") {
-      this.#ends ??= newBatch();
-      this.#ends.writes.push(write);
+      const batch = this.#join(this.#ends, this.#giveUpEnds);
+      batch.writes.push(write);
       if (isFirst && !this.#isWriting) this.#schedule();
-      return this.#ends.done.promise;
+      return batch.done.promise;
     }
-    const isFirstHold = this.#holds === undefined;
-    this.#holds ??= newBatch();
-    this.#holds.writes.push(write);
+    const isFirstHold = this.#holds.length === 0;
+    const batch = this.#join(this.#holds, this.#giveUpHolds);
+    batch.writes.push(write);
     if (this.#isWriting) {
       if (isFirstHold && this.#isSyncing && !this.#isWritingHolds) this.#scheduleHolds();
     } else if (isFirst) this.#schedule();
-    return this.#holds.done.promise;
+    return batch.done.promise;
   }
 
   /** Tries again what could not be written, and waits for all that is queued by now. */
   async flush(): Promise<void> {
-    for (const end of this.#unwritten) this.add(end);
-    await Promise.all([...this.#underWay, this.#holds?.done.promise, this.#ends?.done.promise]);
+    for (const end of this.#unwritten) if (!this.#late.has(end)) this.add(end);
+    await Promise.all([...this.#underWay, ...[...this.#holds, ...this.#ends].map(({ done }) => done.promise)]);
+  }
+
+  /** The batch that a write which comes now belongs to. */
+  #join<Write extends LedgerWrite>(batches: Batch<Write>[], giveUp: (batch: Batch<Write>) => void): Batch<Write> {
+    const { callWaitMs } = this.#store;
+    const last = batches.at(-1);
+    if (callWaitMs === undefined) {
+      if (last !== undefined) return last;
+    } else if (last !== undefined && performance.now() - last.sinceMs < callWaitMs / batchesPerWait) return last;
+    const batch: Batch<Write> = {
+      writes: [],
+      done: Promise.withResolvers(),
+      sinceMs: callWaitMs === undefined ? 0 : performance.now(),
+      timer: undefined,
+      state: "waited for",
+    };
+    if (callWaitMs !== undefined) {
+      // Where it was this process that stood still, the answer may lie unread: two more turns of the event loop tell.
+      const giveUpSoon = () => setImmediate(() => setImmediate(() => batch.state === "waited for" && giveUp(batch)));
+      batch.timer = setTimeout(giveUpSoon, callWaitMs);
+    }
+    batches.push(batch);
+    return batch;
+  }
+
+  /** Their calls are refused. Those that are not sent yet never will be; of the others {@link #keepUnknown} takes care. */
+  readonly #giveUpHolds = (batch: Batch<HoldWrite>): void => {
+    this.#holds = this.#holds.filter((waiting) => waiting !== batch);
+    batch.state = "late";
+    const error = this.#noteLate();
+    batch.done.resolve({ ...none, failures: new Map(batch.writes.map((write) => [write, error])) });
+  };
+
+  /** They are charged in any case, so that their calls need not wait. */
+  readonly #giveUpEnds = (batch: Batch<EndedCall>): void => {
+    batch.state = "late";
+    this.#noteLate();
+    for (const end of batch.writes) {
+      this.#unwritten.add(end);
+      this.#late.add(end);
+    }
+    batch.done.resolve(undefined);
+  };
+
+  /** A store that is late takes no writes, until one succeeds. */
+  #noteLate(): Error {
+    const error = new LostConnectionError("PostgreSQL is late", false);
+    this.#holdFailure ??= error;
+    this.#scheduleProbe();
+    return error;
   }
 
   /** Waits on while each turn brings more: under load that halves the transactions, and at rest it costs nothing. */
@@ -151,13 +218,13 @@ export class CommitQueue {
   }
 
   #waiting(): number {
-    return (this.#holds?.writes.length ?? 0) + (this.#ends?.writes.length ?? 0);
+    return countWrites(this.#holds) + countWrites(this.#ends);
   }
 
   /** Holds that came while ends wait for the disk. By their turn that may be over, and they are written with the rest. */
   #scheduleHolds(): void {
     setImmediate(() => {
-      if (this.#holds !== undefined && this.#isSyncing && !this.#isWritingHolds) this.#track(this.#commitHolds());
+      if (this.#holds.length > 0 && this.#isSyncing && !this.#isWritingHolds) this.#track(this.#commitHolds());
     });
   }
 
@@ -168,33 +235,36 @@ export class CommitQueue {
 
   async #commit(): Promise<void> {
     const [holds, ends] = [this.#holds, this.#ends];
-    this.#holds = undefined;
-    this.#ends = undefined;
+    this.#holds = [];
+    this.#ends = [];
     this.#isWriting = true;
     let isCommitted = false;
     const startedMs = this.#now();
-    const outcome = await this.#write([...(holds?.writes ?? []), ...(ends?.writes ?? [])], () => {
+    const endWrites = writesOf(ends);
+    const writes = [...writesOf(holds), ...endWrites];
+    const outcome = await this.#write(writes, () => {
       isCommitted = true;
       this.#isSyncing = true;
-      holds?.done.resolve(undefined);
-      if (this.#holds !== undefined) this.#scheduleHolds();
+      finish(holds, undefined);
+      if (this.#holds.length > 0) this.#scheduleHolds();
     });
     this.#isWriting = false;
     this.#isSyncing = false;
     if (!isCommitted) this.#keepUnknown(holds, outcome);
-    if (holds !== undefined) this.#noteHolds(holds, isCommitted ? undefined : outcome);
-    if (ends !== undefined) {
-      this.#isFailing = this.#isStillFailing(ends.writes, outcome);
-      this.#endFailure = this.#isFailing ? (findFailure(ends, outcome) ?? this.#endFailure) : undefined;
+    if (holds.length > 0) this.#noteHolds(holds, isCommitted ? undefined : outcome);
+    if (endWrites.length > 0) {
+      this.#isFailing = this.#isStillFailing(endWrites, outcome);
+      this.#endFailure = this.#isFailing ? (findFailure(endWrites, outcome) ?? this.#endFailure) : undefined;
     }
-    for (const end of ends?.writes ?? []) {
+    for (const end of endWrites) {
+      this.#late.delete(end);
       if (outcome?.failures.has(end)) this.#unwritten.add(end);
       else this.#onEndWritten(end, this.#unwritten.delete(end));
     }
-    this.#report((holds?.writes.length ?? 0) + (ends?.writes.length ?? 0), startedMs);
+    this.#report(writes.length, startedMs);
     if (this.#waiting() > 0) this.#schedule();
-    holds?.done.resolve(outcome);
-    ends?.done.resolve(outcome);
+    finish(holds, outcome);
+    finish(ends, outcome);
   }
 
   /**
@@ -207,32 +277,33 @@ export class CommitQueue {
   }
 
   async #commitHolds(): Promise<void> {
-    const holds = this.#holds as Batch<HoldWrite>;
-    this.#holds = undefined;
+    const holds = this.#holds;
+    this.#holds = [];
     this.#isWritingHolds = true;
     const startedMs = this.#now();
-    const outcome = await this.#write(holds.writes);
+    const writes = writesOf(holds);
+    const outcome = await this.#write(writes);
     this.#isWritingHolds = false;
     this.#keepUnknown(holds, outcome);
     this.#noteHolds(holds, outcome);
-    this.#report(holds.writes.length, startedMs);
-    if (this.#holds !== undefined && this.#isSyncing) this.#scheduleHolds();
-    holds.done.resolve(outcome);
+    this.#report(writes.length, startedMs);
+    if (this.#holds.length > 0 && this.#isSyncing) this.#scheduleHolds();
+    finish(holds, outcome);
   }
 
-  /** A hold of which it is unknown whether it was written is refused, and what may stand of it is ended. */
-  #keepUnknown(holds: Batch<HoldWrite> | undefined, outcome: BatchOutcome): void {
-    if (outcome === undefined || holds === undefined) return;
-    for (const write of holds.writes) {
-      // The end of the call carries an extension too.
-      if (write.kind === "open" && isOutcomeUnknown(outcome.failures.get(write))) {
-        this.#unwritten.add(unsentEnd(write));
+  /** A hold whose call was refused, and that is written or may be, is ended. */
+  #keepUnknown(holds: readonly Batch<HoldWrite>[], outcome: BatchOutcome): void {
+    for (const { writes, state } of holds) {
+      if (outcome === undefined && state !== "late") continue;
+      for (const write of writes) {
+        // The end of the call carries an extension too.
+        if (write.kind === "open" && mayStand(write, outcome, state === "late")) this.#unwritten.add(unsentEnd(write));
       }
     }
   }
 
-  #noteHolds(holds: Batch<HoldWrite>, outcome: BatchOutcome): void {
-    const failure = outcome === undefined ? undefined : findFailure(holds, outcome);
+  #noteHolds(holds: readonly Batch<HoldWrite>[], outcome: BatchOutcome): void {
+    const failure = outcome === undefined ? undefined : findFailure(writesOf(holds), outcome);
     if (failure === undefined && this.#holdFailure === undefined) return;
     this.#holdFailure = failure;
     if (failure !== undefined) this.#scheduleProbe();
@@ -294,14 +365,36 @@ export class CommitQueue {
   }
 }
 
+/** Whether a hold that nobody uses may be in the store: its outcome is unknown, or it was granted too late. */
+function mayStand(write: OpenCall, outcome: BatchOutcome, isLate: boolean): boolean {
+  if (outcome?.failures.has(write)) return isOutcomeUnknown(outcome.failures.get(write));
+  const decision = outcome?.decisions.get(write);
+  return isLate && (decision === undefined || !("refused" in decision));
+}
+
 /** Why a write failed, other than for what it said. */
-function findFailure({ writes }: Batch<LedgerWrite>, outcome: BatchOutcome): unknown {
+function findFailure(writes: readonly LedgerWrite[], outcome: BatchOutcome): unknown {
   const failed = writes.find(
     (write) => outcome?.failures.has(write) && !isConstraintError(outcome.failures.get(write)),
   );
   return failed === undefined ? undefined : outcome?.failures.get(failed);
 }
 
-function newBatch<Write extends LedgerWrite>(): Batch<Write> {
-  return { writes: [], done: Promise.withResolvers() };
+function countWrites(batches: readonly Batch<LedgerWrite>[]): number {
+  let count = 0;
+  for (const { writes } of batches) count += writes.length;
+  return count;
+}
+
+function writesOf<Write extends LedgerWrite>(batches: readonly Batch<Write>[]): readonly Write[] {
+  return batches.length === 1 ? (batches[0] as Batch<Write>).writes : batches.flatMap(({ writes }) => writes);
+}
+
+/** Tells all that wait for these batches. */
+function finish(batches: readonly Batch<LedgerWrite>[], outcome: BatchOutcome): void {
+  for (const batch of batches) {
+    clearTimeout(batch.timer);
+    batch.state = "done";
+    batch.done.resolve(outcome);
+  }
 }

@@ -271,7 +271,7 @@ interface OpenLedgerOptions {
  * @throws {RedisRefused} When that Redis cannot be used at all.
  */
 export async function openLedger(
-  { redisUrl }: { redisUrl?: string | undefined },
+  { redisUrl, redisTimeoutMs: timeoutMs }: { redisUrl?: string | undefined; redisTimeoutMs?: number },
   { store, log, now, onCommit, onEnded }: OpenLedgerOptions,
 ): Promise<OpenedLedger> {
   const options: LedgerOptions = { store, ...(now && { now }), onCommit, onEnded };
@@ -279,7 +279,7 @@ export async function openLedger(
   const report = (event: string, fields: Record<string, unknown>) => log.warn(event, fields);
   // The client, some 10 MB of memory, is loaded only where there is one.
   const { openRedisLimits } = await import("./redis/redis-limits.ts");
-  const limits = await openRedisLimits({ store, now, url: redisUrl, report });
+  const limits = await openRedisLimits({ store, now, url: redisUrl, timeoutMs, report });
   return { ledger: new ProcessLedger({ ...options, limits }), degraded: () => limits.problems() };
 }
 

@@ -15,8 +15,8 @@ import { ProvenPool } from "./proven-pool.ts";
 import { ask, createKeyReader, readBalance, readBudgets, readSpent } from "./readers.ts";
 import { LedgerWriter } from "./write-ledger.ts";
 
-/** Keeps the whole call overhead below a quarter of a second. */
-const timeoutMsDefault = 200;
+/** As long as a client waits without noticing: a checkpoint or a moved disk holds a server up for a second. */
+const timeoutMsDefault = 2000;
 /** No call waits for a heartbeat, and a slow one is better than none. */
 const heartbeatMsMin = 1000;
 /** At most a hundred queries a second look up ids that may be made up. */
@@ -48,6 +48,7 @@ interface Parts {
   changes: ChangeFeed;
   deadNodes: DeadNodes;
   nodeId: string;
+  timeoutMs: number;
 }
 
 /**
@@ -134,6 +135,7 @@ function createParts({ url, timeoutMs, deadAfterMs, report }: ConnectOptions): P
     deadNodes: new DeadNodes(db, { nodeId, deadAfterMs }),
     changes,
     nodeId,
+    timeoutMs,
   };
 }
 
@@ -205,6 +207,7 @@ function createStore(parts: Parts, now: () => number): Store {
     db,
     shared: true,
     nodeId,
+    callWaitMs: parts.timeoutMs,
     blobs: createBlobs(db, now, (query) => ask(blobs, query)),
     idempotencyKeys: createIdempotencyKeys({ db, now, sharedNodeId: nodeId }),
     get revision() {

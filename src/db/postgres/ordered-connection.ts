@@ -1,4 +1,4 @@
-import { clearTimeout, setTimeout } from "node:timers";
+import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import pg, { type QueryConfig, type QueryResult, type QueryResultRow } from "pg";
 import { LostConnectionError } from "../errors.ts";
 import { connectionOptions, isEndOfConnection, mergeErrors, type Primary, type Server } from "./primary.ts";
@@ -8,7 +8,7 @@ export interface OrderedConnectionOptions {
   primary: Primary;
   /** Unique among live connections, so that a lost one can be found on the server. */
   name: string;
-  /** How long a statement may take from its sending before the connection counts as lost, and wait for its turn. */
+  /** How long a statement is waited for, with its turn. The connection outlives a late answer, see {@link lostFactor}. */
   timeoutMs: number;
   /** Connects when the first statement comes, which waits for that. */
   connectsWhenUsed?: boolean;
@@ -22,28 +22,49 @@ export interface OrderedConnectionOptions {
 
 /** How a statement is run. */
 interface QueryOptions {
-  /** Default: that of the connection. */
+  /** How long it is waited for; by default as long as {@link OrderedConnectionOptions.timeoutMs} says. */
   readonly timeoutMs?: number | undefined;
   /** The connection that the statement is meant for, by {@link OrderedConnection.generation}: it fails on any other. */
   readonly generation?: number;
 }
 
-/** A connection as long as it lives: statements fail rather than run on the next one. */
+/** A statement whose turn it is. */
+interface Sending {
+  readonly statement: QueryConfig;
+  /** The time that is left for it. */
+  readonly restMs: number;
+  readonly timeoutMs: number;
+  /** Called once it is answered, or never will be. */
+  finish(): void;
+}
+
+/**
+ * A connection as long as it lives: statements fail rather than run on the next one, and are waited for until it is lost, because
+ * their caller has a deadline of its own.
+ */
 export interface PinnedConnection {
   readonly generation: number;
   query<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>>;
 }
 
+/** A statement that is not answered for this many times as long as it is waited for has lost its connection. */
+const lostFactor = 3;
 const connectWaitMs = 2000;
 const reconnectMsMin = 50;
 const reconnectMsMax = 1000;
 /** How long a lost connection may take to end on the server. */
 const fenceWaitMs = 2000;
 
+/** How long a statement may go unanswered before its connection counts as lost, where statements are waited for so long. */
+function lostMsOf(timeoutMs: number): number {
+  return timeoutMs * lostFactor;
+}
+
 /**
  * One connection to the server of PostgreSQL that takes writes, on which statements run in order. A statement that is not answered
- * in time fails, and the connection with it, as it does when the server says that it cannot serve; a statement that has waited too
- * long for its turn fails alone. Without a connection statements fail at once.
+ * in time fails alone: the connection waits on, so that a server that stood still for a moment goes on where it was. The connection
+ * is lost after a silence that is longer still, and when the server says that it cannot serve. Without a connection statements fail
+ * at once.
  */
 export class OrderedConnection {
   readonly #options: OrderedConnectionOptions;
@@ -72,7 +93,7 @@ export class OrderedConnection {
     return this.#client !== undefined;
   }
 
-  /** Why there is no connection, or why the last statement lost its connection; undefined when neither is so. */
+  /** Why there is no connection, or why the last statement was late or lost its connection; undefined when none is so. */
   get failure(): unknown {
     return this.#client === undefined ? (this.#cause ?? this.#failure) : this.#failure;
   }
@@ -95,20 +116,28 @@ export class OrderedConnection {
     const done = Promise.withResolvers<void>();
     this.#last = done.promise;
     this.#unanswered += 1;
-    try {
-      if (this.#unanswered > 1) await waitForTurn(before, timeoutMs);
-      return await this.#send<Row>(statement, timeoutMs, generation);
-    } finally {
+    const finish = () => {
       this.#unanswered -= 1;
       // The statements before one that gave up waiting still run.
       void before.then(done.resolve);
+    };
+    let client: pg.Client;
+    let restMs = timeoutMs;
+    try {
+      if (this.#unanswered > 1) restMs = await waitForTurn(before, timeoutMs);
+      client = await this.#take(generation);
+    } catch (error) {
+      finish();
+      throw error;
     }
+    return await this.#send<Row>(client, { statement, restMs, timeoutMs, finish });
   }
 
   /** This connection alone, not the one that follows when it is lost. */
   pin(): PinnedConnection {
     const { generation } = this;
-    return { generation, query: (statement) => this.query(statement, { generation }) };
+    const timeoutMs = lostMsOf(this.#options.timeoutMs);
+    return { generation, query: (statement) => this.query(statement, { generation, timeoutMs }) };
   }
 
   /** Connects anew, unless that has happened since the primary's epoch began. */
@@ -174,11 +203,8 @@ export class OrderedConnection {
     this.#left = undefined;
   }
 
-  async #send<Row extends QueryResultRow>(
-    statement: QueryConfig,
-    timeoutMs: number,
-    generation: number | undefined,
-  ): Promise<QueryResult<Row>> {
+  /** The connection for a statement whose turn it is. */
+  async #take(generation: number | undefined): Promise<pg.Client> {
     // If this fails, the statement does, with the same cause.
     if (this.#client === undefined && this.#options.connectsWhenUsed) await this.open().catch(() => undefined);
     const client = this.#client;
@@ -189,28 +215,64 @@ export class OrderedConnection {
     if (generation !== undefined && generation !== this.generation) {
       throw new LostConnectionError("The connection to PostgreSQL is another one", false);
     }
-    const timer = setTimeout(() => this.#lose(client, silence(timeoutMs)), timeoutMs);
-    try {
-      const result = await client.query<Row>(statement);
-      this.#retryMs = reconnectMsMin;
-      this.#failure = undefined;
-      return result;
-    } catch (error) {
-      if (!(error instanceof pg.DatabaseError)) {
-        const cause = this.#cause ?? error;
+    return client;
+  }
+
+  /** The answer, or a failure when it is late; it is waited for all the same, and the next statement with it. */
+  #send<Row extends QueryResultRow>(
+    client: pg.Client,
+    { statement, restMs, timeoutMs, finish }: Sending,
+  ): Promise<QueryResult<Row>> {
+    const lostMs = Math.max(timeoutMs, lostMsOf(this.#options.timeoutMs));
+    return new Promise((resolve, reject) => {
+      const lose = () => this.#lose(client, silence(lostMs));
+      const beLate = () => {
+        if (isAnswered) return;
+        timer = setTimeout(lose, lostMs - restMs);
+        const cause = silence(timeoutMs);
         this.#failure = cause;
-        throw new LostConnectionError("The connection to PostgreSQL was lost", true, cause);
-      }
-      if (isEndOfConnection(error)) {
-        this.#failure = error;
-        const isRefused = this.#options.primary.refuse(error, this.#epoch);
-        this.#lose(client, error);
-        if (isRefused) this.#options.onRefused?.();
-      }
-      throw error;
-    } finally {
-      clearTimeout(timer);
+        reject(new LostConnectionError("PostgreSQL is late", true, cause));
+      };
+      let isAnswered = false;
+      // Where it was this process that stood still, the answer may lie unread: two more turns of the event loop tell.
+      const beLateSoon = () => setImmediate(() => setImmediate(beLate));
+      let timer = restMs < lostMs ? setTimeout(beLateSoon, restMs) : setTimeout(lose, lostMs);
+      client.query<Row>(statement).then(
+        (result) => {
+          isAnswered = true;
+          clearTimeout(timer);
+          this.#retryMs = reconnectMsMin;
+          this.#failure = undefined;
+          finish();
+          resolve(result);
+        },
+        (error) => {
+          isAnswered = true;
+          clearTimeout(timer);
+          finish();
+          reject(this.#judge(client, error));
+        },
+      );
+    });
+  }
+
+  /** The error of a statement, after what it says of the connection was heeded. */
+  #judge(client: pg.Client, error: unknown): unknown {
+    if (!(error instanceof pg.DatabaseError)) {
+      const cause = this.#cause ?? error;
+      this.#failure = cause;
+      return new LostConnectionError("The connection to PostgreSQL was lost", true, cause);
     }
+    // The server answers, though late.
+    if (!isEndOfConnection(error)) {
+      this.#failure = undefined;
+      return error;
+    }
+    this.#failure = error;
+    const isRefused = this.#options.primary.refuse(error, this.#epoch);
+    this.#lose(client, error);
+    if (isRefused) this.#options.onRefused?.();
+    return error;
   }
 
   #lose(client: pg.Client | undefined, cause: unknown): void {
@@ -233,12 +295,15 @@ export class OrderedConnection {
   }
 }
 
-async function waitForTurn(before: Promise<void>, ms: number): Promise<void> {
+/** Returns how much of the time is left. */
+async function waitForTurn(before: Promise<void>, ms: number): Promise<number> {
+  const deadlineMs = performance.now() + ms;
   const late = Promise.withResolvers<never>();
   const error = new LostConnectionError(`PostgreSQL was busy with earlier statements for ${ms} ms`, false);
   const timer = setTimeout(() => late.reject(error), ms);
   try {
     await Promise.race([before, late.promise]);
+    return Math.max(0, deadlineMs - performance.now());
   } finally {
     clearTimeout(timer);
   }

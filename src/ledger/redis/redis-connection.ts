@@ -1,7 +1,7 @@
 import { clearTimeout, setTimeout } from "node:timers";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import { RedisRefused } from "../limit-errors.ts";
-import { withTimeout } from "../with-timeout.ts";
+import { TimeoutError, withTimeout } from "../with-timeout.ts";
 import { admitScript, extendScript, formatScript, renewScript, settleScript } from "./scripts.ts";
 
 /** The format of what we keep; a newer one gets another number. */
@@ -34,7 +34,7 @@ const clusterMode = /^(redis|server)_mode:cluster/m;
 /** Options of {@link RedisConnection}. */
 export interface RedisConnectionOptions {
   url: string;
-  /** How long one answer may take. */
+  /** How long one answer may take before Redis counts as down. */
   answerMsMax: number;
   /** Called before Redis is used again; it is only if that succeeds. */
   onRecovered(): Promise<void>;
@@ -95,11 +95,14 @@ export class RedisConnection {
   }
 
   /**
-   * Runs a script. @throws {Error} When Redis does not answer in time, or not with an answer. It is unhealthy then, and
-   * whether the script ran is not known.
+   * Runs a script. @throws {Error} When Redis does not answer in time, or not with an answer. Whether the script ran is not known
+   * then.
+   *
+   * @param waitMs How long its answer is waited for, where that is shorter than one may take.
    */
-  run(name: ScriptName, key: string, args: readonly string[]): Promise<string[]> {
-    return this.#guarded((client) => (client as unknown as Scripted)[name](key, ...args)) as Promise<string[]>;
+  run(name: ScriptName, key: string, args: readonly string[], waitMs?: number): Promise<string[]> {
+    const send = (client: RedisClient) => (client as unknown as Scripted)[name](key, ...args);
+    return this.#guarded(send, waitMs) as Promise<string[]>;
   }
 
   /** Reads fields of a hash, under the same rules. */
@@ -115,11 +118,16 @@ export class RedisConnection {
   }
 
   /** The client's own `commandTimeout` would take a process that was busy for a Redis that is silent. */
-  async #guarded<Answer>(send: (client: RedisClient) => Promise<Answer>): Promise<Answer> {
+  async #guarded<Answer>(send: (client: RedisClient) => Promise<Answer>, waitMs = Infinity): Promise<Answer> {
+    const { answerMsMax } = this.#options;
+    const answer = send(this.#client);
     try {
-      return await withTimeout(send(this.#client), this.#options.answerMsMax);
+      return await withTimeout(answer, Math.min(waitMs, answerMsMax));
     } catch (error) {
-      this.#down(error as Error);
+      const restMs = answerMsMax - waitMs;
+      // The one who asked had no more time; Redis has.
+      if (error instanceof TimeoutError && restMs > 0) withTimeout(answer, restMs).catch((late) => this.#down(late));
+      else this.#down(error as Error);
       throw error;
     }
   }

@@ -24,8 +24,8 @@ export interface RedisLimitsOptions {
   now?: (() => number) | undefined;
   /** Milliseconds after which a call that its node no longer renews stops counting; default 30 000. */
   leaseMs?: number;
-  /** How long one answer of Redis may take; default 80. */
-  answerMsMax?: number;
+  /** How long a call waits for Redis in all, and any answer of it may take, in milliseconds; default 250. */
+  timeoutMs?: number | undefined;
   /** Accounts kept in memory, for while Redis is away; default 20 000. */
   accountsMax?: number;
   /** Called when Redis goes down or comes back. */
@@ -45,8 +45,7 @@ export interface RedisLimits extends CallLimits {
 }
 
 const leaseMsDefault = 30_000;
-/** Keeps the whole call overhead below a quarter of a second. */
-const answerMsMaxDefault = 80;
+const timeoutMsDefault = 250;
 const accountsMaxDefault = 20_000;
 /** Redis does nothing else meanwhile, so no script takes longer than a millisecond or two. */
 const callsPerRenewal = 200;
@@ -75,6 +74,9 @@ class RedisCallLimits implements RedisLimits {
   readonly #store: Store;
   readonly #now: (() => number) | undefined;
   readonly #leaseMs: number;
+  readonly #timeoutMs: number;
+  /** How long running calls have waited for Redis so far, in milliseconds. */
+  readonly #waits = new Map<string, number>();
   readonly #prefix: string;
   readonly #report: NonNullable<RedisLimitsOptions["report"]>;
   readonly #connection: RedisConnection;
@@ -90,12 +92,13 @@ class RedisCallLimits implements RedisLimits {
     this.#store = store;
     this.#now = now;
     this.#leaseMs = leaseMs;
+    this.#timeoutMs = options.timeoutMs ?? timeoutMsDefault;
     this.#prefix = prefix;
     this.#report = report;
     this.#localLimits = new ProcessLimits(options.accountsMax ?? accountsMaxDefault);
     this.#connection = new RedisConnection({
       url,
-      answerMsMax: options.answerMsMax ?? answerMsMaxDefault,
+      answerMsMax: this.#timeoutMs,
       onDown: (error) => report("redis_down", { error }),
       onRecovered: async () => {
         await this.#renew();
@@ -125,7 +128,10 @@ class RedisCallLimits implements RedisLimits {
         return await this.#takeShared(admission, now);
       } catch (error) {
         // Any other error has already marked Redis as unhealthy.
-        if (error instanceof GatewayError) throw error;
+        if (error instanceof GatewayError) {
+          this.#waits.delete(admission.callId);
+          throw error;
+        }
       }
     }
     return this.#localLimits.take(admission, now);
@@ -193,10 +199,9 @@ class RedisCallLimits implements RedisLimits {
 
   async #takeShared(admission: AdmissionRequest, now: number): Promise<LimitReservation> {
     const { accountId } = admission.caller;
-    const key = this.#keyOf(accountId);
     const admit = (loaded: readonly string[]) => {
       const call = [admission.callId, String(this.#leaseMs), ...toQuotaArguments(admission), ...loaded];
-      return this.#connection.run("admit", key, [this.#time(), ...call, ...toLimitArguments(admission)]);
+      return this.#ask(admission, "admit", [this.#time(), ...call, ...toLimitArguments(admission)]);
     };
     let answer = await admit(["", ""]);
     if (answer[0] === "load") answer = await admit(await this.#load(accountId));
@@ -213,9 +218,8 @@ class RedisCallLimits implements RedisLimits {
 
   /** Undefined if Redis cannot decide. */
   async #extendShared(admission: AdmissionRequest, moreTokens: number, now: number): Promise<HoldAmounts | undefined> {
-    const key = this.#keyOf(admission.caller.accountId);
     const args = [this.#time(), ...toExtendArguments(admission, moreTokens)];
-    const answer = await this.#connection.run("extend", key, args).catch(() => ["unknown"]);
+    const answer = await this.#ask(admission, "extend", args).catch(() => ["unknown"]);
     if (answer[0] === "unknown") return undefined;
     if (answer[0] !== "ok") throw toLimitError(answer, admission, now);
     return toQuotaHold(Number(answer[1]), Number(answer[2]));
@@ -242,10 +246,27 @@ class RedisCallLimits implements RedisLimits {
 
   /** `drawn` names a day and its tokens, `more` what came beside what was counted at admission. */
   async #settle(admission: AdmissionRequest, drawn: string[], [requests, tokens]: [number, number]): Promise<void> {
-    if (!this.#connection.isHealthy) return;
     const args = [this.#time(), admission.callId, ...drawn, ...toAddedArguments(admission, requests, tokens)];
     // If this fails, the call counts in Redis until its lease ends; SQL has its usage.
-    await this.#connection.run("settle", this.#keyOf(admission.caller.accountId), args).catch(() => undefined);
+    if (this.#connection.isHealthy) await this.#ask(admission, "settle", args).catch(() => undefined);
+    this.#waits.delete(admission.callId);
+  }
+
+  /** Runs a script for a call. All that a call waits for together may take no longer than one of them. */
+  async #ask(
+    { callId, caller, premium }: AdmissionRequest,
+    script: "admit" | "extend" | "settle",
+    args: string[],
+  ): Promise<string[]> {
+    const waitedMs = this.#waits.get(callId) ?? 0;
+    const startedMs = performance.now();
+    try {
+      const restMs = Math.max(0, this.#timeoutMs - waitedMs);
+      return await this.#connection.run(script, this.#keyOf(caller.accountId), args, restMs);
+    } finally {
+      const isWaitedFor = script === "admit" || (script === "extend" && !premium);
+      if (isWaitedFor) this.#waits.set(callId, waitedMs + performance.now() - startedMs);
+    }
   }
 
   /** Renews all running calls of this node. */

@@ -91,7 +91,7 @@ const redisFaults: (Fault & { degraded: boolean })[] = [
 
 /** Through these nobody is served. */
 const postgresFaults: Fault[] = [
-  { what: "PostgreSQL, too slow", ...delay("beforePostgres", 400) },
+  { what: "PostgreSQL, too slow", ...delay("beforePostgres", 2000) },
   { what: "PostgreSQL, silent", ...delay("beforePostgres", Number.POSITIVE_INFINITY) },
   {
     what: "PostgreSQL, stopped (SIGSTOP)",
@@ -270,7 +270,7 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
   );
 
   test("PostgreSQL, slow within bounds: nobody is refused", async () => {
-    const { strike, mend } = delay("beforePostgres", 15);
+    const { strike, mend } = delay("beforePostgres", 250);
     try {
       await expectTold(served, () => strike(fixture));
     } finally {

@@ -50,7 +50,7 @@ export function useEngines(): Record<EngineName, MakeLedger> {
         if (event === "redis_down") faults.push(error);
       };
       // What is asked is what is let in and not how soon: a busy machine is no reason to fail.
-      const limits = await openRedisLimits({ store, url, now, leaseMs, answerMsMax: 10_000, report });
+      const limits = await openRedisLimits({ store, url, now, leaseMs, timeoutMs: 10_000, report });
       const ledger = new ProcessLedger({ store, limits, ...(now && { now }) });
       ledgers.push(ledger);
       return ledger;

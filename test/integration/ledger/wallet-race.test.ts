@@ -74,7 +74,7 @@ describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, red
       const store = await openStore(url === undefined ? { file } : { url, timeoutMs: 10_000 });
       stores.push(store);
       const limits =
-        server === undefined ? undefined : await openRedisLimits({ store, url: server.url, answerMsMax: 10_000 });
+        server === undefined ? undefined : await openRedisLimits({ store, url: server.url, timeoutMs: 10_000 });
       ledgers.push(new ProcessLedger({ store, limits }));
     }
   });

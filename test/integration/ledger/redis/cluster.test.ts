@@ -19,7 +19,7 @@ describe.skipIf(!canShare)("two nodes on a Redis Cluster of three", () => {
     const made = await node();
     store = made.store;
     for (const id of accounts) await addAccount(store, id, 25);
-    for (let index = 0; index < 2; index++) nodes.push(await startNode(made.url, cluster, { answerMsMax: 1000 }));
+    for (let index = 0; index < 2; index++) nodes.push(await startNode(made.url, cluster, { timeoutMs: 1000 }));
   });
   afterAll(async () => {
     for (const { ledger } of nodes) await ledger.close();
@@ -77,7 +77,7 @@ describe.skipIf(!canShare)("two nodes on a Redis Cluster of three", () => {
 
   test("one node alone is not enough, and is told so", async () => {
     const [one] = cluster.nodes as [TestCluster["nodes"][0]];
-    const error = await errorOf(openRedisLimits({ store, url: one.url, answerMsMax: 1000 }));
+    const error = await errorOf(openRedisLimits({ store, url: one.url, timeoutMs: 1000 }));
     expect(error.message).toBe(
       "Cannot use this Redis: it is a node of a cluster; name several of its nodes in REDIS_URL, by comma",
     );

@@ -3,6 +3,7 @@ import type { Store } from "../../../../src/db/index.ts";
 import { readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import { rounds } from "../../../support/long.ts";
 import { startRedis, type TestRedis } from "../../../support/redis.ts";
+import { startSlowProxy } from "../../../support/slow-proxy.ts";
 import { node as databaseNode } from "../../db/postgres/fixture.ts";
 import { createAdmission, createSettlement } from "../fixture.ts";
 import { canShare, makeCall, type Node, startNode, startNodes, until, useNodes } from "./fixture.ts";
@@ -52,7 +53,7 @@ const faults: Fault[] = [
 /** A store whose writes take longer than Redis is waited for. */
 function slowlyWriting(store: Store): Store {
   const writeLedger: Store["writeLedger"] = async (batch) => {
-    await Bun.sleep(300);
+    await Bun.sleep(600);
     return store.writeLedger(batch);
   };
   return Object.create(store, { writeLedger: { value: writeLedger } }) as Store;
@@ -103,6 +104,30 @@ describe.skipIf(!canShare)("a Redis", () => {
     }
     expect((await verifyLedger(a.store)).differences).toEqual([]);
     expect(a.reports).toEqual(["redis_up", "redis_down", "redis_up"]);
+  });
+
+  test("that answers late at one step of a call is waited for that much less at the next, and is not down for it", async () => {
+    const { redis, url } = await startNodes(0, 1000);
+    const proxy = await startSlowProxy(redis.port);
+    const behind = { url: `redis://127.0.0.1:${proxy.port}/0` };
+    const { ledger, limits } = await startNode(url, behind, { timeoutMs: 4000 });
+    try {
+      // The first call of an account has its sums loaded.
+      await makeCall({ ledger });
+      const admission = createAdmission();
+      proxy.delayMs = 1000;
+      await ledger.admit(admission);
+      proxy.delayMs = Number.POSITIVE_INFINITY;
+      await ledger.settle(createSettlement(admission.callId));
+      // It has half of its time left, and the call has given up.
+      expect(limits.problems()).toEqual([]);
+      await until(() => limits.problems().length > 0);
+      proxy.delayMs = 0;
+      await until(() => limits.problems().length === 0);
+    } finally {
+      limits.close();
+      await proxy.stop();
+    }
   });
 
   test("that is flushed under way loses no money, and nothing that is held", async () => {

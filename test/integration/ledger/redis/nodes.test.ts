@@ -9,7 +9,7 @@ import { canShare, type Node, startNode, startNodes, until, useNodes } from "./f
 useNodes();
 const ofModel = (limits: ModelLimits): AdmissionFields => ({ modelLimits: { "model-1": limits } });
 /** For a machine that has other work, where a Redis that is late would be one that is silent. */
-const patient = { answerMsMax: 5000 };
+const patient = { timeoutMs: 5000 };
 
 /** Lets 64 calls race over the nodes; returns the ids let in, what they hold, and why the others were not. */
 async function race(nodes: Node[], fields: AdmissionFields) {
