@@ -53,6 +53,14 @@ export class UnknownPayerError extends Error {
 /** SQLSTATE with which the functions of the ledger refuse a row whose payer is not in `payers`. */
 const missingPayer = "MG001";
 
+/** SQLSTATE with which the functions of the ledger refuse holds of a node whose lease has run out. */
+const missingLease = "MG002";
+
+/** Whether a hold was refused because the lease of this process has run out. Nothing was written. */
+export function isMissingLease(error: unknown): boolean {
+  return error instanceof Error && sqlStateOf(error) === missingLease;
+}
+
 /** Whether rows of `payers` that this process knows are no longer there, as after a restore. Nothing was written. */
 export function isMissingPayer(error: unknown): boolean {
   return error instanceof Error && sqlStateOf(error) === missingPayer;

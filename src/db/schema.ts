@@ -47,7 +47,8 @@ export interface Database {
   role_limits: RoleLimitsTable;
   opening_balances: OpeningBalancesTable;
   /** Live processes that share the database; `seen_at` is by the clock of the database. */
-  nodes: { id: string; seen_at: number };
+  /** Gateways that have a lease ({@link Lease}). */
+  nodes: { id: string; seen_at: number; lease: number };
   /** Counts changes of rows that processes cache, for those that missed a notification. */
   revisions: { name: "copies"; revision: number };
   users: UsersTable;

@@ -86,9 +86,12 @@ export interface Store {
   /**
    * Marks the open calls of dead processes as abandoned and returns them. In the embedded store these are all open calls,
    * so call it at the start. In a shared store a process is dead after this one has observed `deadAfterMs` without a
-   * heartbeat or connection, so call it by a timer.
+   * heartbeat, so call it by a timer.
+   *
+   * @param isRunning Whether this process knows one of its own calls. One that it does not know at two calls in a row is open by a
+   * mistake, as after a failover that lost its end.
    */
-  abandonCalls(now: number): Promise<AbandonedCall[]>;
+  abandonCalls(now: number, isRunning: (callId: string) => boolean): Promise<AbandonedCall[]>;
   /**
    * Changes accounts, keys or wallets in one transaction. Cached copies are then invalidated: in this process at
    * once, in others within a second. A change of only the key `keyId` invalidates only that key.

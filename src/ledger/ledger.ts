@@ -184,12 +184,13 @@ export class ProcessLedger implements Ledger {
 
   /**
    * Ends the calls that dead processes left open: before the first call is admitted, and over a shared store now and
-   * then.
+   * then, with calls of this process that it does not know.
    */
   recover(): Promise<Recovery> {
     if (this.#calls.size > 0 && !this.#store.shared)
       throw new Error("Cannot recover: calls of this process are already running");
-    return recoverCalls(this.#store, this.#now());
+    const running = new Set([...this.#queue.unwritten].map(({ open }) => open.callId));
+    return recoverCalls(this.#store, this.#now(), (callId) => this.#calls.has(callId) || running.has(callId));
   }
 
   /**
@@ -303,8 +304,8 @@ const idsMax = 100;
  * `heldNanodollars`, which is logged, and finds the calls by their state.
  * Should the process live after all, its settle still charges the call, once.
  */
-async function recoverCalls(store: Store, now: number): Promise<Recovery> {
-  const calls = await store.abandonCalls(now);
+async function recoverCalls(store: Store, now: number, isRunning: (callId: string) => boolean): Promise<Recovery> {
+  const calls = await store.abandonCalls(now, isRunning);
   return {
     released: calls.length,
     heldNanodollars: calls.reduce((sum, call) => sum + call.hold_nanodollars, 0),

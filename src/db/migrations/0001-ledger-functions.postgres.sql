@@ -216,7 +216,7 @@ begin
         update open_call_rows set quota_day = given.quota_day, period_start = given.period_start, budgets = given.budgets,
           hold_nanodollars = given.hold_nanodollars, hold_tokens = given.hold_tokens where id = given.id;
       end if;
-      -- A hold that a crash of the server has lost is taken anew.
+      -- A hold that a crash of the server has lost, or that was released with the lease of its node, is taken anew.
       if given.is_extension is not true or not found then
         insert into open_call_rows (node_id, id, {{open names}}) values (node, given.id, {{given open}});
       end if;
@@ -248,9 +248,19 @@ begin
   delete from call_rows where id = tried;
 end $$;
 
+-- Whose lease has run out may have had its holds released: it takes no new hold, and makes none larger, before it has the next
+-- one (src/db/postgres/lease.ts). The lock keeps its lease from ending in between. Ends need no lease.
+-- MG002 is read by src/db/errors.ts.
+create function expect_lease(node integer, held_lease bigint) returns void language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock_shared(hashtextextended('leases of nodes', 0));
+  if exists (select from nodes where id = (select name from names where names.id = node) and lease = held_lease) then return; end if;
+  raise exception using errcode = 'MG002', message = 'lease ' || held_lease || ' of node ' || node || ' has run out';
+end $$;
+
 -- A batch in one round trip. The ends come first, because they free what the holds may need; a call that begins and ends in
 -- one batch is late. A batch without ends does not wait for the disk.
-create function record_calls(node integer, ends json, decided json, undecided json, late json) returns json
+create function record_calls(node integer, lease bigint, ends json, decided json, undecided json, late json) returns json
 language plpgsql as $$
 declare
   decisions json;
@@ -259,6 +269,7 @@ begin
   -- The roll-up waits for this lock, so that no end of a lower number is still to come.
   else perform pg_advisory_xact_lock_shared(hashtextextended('ends of calls', 0));
   end if;
+  if decided is not null or undecided is not null then perform expect_lease(node, lease); end if;
   if ends is not null then perform end_calls(node, ends); end if;
   if decided is not null then
     insert into open_call_rows (node_id, id, {{open names}})
@@ -269,6 +280,11 @@ begin
     update open_call_rows set hold_tokens = given.hold_tokens, quota_day = given.quota_day
     from json_to_recordset(decided) as given (id bytea, is_extension boolean, hold_tokens bigint, quota_day integer)
     where is_extension and open_call_rows.id = given.id;
+    -- As in decide_holds: one that was released, or lost with a crash of the server, is taken anew.
+    insert into open_call_rows (node_id, id, {{open names}})
+    select node, given.id, {{open names}}
+    from json_to_recordset(decided) as given (id bytea, is_extension boolean, {{open types}})
+    where is_extension and not exists (select from open_call_rows where open_call_rows.id = given.id);
   end if;
   if undecided is not null then decisions := decide_holds(node, undecided); end if;
   if late is not null then perform end_calls(node, late); end if;

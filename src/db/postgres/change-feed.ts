@@ -1,8 +1,14 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type pg from "pg";
 import type { Database } from "../schema.ts";
+import type { Lease } from "./lease.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 import type { ObservedRow, Primary } from "./primary.ts";
+
+interface HeartbeatRow extends ObservedRow {
+  revision: number;
+  lease: number;
+}
 
 /** Begins the notification that a call is to be ended, where the others have the id of a node. */
 const endNotice = "end";
@@ -13,6 +19,7 @@ const endNotice = "end";
  */
 export class ChangeFeed {
   readonly #nodeId: string;
+  readonly #lease: Lease;
   readonly #keyListeners: ((keyId: string) => void)[] = [];
   readonly #endListeners: ((callId: string) => void)[] = [];
   /** Whether another node changed something since {@link takeExternalChange}. */
@@ -27,8 +34,9 @@ export class ChangeFeed {
   /** Counts the changes of all nodes that invalidate every cached row. */
   revision = 0;
 
-  constructor(nodeId: string) {
+  constructor(nodeId: string, lease: Lease) {
     this.#nodeId = nodeId;
+    this.#lease = lease;
   }
 
   onKeyChange(listener: (keyId: string) => void): void {
@@ -102,19 +110,19 @@ export class ChangeFeed {
     if (this.#polling) return;
     this.#polling = true;
     try {
+      const { text, values } = this.#lease.heartbeat;
       const statement = {
         name: `poll ${primary.observed.length}`,
-        text: `with heartbeat as (insert into nodes (id, seen_at)
-          values ($1, floor(extract(epoch from clock_timestamp()) * 1000))
-          on conflict (id) do update set seen_at = excluded.seen_at)
-          select revision, ${primary.observed} from revisions where name = 'copies'`,
-        values: [this.#nodeId],
+        text: `with heartbeat as (${text})
+          select revision, (select lease from heartbeat) as lease, ${primary.observed} from revisions where name = 'copies'`,
+        values: [...values],
       };
       const compare = primary.observe();
-      const { rows } = await connection.query<{ revision: number } & ObservedRow>(statement, { timeoutMs });
+      const { rows } = await connection.query<HeartbeatRow>(statement, { timeoutMs });
       const [row] = rows;
       if (row === undefined) throw new Error("Cannot read the revision of the database: its row is gone");
       compare(row);
+      this.#lease.note(row.lease);
       this.#compare(row.revision);
       this.failure = undefined;
     } catch (error) {

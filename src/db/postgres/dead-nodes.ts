@@ -1,23 +1,18 @@
-import { type Kysely, sql } from "kysely";
-import { fromCallKey, insertAbandoned } from "../call-columns.ts";
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import { fromCallKey, insertAbandoned, toCallKey } from "../call-columns.ts";
 import type { Database } from "../schema.ts";
 import type { AbandonedCall } from "../store.ts";
-
-/**
- * A node that is still connected may be busy, or behind a network that drops packets. It counts as dead only after a
- * silence this many times as long, which is longer than nearly every call.
- */
-const connectedFactor = 20;
+import { type Lease, leaseLock } from "./lease.ts";
 
 interface DeadNodesOptions {
   nodeId: string;
+  lease: Lease;
   deadAfterMs: number;
 }
 
 interface NodeRow {
   id: string;
   seen_at: number;
-  connected: boolean;
 }
 
 /** The last heartbeat of another node, and since when this node has seen no newer one, by its own monotonic clock. */
@@ -26,16 +21,21 @@ interface Silence {
   sinceMs: number;
 }
 
+/** How long the end of a lease may wait for transactions that need one; they wait behind it meanwhile. */
+const lockWaitMs = 1000;
+
 /**
- * Finds dead nodes and abandons their calls. A node is dead after a silence that this node has observed without a gap:
- * after an outage of the database the silence of every node is measured from the beginning. So nodes that lost the
- * database together do not declare each other dead, and neither does a node whose clock jumps.
+ * Ends the leases of dead nodes and abandons their calls. A node is dead after a silence that this node has observed without a gap,
+ * by looks that each write its own heartbeat: only time counts in which the database answered and took writes. So nodes that lost
+ * the database together do not declare each other dead, and neither does a node whose clock jumps.
  */
 export class DeadNodes {
   readonly #db: Kysely<Database>;
   readonly #options: DeadNodesOptions;
   readonly #silences = new Map<string, Silence>();
   #lookedAtMs = Number.NEGATIVE_INFINITY;
+  /** Open calls of this node that it did not know when it last looked. */
+  #strays: ReadonlySet<string> = new Set();
 
   constructor(db: Kysely<Database>, options: DeadNodesOptions) {
     this.#db = db;
@@ -43,46 +43,70 @@ export class DeadNodes {
   }
 
   /** If such a node is alive after all, its settlements still charge its calls, once. */
-  async abandonCalls(at: number): Promise<AbandonedCall[]> {
-    await this.#remove(await this.#findDead());
-    const { rows } = await sql<Omit<AbandonedCall, "id"> & { id: Uint8Array }>`
-      with gone as (
-        delete from open_call_rows where node_id is null
-          or not exists (
-            select from names join nodes on nodes.id = names.name where names.id = open_call_rows.node_id) returning *
-      ), abandoned as (${insertAbandoned(sql`gone`, at)})
-      select id, hold_nanodollars, hold_tokens from gone`.execute(this.#db);
-    return rows.map((call) => ({ ...call, id: fromCallKey(call.id) }));
+  async abandonCalls(at: number, isRunning: (callId: string) => boolean): Promise<AbandonedCall[]> {
+    const dead = await this.#findDead();
+    const strays = await this.#findStrays(isRunning);
+    const isToEnd = sql<boolean>`(${isOrphan} or id = any(${strays.map(toCallKey)}))`;
+    const { rows: some } = await sql`select from open_call_rows where ${isToEnd} limit 1`.execute(this.#db);
+    if (dead.length === 0 && some.length === 0) return [];
+    return await this.#db.transaction().execute(async (db) => {
+      await sql.raw(`set local lock_timeout = ${lockWaitMs}`).execute(db);
+      // The locks of record_calls, in its order.
+      await sql`select pg_advisory_xact_lock_shared(hashtextextended('ends of calls', 0))`.execute(db);
+      await sql.raw(leaseLock).execute(db);
+      for (const { id, seen_at: seenAt } of dead) {
+        // One that has just sent a heartbeat keeps its lease.
+        await db.deleteFrom("nodes").where("id", "=", id).where("seen_at", "=", seenAt).execute();
+      }
+      const { rows } = await sql<Omit<AbandonedCall, "id"> & { id: Uint8Array }>`
+        with gone as (delete from open_call_rows where ${isToEnd} returning *),
+          abandoned as (${insertAbandoned(sql`gone`, at)})
+        select id, hold_nanodollars, hold_tokens from gone`.execute(db);
+      return rows.map((call) => ({ ...call, id: fromCallKey(call.id) }));
+    });
   }
 
   async #findDead(): Promise<NodeRow[]> {
-    const { nodeId, deadAfterMs } = this.#options;
-    let nodes: NodeRow[];
+    const { nodeId, lease, deadAfterMs } = this.#options;
+    let nodes: (NodeRow & { lease: number })[];
     try {
-      ({ rows: nodes } = await sql<NodeRow>`select id, seen_at, exists (
-          select from pg_stat_activity where application_name like 'modelgate % ' || nodes.id) as connected
-        from nodes where id <> ${nodeId}`.execute(this.#db));
+      ({ rows: nodes } = await sql<NodeRow & { lease: number }>`with heartbeat as (${lease.heartbeatSql})
+        select heartbeat.lease, nodes.id, nodes.seen_at from heartbeat left join nodes on nodes.id <> ${nodeId}`.execute(
+        this.#db,
+      ));
     } catch (error) {
       this.#silences.clear();
       throw error;
     }
+    lease.note((nodes[0] as { lease: number }).lease);
     const nowMs = performance.now();
     if (nowMs - this.#lookedAtMs > deadAfterMs / 2) this.#silences.clear();
     this.#lookedAtMs = nowMs;
     const living = new Set(nodes.map(({ id }) => id));
     for (const id of this.#silences.keys()) if (!living.has(id)) this.#silences.delete(id);
-    return nodes.filter(({ id, seen_at: seenAt, connected }) => {
+    return nodes.filter(({ id, seen_at: seenAt }) => {
+      if (id === null) return false;
       const silence = this.#silences.get(id);
-      if (silence?.seenAt === seenAt) return nowMs - silence.sinceMs >= deadAfterMs * (connected ? connectedFactor : 1);
+      if (silence?.seenAt === seenAt) return nowMs - silence.sinceMs >= deadAfterMs;
       this.#silences.set(id, { seenAt, sinceMs: nowMs });
       return false;
     });
   }
 
-  /** Keeps the row of a node that has just sent a heartbeat. */
-  async #remove(dead: readonly NodeRow[]): Promise<void> {
-    for (const { id, seen_at: seenAt } of dead) {
-      await this.#db.deleteFrom("nodes").where("id", "=", id).where("seen_at", "=", seenAt).execute();
-    }
+  /**
+   * Calls of this node that are open and that it does not run. One that began or ended between the look and the question is known
+   * at one of two looks, or gone.
+   */
+  async #findStrays(isRunning: (callId: string) => boolean): Promise<string[]> {
+    const { rows } = await sql<{ id: Uint8Array }>`select id from open_call_rows
+      where node_id = (select id from names where name = ${this.#options.nodeId})`.execute(this.#db);
+    const unknown = rows.map(({ id }) => fromCallKey(id)).filter((callId) => !isRunning(callId));
+    const strays = unknown.filter((callId) => this.#strays.has(callId));
+    this.#strays = new Set(unknown);
+    return strays;
   }
 }
+
+/** Whether an open call is of a node that has no lease. */
+const isOrphan: RawBuilder<boolean> = sql`(node_id is null or not exists (
+  select from names join nodes on nodes.id = names.name where names.id = open_call_rows.node_id))`;

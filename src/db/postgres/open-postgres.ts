@@ -9,6 +9,7 @@ import { readSetting, type Store, type StoreReport } from "../store.ts";
 import { addSharedUsage } from "../usage-sums.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { DeadNodes } from "./dead-nodes.ts";
+import { Lease } from "./lease.ts";
 import { OrderedConnection, type OrderedConnectionOptions } from "./ordered-connection.ts";
 import { Primary } from "./primary.ts";
 import { ProvenPool } from "./proven-pool.ts";
@@ -86,7 +87,8 @@ type ConnectOptions = Pick<PostgresOptions, "url" | "report"> & { timeoutMs: num
 
 function createParts({ url, timeoutMs, deadAfterMs, report }: ConnectOptions): Parts {
   const nodeId = crypto.randomUUID();
-  const changes = new ChangeFeed(nodeId);
+  const lease = new Lease(nodeId, () => report("lease_lost", {}));
+  const changes = new ChangeFeed(nodeId, lease);
   const primary = openPrimary(url, (differences) => {
     report("database_changed", { reason: differences.join("; ") });
     writer.forget();
@@ -123,7 +125,7 @@ function createParts({ url, timeoutMs, deadAfterMs, report }: ConnectOptions): P
   const renew = () => {
     for (const connection of Object.values(connections)) connection.renew();
   };
-  const writer = new LedgerWriter(connections.writes, nodeId);
+  const writer = new LedgerWriter(connections.writes, nodeId, lease);
   const settings = new KnownSettings(db, report);
   return {
     primary,
@@ -132,7 +134,7 @@ function createParts({ url, timeoutMs, deadAfterMs, report }: ConnectOptions): P
     connections,
     writer,
     settings,
-    deadNodes: new DeadNodes(db, { nodeId, deadAfterMs }),
+    deadNodes: new DeadNodes(db, { nodeId, lease, deadAfterMs }),
     changes,
     nodeId,
     timeoutMs,
@@ -230,7 +232,7 @@ function createStore(parts: Parts, now: () => number): Store {
     ask: (query) => ask(reads, query),
     readKey: (keyId, isUnproven = false) => (isUnproven ? readUnprovenKey : readKey)(keyId),
     readForeignKey,
-    abandonCalls: (at) => deadNodes.abandonCalls(at),
+    abandonCalls: (at, isRunning) => deadNodes.abandonCalls(at, isRunning),
     change: (work, keyId) => changes.change(db, work, keyId),
     onKeyChange: (listener) => changes.onKeyChange(listener),
     endCall: (callId) => changes.endCall(db, callId),

@@ -1,8 +1,9 @@
 import { type CallColumn, callColumns, namesIn, openColumns, toCallKey, toStored } from "../call-columns.ts";
-import { isMissingPayer } from "../errors.ts";
+import { isMissingLease, isMissingPayer } from "../errors.ts";
 import type { EndedCall, ExtendedHold, HoldDecision, LedgerWrite, OpenCall, RefusedHold } from "../ledger-records.ts";
 import { type NameNumbers, PostgresNames } from "../names.ts";
 import { PostgresPayers } from "../payers.ts";
+import type { Lease } from "./lease.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
 /** Deadlock (40P01) and serialization failure (40001): nothing was written, and a retry helps. */
@@ -29,14 +30,16 @@ interface DecisionRow extends Pick<RefusedHold, "there" | "day"> {
 export class LedgerWriter {
   readonly #connection: OrderedConnection;
   readonly #nodeId: string;
+  readonly #lease: Lease;
   readonly #names = new PostgresNames();
   readonly #payers = new PostgresPayers();
   /** The connection by which names and payers were learned. */
   #generation = 0;
 
-  constructor(connection: OrderedConnection, nodeId: string) {
+  constructor(connection: OrderedConnection, nodeId: string, lease: Lease) {
     this.#connection = connection;
     this.#nodeId = nodeId;
+    this.#lease = lease;
   }
 
   /**
@@ -47,15 +50,28 @@ export class LedgerWriter {
     try {
       return await this.#write(batch);
     } catch (error) {
-      if (!isMissingPayer(error)) throw error;
-      // Nothing was written: the database lacks what it had, though the connection lives.
-      this.forget();
+      // Nothing was written.
+      if (isMissingLease(error)) await this.#renewLease();
+      // The database lacks what it had, though the connection lives.
+      else if (isMissingPayer(error)) this.forget();
+      else throw error;
       return await this.#write(batch);
     }
   }
 
   async tryWrite(): Promise<void> {
     await this.#connection.query({ name: "try_write", text: "select try_write()" });
+  }
+
+  /** Holds are taken under the next lease. */
+  async #renewLease(): Promise<void> {
+    const { text, values } = this.#lease.heartbeat;
+    const { rows } = await this.#connection.query<{ lease: number }>({
+      name: "renew_lease",
+      text,
+      values: [...values],
+    });
+    this.#lease.note((rows[0] as { lease: number }).lease);
   }
 
   /** The database is another one, or an older state of itself. */
@@ -86,8 +102,8 @@ export class LedgerWriter {
     const rows = [toJson(ends, toEnd), toJson(decided, toHold), toJson(undecided, toHold), toJson(late, toEnd)];
     const statement = {
       name: "record_calls",
-      text: "select record_calls($1, $2, $3, $4, $5) as decisions",
-      values: [this.#names.of(this.#nodeId), ...rows],
+      text: "select record_calls($1, $2, $3, $4, $5, $6) as decisions",
+      values: [this.#names.of(this.#nodeId), this.#lease.number, ...rows],
     };
     const send = () => connection.query<{ decisions: DecisionRow[] | null }>(statement);
     const answer = await send().catch((error) => {

@@ -10,7 +10,8 @@ postgresTest("a batch of holds does not wait for the disk of PostgreSQL, and one
   await store.db.insertInto("payers").values(payers).execute();
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  // By numbers: the first name is `settled`.
+  // By numbers: the first name is `settled`, which is taken for a node with a lease.
+  await client.query("insert into nodes (id, seen_at, lease) select name, 0, 1 from names where id = 1");
   const call = { account_id: 1, key_id: 2, model: 1, capability: 1, premium: 1, opened_at: 0 };
   const open = { ...call, id: "\\x6331", hold_nanodollars: 1, hold_tokens: 0 };
   const end = { ...open, state: 1, settled_at: 1, charged_nanodollars: 0, quota_tokens: 0, status: 200 };
@@ -18,7 +19,7 @@ postgresTest("a batch of holds does not wait for the disk of PostgreSQL, and one
   const waitsForDisk = async (holds: object[] | null, ends: object[] | null) => {
     const [decided, late] = [holds, ends].map((rows) => rows && JSON.stringify(rows));
     await client.query("begin");
-    await client.query("select record_calls(1, null, $1, null, $2)", [decided, late]);
+    await client.query("select record_calls(1, 1, null, $1, null, $2)", [decided, late]);
     const { rows } = await client.query("show synchronous_commit");
     await client.query("commit");
     return rows[0].synchronous_commit;
@@ -46,6 +47,20 @@ postgresTest("a hold that a crash of PostgreSQL has lost is taken anew when it i
   expect(await store.db.selectFrom("open_calls").select(["id", "hold_nanodollars", "node_id"]).execute()).toEqual([
     { id: "c1", hold_nanodollars: 30, node_id: store.nodeId },
   ]);
+});
+
+postgresTest("a hold on the quota that Redis has decided is written anew too where it is gone", async () => {
+  const { store } = await node();
+  await addPayers(store, { acc_1: ["key_1"] });
+  const { open } = holdOf();
+  const free = { ...open, premium: false, quotaDay: 1, holdNanodollars: 0, holdTokens: 10, guard: undefined };
+  await store.writeLedger([free]);
+  const held = () => store.db.selectFrom("open_calls").select(["id", "hold_tokens", "node_id"]).execute();
+  for (const holdTokens of [20, 30]) {
+    expect(await store.writeLedger([{ kind: "extend", open: { ...free, holdTokens } }])).toBeUndefined();
+    expect(await held()).toEqual([{ id: "c1", hold_tokens: holdTokens, node_id: store.nodeId }]);
+    await store.db.deleteFrom("open_call_rows").execute();
+  }
 });
 
 const payers = [

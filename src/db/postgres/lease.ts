@@ -1,0 +1,50 @@
+import { type RawBuilder, sql } from "kysely";
+
+/** Serializes the end of leases and what needs one: the exclusive side of the lock of `expect_lease`. */
+export const leaseLock = "select pg_advisory_xact_lock(hashtextextended('leases of nodes', 0))";
+
+/**
+ * The right of this process to hold money. It has one as long as it writes its heartbeat; the others take it away after a silence,
+ * and release the holds of its calls. A process that was only silent gets the next one with its next heartbeat. Its calls go on:
+ * they have what they used charged, and take what they need beyond it as new holds.
+ */
+export class Lease {
+  readonly #nodeId: string;
+  readonly #onLost: () => void;
+  /** The number of the lease, which counts those of this process; 0 before the first. */
+  #number = 0;
+
+  /** `onLost` is called when it turns out that a lease had run out. */
+  constructor(nodeId: string, onLost: () => void) {
+    this.#nodeId = nodeId;
+    this.#onLost = onLost;
+  }
+
+  get number(): number {
+    return this.#number;
+  }
+
+  /** Writes a heartbeat and returns `lease`, for {@link Lease.note}. */
+  get heartbeat(): { readonly text: string; readonly values: readonly [string, number] } {
+    return { text: heartbeatText, values: [this.#nodeId, this.#number + 1] };
+  }
+
+  /** The statement of {@link Lease.heartbeat} as a part of another. */
+  get heartbeatSql(): RawBuilder<unknown> {
+    const [nodeId, next] = this.heartbeat.values;
+    return sql`insert into nodes (id, seen_at, lease) values (${nodeId}, ${nowSql}, ${next})
+      on conflict (id) do update set seen_at = excluded.seen_at returning lease`;
+  }
+
+  note(lease: number): void {
+    if (lease === this.#number) return;
+    const isLater = this.#number > 0;
+    this.#number = lease;
+    if (isLater) this.#onLost();
+  }
+}
+
+const now = "floor(extract(epoch from clock_timestamp()) * 1000)";
+const nowSql = sql.raw(now);
+const heartbeatText = `insert into nodes (id, seen_at, lease) values ($1, ${now}, $2)
+  on conflict (id) do update set seen_at = excluded.seen_at returning lease`;
