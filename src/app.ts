@@ -18,6 +18,7 @@ import {
   getCatalogueFolder,
   getOidcOptions,
   getPublicOrigin,
+  getSpoolFolder,
   nameKeyVariables,
 } from "./config/index.ts";
 import { type ContentLog, openContentLog } from "./content-log/index.ts";
@@ -107,7 +108,8 @@ export interface App {
   readonly warnings: readonly string[];
   /** Loads and makes what would otherwise hold up calls when it is first asked for. A server does so before it listens. */
   prepare(): Promise<void>;
-  close(): Promise<void>;
+  /** `waitMs`: how long a store is waited for that does not take the last charges. */
+  close(waitMs?: number): Promise<void>;
 }
 
 /** Paths for anybody whose first answer loads large modules: the description of the API, and sign-in. */
@@ -132,9 +134,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   await accounts.prepare();
   const { onCommit } = observability ?? {};
   const rollup = new UsageRollup({ store, retentionDays: config.callRetentionDays, now, log });
-  const { ledger, degraded } = await openLedger(config, { ...options, onCommit, onEnded: rollup.add });
-  const recovered = await ledger.recover();
-  if (recovered.released > 0) log.warn("calls_recovered", { ...recovered });
+  const { redisUrl, redisTimeoutMs } = config;
+  const ledgerSettings = { redisUrl, redisTimeoutMs, spoolFolder: getSpoolFolder(config) };
+  const { ledger, degraded } = await openLedger(ledgerSettings, { ...options, onCommit, onEnded: rollup.add });
+  await recover(ledger, log);
   const { contentLog, close: closeContentLog } = await openContentLog({
     ...options,
     now,
@@ -232,10 +235,11 @@ export async function createApp(options: AppOptions): Promise<App> {
     async prepare() {
       for (const path of preparedPaths) await http.handle(new Request(new URL(path, "http://localhost")));
     },
-    async close() {
+    async close(waitMs = 0) {
       for (const stop of [stopMaintenance, stopAlerts, closeNetwork]) stop();
       await providers.close();
-      await Promise.all([refusals.flush(), closeContentLog(), ledger.close()]);
+      const [waiting] = await Promise.all([ledger.close(waitMs), refusals.flush(), closeContentLog()]);
+      if (waiting > 0) log.warn("charges_spooled", { calls: waiting, folder: getSpoolFolder(config) });
       await rollup.close().catch((error) => log.error("maintenance_failed", { error }));
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
     },
@@ -415,15 +419,19 @@ function startMaintenance(
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
   ];
   if (store.shared) {
-    const recover = async () => {
-      const recovered = await ledger.recover();
-      if (recovered.released > 0) log.warn("calls_recovered", { ...recovered });
-    };
-    timers.push(every(recoverMs, recover));
+    timers.push(every(recoverMs, () => recover(ledger, log)));
   }
   return () => {
     for (const timer of timers) clearInterval(timer);
   };
+}
+
+/** Ends what dead processes left open, and charges what they left in the spool. */
+async function recover(ledger: ProcessLedger, log: Log): Promise<void> {
+  const recovered = await ledger.recover();
+  if (recovered.released > 0) log.warn("calls_recovered", { ...recovered });
+  const replayed = await ledger.replay();
+  if (replayed > 0) log.warn("charges_replayed", { calls: replayed });
 }
 
 function createSecret(): string {

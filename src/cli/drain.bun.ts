@@ -10,13 +10,16 @@ const flushMsMax = 1000;
 /**
  * Shuts a server down: announces it, rejects new calls, waits for running calls, and aborts those that take longer than
  * DRAIN_SECONDS. All calls are settled when this resolves.
+ *
+ * @returns How much of that time is left, in milliseconds.
  */
-export async function drain({ loadShedder, http }: App, config: Config, log: Log): Promise<void> {
+export async function drain({ loadShedder, http }: App, config: Config, log: Log): Promise<number> {
   const { server } = http;
   const { drainSeconds, drainNoticeSeconds } = config;
   loadShedder.announceShutdown();
   if (drainNoticeSeconds > 0) await Bun.sleep(drainNoticeSeconds * 1000);
   loadShedder.close();
+  const deadlineMs = performance.now() + drainSeconds * 1000;
   let isStopped = server === null;
   server?.stop().then(() => {
     isStopped = true;
@@ -30,6 +33,7 @@ export async function drain({ loadShedder, http }: App, config: Config, log: Log
   }
   await waitUntil(() => isStopped, flushMsMax);
   await server?.stop(true);
+  return Math.max(0, deadlineMs - performance.now());
 }
 
 async function waitUntil(condition: () => boolean, msMax: number): Promise<boolean> {

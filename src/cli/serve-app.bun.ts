@@ -65,10 +65,11 @@ export async function serveApp(config: Config, { version, ...parts }: ServeOptio
       verifyLedger: verifyLedgerApart,
       collectGarbage: () => Bun.gc(false),
     });
+    let restMs = 0;
     try {
-      await listenUntilSignal(app, { store, config, log, observability });
+      restMs = await listenUntilSignal(app, { store, config, log, observability });
     } finally {
-      await app.close();
+      await app.close(restMs);
       await observability?.close();
       if (config.worker <= 1) removeStateFile(stateFile);
     }
@@ -142,7 +143,8 @@ interface ServerOptions {
 /** The start leaves 40 MB of garbage, which would stay until there is load; collecting it takes 30 ms. */
 const startGarbageMs = 1000;
 
-async function listenUntilSignal(app: App, { store, config, log, observability }: ServerOptions): Promise<void> {
+/** Returns how much of the time for the drain is left, in milliseconds. */
+async function listenUntilSignal(app: App, { store, config, log, observability }: ServerOptions): Promise<number> {
   await app.prepare();
   const metricsPort = observability?.listen();
   const port = listen(app, config);
@@ -158,7 +160,7 @@ async function listenUntilSignal(app: App, { store, config, log, observability }
     }
     setTimeout(() => Bun.gc(true), startGarbageMs).unref();
     await signals.first;
-    await drain(app, config, log);
+    return await drain(app, config, log);
   } finally {
     await app.http.server?.stop(true);
     signals.stop();

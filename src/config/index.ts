@@ -16,6 +16,7 @@ export {
   getPluginFolders,
   getPluginStateFile,
   getSecretsKeyFile,
+  getSpoolFolder,
   getStoreOptions,
   makeHome,
 } from "./paths.ts";

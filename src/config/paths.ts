@@ -34,6 +34,11 @@ export function getStoreOptions(
   return url === undefined ? { file: getDatabaseFile(config), synchronous } : { url, timeoutMs };
 }
 
+/** The folder with charges that the database does not take, until it does. */
+export function getSpoolFolder({ home }: Home): string {
+  return join(home, "spool");
+}
+
 /** The folders with drop-in plugins, and their names in messages. */
 export function getPluginFolders({ home, pluginsDir }: Pick<Config, "home" | "pluginsDir">) {
   const own = { path: join(home, "plugins"), label: "plugins", required: false };

@@ -52,6 +52,7 @@ export {
   type EmbeddedStore,
   inTransaction,
   isEmbedded,
+  readLedgerId,
   type Store,
   type StoreOptions,
   type TransactionScope,

@@ -197,6 +197,11 @@ export async function readSetting(db: Kysely<Database>, name: string, make: () =
   return stored;
 }
 
+/** An id of the database, by which what is kept elsewhere is known to belong to it. */
+export function readLedgerId(store: Pick<Store, "setting">): Promise<string> {
+  return store.setting("ledger_id", () => crypto.randomUUID().slice(0, 8));
+}
+
 async function find(db: Kysely<Database>, name: string): Promise<string | undefined> {
   const row = await db.selectFrom("settings").select("value").where("name", "=", name).executeTakeFirst();
   return row?.value;

@@ -10,6 +10,7 @@ import {
   type Store,
 } from "../db/index.ts";
 import { unsentEnd } from "./call-records.ts";
+import type { EndSpool } from "./spool.ts";
 import { withTimeout } from "./with-timeout.ts";
 
 /** A batch of this many writes gains nothing by waiting. */
@@ -52,7 +53,7 @@ type HoldWrite = Exclude<LedgerWrite, EndedCall>;
 /**
  * Group commit: what is queued in one turn of the event loop is written as one transaction. Holds are written as soon as
  * they are committed, ends once they are on the disk; while ends wait for it, the next ends collect and the next holds are
- * committed by themselves. Ends of calls whose write fails are kept until they are written; there are never more of them
+ * committed by themselves. Ends of calls whose write fails go to the {@link EndSpool} and are kept until they are written; there are never more of them
  * than calls were open when the store failed, because no call begins meanwhile.
  *
  * Over a shared store each write is waited for as long as a call may wait ({@link Store.callWaitMs}), from when it was queued. Then
@@ -63,7 +64,14 @@ export class CommitQueue {
   readonly #store: Store;
   readonly #onEndWritten: (end: EndedCall, wasRetried: boolean) => void;
   readonly #onCommit: OnCommit | undefined;
+  readonly #spool: EndSpool | undefined;
   readonly #unwritten = new Set<EndedCall>();
+  /** Those of {@link #unwritten} that the spool has. */
+  readonly #kept = new Set<EndedCall>();
+  /** Whether the spool may have ends. */
+  #isSpooled = false;
+  /** Whether the spool could not keep the last ends, and none were written since. */
+  #isUnkept = false;
   /** Those of {@link #unwritten} that are queued or on their way. */
   readonly #late = new Set<EndedCall>();
   #holds: Batch<HoldWrite>[] = [];
@@ -87,10 +95,15 @@ export class CommitQueue {
    * `onEndWritten` is called in the same turn in which the write is known to stand; `wasRetried` when an earlier try
    * failed, which may have been written all the same.
    */
-  constructor(store: Store, onEndWritten: (end: EndedCall, wasRetried: boolean) => void, onCommit?: OnCommit) {
+  constructor(
+    store: Store,
+    onEndWritten: (end: EndedCall, wasRetried: boolean) => void,
+    { onCommit, spool }: { onCommit?: OnCommit | undefined; spool?: EndSpool | undefined } = {},
+  ) {
     this.#store = store;
     this.#onEndWritten = onEndWritten;
     this.#onCommit = onCommit;
+    this.#spool = spool;
   }
 
   /** Whether a transaction is under way that may have charges in it. */
@@ -103,9 +116,15 @@ export class CommitQueue {
     return this.#unwritten;
   }
 
-  /** Whether ends could not be written, and have not been since. */
+  /** Charges that could not be written so far, and how many of them are on no disk: these end with this process. */
+  get charges(): { waiting: EndedCall[]; unkept: EndedCall[] } {
+    const waiting = [...this.#unwritten].filter(({ unmade }) => unmade !== true);
+    return { waiting, unkept: waiting.filter((end) => !this.#kept.has(end)) };
+  }
+
+  /** Whether ends could not be written, and have not been since; or the spool could not keep them. */
   get isFailing(): boolean {
-    return this.#isFailing;
+    return this.#isFailing || this.#isUnkept;
   }
 
   /** Why the store takes no writes of calls, by the outcome of the last ones; undefined while it takes them. */
@@ -131,7 +150,7 @@ export class CommitQueue {
     const { callWaitMs } = this.#store;
     if (callWaitMs === undefined) await this.#retrying;
     else await withTimeout(this.#retrying, callWaitMs).catch(() => undefined);
-    return this.#isFailing;
+    return this.isFailing;
   }
 
   /** Resolves when this write has been tried, or is no longer waited for; never rejects. */
@@ -189,7 +208,7 @@ export class CommitQueue {
     batch.done.resolve({ ...none, failures: new Map(batch.writes.map((write) => [write, error])) });
   };
 
-  /** They are charged in any case, so that their calls need not wait. */
+  /** They are charged in any case, so that their calls need not wait once they are on some disk. */
   readonly #giveUpEnds = (batch: Batch<EndedCall>): void => {
     batch.state = "late";
     this.#noteLate();
@@ -197,8 +216,24 @@ export class CommitQueue {
       this.#unwritten.add(end);
       this.#late.add(end);
     }
-    batch.done.resolve(undefined);
+    this.#track(this.#keep(batch.writes).then(() => batch.done.resolve(undefined)));
   };
+
+  /** Resolves when these ends are in the spool, or cannot be kept. What only takes a hold back is found by whoever looks for it. */
+  async #keep(ends: readonly EndedCall[]): Promise<void> {
+    const charges = ends.filter(({ unmade }) => unmade !== true);
+    if (charges.length === 0) return;
+    this.#isSpooled = true;
+    if (this.#spool === undefined) return;
+    this.#isUnkept = !(await this.#spool.append(charges));
+    if (!this.#isUnkept) for (const end of charges) if (this.#unwritten.has(end)) this.#kept.add(end);
+  }
+
+  #clearSpool(): void {
+    if (!this.#isSpooled || this.#unwritten.size > 0) return;
+    this.#isSpooled = false;
+    if (this.#spool !== undefined) this.#track(this.#spool.clear());
+  }
 
   /** A store that is late takes no writes, until one succeeds. */
   #noteLate(): Error {
@@ -255,16 +290,25 @@ export class CommitQueue {
     if (endWrites.length > 0) {
       this.#isFailing = this.#isStillFailing(endWrites, outcome);
       this.#endFailure = this.#isFailing ? (findFailure(endWrites, outcome) ?? this.#endFailure) : undefined;
+      if (!this.#isFailing) this.#isUnkept = false;
     }
+    const failed: EndedCall[] = [];
     for (const end of endWrites) {
       this.#late.delete(end);
-      if (outcome?.failures.has(end)) this.#unwritten.add(end);
-      else this.#onEndWritten(end, this.#unwritten.delete(end));
+      if (!outcome?.failures.has(end)) {
+        this.#kept.delete(end);
+        this.#onEndWritten(end, this.#unwritten.delete(end));
+      } else if (!this.#unwritten.has(end)) {
+        this.#unwritten.add(end);
+        failed.push(end);
+      }
     }
     this.#report(writes.length, startedMs);
     if (this.#waiting() > 0) this.#schedule();
     finish(holds, outcome);
-    finish(ends, outcome);
+    if (failed.length > 0) this.#track(this.#keep(failed).then(() => finish(ends, outcome)));
+    else finish(ends, outcome);
+    this.#clearSpool();
   }
 
   /**

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type {
   AdmissionRequest,
   Caller,
@@ -10,7 +11,7 @@ import type {
   Settlement,
   WalletState,
 } from "../contract/index.ts";
-import { describeFailure, type EndedCall, isEmbedded, type OpenCall, type Store } from "../db/index.ts";
+import { describeFailure, type EndedCall, isEmbedded, type OpenCall, readLedgerId, type Store } from "../db/index.ts";
 import {
   type AdmittedCall,
   assertEnded,
@@ -26,6 +27,7 @@ import { EmbeddedHolds } from "./embedded-holds.ts";
 import { ledgerUnavailable } from "./limit-errors.ts";
 import { type CallLimits, narrowerCalls, ProcessLimits } from "./limits.ts";
 import { PostgresHolds } from "./postgres-holds.ts";
+import { Spool } from "./spool.ts";
 
 /** Options of {@link ProcessLedger}. */
 export interface LedgerOptions {
@@ -37,11 +39,15 @@ export interface LedgerOptions {
   /** Default: this process keeps them alone. The ledger closes them. */
   limits?: CallLimits | undefined;
   onCommit?: OnCommit | undefined;
+  /** Keeps ends of calls that the store does not take; absent: they are kept in memory alone. */
+  spool?: Spool | undefined;
   /** Told of each call's end once it is written. */
   onEnded?: ((end: EndedCall) => void) | undefined;
 }
 
 const accountsMaxDefault = 20_000;
+/** How often a store is tried before the process ends. */
+const closingMs = 100;
 
 /** A call that runs. */
 interface RunningCall {
@@ -71,13 +77,16 @@ export class ProcessLedger implements Ledger {
   readonly #queue: CommitQueue;
   readonly #calls = new Map<string, RunningCall>();
   readonly #onEnded: LedgerOptions["onEnded"];
+  readonly #spool: Spool | undefined;
   #closed = false;
 
-  constructor({ store, now = Date.now, accountsMax = accountsMaxDefault, limits, onCommit, onEnded }: LedgerOptions) {
+  constructor(options: LedgerOptions) {
+    const { store, now = Date.now, accountsMax = accountsMaxDefault, limits, onCommit, spool, onEnded } = options;
     this.#store = store;
+    this.#spool = spool;
     this.#onEnded = onEnded;
     this.#now = now;
-    this.#queue = new CommitQueue(store, (end, wasRetried) => this.#endWritten(end, wasRetried), onCommit);
+    this.#queue = new CommitQueue(store, (end, wasRetried) => this.#endWritten(end, wasRetried), { onCommit, spool });
     this.#limits = limits ?? new ProcessLimits(accountsMax);
     this.#holds = isEmbedded(store)
       ? new EmbeddedHolds(store, this.#queue, accountsMax)
@@ -145,8 +154,8 @@ export class ProcessLedger implements Ledger {
       call.end = toEndedCall(call.open, settlement, this.#now());
       this.#holds.charge(call.end);
     }
-    // An end that could not be written is kept and tried again, and the call stands open in the store until then: the charge is sure,
-    // so that the answer is given out.
+    // An end that could not be written is in the spool and tried again, and the call stands open in the store until then: the charge is
+    // sure, so that the answer is given out.
     await this.#queue.add(call.end);
     if (call.limitsUpdated !== undefined) await call.limitsUpdated;
   }
@@ -190,7 +199,17 @@ export class ProcessLedger implements Ledger {
     if (this.#calls.size > 0 && !this.#store.shared)
       throw new Error("Cannot recover: calls of this process are already running");
     const running = new Set([...this.#queue.unwritten].map(({ open }) => open.callId));
-    return recoverCalls(this.#store, this.#now(), (callId) => this.#calls.has(callId) || running.has(callId));
+    const isRunning = (callId: string) => this.#calls.has(callId) || running.has(callId);
+    return recoverCalls(this.#store, this.#now(), isRunning);
+  }
+
+  /**
+   * Writes the charges that processes which are gone have left in the spool: as often as {@link ProcessLedger.recover}.
+   *
+   * @returns How many were found.
+   */
+  async replay(): Promise<number> {
+    return (await this.#spool?.replay()) ?? 0;
   }
 
   /**
@@ -211,21 +230,31 @@ export class ProcessLedger implements Ledger {
    */
   trouble(): string | undefined {
     const { failure } = this.#queue;
-    return failure === undefined ? undefined : `${describeFailure(failure)}, so no call can be recorded`;
+    if (failure === undefined && !this.#queue.isFailing) return undefined;
+    const reason = failure === undefined ? "The disk of MODELGATE_HOME takes no charges" : describeFailure(failure);
+    return `${reason}, so no call can be recorded`;
   }
 
   /**
-   * Admits no more calls and writes all that is queued.
+   * Admits no more calls and writes all that is queued; waits up to `waitMs` for a store that does not take it.
    *
-   * @throws {Error} When ends of calls cannot be written; the next start finds these calls open and recovers them.
+   * @returns How many charges wait in the spool for the next start.
+   * @throws {Error} When charges can be written nowhere; the next start finds these calls open and recovers them.
    */
-  async close(): Promise<void> {
+  async close(waitMs = 0): Promise<number> {
     this.#closed = true;
+    const deadlineMs = performance.now() + waitMs;
     await this.#queue.flush();
+    while (this.#queue.charges.waiting.length > 0 && performance.now() < deadlineMs) {
+      await sleep(closingMs);
+      await this.#queue.flush();
+    }
     this.#queue.close();
     this.#limits.close();
-    const ids = [...this.#queue.unwritten].map((end) => end.open.callId);
+    const { waiting, unkept } = this.#queue.charges;
+    const ids = unkept.map((end) => end.open.callId);
     if (ids.length > 0) throw new Error(`Cannot write the charges of ${ids.length} calls: ${ids.join(", ")}`);
+    return waiting.length;
   }
 
   /** Over an embedded store it has happened when this returns its promise. */
@@ -260,10 +289,17 @@ interface OpenedLedger {
 
 interface OpenLedgerOptions {
   store: Store;
-  log: { warn(event: string, fields: Record<string, unknown>): void };
+  log: Record<"warn" | "error", (event: string, fields: Record<string, unknown>) => void>;
   now?: (() => number) | undefined;
   onCommit?: OnCommit | undefined;
   onEnded?: LedgerOptions["onEnded"];
+}
+
+interface LedgerSettings {
+  redisUrl?: string | undefined;
+  redisTimeoutMs?: number | undefined;
+  /** Folder of the {@link Spool}; absent: there is none. */
+  spoolFolder?: string | undefined;
 }
 
 /**
@@ -272,10 +308,12 @@ interface OpenLedgerOptions {
  * @throws {RedisRefused} When that Redis cannot be used at all.
  */
 export async function openLedger(
-  { redisUrl, redisTimeoutMs: timeoutMs }: { redisUrl?: string | undefined; redisTimeoutMs?: number },
+  { redisUrl, redisTimeoutMs: timeoutMs, spoolFolder: folder }: LedgerSettings,
   { store, log, now, onCommit, onEnded }: OpenLedgerOptions,
 ): Promise<OpenedLedger> {
-  const options: LedgerOptions = { store, ...(now && { now }), onCommit, onEnded };
+  const spool =
+    folder === undefined ? undefined : new Spool({ folder, ledgerId: await readLedgerId(store), store, log });
+  const options: LedgerOptions = { store, ...(now && { now }), onCommit, onEnded, spool };
   if (redisUrl === undefined) return { ledger: new ProcessLedger(options), degraded: () => [] };
   const report = (event: string, fields: Record<string, unknown>) => log.warn(event, fields);
   // The client, some 10 MB of memory, is loaded only where there is one.

@@ -35,6 +35,7 @@ const exceptions: Readonly<Record<string, readonly [places: number, reason: stri
   "src/http/admin-api/usage.ts": [1, own],
   "src/http/dashboard-api/request-json.ts": [1, own],
   "src/http/lifecycle/idempotency.ts": [1, own],
+  "src/ledger/spool.ts": [1, own],
   "src/providers/actions.ts": [1, own],
   "src/providers/health.ts": [1, own],
   "src/providers/operator-catalogue.ts": [1, own],

@@ -1,6 +1,13 @@
 import { clearInterval, setInterval } from "node:timers";
 import { type AdmissionRequest, type Caller, GatewayError, type LimitState } from "../../contract/index.ts";
-import { type EndedCall, type HoldAmounts, type OpenCall, type Store, startOfDay } from "../../db/index.ts";
+import {
+  type EndedCall,
+  type HoldAmounts,
+  type OpenCall,
+  readLedgerId,
+  type Store,
+  startOfDay,
+} from "../../db/index.ts";
 import { accountNotRead, additionalTokens } from "../call-records.ts";
 import { callsExceeded, type LimitOwner, quotaExceeded, requestsExceeded, tokensExceeded } from "../limit-errors.ts";
 import {
@@ -59,8 +66,7 @@ const renewalsAtOnce = 32;
  * @throws {RedisRefused} When Redis holds something else, or refuses its user.
  */
 export async function openRedisLimits(options: RedisLimitsOptions): Promise<RedisLimits> {
-  const identity = await options.store.setting("ledger_id", () => crypto.randomUUID().slice(0, 8));
-  const limits = new RedisCallLimits(options, `modelgate:${identity}:limits:`);
+  const limits = new RedisCallLimits(options, `modelgate:${await readLedgerId(options.store)}:limits:`);
   await limits.start();
   return limits;
 }

@@ -47,6 +47,9 @@ interface Manifest {
   kind: string;
   spec: {
     strategy?: { type: string };
+    updateStrategy?: { type: string };
+    volumeClaimTemplates?: { metadata: { name: string } }[];
+    scaleTargetRef?: { kind: string };
     template?: {
       spec: {
         containers: { envFrom?: { secretRef: { name: string } }[] }[];
@@ -85,7 +88,7 @@ describe.skipIf(helm === null)("helm", () => {
     expect(deployment?.spec.template?.spec.terminationGracePeriodSeconds).toBe(70);
   });
 
-  test("makes several with all there is, and none of them has a volume of its own", () => {
+  test("makes several with all there is, each with a small volume of its own that outlives its pod", () => {
     const { objects, kinds } = template({
       secrets: { ...shared, OPENAI_API_KEY: "a word" },
       autoscaling: { enabled: true },
@@ -94,12 +97,24 @@ describe.skipIf(helm === null)("helm", () => {
       plugins: { "acme.json": '{ "name": "acme" }' },
     });
     expect(kinds).toEqual(
-      ["ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Ingress", "PodDisruptionBudget", "Secret"].concat([
+      ["ConfigMap", "HorizontalPodAutoscaler", "Ingress", "PodDisruptionBudget", "Secret"].concat([
         "Secret",
         "Service",
         "ServiceMonitor",
+        "StatefulSet",
       ]),
     );
+    const gateways = objects.find(({ kind }) => kind === "StatefulSet");
+    expect(gateways?.spec.updateStrategy?.type).toBe("RollingUpdate");
+    expect(gateways?.spec.volumeClaimTemplates?.map(({ metadata }) => metadata.name)).toEqual(["home"]);
+    expect(gateways?.spec.template?.spec.volumes.map(({ name }) => name)).toEqual(["tmp", "plugins"]);
+    const scaled = objects.find(({ kind }) => kind === "HorizontalPodAutoscaler");
+    expect(scaled?.spec.scaleTargetRef?.kind).toBe("StatefulSet");
+  });
+
+  test("makes several without volumes where they are switched off", () => {
+    const { objects, kinds } = template({ replicas: 2, secrets: shared, persistence: { enabled: false } });
+    expect(kinds).not.toContain("StatefulSet");
     const deployment = objects.find(({ kind }) => kind === "Deployment");
     expect(deployment?.spec.strategy?.type).toBe("RollingUpdate");
     expect(deployment?.spec.template?.spec.volumes[0]).toEqual({ name: "home", emptyDir: {} });
@@ -108,7 +123,7 @@ describe.skipIf(helm === null)("helm", () => {
   test("gives several gateways one key for stored secrets, unless they have one", () => {
     const generated = (values: object) => {
       const { objects } = template(values);
-      const deployment = objects.find(({ kind }) => kind === "Deployment") as Manifest;
+      const deployment = objects.find(({ kind }) => /^(Deployment|StatefulSet)$/.test(kind)) as Manifest;
       const secrets = objects.filter(({ kind }) => kind === "Secret") as (Manifest & {
         data?: { SECRETS_KEY: string };
       })[];

@@ -33,6 +33,11 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 {{- end }}
 
+{{/* Several gateways have a volume each, which a Deployment cannot give them. */}}
+{{- define "modelgate.kind" -}}
+{{- if and .Values.persistence.enabled (include "modelgate.isShared" .) }}StatefulSet{{ else }}Deployment{{ end }}
+{{- end }}
+
 {{/* Gateways that share a database need one key for stored secrets: a generated one, unless `secrets` has it. */}}
 {{- define "modelgate.secretsKey" -}}
 {{- if and (include "modelgate.isShared" .) (not (hasKey .Values.secrets "SECRETS_KEY")) }}{{ include "modelgate.name" . }}-secrets-key{{ end }}
