@@ -97,6 +97,15 @@ function sqlStateOf(error: Error): string | undefined {
   return "code" in error && typeof error.code === "string" && /^[0-9A-Z]{5}$/.test(error.code) ? error.code : undefined;
 }
 
+/** Low bytes of SQLite's result codes for a file that is damaged, or not a database at all. */
+const sqliteDamage = [11, 26];
+
+/** Whether SQLite found that its file is damaged. */
+export function isDamage(error: unknown): error is Error {
+  if (!(error instanceof Error) || !("errcode" in error)) return false;
+  return typeof error.errcode === "number" && sqliteDamage.includes(error.errcode & 0xff);
+}
+
 /** Low bytes of SQLite's result codes, and what they mean to an operator. */
 const sqliteReasons: Readonly<Record<number, string>> = {
   5: "Another process holds the lock of the database",

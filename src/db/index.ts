@@ -10,7 +10,14 @@ export {
   startOfPeriod,
 } from "./dates.ts";
 export { deleteInBatches } from "./delete-in-batches.ts";
-export { describeFailure, isConstraintError, isOutcomeUnknown, LostConnectionError, StoreError } from "./errors.ts";
+export {
+  describeFailure,
+  isConstraintError,
+  isDamage,
+  isOutcomeUnknown,
+  LostConnectionError,
+  StoreError,
+} from "./errors.ts";
 export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts";
 export { isRoleOf, type KeyRecord } from "./key-query.ts";
 export type {

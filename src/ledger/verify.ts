@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import { callSums, drawColumns, isUncounted, joinDraws, type Store } from "../db/index.ts";
+import { callSums, drawColumns, isDamage, isUncounted, joinDraws, type Store } from "../db/index.ts";
 
 /** The result of {@link verifyLedger}. */
 export interface Verification {
@@ -9,20 +9,27 @@ export interface Verification {
   differences: string[];
   /** Figures as they were written, and yet wrong, by a clock that was ahead. One sentence each, likewise. */
   warnings: string[];
-  /** How much was read. `open` calls are running now, or their process died; `pruned` ones are sums only. */
-  counts: { wallets: number; transactions: number; calls: number; open: number; abandoned: number; pruned: number };
+  /**
+   * How much was read. `open` calls are running now, or their process died; `pruned` ones are sums only. Empty of a database that is
+   * damaged, of which nothing is compared.
+   */
+  counts: Partial<Counts>;
 }
+
+type Counts = Readonly<Record<"wallets" | "transactions" | "calls" | "open" | "abandoned" | "pruned", number>>;
 
 /**
  * Recomputes every balance from the transactions and the charges of calls, every charge from its call's cost, every quota
  * day, day of charges and budget of a key from the calls, and every sum of the roll-up from the calls that it has counted,
  * and compares with what is written. The account of every row has to exist, and its key to be a key of that account. Each
  * comparison is one statement and so sees one state of the ledger, also while a gateway is running. Of the days whose calls
- * were pruned the sums are compared, by account.
+ * were pruned the sums are compared, by account. Of an embedded database the structure of the file is checked first.
  *
  * @param now Milliseconds since 1970: days that are further ahead than one are of a clock that was wrong.
  */
 export async function verifyLedger(store: Store, now: number = Date.now()): Promise<Verification> {
+  const damage = await findDamage(store);
+  if (damage.length > 0) return { ok: false, differences: damage, warnings: [], counts: {} };
   const comparisons: (Comparison | typeof findWrongCharges)[] = [
     wallets,
     findWrongCharges,
@@ -59,8 +66,22 @@ async function findDaysAhead({ db }: Store, now: number): Promise<string[]> {
   });
 }
 
-async function count({ db }: Store): Promise<Verification["counts"]> {
-  const { rows } = await sql<Verification["counts"]>`select
+/** Pages of the file that cannot be right, as a disk that fails leaves them. PostgreSQL has its own tools for this. */
+async function findDamage({ db, shared }: Store): Promise<string[]> {
+  if (shared) return [];
+  const describe = (problem: string) => `The database file is damaged, restore a backup: ${problem}`;
+  try {
+    const { rows } = await sql<{ quick_check: string }>`pragma quick_check(100)`.execute(db);
+    return rows.flatMap(({ quick_check: problem }) => (problem === "ok" ? [] : [describe(problem)]));
+  } catch (error) {
+    // Some damage ends the check itself.
+    if (isDamage(error)) return [describe(error.message)];
+    throw error;
+  }
+}
+
+async function count({ db }: Store): Promise<Counts> {
+  const { rows } = await sql<Counts>`select
     (select count(*) from wallets) as wallets,
     (select count(*) from transactions) as transactions,
     (select count(*) from calls) + (select count(*) from open_calls) as calls,

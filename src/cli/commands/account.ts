@@ -47,8 +47,12 @@ export const accountList = defineCommand({
     const { accounts, roleOf } = await withStore(config, async ({ store, accounts }) => {
       return { accounts: await accounts.list(), roleOf: await readRoles(store) };
     });
-    const stateOf = ({ id, holder }: Account) =>
-      [roleOf.get(id) ?? "no sign-in yet", ...(holder === "claimed" ? ["only claimed"] : [])].join(", ");
+    const stateOf = ({ id, holder, disabledAt }: Account) =>
+      [
+        roleOf.get(id) ?? "no sign-in yet",
+        ...(holder === "claimed" ? ["only claimed"] : []),
+        ...(disabledAt === undefined ? [] : ["disabled"]),
+      ].join(", ");
     const rows = accounts.map((account) => [account.id, account.email, stateOf(account), account.name ?? ""]);
     const empty = "No accounts yet; create one with modelgate account create --email E";
     const json = accounts.map((account) => ({ ...toAccountJson(account), role: roleOf.get(account.id) ?? null }));
@@ -111,6 +115,34 @@ export const accountSet = defineCommand({
     return { json, text: parts.join("  ") };
   },
 });
+
+/** A command that disables accounts, or enables them again. */
+function switchCommand(name: "disable" | "enable", description: string) {
+  return defineCommand({
+    name: `account ${name}`,
+    description,
+    flags: {},
+    args: ["A"],
+    example: `account ${name} ada@example.org`,
+    async run(_context, { args, config, now }) {
+      const change = async ({ accounts, actions }: OpenedStore) => {
+        const { id } = await findAccount(accounts, args.A);
+        await actions.setDisabled(commandLine, id, name === "disable");
+        return await findAccount(accounts, id);
+      };
+      const account = await withStore(config, change, now);
+      const json = { ...toAccountJson(account), disabled_at: toIsoTime(account.disabledAt) };
+      return { json, text: `${account.id}  ${toTerminalLine(account.email)}  ${name}d` };
+    },
+  });
+}
+
+export const accountDisable = switchCommand(
+  "disable",
+  "Disable an account: its keys are refused and its user cannot sign in, until it is enabled",
+);
+
+export const accountEnable = switchCommand("enable", "Enable an account that was disabled");
 
 export const accountInvite = defineCommand({
   name: "account invite",

@@ -1,6 +1,8 @@
 import type { Command } from "../command.ts";
 import {
   accountCreate,
+  accountDisable,
+  accountEnable,
   accountInvite,
   accountList,
   accountPassword,
@@ -45,6 +47,8 @@ export const commands: readonly Command[] = [
   accountList,
   accountShow,
   accountSet,
+  accountDisable,
+  accountEnable,
   accountInvite,
   accountPassword,
   accountContent,

@@ -1,5 +1,7 @@
 /** The exit codes by which shells report that a signal ended a process. */
-const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
+const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+type EndSignal = keyof typeof exitCodes;
+const endSignals = Object.keys(exitCodes) as EndSignal[];
 
 /** The command line that starts this program again: the binary by itself, the source with its Bun. */
 export function getSelfCommand(args: readonly string[]): string[] {
@@ -15,22 +17,21 @@ export interface ShutdownSignals {
   stop(): void;
 }
 
-/** Listens for SIGTERM and SIGINT. The second one exits at once, after `onSecond`; the next start recovers open calls. */
+/** Listens for SIGTERM, SIGINT, and SIGHUP of a terminal that closes. The second one exits at once, after `onSecond`; the next start recovers open calls. */
 export function watchSignals(onSecond: () => void): ShutdownSignals {
   const { promise, resolve } = Promise.withResolvers<void>();
   let count = 0;
-  const on = (signal: keyof typeof exitCodes) => () => {
+  const listener = (signal: EndSignal) => {
     resolve();
     if (++count < 2) return;
     onSecond();
     process.exit(exitCodes[signal]);
   };
-  const [term, int] = [on("SIGTERM"), on("SIGINT")];
-  process.on("SIGTERM", term).on("SIGINT", int);
+  for (const signal of endSignals) process.on(signal, listener);
   return {
     first: promise,
     stop() {
-      process.off("SIGTERM", term).off("SIGINT", int);
+      for (const signal of endSignals) process.off(signal, listener);
     },
   };
 }
@@ -39,13 +40,13 @@ export function watchSignals(onSecond: () => void): ShutdownSignals {
 export const signOfLifeMs = 1000;
 
 /**
- * The same for a worker, which its parent ends. A terminal sends SIGINT to the whole process group, so a worker ignores
- * it; when the parent dies, the worker's standard input closes and ends the worker. From now on the parent gets signs of life.
+ * The same for a worker, which its parent ends. A terminal sends SIGINT and SIGHUP to the whole process group, so a worker ignores
+ * them; when the parent dies, the worker's standard input closes and ends the worker. From now on the parent gets signs of life.
  */
 export function watchParent(): ShutdownSignals {
   const { promise, resolve } = Promise.withResolvers<void>();
   const [end, ignore] = [() => resolve(), () => undefined];
-  process.on("SIGTERM", end).on("SIGINT", ignore);
+  process.on("SIGTERM", end).on("SIGINT", ignore).on("SIGHUP", ignore);
   process.stdin.once("end", end).resume();
   const giveSign = () => {
     // A parent that died has ended the channel a moment before it ends this process.
@@ -56,7 +57,7 @@ export function watchParent(): ShutdownSignals {
   return {
     first: promise,
     stop() {
-      process.off("SIGTERM", end).off("SIGINT", ignore);
+      process.off("SIGTERM", end).off("SIGINT", ignore).off("SIGHUP", ignore);
       clearInterval(signs);
       if (process.connected) process.disconnect?.();
       // An open standard input would keep the worker alive.

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { Kysely, PostgresDialect } from "kysely";
 import type pg from "pg";
 import { createBlobs } from "../blobs.ts";
@@ -11,7 +12,7 @@ import { ChangeFeed } from "./change-feed.ts";
 import { DeadNodes } from "./dead-nodes.ts";
 import { Lease } from "./lease.ts";
 import { OrderedConnection, type OrderedConnectionOptions } from "./ordered-connection.ts";
-import { Primary } from "./primary.ts";
+import { isOutOfConnections, Primary } from "./primary.ts";
 import { ProvenPool } from "./proven-pool.ts";
 import { ask, createKeyReader, readBalance, readBudgets, readSpent } from "./readers.ts";
 import { LedgerWriter } from "./write-ledger.ts";
@@ -25,6 +26,9 @@ const unprovenPauseMs = 10;
 /** Images of many megabytes take a while. */
 const blobMsMin = 10_000;
 const connectWaitMs = 5000;
+/** How long the start waits for a free connection, and how often it asks. */
+const freeWaitMs = 30_000;
+const freePauseMs = 500;
 const deadAfterMsDefault = 30_000;
 
 /** Queries that calls wait for go by an index. Without this a cached plan may be one made for tables that were still small. */
@@ -72,15 +76,57 @@ export async function openPostgres({
 }: PostgresOptions): Promise<Store> {
   const parts = createParts({ url, timeoutMs, deadAfterMs, report });
   try {
-    await migrate(parts.db, "postgres", now);
+    // In a rollout the gateways that end have not given their connections back yet.
+    const whenFree = createPatience(report);
+    await whenFree(() => migrate(parts.db, "postgres", now));
     const { writes, reads, unproven, heartbeat } = parts.connections;
-    await Promise.all([writes, reads, unproven, heartbeat].map((connection) => connection.open()));
+    const sessions = [writes, reads, unproven, heartbeat];
+    await Promise.all(sessions.map((connection) => whenFree(() => connection.open())));
+    await refuseTransactionPool(sessions);
     await parts.changes.poll(heartbeat, parts.primary, connectWaitMs);
     return createStore(parts, now);
   } catch (error) {
     await closeAll(parts);
     throw error instanceof StoreError ? error : cannotOpen(parts.primary, error);
   }
+}
+
+/** Returns a function that tries a step of the start again while the server has no free connection. */
+function createPatience(report: StoreReport): <T>(step: () => Promise<T>) => Promise<T> {
+  const deadlineMs = performance.now() + freeWaitMs;
+  let isReported = false;
+  return async (step) => {
+    for (;;) {
+      try {
+        return await step();
+      } catch (error) {
+        if (!isOutOfConnections(error) || performance.now() > deadlineMs) throw error;
+        if (!isReported) report("database_full_of_connections", { waitSeconds: freeWaitMs / 1000 });
+        isReported = true;
+        await sleep(freePauseMs);
+      }
+    }
+  };
+}
+
+/**
+ * A pooler that gives each transaction whatever session is free loses prepared statements, `LISTEN` and settings. Sessions that are
+ * open at the same time have processes of their own, and keep them.
+ *
+ * @throws {StoreError} For such a pooler.
+ */
+async function refuseTransactionPool(sessions: readonly OrderedConnection[]): Promise<void> {
+  const pids: number[] = [];
+  for (const connection of [...sessions, ...sessions]) {
+    const { rows } = await connection.query<{ pid: number }>({ text: "select pg_backend_pid() as pid" });
+    pids.push((rows[0] as { pid: number }).pid);
+  }
+  const first = pids.slice(0, sessions.length);
+  const isStable = first.every((pid, place) => pids[place + sessions.length] === pid);
+  if (isStable && new Set(first).size === sessions.length) return;
+  throw new StoreError(
+    "Cannot use this database: DATABASE_URL leads to a pooler that pools transactions; name its address for session pooling, or PostgreSQL itself",
+  );
 }
 
 type ConnectOptions = Pick<PostgresOptions, "url" | "report"> & { timeoutMs: number; deadAfterMs: number };

@@ -72,6 +72,8 @@ export class OrderedConnection {
   #connecting: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
   #retryMs = reconnectMsMin;
+  /** The server process of the connection, or of the last one. */
+  #pid: number | undefined;
   /** The server process of a lost connection, which may still run what it was sent. */
   #left: number | undefined;
   #cause: unknown;
@@ -175,9 +177,10 @@ export class OrderedConnection {
     const timer = setTimeout(() => client.connection.stream.destroy(), connectWaitMs + fenceWaitMs);
     try {
       await client.connect();
-      await primary.prove(client, server);
+      const pid = await primary.prove(client, server);
       this.#epoch = primary.epoch;
       await this.#fence(client);
+      this.#pid = pid;
       await onConnect?.(client);
     } catch (error) {
       client.connection.stream.destroy();
@@ -279,7 +282,7 @@ export class OrderedConnection {
     if (client === undefined || this.#client !== client) return;
     this.#client = undefined;
     this.#cause = cause;
-    this.#left = (client as unknown as { processID: number | null }).processID ?? undefined;
+    this.#left = this.#pid;
     client.connection.stream.destroy();
     this.#reconnectLater();
   }

@@ -15,6 +15,15 @@ export function isEndOfConnection(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code !== undefined && endsConnection.test(error.code);
 }
 
+/** SQLSTATE of a server without a free connection: `too_many_connections`. */
+const outOfConnections = "53300";
+
+/** Whether no connection was free, on any of the servers that were tried. */
+export function isOutOfConnections(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.some(isOutOfConnections);
+  return error instanceof pg.DatabaseError && error.code === outOfConnections;
+}
+
 /**
  * Facts that tell a database from another one, by their names. The system identifier stays for the life of a cluster and of its
  * copies, the timeline counts promotions and restores, the oids differ in a database that was made anew. Those that its user may
@@ -23,6 +32,7 @@ export function isEndOfConnection(error: unknown): boolean {
 type Identity = ReadonlyMap<string, string | number>;
 
 interface StateRow {
+  pid: number;
   in_recovery: boolean;
   read_only: boolean;
   database_oid: number;
@@ -58,7 +68,7 @@ const keepalives = {
 const keepaliveText = Object.entries(keepalives)
   .map(([name, value]) => `set_config('${name}', '${value}', false)`)
   .join(", ");
-const stateText = `select ${keepaliveText}, pg_is_in_recovery() as in_recovery, current_setting('transaction_read_only') = 'on' as read_only,
+const stateText = `select pg_backend_pid() as pid, ${keepaliveText}, pg_is_in_recovery() as in_recovery, current_setting('transaction_read_only') = 'on' as read_only,
   (select oid from pg_database where datname = current_database()) as database_oid,
   ${tablesOid} as tables_oid`;
 
@@ -103,9 +113,10 @@ export class Primary {
   /**
    * Asks a new connection whether its server takes writes, and which database it has.
    *
+   * @returns The id of the process that serves the connection: behind a pooler that is not the one that the client was told.
    * @throws {NotWritableError} When it takes none.
    */
-  async prove(client: pg.Client, { index }: Server): Promise<void> {
+  async prove(client: pg.Client, { index }: Server): Promise<number> {
     const before = this.#position;
     const { rows } = await client.query<StateRow>(stateText);
     const [state] = rows as [StateRow];
@@ -122,6 +133,7 @@ export class Primary {
       ["oid of its tables", state.tables_oid],
     ] as const;
     this.#compare(facts, { before, now: place?.position });
+    return state.pid;
   }
 
   /** The columns that {@link Primary.observe} reads, for a statement that runs often. */

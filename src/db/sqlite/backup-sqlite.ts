@@ -11,7 +11,7 @@ const lockWaitMs = 10_000;
  * and is on the disk, readable by its owner only, before it gets its name.
  *
  * @returns Its size in bytes.
- * @throws {StoreError} When there is no database, the target exists, or it cannot be written; nothing is left then.
+ * @throws {StoreError} When there is no database, the target exists, it cannot be written, or the copy is damaged; nothing is left then.
  */
 export function backupSqlite(file: string, target: string): number {
   if (!existsSync(file)) throw new StoreError(`Cannot back up ${file}: there is no database yet`);
@@ -21,6 +21,7 @@ export function backupSqlite(file: string, target: string): number {
     // SQLite takes an empty file for the copy, and would make one that others can read.
     closeSync(openSync(partial, "wx", 0o600));
     copyInto(file, partial);
+    checkCopy(partial);
     sync(partial);
     refuseExisting(target);
     renameSync(partial, target);
@@ -39,6 +40,20 @@ function copyInto(file: string, target: string): void {
   try {
     database.exec(`pragma busy_timeout = ${lockWaitMs}`);
     database.prepare("vacuum into ?").run(target);
+  } finally {
+    database.close();
+  }
+}
+
+/** A copy that cannot be restored is none. */
+function checkCopy(path: string): void {
+  const database = new DatabaseSync(path, { readOnly: true });
+  try {
+    const [row] = database.prepare("pragma quick_check(1)").all() as { quick_check: string }[];
+    if (row?.quick_check === "ok") return;
+    throw new StoreError(
+      `Cannot back up the database: the copy is damaged, and so may the database be (${row?.quick_check})`,
+    );
   } finally {
     database.close();
   }

@@ -138,6 +138,15 @@ describe("SIGTERM", () => {
       await expectTrueLedger(gateway);
     }));
 
+  test("and SIGHUP, of a terminal that closes, let calls come to their end too", () =>
+    withGateway({}, async (gateway) => {
+      const stream = await begin(gateway, 60);
+      process.kill(gateway.pid, "SIGHUP");
+      const { events, done } = await stream.rest;
+      expect([done, events.some(({ error }) => error)]).toEqual([true, false]);
+      expect(await gateway.ended).toBe(0);
+    }));
+
   test("a second time ends at once; the next start settles what was open", () =>
     withGateway({}, async (gateway) => {
       const stream = await begin(gateway, 700);

@@ -1,7 +1,18 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import { recordCalls } from "../../support/payers.ts";
@@ -30,6 +41,31 @@ async function homeWithCall() {
   await recordCalls(store, chargeOf("c1"));
   return { ...home, store };
 }
+
+/** Overwrites most of the first page of a table, as a disk that fails may. */
+function damage(file: string, table: string): void {
+  const database = new DatabaseSync(file);
+  database.exec("pragma wal_checkpoint(truncate)");
+  const { rootpage } = database.prepare("select rootpage from sqlite_schema where name = ?").get(table) as {
+    rootpage: number;
+  };
+  const { page_size: pageBytes } = database.prepare("pragma page_size").get() as { page_size: number };
+  database.close();
+  const descriptor = openSync(file, "r+");
+  writeSync(descriptor, Buffer.alloc(2000, 0xaa), 0, 2000, (rootpage - 1) * pageBytes);
+  closeSync(descriptor);
+}
+
+test("a damaged page is found by ledger verify, also where no figure stands in it, and is not backed up", async () => {
+  const { bench, folder, target, store } = await homeWithCall();
+  await store.close();
+  expect((await bench.run("ledger", "verify")).code).toBe(0);
+  damage(getDatabaseFile(bench), "alert_history");
+  const { code, stdout } = await bench.run("ledger", "verify");
+  expect([code, stdout]).toEqual([1, expect.stringContaining("The database file is damaged, restore a backup: ")]);
+  const refused = await bench.run("backup", target);
+  expect([refused.code, readdirSync(folder)]).toEqual([2, []]);
+});
 
 describe("modelgate backup", () => {
   test("copies what is committed, also what SQLite has in its log alone, readable by its owner only", async () => {

@@ -33,10 +33,35 @@ describe("account", () => {
     expect(second.password).not.toBe(first.password);
   });
 
-  test.each(["invite", "password"])("%s of an unknown account is refused, naming a similar one", async (command) => {
-    const refused = await bench.run("account", command, "adda@example.org");
-    expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(email) });
+  test("disable refuses its keys until enable, and the audit log names both", async () => {
+    const { key } = await bench.json<{ key: string }>("key", "create", "--account", email, "--name", "laptop");
+    const config = readConfig({ MODELGATE_HOME: bench.home });
+    const outcome = () =>
+      withStore(config, async ({ accounts }) => {
+        try {
+          await accounts.authenticate(key);
+          return "accepted";
+        } catch (error) {
+          return (error as Error).message;
+        }
+      });
+    expect(await outcome()).toBe("accepted");
+    expect(await bench.json("account", "disable", email)).toMatchObject({ email, disabled_at: expect.any(String) });
+    expect(await outcome()).toStartWith("The account of this API key is disabled");
+    expect((await bench.run("account", "list")).stdout).toContain("disabled");
+    expect(await bench.json("account", "enable", email)).toMatchObject({ email, disabled_at: null });
+    expect(await outcome()).toBe("accepted");
+    const { entries } = await withStore(config, ({ store }) => readAudit(store));
+    expect(entries.filter(({ action }) => action === "account.disabled")).toHaveLength(2);
   });
+
+  test.each(["invite", "password", "disable", "enable"])(
+    "%s of an unknown account is refused, naming a similar one",
+    async (command) => {
+      const refused = await bench.run("account", command, "adda@example.org");
+      expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(email) });
+    },
+  );
 });
 
 test("lists have headings, and creating an account says how somebody signs in to it", async () => {

@@ -22,7 +22,7 @@ describe("the latest calls", () => {
 });
 
 describe("a call that was written is there at once", () => {
-  const counted: [string, (store: Store) => Promise<number>][] = [
+  const counted: [string, (store: Store) => Promise<number | undefined>][] = [
     ["the latest calls", async (store) => (await readRecentCalls(store, account, { limit: 50 })).length],
     ["the sums of usage", async (store) => (await usageOf(store)).requests],
     ["the wallet", async (store) => (await readWalletState(store, account)).balanceNanodollars / -10],
