@@ -1,7 +1,24 @@
+import { readFileSync } from "node:fs";
+
 /** The exit codes by which shells report that a signal ended a process. */
 const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 type EndSignal = keyof typeof exitCodes;
-const endSignals = Object.keys(exitCodes) as EndSignal[];
+
+/**
+ * The signals that end a process in order. SIGHUP is none of them where whoever started the process has it ignored, as `nohup`
+ * does: a listener would undo that. Only Linux says so.
+ */
+function getEndSignals(): EndSignal[] {
+  const signals = Object.keys(exitCodes) as EndSignal[];
+  return isHangupIgnored() ? signals.filter((signal) => signal !== "SIGHUP") : signals;
+}
+
+function isHangupIgnored(): boolean {
+  if (process.platform !== "linux") return false;
+  const [, ignored] = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
+  // The lowest bit stands for signal 1, SIGHUP.
+  return ignored !== undefined && (BigInt(`0x${ignored}`) & 1n) === 1n;
+}
 
 /** The command line that starts this program again: the binary by itself, the source with its Bun. */
 export function getSelfCommand(args: readonly string[]): string[] {
@@ -27,6 +44,7 @@ export function watchSignals(onSecond: () => void): ShutdownSignals {
     onSecond();
     process.exit(exitCodes[signal]);
   };
+  const endSignals = getEndSignals();
   for (const signal of endSignals) process.on(signal, listener);
   return {
     first: promise,
