@@ -53,8 +53,8 @@ type HoldWrite = Exclude<LedgerWrite, EndedCall>;
 /**
  * Group commit: what is queued in one turn of the event loop is written as one transaction. Holds are written as soon as
  * they are committed, ends once they are on the disk; while ends wait for it, the next ends collect and the next holds are
- * committed by themselves. Ends of calls whose write fails go to the {@link EndSpool} and are kept until they are written; there are never more of them
- * than calls were open when the store failed, because no call begins meanwhile.
+ * committed by themselves. Ends of calls whose write fails go to the {@link EndSpool} and are kept until they are written; there
+ * are never more of them than calls were open when the store failed, because no call begins meanwhile.
  *
  * Over a shared store each write is waited for as long as a call may wait ({@link Store.callWaitMs}), from when it was queued. Then
  * its call goes on without it: a hold that was not sent yet is left out, and one that was is taken back if it turns out to be granted;
@@ -306,6 +306,8 @@ export class CommitQueue {
     this.#report(writes.length, startedMs);
     if (this.#waiting() > 0) this.#schedule();
     finish(holds, outcome);
+    // They are no longer under way, however long the spool takes.
+    markDone(ends);
     if (failed.length > 0) this.#track(this.#keep(failed).then(() => finish(ends, outcome)));
     else finish(ends, outcome);
     this.#clearSpool();
@@ -434,11 +436,15 @@ function writesOf<Write extends LedgerWrite>(batches: readonly Batch<Write>[]): 
   return batches.length === 1 ? (batches[0] as Batch<Write>).writes : batches.flatMap(({ writes }) => writes);
 }
 
-/** Tells all that wait for these batches. */
-function finish(batches: readonly Batch<LedgerWrite>[], outcome: BatchOutcome): void {
+function markDone(batches: readonly Batch<LedgerWrite>[]): void {
   for (const batch of batches) {
     clearTimeout(batch.timer);
     batch.state = "done";
-    batch.done.resolve(outcome);
   }
+}
+
+/** Tells all that wait for these batches. */
+function finish(batches: readonly Batch<LedgerWrite>[], outcome: BatchOutcome): void {
+  markDone(batches);
+  for (const { done } of batches) done.resolve(outcome);
 }

@@ -52,9 +52,9 @@ export class LedgerWriter {
     } catch (error) {
       // Nothing was written.
       if (isMissingLease(error)) await this.#renewLease();
-      // The database lacks what it had, though the connection lives.
-      else if (isMissingPayer(error)) this.forget();
-      else throw error;
+      else if (!isMissingPayer(error)) throw error;
+      // The database may lack what it had, though the connection lives.
+      this.forget();
       return await this.#write(batch);
     }
   }

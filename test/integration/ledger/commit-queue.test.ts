@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
-import type { Store } from "../../../src/db/index.ts";
+import type { EndedCall, Store } from "../../../src/db/index.ts";
+import { toEndedCall, toOpenCall } from "../../../src/ledger/call-records.ts";
+import { CommitQueue } from "../../../src/ledger/commit-queue.ts";
 import { ProcessLedger, verifyLedger } from "../../../src/ledger/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 import { addAccount, createAdmission, createSettlement, statesOf } from "./fixture.ts";
@@ -22,6 +24,38 @@ function onSlowDisk(store: Store) {
 async function untilSyncs(disk: { syncs: number }, syncs: number): Promise<void> {
   while (disk.syncs < syncs) await Bun.sleep(1);
 }
+
+test("a charge that a slow disk keeps for longer than a call waits is written once the store takes it", async () => {
+  const store = await temporaryStore();
+  await addAccount(store, "acc_1", 100);
+  let isFull = true;
+  const writeLedger: Store["writeLedger"] = (batch, onCommitted) => {
+    if (isFull && batch.some(({ kind }) => kind === "end"))
+      return Promise.reject(new Error("database or disk is full"));
+    return store.writeLedger(batch, onCommitted);
+  };
+  const impatient = Object.create(store, { writeLedger: { value: writeLedger }, callWaitMs: { value: 50 } }) as Store;
+  const spooled: string[] = [];
+  const spool = {
+    failure: undefined,
+    append: async (ends: readonly EndedCall[]) => {
+      await Bun.sleep(200);
+      return spooled.push(...ends.map(({ open }) => open.callId)) > 0;
+    },
+    clear: async () => void spooled.splice(0),
+  };
+  const queue = new CommitQueue(impatient, () => undefined, { spool });
+  const admission = createAdmission();
+  const { callId } = admission;
+  const open = toOpenCall(admission, { quotaDay: null, periodStart: null, holdNanodollars: 10, holdTokens: 0 });
+  await queue.add(open);
+  await queue.add(toEndedCall(open, createSettlement(callId), 0));
+  expect([spooled, queue.unwritten.size]).toEqual([[callId], 1]);
+  isFull = false;
+  await queue.flush();
+  expect([spooled, queue.unwritten.size, await statesOf(store)]).toEqual([[], 0, { [callId]: "settled" }]);
+  queue.close();
+});
 
 test("while a charge waits for the disk, holds are written at once and the next charges wait for the next sync", async () => {
   const store = await temporaryStore();
