@@ -27,7 +27,7 @@ const plain: ModelFacts = { reasoning: false };
 const named = (words: string): RegExp => new RegExp(`(?:^|-)(?:${words})(?=-|$)`);
 
 /**
- * Families, of which the first that fits counts for each fact. The pages that say it, read in November 2026: of OpenAI
+ * Families, of which the first that fits counts for each fact. The pages that say it: of OpenAI
  * https://platform.openai.com/docs/guides/images-vision and /docs/models, of Anthropic
  * https://platform.claude.com/docs/en/build-with-claude/vision and /extended-thinking, of Google
  * https://ai.google.dev/gemini-api/docs/tokens and /thinking, of the others their cards of models.
@@ -116,10 +116,8 @@ const families: readonly Family[] = [
  */
 export function normalizeModelName(name: string): string {
   const own = name.slice(name.lastIndexOf("/") + 1).toLowerCase();
-  return own
-    .replace(/[:@].*$/, "")
-    .replace(/(\d)p(?=\d)/g, "$1-")
-    .replace(/[._\s]+/g, "-");
+  const end = own.search(/[:@]/);
+  return (end < 0 ? own : own.slice(0, end)).replace(/(\d)p(?=\d)/g, "$1-").replace(/[._\s]+/g, "-");
 }
 
 /**
@@ -134,8 +132,12 @@ export function withoutModelFacts<Row extends ModelFacts & { upstreamId: string;
   return Object.fromEntries(Object.entries(row).filter(isOwn)) as Row;
 }
 
+/** No model has a longer name; the search for a family may take the square of its length. */
+const nameCharsMax = 300;
+
 /** Finds the facts of a model by a name of it, a provider's or another. */
 export function findModelFacts(name: string): ModelFacts {
+  if (name.length > nameCharsMax) return {};
   const normalized = normalizeModelName(name);
   let facts: ModelFacts = {};
   for (const [names, more] of families) if (names.test(normalized)) facts = { ...more, ...facts };

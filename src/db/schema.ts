@@ -46,8 +46,7 @@ export interface Database {
   model_limits: ModelLimitsTable;
   role_limits: RoleLimitsTable;
   opening_balances: OpeningBalancesTable;
-  /** Live processes that share the database; `seen_at` is by the clock of the database. */
-  /** Gateways that have a lease ({@link Lease}). */
+  /** Live processes that share the database, and their leases; `seen_at` is by the clock of the database. */
   nodes: { id: string; seen_at: number; lease: number };
   /** Counts changes of rows that processes cache, for those that missed a notification. */
   revisions: { name: "copies"; revision: number };

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { ServerWebSocket } from "bun";
 import OpenAI from "openai";
 import { verifyLedger } from "../../../src/ledger/index.ts";
+import { closeCircuits } from "../../support/close-circuits.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { until } from "../../support/until.ts";
@@ -93,6 +94,8 @@ function ask(input: string, onText: SpeechProvider["onText"] = speakAll, more: o
 }
 
 describe("speech by WebSocket", () => {
+  beforeEach(() => closeCircuits(gateway));
+
   test("is a WAV file, made by the task that CosyVoice documents, and costs its characters", async () => {
     const answer = await ask("Hello there", speakAll, { speed: 3 });
     const bytes = new Uint8Array(await answer.arrayBuffer());

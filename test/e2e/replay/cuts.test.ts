@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { isServed } from "../../support/is-served.ts";
+import { rounds } from "../../support/long.ts";
 import { randomBelow } from "../../support/random.ts";
 import { recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { type Reply, replyOf } from "../../support/reply.ts";
@@ -19,7 +20,7 @@ const named = streams.map((plan): [string, Plan] => [plan.recording.path, plan])
 /** More calls than fail of one cut, with its second attempt. */
 const worksFirst = 4;
 /** How many places a stream is cut at: a sample of its event boundaries and of its other bytes. */
-const placesMax = 12;
+const placesMax = rounds(6, 60);
 
 /** Bytes after which an event has just ended, and bytes anywhere. */
 function placesIn(body: Uint8Array, seed: number): number[] {

@@ -332,6 +332,8 @@ describe("an e-mail that was only claimed, in commands,", () => {
     "account show A": runs("account", "show", "E"),
     "account set A": refused("account", "set", "E", "--models", "acme-1"),
     "account set --email": { why: "a new e-mail of an account, which is taken" },
+    "account disable A": runs("account", "disable", "E"),
+    "account enable A": runs("account", "enable", "E"),
     "account invite A": runs("account", "invite", "E"),
     "account password A": runs("account", "password", "E"),
     "account content A": { why: "refused without CONTENT_LOG; it reads" },

@@ -38,6 +38,7 @@ const compareNone: Readonly<Record<string, string>> = {
   "providers/operator-catalogue.ts": "the version of files",
   "providers/provider-files.ts": "the version of a file",
   "kernel/upstream/web-socket.ts": "RFC 6455 proves with it that a server has read a handshake",
+  "ledger/spool.ts": "a line that was torn is found by its checksum",
   "providers/secret-box.ts": "a key and its id are made from a secret",
 };
 

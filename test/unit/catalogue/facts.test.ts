@@ -20,6 +20,14 @@ const written = [...folders, ...ofSpecification]
 const served = builtIns.flatMap(({ models }) => models).filter(({ capability }) => capability === "chat");
 
 describe("facts of models", () => {
+  test("are known of no name that is longer than names are, whatever it repeats", () => {
+    expect(findModelFacts("claude-opus-4")).toMatchObject({ reasoning: true });
+    expect(findModelFacts(`claude-opus-4${"-x".repeat(100)}`)).toMatchObject({ reasoning: true });
+    for (const piece of ["-x", "qwen3-", "claude-", "-instruct-", ":", "@", "1p"]) {
+      expect(findModelFacts(`claude-opus-4${piece.repeat(1_000_000)}`)).toEqual({});
+    }
+  });
+
   test("stand once: no row of the catalogue repeats or contradicts what is known of its model", () => {
     const repeating = written.filter((row) => Object.keys(withoutModelFacts(row)).length < Object.keys(row).length);
     expect(repeating.map(({ id }) => id)).toEqual([]);
