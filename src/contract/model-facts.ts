@@ -94,6 +94,7 @@ const families: readonly Family[] = [
   [named("nova-2"), reasons],
   [named("nova-(?:micro|lite|pro|premier)"), plain],
   [named("nemotron"), reasons],
+  [named("cogito|deephermes|hermes-4"), reasons],
   [/(?:^|-)(?:code|tiny)?llama(?=\d|-|$)/, plain],
   [named("l3|hermes-[23]|wizardlm-2"), plain],
   // Others

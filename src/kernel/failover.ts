@@ -223,6 +223,9 @@ function recordFailure(
     log.warn("circuit_opened", { plugin: plugin.name, model: model.id, kind, status });
 }
 
+/** Longer than a provider says at the most: a key that it refuses is tried again after as long. */
+const keyPauseMsMax = 3_600_000;
+
 /** Returns whether another key of this route may work. */
 export function recordRefusedKey(
   kernel: Kernel,
@@ -234,7 +237,7 @@ export function recordRefusedKey(
   kernel.log.warn("upstream_refused_key", { plugin: route.plugin.name, key: key?.index, kind, status });
   if (key === undefined) return false;
   if (retryAfterMs === undefined) key.circuitBreaker.onFailure(kernel.now());
-  else key.circuitBreaker.openUntil(kernel.now() + retryAfterMs);
+  else key.circuitBreaker.openUntil(kernel.now() + Math.min(retryAfterMs, keyPauseMsMax));
   return true;
 }
 

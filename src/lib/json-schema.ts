@@ -1,5 +1,5 @@
 import { badRequest, decodePercent, GatewayError, getOwn } from "../contract/index.ts";
-import { isRecord } from "./json.ts";
+import { isExactNumber, isRecord } from "./json.ts";
 
 const budgetStepsMax = 20_000;
 /** So many characters that are compared or written out take as long as one step. */
@@ -532,6 +532,7 @@ function getTypes(flat: FlatSchema): string[] | undefined {
 function getType(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
+  if (typeof value === "object" && isExactNumber(value)) return /^-?\d+$/.test(value.rawJSON) ? "integer" : "number";
   return Number.isInteger(value) ? "integer" : typeof value;
 }
 
@@ -619,7 +620,7 @@ function addValues(reduction: Reduction, values: unknown[], result: Schema, poin
     return (
       result.type === undefined ||
       getType(value) === result.type ||
-      (result.type === "number" && typeof value === "number")
+      (result.type === "number" && getType(value) === "integer")
     );
   });
   if (fitting.length === 0) return;

@@ -20,7 +20,7 @@ import {
   RerankRequest,
   SpeechRequest,
 } from "../contract/index.ts";
-import { isRecord, mapChanged } from "../lib/json.ts";
+import { isExactNumber, isRecord, mapChanged } from "../lib/json.ts";
 import { DecisionRequest } from "./decisions/schema.ts";
 import { MessagesRequest } from "./messages/schema.ts";
 import { ResponsesRequest } from "./responses/schema.ts";
@@ -316,7 +316,7 @@ const droppedMax = 20;
 
 /** The value without unknown members; itself where it has none. */
 function keepKnown(value: unknown, known: Known, walk: Walk): unknown {
-  if (known === true || typeof value !== "object" || value === null) return value;
+  if (known === true || typeof value !== "object" || value === null || isExactNumber(value)) return value;
   if (Array.isArray(value)) return mapChanged(value, (item) => keepKnown(item, known, walk));
   const { further, dropped, path } = walk;
   const members: [string, unknown][] = [];

@@ -66,7 +66,9 @@ export function classifyError(body: unknown, status?: number): UpstreamError {
  */
 export function isFailedAnswer({ error, base_resp: base }: Readonly<Record<string, unknown>>): boolean {
   if (error !== undefined && error !== null) return true;
-  return isRecord(base) && base.status_code !== undefined && Number(base.status_code) !== 0;
+  if (!isRecord(base)) return false;
+  const { status_code: code = 0 } = base;
+  return typeof code === "object" ? code !== null : Number(code) !== 0;
 }
 
 /** The JSON of a refusal, or its text where that is not JSON. Of JSON that is too deep or too wide nothing is known. */
@@ -136,7 +138,7 @@ function toKind({ words, message }: ErrorFacts, status: number | undefined): Ups
   const byStatus = status !== undefined && status >= 400 ? classifyStatus(status) : undefined;
   const kind = find(errorCodes) ?? byStatus ?? find(vagueErrorCodes) ?? "bad_response";
   // Providers have one word for all of their failures.
-  return kind === "server_error" && byStatus === "overloaded" ? byStatus : kind;
+  return kind === "server_error" && (byStatus === "overloaded" || byStatus === "bad_request") ? byStatus : kind;
 }
 
 function toMessage(kind: UpstreamErrorKind, facts: ErrorFacts, status: number | undefined): string {
@@ -196,7 +198,7 @@ const envelopeTypes: Readonly<Record<string, string>> = {
 
 /** The failure of an envelope in the form of an error. */
 function readEnvelope({ status_code: number, status_msg: message }: Record<string, unknown>): Record<string, unknown> {
-  const code = String(number);
+  const code = typeof number === "string" ? number : JSON.stringify(number);
   return { code, message, type: getOwn(envelopeTypes, code) ?? "server_error" };
 }
 
@@ -343,6 +345,9 @@ function classifyStatus(status: number): UpstreamErrorKind {
 const outOfMoney =
   /credit balance|insufficient (?:credits?|balance|funds)|exceeded your current quota, please check your plan and billing/i;
 
+/** A prompt that a provider's moderation refuses, for which some (OpenRouter, xAI) answer 403. */
+const flagged = /\b(?:input was flagged|violates usage guidelines)\b/i;
+
 /** The figures of a rate limit's message: "Limit 7000, Used 0, Requested ~12903". */
 const limitFigure = /\blimit:? (\d[\d,]{0,15})/i;
 const requestedFigure = /\brequested:? ~?(\d[\d,]{0,15})/i;
@@ -378,6 +383,7 @@ const lacksMedia =
 /** Classifies by the message where the code does not decide: Anthropic and others send only a message for these. */
 function refineKind(kind: UpstreamErrorKind, message: string): UpstreamErrorKind {
   if (kind === "rate_limited") return isBeyondLimit(message) ? "request_too_large" : kind;
+  if (kind === "auth" && flagged.test(message)) return "bad_request";
   if (kind === "bad_request" && outOfMoney.test(message)) return "insufficient_quota";
   if (!vagueKinds.has(kind)) return kind;
   if (isContextLength(message)) return "context_length";

@@ -122,7 +122,11 @@ export class StreamedCalls {
       const piece = { providerIndex, id, name, text, isLast };
       const call = this.#find(piece);
       const next = call === undefined ? this.#open(delta, piece) : this.#continue(call, delta, piece);
-      if (next !== undefined) pieces.push(next);
+      // Clients put two pieces of one call in one chunk together wrongly.
+      const begun = next && pieces.find(({ index }) => index === next.index)?.function;
+      if (begun && next?.function)
+        begun.arguments = toAnswerText(begun.arguments) + toAnswerText(next.function.arguments);
+      else if (next !== undefined) pieces.push(next);
     }
     return pieces;
   }
@@ -208,8 +212,10 @@ function isNewCall(call: StreamedCall, piece: Piece): boolean {
   return isWhole && !(isRepeated(call, piece) && (isSameId || isLast));
 }
 
-function isRepeated({ name: named, progress }: StreamedCall, { name, text }: Piece): boolean {
-  return name !== "" && (name === named || named === "") && progress.isComplete && progress.isSame(text);
+function isRepeated({ name: named, progress }: StreamedCall, { name, text, isLast }: Piece): boolean {
+  // At the end of the answer some servers give all of the arguments once more, without the name.
+  const isOfName = name === "" ? isLast : name === named || named === "";
+  return isOfName && progress.isComplete && progress.isSame(text);
 }
 
 function readIndex(index: unknown): number | undefined {

@@ -176,7 +176,10 @@ export function readUnits(usages: readonly unknown[], { price }: Model): Meters 
   const meters: Meters = {};
   for (const { name, field } of reportedUnits) {
     if (price?.[name] === undefined || usages.length === 0) continue;
-    const amounts = usages.map((usage) => Math.ceil((usage as UnitsReport | undefined)?.[field] ?? Number.NaN));
+    const amounts = usages.map((usage) => {
+      const amount: unknown = (usage as UnitsReport | undefined)?.[field];
+      return typeof amount === "number" ? Math.ceil(amount) : Number.NaN;
+    });
     if (amounts.every(isReportable)) meters[name] = amounts.reduce((sum, amount) => sum + amount, 0);
   }
   return meters;

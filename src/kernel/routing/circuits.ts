@@ -240,6 +240,8 @@ export class RouteCircuit extends CircuitBreaker {
     if (account === undefined) return super.onFailure(nowMs);
     const own = this.#ownOf(account);
     const isOwnOpened = own.circuit.onFailure(nowMs);
+    // Those of an account that has not failed succeed meanwhile: the provider works.
+    const worksForOthers = this.#succeeded !== undefined && !this.#own.has(this.#succeeded);
     if (isOwnOpened) this.#succeeded = undefined;
     if (super.stateAt(nowMs) !== "closed") {
       if (account === this.#prober) this.#proberWaitsUntilMs = nowMs + this.#options.openMs;
@@ -253,7 +255,7 @@ export class RouteCircuit extends CircuitBreaker {
       own.countedUntilMs = nowMs + this.#options.windowMs;
       isOpened = super.onFailure(nowMs);
     }
-    if (!isOpened && isOwnOpened && this.#countOpen(nowMs) > 1) this.openNow(nowMs);
+    if (!isOpened && isOwnOpened && !worksForOthers && this.#countOpen(nowMs) > 1) this.openNow(nowMs);
     return isOpened || isOwnOpened;
   }
 

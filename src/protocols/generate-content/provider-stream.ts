@@ -107,8 +107,10 @@ const tiers: Record<string, string> = {
   PROVISIONED_THROUGHPUT: "scale",
 };
 
-const readServiceTier = (metadata: GenerateAnswer["usageMetadata"]) =>
-  getOwn(tiers, String(metadata?.serviceTier ?? metadata?.trafficType));
+const readServiceTier = (metadata: GenerateAnswer["usageMetadata"]) => {
+  const tier: unknown = metadata?.serviceTier ?? metadata?.trafficType;
+  return typeof tier === "string" ? getOwn(tiers, tier) : undefined;
+};
 
 function readEvent({ event, data }: ServerEvent): GenerateAnswer {
   const answer = parseJson(data, "event");

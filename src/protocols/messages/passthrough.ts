@@ -16,6 +16,7 @@ import { withCoveredLifetimes } from "../cache-marks.ts";
 import { fitCallId } from "../call-ids.ts";
 import { dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
 import { classifyError } from "../upstream-errors.ts";
+import { addFigures } from "./provider-stream.ts";
 import { MessagesRequest } from "./schema.ts";
 
 type Warn = Call<NativeRequest>["warn"];
@@ -178,7 +179,7 @@ function createUsageReader(toUsage: MessagesOptions["toUsage"]): NativeAnswer["r
   return (part): ChatUsage | undefined => {
     const { usage } = isRecord(part.message) ? part.message : part;
     if (!isRecord(usage)) return undefined;
-    for (const [name, value] of Object.entries(usage)) if (value !== null) figures[name] = value;
+    addFigures(figures, usage);
     return toUsage(figures);
   };
 }

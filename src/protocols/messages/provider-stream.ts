@@ -101,7 +101,7 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
   }
 
   #count(usage: Record<string, unknown> = {}): void {
-    for (const [name, value] of Object.entries(usage)) if (value !== null) this.#usage[name] = value;
+    addFigures(this.#usage, usage);
   }
 
   #open(begun: AnswerBlock, index: unknown): void {
@@ -236,9 +236,21 @@ export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): 
   if (!isRecord(reported)) return before;
   const usage = toFigures(reported);
   const figures = toUsage(usage);
-  if (figures !== undefined || before === undefined || typeof usage.output_tokens !== "number")
-    return figures ?? before;
+  const isWithoutPrompt = figures === undefined || figures.prompt_tokens === 0;
+  if (!isWithoutPrompt || before === undefined || typeof usage.output_tokens !== "number") return figures ?? before;
   return { ...before, completion_tokens: usage.output_tokens };
+}
+
+const promptFigures = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
+
+/** Adds a later report to the figures so far. Some servers report the prompt at the beginning alone, and zeros in its place at the end. */
+export function addFigures(figures: Record<string, unknown>, usage: Readonly<Record<string, unknown>>): void {
+  const hasPrompt = promptFigures.some((name) => Number.isInteger(usage[name]) && usage[name] !== 0);
+  for (const [name, value] of Object.entries(usage)) {
+    if (value === null || (value === 0 && !hasPrompt && promptFigures.includes(name) && figures[name] !== undefined))
+      continue;
+    figures[name] = value;
+  }
 }
 
 /** @returns `undefined` when the report lacks the input or the output. */

@@ -389,7 +389,7 @@ class MessageWriter implements ItemWriter {
   writeText(delta: string, probabilities: readonly unknown[]): void {
     this.#openPart("text");
     this.#text += delta;
-    const logprobs = probabilities.map((one) => toLogprob(one as Logprob));
+    const logprobs = recordsOf<Logprob>(probabilities).map(toLogprob);
     this.#logprobs.push(...logprobs);
     this.#events.send("output_text.delta", { content_index: this.#content.length, delta, logprobs });
   }
@@ -438,7 +438,12 @@ class MessageWriter implements ItemWriter {
 }
 
 function toLogprob({ token, logprob, bytes, top_logprobs: others }: Logprob): object {
-  return { token, logprob, bytes: bytes ?? [], top_logprobs: (others ?? []).map(toTopLogprob) };
+  return { token, logprob, bytes: bytes ?? [], top_logprobs: recordsOf<Logprob>(others).map(toTopLogprob) };
+}
+
+/** The objects of what should be a list of them. */
+function recordsOf<Item>(list: unknown): Item[] {
+  return Array.isArray(list) ? (list.filter(isRecord) as Item[]) : [];
 }
 
 function toTopLogprob({ token, logprob, bytes }: Logprob): object {

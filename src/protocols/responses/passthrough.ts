@@ -96,7 +96,7 @@ function toResponsesBody(
   const isCovered = (tool: Record<string, unknown>) =>
     isWebTool(tool)
       ? model.price?.webSearch !== undefined
-      : isFree(tool) || options.pass?.includes(String(tool.type)) === true;
+      : isFree(tool) || options.pass?.includes(tool.type as string) === true;
   dropPaidTools(body, isCovered, warn);
   return body;
 }
@@ -110,7 +110,7 @@ function withFittedId(item: unknown): unknown {
 
 function isFree({ type, environment }: Record<string, unknown>): boolean {
   const isLocal = isRecord(environment) && environment.type === "local";
-  return freeTools.has(String(type)) || (type === "shell" && isLocal);
+  return (typeof type === "string" && freeTools.has(type)) || (type === "shell" && isLocal);
 }
 
 function isWebTool({ type }: Record<string, unknown>): boolean {

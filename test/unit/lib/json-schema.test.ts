@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../src/contract/index.ts";
+import { readJson } from "../../../src/lib/json.ts";
 import { openApiSubset, reduceSchema, SchemaBudget, strictSubset } from "../../../src/lib/json-schema.ts";
 
 const openApi = (schema: unknown) => reduceSchema(schema, openApiSubset);
@@ -331,4 +332,14 @@ test("each place has a type where the subset wants one: a place for anything is 
     one: { enum: ["a"] },
   });
   expect(reduceSchema(schema, strictSubset).schema.properties).toMatchObject({ any: {} });
+});
+
+test("whole numbers that are longer than numbers are stay what they were in enum and const", () => {
+  const text =
+    '{"type":"object","properties":{"id":{"type":"integer","enum":[9007199254740993,1]},"only":{"const":9007199254740993}}}';
+  const schema = (readJson(`{"a":{"b":${text}}}`, "body") as { a: { b: Record<string, unknown> } }).a.b;
+  const written = JSON.stringify(reduceSchema(schema, strictSubset).schema);
+  expect(written.match(/9007199254740993/g)?.length).toBe(2);
+  expect(written).not.toContain('9007199254740993],"type":"object"');
+  expect(JSON.parse(written).properties.only.type).not.toBe("object");
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Handlers } from "../../../src/contract/index.ts";
+import { readJson } from "../../../src/lib/json.ts";
 import { withKnownFields } from "../../../src/protocols/known-fields.ts";
 import { fakeCall, plainModel } from "../sdk/fake-call.ts";
 
@@ -23,6 +24,13 @@ describe("a request to a server of the operator's own", () => {
   test("is the same object where all of its fields are known", async () => {
     const request = { model: "m", messages, top_k: 3, metadata: { any: { thing: 1 } }, temperature: null };
     expect((await given("chat", request)).seen).toBe(request);
+  });
+
+  test("keeps numbers that are longer than numbers are", async () => {
+    const text =
+      '{"model":"m","messages":[],"stop_token_ids":[12345678901234567890],"thinking":{"budget_tokens":1e999}}';
+    const { seen, ignored } = await given("chat", readJson(text, "body") as object);
+    expect([JSON.stringify(seen), ignored]).toEqual([text, []]);
   });
 
   test("loses unknown members at every depth, and names them by what leads there", async () => {

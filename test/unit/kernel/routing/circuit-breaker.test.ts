@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { CircuitBreaker } from "../../../../src/kernel/routing/circuits.ts";
+import { CircuitBreaker, RouteCircuit } from "../../../../src/kernel/routing/circuits.ts";
 
 const bounds = { failuresMin: 3, windowMs: 1000, openMs: 100, openMsMax: 350 };
 
@@ -79,5 +79,33 @@ describe("a circuit", () => {
     circuitBreaker.begin(50);
     circuitBreaker.begin(50);
     expect(circuitBreaker.isReady(50)).toBe(true);
+  });
+});
+
+describe("the circuit of a route", () => {
+  /** Two accounts fail as often as it takes, and the others call or not between their failures. */
+  function afterTwoFail(callOthers: (circuit: RouteCircuit, nowMs: number) => void): RouteCircuit {
+    const circuit = new RouteCircuit(bounds);
+    for (const [place, account] of ["one", "other"].entries()) {
+      for (let failure = 0; failure < bounds.failuresMin; failure++) {
+        const nowMs = 10 * place + failure;
+        callOthers(circuit, nowMs);
+        circuit.begin(nowMs, account);
+        circuit.onFailure(nowMs, account);
+      }
+    }
+    return circuit;
+  }
+
+  test("opens for all once it is open for two accounts", () => {
+    expect(afterTwoFail(() => undefined).isReady(20, "third")).toBe(false);
+  });
+
+  test("stays closed for others whose calls succeed meanwhile, so that two accounts pause no route that works", () => {
+    const circuit = afterTwoFail((one, nowMs) => {
+      one.begin(nowMs, "third");
+      one.onSuccess("third");
+    });
+    expect([circuit.isReady(20, "third"), circuit.isReady(20, "one")]).toEqual([true, false]);
   });
 });
