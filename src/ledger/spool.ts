@@ -32,6 +32,8 @@ const endsPerBatch = 64;
 const checksumLength = 16;
 /** A file that is being replayed, so that its process, should it live, begins another. */
 const replayedSuffix = ".replayed";
+/** A file with lines that cannot be read, which stays for the operator. */
+const damagedSuffix = ".damaged";
 
 /**
  * Ends of calls on the disk of this machine for as long as the store does not take them, so that an answer may be given out: who
@@ -78,15 +80,17 @@ export class Spool implements EndSpool {
   }
 
   /**
-   * Writes to the store what processes have left that are gone, and what those have kept of which that is not known yet.
+   * Writes to the store what processes have left that are gone, and what those have kept of which that is not known yet. A file
+   * is removed only once all of it was read and written.
    *
    * @returns How many ends were found.
-   * @throws {Error} When the store does not take them.
+   * @throws {Error} When a file cannot be read, or the store does not take its ends.
    */
   async replay(): Promise<number> {
     const { folder, ledgerId, store } = this.#options;
-    const names = await readdir(folder).catch(() => []);
-    const files = names.filter((name) => name.startsWith(`${ledgerId}.`) && join(folder, name) !== this.#file);
+    const names = (await orMissing(readdir(folder))) ?? [];
+    const isLeft = (name: string) => name.startsWith(`${ledgerId}.`) && !name.endsWith(damagedSuffix);
+    const files = names.filter((name) => isLeft(name) && join(folder, name) !== this.#file);
     if (files.length === 0) return 0;
     const living = new Set((await store.db.selectFrom("nodes").select("id").execute()).map(({ id }) => id));
     let count = 0;
@@ -102,24 +106,19 @@ export class Spool implements EndSpool {
     let path = file;
     if (isOver && !file.endsWith(replayedSuffix)) {
       path = `${file}.${crypto.randomUUID()}${replayedSuffix}`;
-      // Another process may have been quicker.
-      if (
-        !(await rename(file, path).then(
-          () => true,
-          () => false,
-        ))
-      )
-        return 0;
+      await orMissing(rename(file, path));
     }
-    const text = await readFile(path, "utf8").catch(() => "");
-    if (!isOver && this.#replayed.get(path) === text.length) return 0;
+    const text = await orMissing(readFile(path, "utf8"));
+    // Another process was quicker, or there is nothing new.
+    if (text === undefined || (!isOver && this.#replayed.get(path) === text.length)) return 0;
     const { ends, damaged } = readLines(text);
     if (damaged > 0) this.#options.log.error("spool_damaged", { file: path, lines: damaged });
     for (let at = 0; at < ends.length; at += endsPerBatch) await this.#writeEnds(ends.slice(at, at + endsPerBatch));
-    if (isOver) {
+    if (!isOver) this.#replayed.set(path, text.length);
+    else {
       this.#replayed.delete(file);
-      await rm(path, { force: true });
-    } else this.#replayed.set(path, text.length);
+      await (damaged > 0 ? rename(path, `${path}${damagedSuffix}`) : rm(path, { force: true }));
+    }
     return ends.length;
   }
 
@@ -159,6 +158,16 @@ export class Spool implements EndSpool {
         await handle.close();
       }
     }
+  }
+}
+
+/** What an operation on a file resolves to; undefined where the file is not there. */
+async function orMissing<T>(operation: Promise<T>): Promise<T | undefined> {
+  try {
+    return await operation;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
   }
 }
 

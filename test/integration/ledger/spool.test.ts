@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
@@ -110,7 +110,25 @@ describe("charges that the store does not take", () => {
     await die(store);
     expect(await next().replay()).toBe(2);
     expect(logged).toEqual([["spool_damaged", expect.objectContaining({ lines: 1 })]]);
+    // It stays for the operator, and is not read again.
+    expect(readdirSync(folder)).toEqual([expect.stringMatching(/\.damaged$/)]);
+    expect(await next().replay()).toBe(0);
     expect((await readWalletState(store, "acc_1")).balanceNanodollars).toBe(960);
+  });
+
+  test("are not lost with a file that cannot be read", async () => {
+    const { run, next, folder } = await fixture();
+    await (await run(10)).end();
+    const [name = ""] = readdirSync(folder);
+    const text = readFileSync(join(folder, name));
+    rmSync(join(folder, name));
+    mkdirSync(join(folder, name));
+    expect((await errorOf(next().replay())).message).toContain("EISDIR");
+    const [left = ""] = readdirSync(folder);
+    rmSync(join(folder, left), { recursive: true });
+    writeFileSync(join(folder, left), text);
+    expect(await next().replay()).toBe(1);
+    expect(readdirSync(folder)).toEqual([]);
   });
 
   test("go on after a line that was torn by a disk which was full for a moment", async () => {
