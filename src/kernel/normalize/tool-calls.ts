@@ -113,7 +113,7 @@ export class StreamedCalls {
 
   /** The deltas to send for those of one chunk; none where nothing is to be sent. */
   take(deltas: readonly ToolCallDelta[], isLast: boolean): ToolCallDelta[] {
-    const pieces: ToolCallDelta[] = [];
+    const pieces = new Map<ToolCallDelta["index"], ToolCallDelta>();
     for (const [position, delta] of deltas.entries()) {
       const [name, text] = getCallTexts(delta);
       const id = readCallId(delta.id);
@@ -122,13 +122,13 @@ export class StreamedCalls {
       const piece = { providerIndex, id, name, text, isLast };
       const call = this.#find(piece);
       const next = call === undefined ? this.#open(delta, piece) : this.#continue(call, delta, piece);
+      if (next === undefined) continue;
       // Clients put two pieces of one call in one chunk together wrongly.
-      const begun = next && pieces.find(({ index }) => index === next.index)?.function;
-      if (begun && next?.function)
-        begun.arguments = toAnswerText(begun.arguments) + toAnswerText(next.function.arguments);
-      else if (next !== undefined) pieces.push(next);
+      const begun = pieces.get(next.index)?.function;
+      if (begun === undefined || next.function === undefined) pieces.set(next.index, next);
+      else begun.arguments = toAnswerText(begun.arguments) + toAnswerText(next.function.arguments);
     }
-    return pieces;
+    return [...pieces.values()];
   }
 
   /** @throws {UpstreamError} When a call never got its name. */

@@ -173,6 +173,11 @@ const completion = (args: string) =>
     choices: [{ index: 0, message: called(args), finish_reason: "tool_calls" }],
     usage: { prompt_tokens: 5, completion_tokens: 5, total_tokens: 10 },
   });
+/** Calls of no more characters. */
+const manyCalls = (chars: number) => {
+  const callOf = (index: number) => `{"index":${index},"id":"a${index}","function":{"name":"f","arguments":""}}`;
+  return Array.from({ length: Math.floor(chars / (callOf(99_999).length + 1)) }, (_, index) => callOf(index)).join(",");
+};
 const audio = () => {
   const form = new FormData();
   form.set("file", new File([new Uint8Array(1000)], "a.mp3"));
@@ -265,6 +270,14 @@ export const answerPlaces: readonly AnswerPlace[] = [
     request: { ...chat, stream: true },
     ...streamed,
     body: (text) => event(`{"usageMetadata":{},"candidates":[{"content":{"parts":[{"text":"a","more":${text}}]}}]}`),
+  },
+  {
+    name: "an event of as many calls as fit into it",
+    path: "/chat/completions",
+    model: "gpt-5.6",
+    request: { ...chat, stream: true },
+    ...streamed,
+    body: (text) => event(`{"choices":[{"index":0,"delta":{"tool_calls":[${manyCalls(text.length)}]}}]}`, "[DONE]"),
   },
   {
     name: "an event that says an error",
