@@ -360,8 +360,8 @@ export class ModelRun<C extends Capability = Capability> {
   finishReasons: string[] | undefined = undefined;
   /** The answer ended by a word that is not known. */
   hasUnknownFinish = false;
-  /** The cost of a report that was not believed, beyond what was charged. */
-  unbelievedNanodollars = 0;
+  /** The cost of a report that was not believed, beyond what was charged; absent where there is none, or it has no price. */
+  unbelievedNanodollars: number | undefined = undefined;
 
   /** Why it failed; absent while it has not. */
   error: GatewayError | undefined = undefined;

@@ -215,8 +215,9 @@ function noteImplausible({ log, now }: Kernel, run: ModelRun, reported: Meters):
   const { call, model, plugin, meters, attempt } = run;
   const price = priceOfRun(run, reported);
   const cost = price === undefined ? undefined : costNanodollars(price, reported);
-  run.unbelievedNanodollars = Math.max(0, (cost ?? 0) - (run.costNanodollars ?? 0));
-  const unchargedUsd = run.unbelievedNanodollars / nanodollarsPerUsd;
+  if (cost !== undefined && run.costNanodollars !== undefined)
+    run.unbelievedNanodollars = Math.max(0, cost - run.costNanodollars);
+  const unchargedUsd = run.unbelievedNanodollars && run.unbelievedNanodollars / nanodollarsPerUsd;
   log.warn("usage_implausible", { call: call.id, model, plugin, reported, charged: meters, unchargedUsd });
   attempt?.warn(
     `The provider reported more than the call can have used: ${describeMeters(reported)}; charged: ${describeMeters(meters)}`,

@@ -50,10 +50,9 @@ export class CallMetrics implements CallObserver {
     this.#metrics.calls.inc({ capability, ...labels, status, state });
     if (errorCode !== undefined) this.#metrics.errors.inc({ code: errorCode });
     if (run?.hasUnknownFinish === true) this.#metrics.unknownFinishes.inc(labels);
-    if (run?.usageMeter.implausible !== undefined) {
-      this.#metrics.implausible.inc(labels);
+    if (run?.usageMeter.implausible !== undefined) this.#metrics.implausible.inc(labels);
+    if (run?.unbelievedNanodollars !== undefined)
       this.#metrics.unbelieved.inc(labels, run.unbelievedNanodollars / nanodollarsPerUsd);
-    }
     this.#metrics.duration.observe({ capability, ...labels }, (this.#options.now() - startedMs) / 1000);
     if (sink !== undefined && firstByteMs !== undefined) {
       this.#metrics.firstByte.observe({ capability, ...labels }, firstByteMs / 1000);
