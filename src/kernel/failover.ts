@@ -147,7 +147,7 @@ export async function withFailover<Request, Answer>(
 function pausedError(routes: readonly Route[], retryAfterMs: number): GatewayError {
   const names = [...new Set(routes.map(({ plugin }) => plugin.name))].join(", ");
   const seconds = Math.ceil(retryAfterMs / 1000);
-  const message = `${names} keeps failing and is paused, so the request was not sent; send it again in ${seconds} s`;
+  const message = `The request was not sent: after repeated failures the gateway pauses ${names}; send it again in ${seconds} s`;
   return new GatewayError("unavailable", message, { retryAfterMs, cause: new UpstreamError("overloaded", message) });
 }
 
@@ -223,9 +223,6 @@ function recordFailure(
     log.warn("circuit_opened", { plugin: plugin.name, model: model.id, kind, status });
 }
 
-/** Longer than a provider says at the most: a key that it refuses is tried again after as long. */
-const keyPauseMsMax = 3_600_000;
-
 /** Returns whether another key of this route may work. */
 export function recordRefusedKey(
   kernel: Kernel,
@@ -237,7 +234,7 @@ export function recordRefusedKey(
   kernel.log.warn("upstream_refused_key", { plugin: route.plugin.name, key: key?.index, kind, status });
   if (key === undefined) return false;
   if (retryAfterMs === undefined) key.circuitBreaker.onFailure(kernel.now());
-  else key.circuitBreaker.openUntil(kernel.now() + Math.min(retryAfterMs, keyPauseMsMax));
+  else key.circuitBreaker.pauseFor(retryAfterMs, kernel.now());
   return true;
 }
 

@@ -136,9 +136,9 @@ export class CircuitBreaker {
     return true;
   }
 
-  /** The provider said when to come back. */
-  openUntil(untilMs: number): void {
-    if (untilMs > this.#openUntilMs) this.#openUntilMs = untilMs;
+  /** The provider said when to come back, which is believed for as long as it stays open at the most. */
+  pauseFor(pauseMs: number, nowMs: number): void {
+    this.#openUntilMs = Math.max(this.#openUntilMs, nowMs + Math.min(pauseMs, this.#options.openMsMax));
   }
 
   /** Opens it as failures do. */

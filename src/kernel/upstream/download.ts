@@ -3,6 +3,7 @@ import { Agent, type RequestOptions, request } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { GatewayError, mediaTypeOf } from "../../contract/index.ts";
 import { readJson } from "../../lib/json.ts";
+import { readShort } from "../../lib/read-short.ts";
 import type { Bytes } from "./http-client.ts";
 import { isLocalHost, isPublicAddress, type Resolve, resolveHost } from "./ssrf-guard.ts";
 
@@ -169,14 +170,8 @@ export async function fetchDocument(request: PublicGet, url: string): Promise<un
       AbortSignal.any([AbortSignal.timeout(documentMsMax), end.signal]),
     );
     if (status !== 200) throw new Error(`${url} answered ${status}`);
-    const chunks: Uint8Array<ArrayBuffer>[] = [];
-    let total = 0;
-    for await (const chunk of body ?? []) {
-      total += chunk.byteLength;
-      if (total > documentBytesMax) throw new Error(`${url} is larger than ${documentBytesMax} bytes`);
-      chunks.push(chunk as Uint8Array<ArrayBuffer>);
-    }
-    return readJson(await new Blob(chunks).text(), "document");
+    const tooLarge = () => new Error(`${url} is larger than ${documentBytesMax} bytes`);
+    return readJson(await readShort(body, documentBytesMax, tooLarge), "document");
   } finally {
     // Closes a body that was not read to its end.
     end.abort();

@@ -85,7 +85,8 @@ describe("an alert", () => {
     await channel();
     const [{ routes } = { routes: [] }] = deps.kernel.registry.modelEntries;
     const pool = routes[0]?.keys;
-    const pause = (untilMs: number) => pool?.take(deps.now())?.circuitBreaker.openUntil(untilMs);
+    const pause = (untilMs: number) =>
+      pool?.take(deps.now())?.circuitBreaker.pauseFor(untilMs - deps.now(), deps.now());
     pause(deps.now() + minute + 1);
     expect(await round()).toEqual([]);
     for (let count = 0; count < 4; count++) expect(await round()).toEqual([]);

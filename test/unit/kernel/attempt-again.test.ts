@@ -176,7 +176,7 @@ describe("the only route, once its circuit is open", () => {
     const { kernel, fetch, ledger } = await gone();
     const refusal = await rejectionOf(runCall(kernel, chatCall()));
     expect(refusal).toMatchObject({ code: "unavailable", status: 503, retryAfterMs: 15_000 });
-    expect(refusal.message).toContain("acme keeps failing");
+    expect(refusal.message).toContain("after repeated failures the gateway pauses acme");
     expect(fetch.asked).toEqual([]);
     expect(ledger.settlements.at(-1)).toMatchObject({ outcome: "released", meters: {} });
   });

@@ -192,7 +192,7 @@ describe("a list of models", () => {
 
   test("tries models whose routes are paused last", async () => {
     const { kernel } = bench({ a: works, b: works });
-    kernel.registry.byName("a")?.routes[0]?.circuitBreaker.openUntil(kernel.now() + 1000);
+    kernel.registry.byName("a")?.routes[0]?.circuitBreaker.pauseFor(1000, kernel.now());
     expect((await runCall(kernel, listed(["a", "b"])))?.model).toBe("b");
   });
 });

@@ -74,12 +74,21 @@ describe("a circuit", () => {
 
   test("rests by the provider's word without a fault, and is then as before", () => {
     const circuitBreaker = new CircuitBreaker(bounds);
-    circuitBreaker.openUntil(50);
+    circuitBreaker.pauseFor(50, 0);
     expect([circuitBreaker.isReady(49), circuitBreaker.isReady(50)]).toEqual([false, true]);
     circuitBreaker.begin(50);
     circuitBreaker.begin(50);
     expect(circuitBreaker.isReady(50)).toBe(true);
   });
+});
+
+test("a provider is believed for as long as a circuit stays open at the most", () => {
+  const circuitBreaker = new CircuitBreaker(bounds);
+  circuitBreaker.pauseFor(999_999_999_999_000, 0);
+  expect([circuitBreaker.isReady(bounds.openMsMax - 1), circuitBreaker.isReady(bounds.openMsMax)]).toEqual([
+    false,
+    true,
+  ]);
 });
 
 describe("the circuit of a route", () => {

@@ -9,7 +9,7 @@ const taken = (ring: KeyPool, calls: number, nowMs = 0) =>
 
 /** Takes the keys in turn, each of which the provider then wants to rest. */
 const pause = (ring: KeyPool, until: number[]) => {
-  for (const untilMs of until) ring.take(0, none)?.circuitBreaker.openUntil(untilMs);
+  for (const untilMs of until) ring.take(0, none)?.circuitBreaker.pauseFor(untilMs, 0);
 };
 
 describe("a key ring", () => {
@@ -45,7 +45,7 @@ describe("a key ring", () => {
         const { index } = keyFor(tried, owner);
         const second = keyFor(tried, owner, new Set([index])).key;
         const keys = pool();
-        keys.take(0, none, owner)?.circuitBreaker.openUntil(100);
+        keys.take(0, none, owner)?.circuitBreaker.pauseFor(100, 0);
         expect([keyFor(keys, owner).key, keys.take(100, none, owner)?.index]).toEqual([second, index]);
       }
       expect(taken(resting, 4)).toBe("key-akey-bkey-ckey-d");

@@ -9,7 +9,7 @@ const plugin = createPlugin({ chat: () => Promise.reject(new Error("not asked"))
 function routeOf(id: string, changes: { priority?: number; weight?: number; rests?: boolean } = {}): Route {
   const { rests, ...row } = changes;
   const circuitBreaker = new RouteCircuit(routeCircuitOptions);
-  if (rests) circuitBreaker.openUntil(1000);
+  if (rests) circuitBreaker.pauseFor(1000, 0);
   const model = { ...chatModel, ...row, id };
   return { plugin, model, baseUrl: plugin.baseUrl, keys: new KeyPool([]), health: new PluginHealth(), circuitBreaker };
 }
