@@ -78,3 +78,4 @@ export {
   type UsageSum,
   usageSums,
 } from "./usage-sums.ts";
+export { whenLate } from "./when-late.ts";

@@ -8,6 +8,7 @@ import {
   LostConnectionError,
   type OpenCall,
   type Store,
+  whenLate,
 } from "../db/index.ts";
 import { unsentEnd } from "./call-records.ts";
 import type { EndSpool } from "./spool.ts";
@@ -192,9 +193,7 @@ export class CommitQueue {
       state: "waited for",
     };
     if (callWaitMs !== undefined) {
-      // Where it was this process that stood still, the answer may lie unread: two more turns of the event loop tell.
-      const giveUpSoon = () => setImmediate(() => setImmediate(() => batch.state === "waited for" && giveUp(batch)));
-      batch.timer = setTimeout(giveUpSoon, callWaitMs);
+      batch.timer = whenLate(callWaitMs, () => batch.state === "waited for" && giveUp(batch));
     }
     batches.push(batch);
     return batch;

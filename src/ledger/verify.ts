@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import { callSums, drawColumns, isDamage, isUncounted, joinDraws, type Store } from "../db/index.ts";
+import { callSums, dayOf, drawColumns, isDamage, isUncounted, joinDraws, type Store, startOfDay } from "../db/index.ts";
 
 /** The result of {@link verifyLedger}. */
 export interface Verification {
@@ -52,7 +52,7 @@ export async function verifyLedger(store: Store, now: number = Date.now()): Prom
 
 /** Free quota and budgets of days that have not come: what was used then counts until they have. */
 async function findDaysAhead({ db }: Store, now: number): Promise<string[]> {
-  const today = Math.floor(now / 86_400_000);
+  const today = dayOf(now);
   const { rows } = await sql<{ what: string; day: number | string }>`select what, day from (
       select 'Quota of ' || account_id as what, max(day) as day from daily_quota_usage where day > ${today + 1}
       group by account_id
@@ -61,7 +61,7 @@ async function findDaysAhead({ db }: Store, now: number): Promise<string[]> {
       group by key_id
     ) as ahead order by what limit ${sql.lit(differencesMax)}`.execute(db);
   return rows.map(({ what, day }) => {
-    const date = new Date(Number(day) * 86_400_000).toISOString().slice(0, 10);
+    const date = new Date(startOfDay(Number(day))).toISOString().slice(0, 10);
     return `${what} is of ${date}, ${Number(day) - today} days ahead: a clock was wrong, and what it used counts until then`;
   });
 }

@@ -1,6 +1,7 @@
-import { clearTimeout, setImmediate, setTimeout } from "node:timers";
+import { clearTimeout, setTimeout } from "node:timers";
 import pg, { type QueryConfig, type QueryResult, type QueryResultRow } from "pg";
 import { LostConnectionError } from "../errors.ts";
+import { whenLate } from "../when-late.ts";
 import { connectionOptions, isEndOfConnection, mergeErrors, type Primary, type Server } from "./primary.ts";
 
 /** Options of {@link OrderedConnection}. */
@@ -237,9 +238,7 @@ export class OrderedConnection {
         reject(new LostConnectionError("PostgreSQL is late", true, cause));
       };
       let isAnswered = false;
-      // Where it was this process that stood still, the answer may lie unread: two more turns of the event loop tell.
-      const beLateSoon = () => setImmediate(() => setImmediate(beLate));
-      let timer = restMs < lostMs ? setTimeout(beLateSoon, restMs) : setTimeout(lose, lostMs);
+      let timer = restMs < lostMs ? whenLate(restMs, beLate) : setTimeout(lose, lostMs);
       client.query<Row>(statement).then(
         (result) => {
           isAnswered = true;
