@@ -3,6 +3,7 @@
  * values is refused before they see it.
  */
 import { checkJsonBounds, isRecord, JsonBoundsError, readJson } from "../lib/json.ts";
+import { readShort } from "../lib/read-short.ts";
 
 /** The longest document of an identity provider: metadata, keys, tokens or claims. */
 const documentBytesMax = 256 * 1024;
@@ -29,7 +30,8 @@ export function fetchDocuments<Options>(
 ): (url: string, options: Options) => Promise<Response> {
   return async (url, options) => {
     const response = await fetch(url, options);
-    const text = await readShort(response);
+    const tooLarge = () => new Error(`The answer is larger than ${documentBytesMax} bytes`);
+    const text = await readShort(response.body, documentBytesMax, tooLarge);
     checkDocument(text);
     const { status, statusText } = response;
     const headers = new Headers(response.headers);
@@ -52,15 +54,4 @@ function checkDocument(text: string): void {
   }
   if (!isRecord(document)) return;
   for (const member of Object.values(document)) if (typeof member === "string") checkTokenBounds(member);
-}
-
-async function readShort(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let [text, bytes] = ["", 0];
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > documentBytesMax) throw new Error(`The answer is larger than ${documentBytesMax} bytes`);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }

@@ -14,7 +14,6 @@ import {
   type Handlers,
   ImageEditsFields,
   ImagesRequest,
-  type Model,
   ModerationRequest,
   type NativeRequest,
   RerankRequest,
@@ -280,7 +279,8 @@ export function withKnownFields(defined: Handlers, listed: readonly string[]): H
 
 function toKnown(name: string, call: Call<unknown>, known: KnownFields, listed: readonly string[]): Call<unknown> {
   const dropped = new Set<string>();
-  const further = [...listed, ...listedByRow(call.model)];
+  const { rename = {}, options } = call.model;
+  const further = [...listed, ...Object.keys(rename), ...listNamedFields(options)];
   const keep = (body: unknown) => keepKnown(body, known, { further, dropped, path: "" });
   const request = native.has(name)
     ? { ...(call.request as NativeRequest), body: keep((call.request as NativeRequest).body) }
@@ -294,11 +294,10 @@ function toKnown(name: string, call: Call<unknown>, known: KnownFields, listed: 
   return { ...call, request };
 }
 
-/** The fields that a row itself sends on, or by another name. */
-function listedByRow({ rename, options }: Model): readonly string[] {
-  const lists = [options?.pass, options?.fields].filter(Array.isArray) as string[][];
-  const renamed = [rename, options?.rename].filter(isRecord).flatMap((names) => Object.keys(names));
-  return [...lists.flat(), ...renamed];
+/** The fields that the options of a row or a manifest name as those of the provider: it sends them on, or by another name. */
+export function listNamedFields(options: Readonly<Record<string, unknown>> = {}): string[] {
+  const lists = [options.pass, options.fields].filter(Array.isArray) as string[][];
+  return [...lists.flat(), ...Object.keys(isRecord(options.rename) ? options.rename : {})];
 }
 
 /** State of a walk through a body. */

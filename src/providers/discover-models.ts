@@ -1,5 +1,6 @@
 import { type AuthorizedRequest, type ModelRow, type ProviderPlugin, readCredential } from "../contract/index.ts";
 import { isRecord, JsonBoundsError, readJson } from "../lib/json.ts";
+import { readShort } from "../lib/read-short.ts";
 import { getReason } from "./read-files.ts";
 
 const answerBytesMax = 4 * 1024 * 1024;
@@ -66,7 +67,9 @@ export async function discoverModels(
       signal: AbortSignal.timeout(answerMsMax),
     });
     if (!response.ok) throw new ListingError(`it answered ${response.status}`, response.status < 500);
-    const list = readModelList(readJsonOf(await readBounded(response)));
+    const list = readModelList(
+      readJsonOf(await readShort(response.body, answerBytesMax, () => new Error("its answer is larger than 4 MB"))),
+    );
     if (list === undefined) throw new ListingError("it answered no list of models", true);
     return list.slice(0, modelsMax);
   } catch (cause) {
@@ -89,17 +92,6 @@ function readJsonOf(text: string): unknown {
     const reason = cause instanceof JsonBoundsError ? cause.message : "it is no JSON";
     throw new ListingError(`its answer cannot be read: ${reason}`, true, cause);
   }
-}
-
-async function readBounded(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let [text, bytes] = ["", 0];
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > answerBytesMax) throw new Error("its answer is larger than 4 MB");
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text;
 }
 
 /** The models of an answer to `GET /models`; `undefined` when it is no list. */

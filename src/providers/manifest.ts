@@ -2,6 +2,7 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { capabilityDefault, type ModelRow, modelCapabilities, type ProviderPlugin } from "../contract/index.ts";
 import { shapeChecker } from "../lib/check-shape.ts";
 import { isRecord } from "../lib/json.ts";
+import { listNamedFields } from "../protocols/known-fields.ts";
 import type {
   ImageEditsOptions,
   ImagesOptions,
@@ -137,11 +138,7 @@ export function readManifest(value: unknown, name: string): ProviderPlugin {
 /** The request fields that a manifest names as those of its provider, in its list or in its options. */
 function listRequestFields(listed: unknown, options: object): unknown {
   if (listed !== undefined && !Array.isArray(listed)) return listed;
-  const named = (Object.values(options) as RequestOptions[]).flatMap(({ pass = [], fields = [], rename = {} }) => [
-    ...pass,
-    ...fields,
-    ...Object.keys(rename),
-  ]);
+  const named = (Object.values(options) as Record<string, unknown>[]).flatMap(listNamedFields);
   return listed === undefined && named.length === 0 ? undefined : [...new Set([...(listed ?? []), ...named])];
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Config, getCatalogueFolder } from "../../config/index.ts";
 import { isLoopback } from "../../contract/index.ts";
+import { readShort } from "../../lib/read-short.ts";
 import { compareModels } from "../../providers/compare-models.ts";
 import { parseJson, readText } from "../../providers/read-files.ts";
 import { prepareFile, replaceFile } from "../../providers/write-file.ts";
@@ -84,15 +85,8 @@ async function read(place: string): Promise<string> {
     throw new Error("it is not https; take it from an https address");
   const response = await fetch(url, { signal: AbortSignal.timeout(downloadMsMax) });
   if (!response.ok) throw new Error(`it answered ${response.status}; check the address`);
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > downloadBytesMax)
-      throw new Error(`it has more than ${downloadBytesMax} bytes; is it the right address?`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+  const tooLarge = () => new Error(`it has more than ${downloadBytesMax} bytes; is it the right address?`);
+  return await readShort(response.body, downloadBytesMax, tooLarge);
 }
 
 interface Update {
