@@ -56,6 +56,28 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await page.getByText("openai: ~ famA-4.1-nano: aliases").first().waitFor();
     }));
 
+  test("lets an administrator say whether a model reasons, or leaves it to the gateway", () =>
+    dashboard.visit(async (page) => {
+      await signIn(page, "owner@localhost");
+      await search(page, "gpt-4.1-nano");
+      const change = async (choice: string) => {
+        await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
+        await page.getByLabel("Reasoning", { exact: true }).selectOption(choice);
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("button", { name: "Save", exact: true }).click();
+        await page.getByRole("dialog").waitFor({ state: "detached" });
+      };
+      await change("May reason out of sight");
+      expect(readRows()).toEqual([{ id: "famA-4.1-nano", reasoning: true }]);
+      await change("Shows all of its output");
+      expect(existsSync(file())).toBe(false);
+      await change("May reason out of sight");
+      await change("Automatic");
+      expect(existsSync(file())).toBe(false);
+      await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
+      expect(await page.getByLabel("Reasoning", { exact: true }).inputValue()).toBe("no");
+    }));
+
   test("lets an administrator disable a model, and add one that can be called at once", () =>
     dashboard.visit(async (page) => {
       const { gateway } = dashboard;

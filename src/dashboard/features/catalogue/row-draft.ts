@@ -68,7 +68,7 @@ export interface RowDraft {
   pagesMax: string;
   secondsMax: string;
   features: readonly string[];
-  /** Empty: not known. */
+  /** Empty: what stands below the row, or what the gateway knows of the model by its name. */
   reasoning: "" | "yes" | "no";
   retiredOn: string;
   successor: string;
@@ -143,7 +143,7 @@ export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow
     premium: draft.premium,
     aliases: orNone(splitNames(draft.aliases)),
     features: toFeatures(draft, under),
-    reasoning: draft.reasoning === "" ? undefined : draft.reasoning === "yes",
+    reasoning: draft.reasoning === "" ? under.reasoning : draft.reasoning === "yes",
     whenRetired: draft.whenRetired || undefined,
     disabled: draft.disabled || undefined,
     price: toPrice(draft, price),

@@ -14,7 +14,7 @@ const endings = [
 ] as const;
 
 const reasonings = [
-  ["", "Not known: hold all of its output"],
+  ["", "Automatic"],
   ["yes", "May reason out of sight"],
   ["no", "Shows all of its output"],
 ] as const;
