@@ -161,7 +161,7 @@ export class Spool implements EndSpool {
   }
 }
 
-/** What an operation on a file resolves to; undefined where the file is not there. */
+/** Undefined where the file is not there. */
 async function orMissing<T>(operation: Promise<T>): Promise<T | undefined> {
   try {
     return await operation;
