@@ -43,14 +43,16 @@ export type Config = Values & {
   /** Where the machine of a cloud learns its own credentials. */
   readonly machine: MachineAddresses;
   /**
-   * Reads the credentials of a plugin, which need not be a built-in one.
+   * Reads the credentials of a plugin, which need not be a built-in one. One that declares `environment: false` has none.
    *
-   * @param credential What its credential consists of; absent: one key.
+   * @param plugin `credential` is what its credential consists of; absent: one key.
    * @throws {ConfigError} When a key contains characters that a header cannot, the base URL is invalid, or fields that belong
    *   together are not all set.
    */
-  credentials(pluginName: string, credential?: ProviderPlugin["credential"]): Credentials;
+  credentials(plugin: KeyedPlugin): Credentials;
 };
+
+type KeyedPlugin = Pick<ProviderPlugin, "name"> & Partial<Pick<ProviderPlugin, "credential" | "environment">>;
 
 /** One row of `modelgate config`; `value` never contains a secret. */
 export interface ConfigRow {
@@ -92,9 +94,10 @@ export function readConfig(env: Environment): Config {
     given: new Set(Object.keys(env).filter((variable) => readText(env, variable) !== undefined)),
     proxyEnv: readProxy(env),
     machine: readMachineAddresses(env),
-    credentials: (pluginName, credential = "key") => {
+    credentials: ({ name, credential = "key", environment }) => {
+      if (environment === false) return { keys: [] };
       const form = getForm(credential);
-      return form === undefined ? readCredentials(pluginName, env) : readFormCredentials(pluginName, form, env);
+      return form === undefined ? readCredentials(name, env) : readFormCredentials(name, form, env);
     },
   };
 }
@@ -114,7 +117,7 @@ export function describeConfig(
     return toRow(variable, secret ? "set" : value === "" ? "/" : String(value));
   });
   for (const { name: pluginName, credential } of plugins) {
-    const { keys, baseUrl } = config.credentials(pluginName, credential);
+    const { keys, baseUrl } = config.credentials({ name: pluginName, credential });
     const prefix = getVariablePrefix(pluginName);
     for (const { name, secret } of getForm(credential)?.fields ?? []) {
       const variable = getFieldVariable(pluginName, name);

@@ -324,6 +324,11 @@ export interface ProviderPlugin {
   readonly hosts: readonly string[];
   /** `none`: needs no key and is served without one. */
   readonly credential: "key" | "none" | CredentialForm;
+  /**
+   * `false`: neither a key nor an address of the environment is for it, as of every provider that is added on the dashboard,
+   * by the API or by a command: whoever chose its name and address is not who set the environment. Absent: both are.
+   */
+  readonly environment?: false | undefined;
   /** The headers that carry a credential: of a key as it is, of a signature, or of a token that is fetched first. */
   authorize(
     request: AuthorizedRequest,

@@ -14,8 +14,6 @@ interface AbsenceFacts {
   /** Every plugin that could be loaded, with its rows. */
   readonly plugins: readonly ProviderPlugin[];
   statusOf(pluginName: string): PluginStatus | undefined;
-  /** Whether its key comes from the page _Providers_ alone. */
-  isManaged(pluginName: string): boolean;
   /** Called with what the operator can do about a model that was asked for. */
   report(fields: { model: string; plugins: string[]; remedy: string }): void;
 }
@@ -91,7 +89,7 @@ export class AbsentModels {
       status: "no_credential",
       describe: (names) => `no provider that has it is set up here: ${names}`,
       remedy: (plugins) => {
-        const variables = plugins.filter(({ name }) => !this.#facts.isManaged(name)).map(nameKeyVariables);
+        const variables = plugins.filter(({ environment }) => environment !== false).map(nameKeyVariables);
         const set = variables.length === 0 ? "" : `set ${variables.join(" or ")} and start again, or `;
         return `${set}add a key of ${listNames(plugins)} on the page Providers`;
       },

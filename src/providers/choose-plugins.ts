@@ -12,8 +12,6 @@ export interface SandboxOptions {
 /** Administrators' settings of plugins. */
 export interface PluginChoices {
   isEnabled(pluginName: string): boolean;
-  /** Whether they added it themselves, and not a file. */
-  isManaged(pluginName: string): boolean;
   /** Whether it has stored keys, and this gateway can read none of them. */
   hasUnreadableKeys(pluginName: string): boolean;
   /** The plugin with the order of routes that they chose. */

@@ -90,6 +90,7 @@ const Manifest = Type.Object(
       description: "what the provider speaks; for another protocol, write a plugin with code",
     }),
     credential: Type.Optional(Type.Union([Type.Literal("key"), Type.Literal("none")])),
+    environment: Type.Optional(Type.Unknown()),
     authorize: Type.Optional(
       Type.Record(Type.String(), Type.String(), {
         description: 'Headers that carry the key, such as { "x-api-key": "{key}" }; default Authorization: Bearer',

@@ -40,7 +40,7 @@ export function openPluginManager(
       isLoopback: isLoopback(config.host),
       createSandbox,
     },
-    readCredentials: (plugin) => settings?.credentials(plugin) ?? config.credentials(plugin.name, plugin.credential),
+    readCredentials: (plugin) => settings?.credentials(plugin) ?? config.credentials(plugin),
     choices: settings,
     loadCode,
     log,

@@ -229,10 +229,8 @@ export class PluginManager {
     plugins: readonly ProviderPlugin[],
     statusOf: (name: string) => PluginStatus | undefined,
   ): AbsentModels {
-    const { choices } = this.#options;
-    const isManaged = (name: string) => choices?.isManaged(name) ?? false;
     const report = (fields: Parameters<AbsenceLog["add"]>[1]) => this.#absences.add(this.#day, fields);
-    return new AbsentModels({ awaited: this.#unlisted.awaited, plugins, statusOf, isManaged, report });
+    return new AbsentModels({ awaited: this.#unlisted.awaited, plugins, statusOf, report });
   }
 
   /** Why a provider that somebody configured serves nothing; `undefined` for others. */
@@ -246,7 +244,7 @@ export class PluginManager {
     if (status !== "no_credential") return undefined;
     if (choices?.hasUnreadableKeys(name) === true) return explainUnreadableKeys(name);
     if (file === undefined) return undefined;
-    return explainMissingKey(plugin, { origin, isManaged: choices?.isManaged(name) ?? false });
+    return explainMissingKey(plugin, origin);
   }
 
   /** One plugin per name: compiled-in ones first, then files that are served already, new files, and ready manifests. */

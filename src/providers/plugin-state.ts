@@ -93,12 +93,11 @@ export function describeRefused(name: string, origin: string, error: string): Pl
   return { name, origin, status: "refused", ...none, error };
 }
 
-/** @param isManaged Whether it was added on the page or by a command, so that it has no key of the environment. */
 export function explainMissingKey(
-  plugin: Pick<ProviderPlugin, "name" | "credential">,
-  { origin, isManaged }: { origin: string; isManaged: boolean },
+  plugin: Pick<ProviderPlugin, "name" | "credential" | "environment">,
+  origin: string,
 ): string {
-  if (isManaged) return `Cannot serve ${origin}: it has no key; add one on the page Providers`;
+  if (plugin.environment === false) return `Cannot serve ${origin}: it has no key; add one on the page Providers`;
   const variables = nameKeyVariables(plugin);
   const remedy = `add one on the page Providers, set ${variables} and start again, or credential to none in the plugin`;
   return `Cannot serve ${origin}: it has no key; ${remedy}`;

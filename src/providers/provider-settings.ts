@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Config } from "../config/index.ts";
 import { getSecrets, type ProviderPlugin } from "../contract/index.ts";
 import type { Database, Store } from "../db/index.ts";
@@ -27,7 +28,7 @@ export interface ProviderRow {
 }
 
 /** Fields of a plugin that describe its credentials. */
-type Keyed = Pick<ProviderPlugin, "name" | "credential">;
+type Keyed = Pick<ProviderPlugin, "name" | "credential" | "environment">;
 
 export type SandboxSetting = Config["sandbox"];
 /** The row of the table `settings` that says whether the sandbox stays beside real providers. */
@@ -44,40 +45,45 @@ export class ProviderSettings {
   readonly box: SecretBox;
   readonly #store: Store;
   readonly #redacted: Set<string>;
-  readonly #builtIns: ReadonlySet<string>;
   #rows: ReadonlyMap<string, ProviderRow> = new Map();
   #keys: ReadonlyMap<string, readonly StoredKey[]> = new Map();
   #sandbox: SandboxSetting | undefined;
   #fingerprint = "";
+  #reading: Promise<unknown> = Promise.resolve();
 
-  /**
-   * @param options `redacted` gets every decrypted key, so that no log line shows one; `builtIns` are the plugins that are
-   * compiled in.
-   */
-  constructor(
-    config: Config,
-    store: Store,
-    {
-      redacted = new Set(),
-      builtIns = [],
-    }: { redacted?: Set<string> | undefined; builtIns?: readonly Pick<ProviderPlugin, "name">[] | undefined } = {},
-  ) {
+  /** @param redacted Gets every decrypted key, so that no log line shows one. */
+  constructor(config: Config, store: Store, redacted = new Set<string>()) {
     this.config = config;
     this.box = new SecretBox(config);
     this.#store = store;
     this.#redacted = redacted;
-    this.#builtIns = new Set(builtIns.map(({ name }) => name));
   }
 
   get rows(): ReadonlyMap<string, ProviderRow> {
     return this.#rows;
   }
 
-  /** Reads the database. Returns whether anything differs from before. */
-  async read(): Promise<boolean> {
+  /**
+   * Reads the database, one read after the other: an answer that is late would take back what a later read has found.
+   *
+   * @returns Whether anything differs from before.
+   */
+  read(): Promise<boolean> {
+    const reading = this.#reading.then(() => this.#read());
+    this.#reading = reading.catch(() => undefined);
+    return reading;
+  }
+
+  async #read(): Promise<boolean> {
     const { db } = this.#store;
-    const rows = await db.selectFrom("providers").selectAll().orderBy("name").execute();
-    const keys = await db.selectFrom("provider_keys").selectAll().orderBy("set_at").orderBy("id").execute();
+    const readRows = () => db.selectFrom("providers").selectAll().orderBy("name").execute();
+    let [rows, keys]: [Database["providers"][], Database["provider_keys"][]] = [await readRows(), []];
+    // A key that is given for a new address must not meet the address before it.
+    for (let before: unknown; !isDeepStrictEqual(before, rows); ) {
+      before = rows;
+      keys = await db.selectFrom("provider_keys").selectAll().orderBy("set_at").orderBy("id").execute();
+      rows = await readRows();
+    }
     const sandbox = await db.selectFrom("settings").select("value").where("name", "=", sandboxRow).executeTakeFirst();
     const facts = keys.map(({ secret, ...key }) => ({ ...key, secret: Buffer.from(secret).toString("base64") }));
     const fingerprint = JSON.stringify([rows, facts, sandbox]);
@@ -102,29 +108,10 @@ export class ProviderSettings {
     return this.#keys.get(name) ?? [];
   }
 
-  /**
-   * Whether a provider was added by the dashboard or `provider add`: its name and address are the choice of whoever added
-   * it, and not of those who set the environment.
-   */
-  isManaged(name: string): boolean {
-    const row = this.#rows.get(name);
-    return row?.manifest !== undefined && !row.isRemoved && !this.#builtIns.has(name);
-  }
-
-  /**
-   * Credentials of a provider in the environment, `<NAME>_API_KEY` and `<NAME>_BASE_URL`: none for one that was added
-   * here, whose name would otherwise choose the variable of anything else, and whose address gets it.
-   *
-   * @throws {ConfigError} When the variables are invalid.
-   */
-  given({ name, credential }: Keyed): ReturnType<Config["credentials"]> {
-    return this.isManaged(name) ? { keys: [] } : this.config.credentials(name, credential);
-  }
-
-  /** As {@link given}, and nothing when the variables are invalid: the provider's state says what is wrong. */
+  /** Credentials of a provider in the environment, and none when they are invalid: its state says what is wrong. */
   readGiven(plugin: Keyed): ReturnType<Config["credentials"]> {
     try {
-      return this.given(plugin);
+      return this.config.credentials(plugin);
     } catch {
       return { keys: [] };
     }
@@ -132,7 +119,7 @@ export class ProviderSettings {
 
   /** The keys in use and the base URL of the environment. @throws {ConfigError} When the environment's are invalid. */
   credentials(plugin: Keyed): Credential {
-    const environment = this.given(plugin);
+    const environment = this.config.credentials(plugin);
     if (environment.keys.length > 0) return environment;
     return { ...environment, keys: [...new Set(this.keysOf(plugin.name).flatMap(({ secret }) => secret ?? []))] };
   }

@@ -64,9 +64,9 @@ export class Providers {
   #stop: () => void = () => undefined;
 
   constructor(deps: ProvidersDeps) {
-    const { config, store, now, manifests = {}, plugins: builtIns, storedSecrets: redacted } = deps;
+    const { config, store, now, manifests = {}, storedSecrets } = deps;
     this.#deps = deps;
-    this.settings = new ProviderSettings(config, store, { redacted, builtIns });
+    this.settings = new ProviderSettings(config, store, storedSecrets);
     this.manifests = manifests;
     this.manager = deps.createManager(this.settings);
     this.#folder = (getPluginFolders(config)[0] as { path: string }).path;

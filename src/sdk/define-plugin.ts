@@ -69,6 +69,7 @@ const knownFields = [
   "baseUrl",
   "hosts",
   "credential",
+  "environment",
   "authorize",
   "models",
   "forModel",
@@ -120,12 +121,16 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
   const {
     contractVersion: version = contractVersion,
     credential = "key",
+    environment,
     maxChoices = {},
     takes,
     requestFields,
   } = definition;
   const mismatch = contractMismatch(version);
   if (mismatch !== undefined) fail(name, mismatch);
+  if (environment !== undefined && environment !== false) {
+    fail(name, `environment is ${quoteValue(environment)}; write false, or leave it out`);
+  }
   if (credential !== "key" && credential !== "none") checkForm(name, credential, definition.authorize);
   const handlers = checkHandlers(name, definition.handlers, "handlers");
   const checks = definition.checks && checkHandlers(name, definition.checks as Handlers, "checks");
@@ -136,6 +141,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     baseUrl: checkUrl(name, definition.baseUrl),
     hosts: checkHosts(name, definition.hosts ?? []),
     credential,
+    ...(environment === false && { environment }),
     authorize: checkFunction(name, "authorize", definition.authorize ?? ((_, { key }) => bearer(key))),
     models: checkModels(name, definition.models, { ...definition, handlers }),
     ...(definition.forModel && {

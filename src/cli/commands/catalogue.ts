@@ -26,7 +26,7 @@ export const models = defineCommand({
   args: [],
   example: "models",
   async run(context, { config }) {
-    const snapshot = await loadSnapshot(context, config, await readProviderSettings(context, config));
+    const snapshot = await loadSnapshot(context, config, await readProviderSettings(config));
     const described = toCatalogueRows(snapshot.plugins).map(({ model, plugin }) => {
       const json = {
         id: model.id,

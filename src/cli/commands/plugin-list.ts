@@ -13,7 +13,7 @@ export const pluginList = defineCommand({
   example: "plugin list",
   async run(context, { config }) {
     const live = readStateFile(getPluginStateFile(config), isRunning);
-    const snapshot = live ?? (await loadSnapshot(context, config, await readProviderSettings(context, config)));
+    const snapshot = live ?? (await loadSnapshot(context, config, await readProviderSettings(config)));
     const states = "states" in snapshot ? snapshot.states : snapshot.plugins;
     const heading = ["plugin", "status", "version", "contract", "models", "routes", "keys", "from"];
     const messages = new Set([...states.flatMap(({ error }) => error ?? []), ...snapshot.warnings]);

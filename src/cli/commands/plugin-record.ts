@@ -15,7 +15,7 @@ export const pluginRecord = defineCommand({
   },
   args: ["PATH"],
   example: "plugin record ./acme",
-  async run(context, { args, flags, config }) {
+  async run(_, { args, flags, config }) {
     const { plugin, entry, isFolder } = await loadPluginAt(args.PATH);
     if (!isFolder) {
       throw new UsageError(`${args.PATH} is a single file, expected a folder with an index file for its fixtures`);
@@ -23,9 +23,7 @@ export const pluginRecord = defineCommand({
     const model = plugin.models.find(({ id, capability }) => capability === "chat" && (flags.model ?? id) === id);
     if (model === undefined)
       throw new UsageError(`${plugin.name} has no chat model ${flags.model ?? ""}, expected one of its catalogue`);
-    const credential =
-      (await readProviderSettings(context, config))?.credentials(plugin) ??
-      config.credentials(plugin.name, plugin.credential);
+    const credential = (await readProviderSettings(config))?.credentials(plugin) ?? config.credentials(plugin);
     if (plugin.credential !== "none" && credential.keys.length === 0) {
       const variable = nameKeyVariables(plugin);
       throw new UsageError(

@@ -13,8 +13,8 @@ export const serve = defineCommand({
   example: "serve",
   async run(context, { config }) {
     // Credentials are read at first use; reading them now stops the start when one is invalid.
-    for (const { name, credential } of context.plugins) config.credentials(name, credential);
-    for (const name of Object.keys(context.manifests ?? {})) config.credentials(name);
+    for (const plugin of context.plugins) config.credentials(plugin);
+    for (const name of Object.keys(context.manifests ?? {})) config.credentials({ name });
     makeHome(config);
     await context.serve(config);
     return undefined;

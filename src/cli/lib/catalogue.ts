@@ -47,13 +47,10 @@ export function loadOffline(
 }
 
 /** Reads what the database says of providers, their keys included; `undefined` when there is no database yet. */
-export async function readProviderSettings(
-  { plugins: builtIns }: Pick<CliContext, "plugins">,
-  config: Config,
-): Promise<ProviderSettings | undefined> {
+export async function readProviderSettings(config: Config): Promise<ProviderSettings | undefined> {
   if (config.databaseUrl === undefined && !existsSync(getDatabaseFile(config))) return undefined;
   return await withStore(config, async ({ store }) => {
-    const settings = new ProviderSettings(config, store, { builtIns });
+    const settings = new ProviderSettings(config, store);
     await settings.read();
     return settings;
   });
@@ -67,5 +64,5 @@ export function getServedBy(plugin: ProviderPlugin, { states }: PluginSnapshot):
   if (status === "sandbox") return "sandbox";
   if (status === "disabled") return "no: it is disabled";
   if (status === "no_models") return "no: it has not listed its models";
-  return `no: set ${nameKeyVariables(plugin)}`;
+  return plugin.environment === false ? "no: it has no key" : `no: set ${nameKeyVariables(plugin)}`;
 }

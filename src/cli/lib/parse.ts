@@ -134,13 +134,13 @@ export async function parseModel(name: string, context: CliContext, config: Conf
 
 /** Reads the models, by whose ids it tells their names for people; an id that nobody knows is its own name. */
 export async function readModelNames(context: CliContext, config: Config): Promise<(id: string) => string> {
-  const { plugins } = await loadSnapshot(context, config, await readProviderSettings(context, config));
+  const { plugins } = await loadSnapshot(context, config, await readProviderSettings(config));
   const names = new Map(toCatalogueRows(plugins).map(({ model }) => [model.id, getDisplayName(model)]));
   return (id) => names.get(id) ?? id;
 }
 
 async function loadModelNames(context: CliContext, config: Config) {
-  return getModelNames(await loadSnapshot(context, config, await readProviderSettings(context, config)));
+  return getModelNames(await loadSnapshot(context, config, await readProviderSettings(config)));
 }
 
 /** `none` becomes `null`, which removes the value; a flag that was not given is `undefined`. */

@@ -12,15 +12,15 @@ export function systemStatusController(deps: HttpDeps) {
 }
 
 /**
- * Plugins whose credentials can be read from the environment; what is wrong with others is in their state. Not those that
- * were added here: their names would tell which variables there are.
+ * Plugins whose credentials can be read from the environment; what is wrong with others is in their state. Of those that
+ * take nothing of it, the names would tell which variables there are.
  */
-function readableCredentials({ config, snapshot, providers: { settings } }: HttpDeps) {
-  return snapshot().plugins.flatMap(({ name, credential }) => {
-    if (settings.isManaged(name)) return [];
+function readableCredentials({ config, snapshot }: HttpDeps) {
+  return snapshot().plugins.flatMap((plugin) => {
+    if (plugin.environment === false) return [];
     try {
-      config.credentials(name, credential);
-      return [{ name, credential }];
+      config.credentials(plugin);
+      return [plugin];
     } catch {
       return [];
     }

@@ -173,6 +173,9 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
     const lister = { baseUrl: `http://127.0.0.1:${lists.port}`, dialect: "openai", credential: "none", unlisted };
     expect((await send("POST", "/providers", { name: "lister", manifest: lister })).status).toBe(200);
     expect(listed).toEqual([null]);
+    // Nor of a gateway that finds the file and has no row of it: one that shares the folder, or a database restored.
+    await start(await (await open("sqlite"))(), { ...env, SANDBOX: "off", GROQ_API_KEY: "k" }, node.home);
+    expect(listed).toEqual([null, null]);
     await lists.stop(true);
   });
 

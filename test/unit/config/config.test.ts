@@ -86,7 +86,7 @@ describe("readConfig", () => {
       machine: { "aws-instance": { url: "http://169.254.169.254" }, google: { url: "http://169.254.169.254" } },
     });
     expect(given.size).toBe(0);
-    expect(credentials("openai")).toEqual({ keys: [] });
+    expect(credentials({ name: "openai" })).toEqual({ keys: [] });
   });
 
   test.each([
@@ -221,12 +221,12 @@ describe("readConfig", () => {
 describe("credentials", () => {
   test("reads several keys, once each, and the base URL without its trailing slash", () => {
     const { credentials } = readConfig({ MY_HOST_API_KEY: "k1, k2,,k1", MY_HOST_BASE_URL: "http://127.0.0.1:9/v1/" });
-    expect(credentials("my-host")).toEqual({ keys: ["k1", "k2"], baseUrl: "http://127.0.0.1:9/v1" });
+    expect(credentials({ name: "my-host" })).toEqual({ keys: ["k1", "k2"], baseUrl: "http://127.0.0.1:9/v1" });
   });
 
   test("refuses a key that cannot be sent in a header, without showing it", () => {
     const { credentials } = readConfig({ GROQ_API_KEY: "good,bad key" });
-    const error = failureOf(() => credentials("groq"));
+    const error = failureOf(() => credentials({ name: "groq" }));
     expect(error.message).toContain("GROQ_API_KEY");
     expect(error.message).toContain("key 2");
     expect(error.message).not.toContain("bad key");
@@ -235,7 +235,7 @@ describe("credentials", () => {
   test.each(["api.example.org/v1", "ftp://example.org", "https://u:secret@example.org", "https://a.org/?key=secret"])(
     "refuses the base URL %s and hides what may be secret",
     (text) => {
-      const error = failureOf(() => readConfig({ GROQ_BASE_URL: text }).credentials("groq"));
+      const error = failureOf(() => readConfig({ GROQ_BASE_URL: text }).credentials({ name: "groq" }));
       expect(error.variable).toBe("GROQ_BASE_URL");
       expect(error.message).toContain("http or https URL");
       expect(error.message).not.toContain("secret");

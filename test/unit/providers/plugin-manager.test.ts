@@ -208,12 +208,11 @@ describe("a model of the catalogue that nothing serves now", () => {
   ];
   const readCredentials = ({ name }: { name: string }) => ({ keys: name === "served" ? ["key"] : [] });
   const keyless = { builtIns, readCredentials };
-  const choices = (isEnabled: boolean) => ({
-    isEnabled: (name: string) => name === "served" || isEnabled,
-    isManaged: () => true,
+  const disabled = {
+    isEnabled: (name: string) => name === "served",
     hasUnreadableKeys: () => false,
     reorder: <Plugin>(plugin: Plugin) => plugin,
-  });
+  };
   const load = async (changes: Parameters<typeof stockOf>[1]) => {
     const { pluginManager, log } = stockOf(home, changes);
     const { registry } = await pluginManager.load();
@@ -246,7 +245,8 @@ describe("a model of the catalogue that nothing serves now", () => {
   });
 
   test("of a provider that was added by a page has its key from there alone", async () => {
-    const { explain, remedies } = await load({ ...keyless, choices: choices(true) });
+    const added = builtIns.map((plugin) => ({ ...plugin, environment: false as const }));
+    const { explain, remedies } = await load({ ...keyless, builtIns: added });
     expect(explain("public-1")).toContain("no provider that has it is set up here: first-host, second;");
     expect(remedies()).toMatchObject([{ remedy: "add a key of first-host or second on the page Providers" }]);
   });
@@ -255,7 +255,7 @@ describe("a model of the catalogue that nothing serves now", () => {
     const { explain, remedies } = await load({
       builtIns,
       readCredentials: () => ({ keys: ["key"] }),
-      choices: choices(false),
+      choices: disabled,
     });
     expect(explain("public-1")).toContain("the operator has disabled its provider: first-host, second;");
     expect(remedies()).toMatchObject([{ remedy: "enable first-host or second on the page Providers" }]);
