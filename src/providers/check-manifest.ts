@@ -1,7 +1,6 @@
 import { BlockList, isIP } from "node:net";
 import { GatewayError, type ProviderPlugin } from "../contract/index.ts";
 import { isLocalHost } from "../kernel/index.ts";
-import { isRecord } from "../lib/json.ts";
 import { readManifest } from "./manifest.ts";
 
 const bytesMax = 64 * 1024;
@@ -27,8 +26,7 @@ const embedding = ["::ffff:", "::", "64:ff9b::"];
  * that it asks a cloud for the credentials of the machine.
  *
  * @param isOwner Whether an owner adds it, or a command.
- * @returns The plugin, and the text of its file, which says for every gateway that reads it that the environment has
- *   nothing for it.
+ * @returns The plugin, and the text of its manifest.
  * @throws {GatewayError} `invalid_request`, `forbidden`
  */
 export function checkManifest(
@@ -39,10 +37,9 @@ export function checkManifest(
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name) || name.length > 60) {
     throw invalid("name", "Use small letters, digits and hyphens for the name, such as my-provider");
   }
-  const file = isRecord(manifest) ? { environment: false, ...manifest } : manifest;
-  const text = `${JSON.stringify(file, null, 2)}\n`;
+  const text = `${JSON.stringify(manifest, null, 2)}\n`;
   if (text.length > bytesMax) throw invalid("manifest", `The manifest has more than ${bytesMax} bytes`);
-  const plugin = readPlugin(name, file);
+  const plugin = readPlugin(name, manifest);
   checkHosts(plugin, isOwner);
   if (sendsKeyInClear(plugin)) {
     throw invalid(

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Log } from "../kernel/index.ts";
+import { readJson } from "../lib/json.ts";
 import type { ProviderRow } from "./provider-settings.ts";
 import { replaceFile } from "./write-file.ts";
 
@@ -15,10 +16,11 @@ export function syncProviderFiles(folder: string, rows: Iterable<ProviderRow>, l
     if (manifest === undefined) continue;
     const path = join(folder, `${name}.json`);
     try {
+      const file = toFileText(manifest);
       const text = readIfThere(path);
       if (text !== undefined && !isWrittenHere(text, row)) continue;
       if (isRemoved) rmSync(path, { force: true });
-      else if (text !== manifest) replaceFile(path, manifest);
+      else if (text !== file) replaceFile(path, file);
     } catch (error) {
       log.error("provider_file_failed", { plugin: name, error });
     }
@@ -31,14 +33,26 @@ export function isUnchanged(folder: string, row: ProviderRow): boolean {
   return text === undefined || isWrittenHere(text, row);
 }
 
-/** The SHA-256 of a manifest's text, in hexadecimal. */
+/** The SHA-256 of the file of a manifest, in hexadecimal. */
 export function hashOf(manifest: string): string {
-  return createHash("sha256").update(manifest).digest("hex");
+  return hash(toFileText(manifest));
+}
+
+/**
+ * The file of a manifest. It says by itself that the environment has nothing for its provider: a gateway that shares the
+ * folder, or whose database was restored, may find it without its row.
+ */
+function toFileText(manifest: string): string {
+  return `${JSON.stringify({ environment: false, ...(readJson(manifest, "file") as object) }, null, 2)}\n`;
+}
+
+function hash(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }
 
 /** Whether the text of a file is a manifest of the provider, of now or of before. */
 function isWrittenHere(text: string, { manifest, earlierManifests }: ProviderRow): boolean {
-  return text === manifest || earlierManifests.includes(hashOf(text));
+  return (manifest !== undefined && text === toFileText(manifest)) || earlierManifests.includes(hash(text));
 }
 
 function readIfThere(path: string): string | undefined {

@@ -6,6 +6,8 @@ import { createLog } from "../../../src/observability/log.ts";
 import { hashOf, isUnchanged, syncProviderFiles } from "../../../src/providers/provider-files.ts";
 import type { ProviderRow } from "../../../src/providers/provider-settings.ts";
 
+const manifestOf = (version: number) => JSON.stringify({ version });
+const fileOf = (version: number) => `${JSON.stringify({ environment: false, version }, null, 2)}\n`;
 const folder = mkdtempSync(join(tmpdir(), "modelgate-provider-files-"));
 const file = join(folder, "acme.json");
 const row: ProviderRow = {
@@ -14,8 +16,8 @@ const row: ProviderRow = {
   priority: undefined,
   weight: undefined,
   isRemoved: false,
-  manifest: "third\n",
-  earlierManifests: [hashOf("first\n"), hashOf("second\n")],
+  manifest: manifestOf(3),
+  earlierManifests: [hashOf(manifestOf(1)), hashOf(manifestOf(2))],
 };
 const sync = (changed: Partial<ProviderRow> = {}) =>
   syncProviderFiles(
@@ -32,14 +34,14 @@ beforeEach(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("the file of a provider that was added here", () => {
-  test.each(["first\n", "second\n", "third\n", undefined])("becomes its latest manifest where it is %j", (text) => {
+  test.each([fileOf(1), fileOf(2), fileOf(3), undefined])("becomes its latest manifest where it is %j", (text) => {
     if (text !== undefined) writeFileSync(file, text);
     expect(isUnchanged(folder, row)).toBe(true);
     sync();
-    expect(read()).toBe("third\n");
+    expect(read()).toBe(fileOf(3));
   });
 
-  test.each(["first\n", "third\n", undefined])("is gone once it is removed, where it is %j", (text) => {
+  test.each([fileOf(1), fileOf(3), undefined])("is gone once it is removed, where it is %j", (text) => {
     if (text !== undefined) writeFileSync(file, text);
     sync({ isRemoved: true });
     expect(read()).toBeUndefined();
