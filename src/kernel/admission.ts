@@ -20,7 +20,7 @@ import {
 import { isRecord } from "../lib/json.ts";
 import type { ModelRun, OutputHold } from "./call.ts";
 import { costMaxOfRun } from "./call.ts";
-import { textMembers } from "./normalize/output-text.ts";
+import { textMembers, visitBeside } from "./normalize/output-text.ts";
 import { tokensMax } from "./normalize/prompt-bounds.ts";
 import { boundUnits, toQuotaTokens } from "./normalize/usage-meter.ts";
 import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
@@ -313,16 +313,20 @@ export function largest(most: number, fits: (number: number) => boolean): number
 }
 
 /**
- * An upper bound of the tokens of a chunk: the bytes of all text in the deltas of its choices, whatever field it stands in,
- * and of the reasons that stand for tokens that are not shown.
+ * An upper bound of the tokens of a chunk: the bytes of all text in its choices, whatever field it stands in, and of the
+ * reasons that stand for tokens that are not shown.
  */
 export function chunkTokensMax(chunk: ChatChunk): number {
   const choices: unknown = chunk?.choices;
   let tokens = 0;
   if (!Array.isArray(choices)) return tokens;
+  const take = (text: string) => {
+    tokens += tokensMax(text);
+  };
   for (const choice of choices as (ChunkChoice | null)[]) {
     if (!choice) continue;
     tokens += bytesOf(choice.finish_reason);
+    visitBeside(choice, take);
     const delta: unknown = choice.delta;
     if (!isRecord(delta)) continue;
     for (const name in delta) if (name !== "role") tokens += bytesOfMember(name, delta[name]);

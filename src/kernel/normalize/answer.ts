@@ -21,7 +21,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { countAudio, getAudio } from "./chat-audio.ts";
-import { ChoiceText } from "./output-text.ts";
+import { ChoiceText, visitBeside } from "./output-text.ts";
 import { type AnyToolCall, getCallTexts, makeToolCallId, readCallId, StreamedCalls } from "./tool-calls.ts";
 import type { ChoiceOutput, UsageMeter } from "./usage-meter.ts";
 
@@ -165,10 +165,13 @@ function normalizeLogprobs(logprobs: unknown): unknown {
 /** All text of a completion. */
 export function collectText(completion: Pick<ChatCompletion, "choices">): string {
   let text = "";
-  for (const { message } of completion.choices) {
-    new ChoiceText().visit(message, (more) => {
-      text += more;
-    });
+  const take = (more: string) => {
+    text += more;
+  };
+  for (const choice of completion.choices) {
+    const { message } = choice;
+    new ChoiceText().visit(message, take);
+    visitBeside(choice, take);
     text += toWrittenText(getAudio(message)?.transcript);
     for (const call of message.tool_calls ?? []) for (const part of getCallTexts(call)) text += part;
   }
@@ -301,6 +304,7 @@ export class StreamNormalizer {
     if (!state.begun) this.#begin(state, choice);
     else if (delta.role !== undefined) delete delta.role;
     state.text.visit(delta, state.count);
+    visitBeside(choice, state.count);
     if (delta.audio) state.count(toWrittenText(countAudio(this.#usageMeter, delta)));
     if (delta.tool_calls) this.#normalizeToolCalls(delta, state, Boolean(choice.finish_reason));
     choice.logprobs = choice.logprobs ? normalizeLogprobs(choice.logprobs) : null;

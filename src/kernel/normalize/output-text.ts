@@ -86,6 +86,16 @@ function isEmptyObject(value: unknown): boolean {
   return typeof value === "object";
 }
 
+/** Members of a choice of chat that are counted where they are read. */
+const choiceNames: ReadonlySet<string> = new Set(["index", "delta", "message", ...silentNames]);
+
+/** Takes the text that a choice of chat has beside its delta or message: whatever is in it goes to the client. */
+export function visitBeside(choice: object, take: (text: string) => void): void {
+  for (const name in choice) {
+    if (!choiceNames.has(name)) visitMember(name, choice[name as keyof typeof choice], take);
+  }
+}
+
 /** Members of a message that are counted where they are read: calls are put together, audio has a length. */
 const readNames: ReadonlySet<string> = new Set(["role", "tool_calls", "audio"]);
 /** Members in which what the model reasons comes in parts, which may repeat `reasoning_content`. */

@@ -147,6 +147,11 @@ test.each([
   expect(chunkTokensMax({ choices: [{ index: 0, delta }] } as unknown as ChatChunk)).toBe(tokens);
 });
 
+test("the bound of a chunk counts text that a choice has beside its delta, and not its figures and marks", () => {
+  const choice = { index: 0, delta: {}, logprobs: { content: [] }, stop_reason: "x", text: "äb", seen: [{ of: "me" }] };
+  expect(chunkTokensMax({ choices: [choice] } as unknown as ChatChunk)).toBe(5);
+});
+
 test("the bound of a malformed chunk is 0: it is refused elsewhere", () => {
   for (const chunk of [null, {}, { choices: 1 }, { choices: [null] }, { choices: [{}] }]) {
     expect(chunkTokensMax(chunk as unknown as ChatChunk)).toBe(0);

@@ -135,4 +135,7 @@ test("all text of an answer has what its calls are called with, also those of th
     function_call: { name: "g", arguments: "{}" },
   };
   expect(collectText(answer(message) as unknown as ChatCompletion)).toBe('ag{}f{"b":1}');
+  const completion = answer(message) as unknown as ChatCompletion;
+  Object.assign(completion.choices[0] as object, { text: "beside", stop_reason: "end" });
+  expect(collectText(completion)).toContain("beside");
 });

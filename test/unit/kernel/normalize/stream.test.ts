@@ -44,6 +44,12 @@ function assembled(choices: ChunkChoice[]) {
   return calls;
 }
 
+test("text that a choice has beside its delta is counted, as it goes to the client", () => {
+  const { normalizer, output } = tidierOf();
+  normalizer.push({ choices: [{ index: 0, delta: { content: "ab" }, text: "cd" } as ChunkChoice] });
+  expect(output.sample.text).toBe("abcd");
+});
+
 describe("a tidied piece", () => {
   test("carries our head, and nothing of the provider's but fingerprint and tier", () => {
     const { normalizer } = tidierOf();
