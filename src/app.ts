@@ -106,13 +106,13 @@ export interface App {
   readonly sandbox: boolean;
   /** Providers, plugins and rows that cannot be used now, one message each. */
   readonly warnings: readonly string[];
-  /** Loads and makes what would otherwise hold up calls when it is first asked for. A server does so before it listens. */
+  /** Loads and makes what would otherwise hold up calls when it is first asked for. */
   prepare(): Promise<void>;
   /** `waitMs`: how long a store is waited for that does not take the last charges. */
   close(waitMs?: number): Promise<void>;
 }
 
-/** Paths for anybody whose first answer loads large modules: the description of the API, and sign-in. */
+/** Paths for anybody whose first answer takes long to make: the description of the API, and sign-in. */
 const preparedPaths = ["/openapi.json", "/api/auth/get-session"];
 
 /** The gateway cannot start. The message is for the operator. */

@@ -7,10 +7,8 @@ declare const MODELGATE_COMMIT: string | undefined;
 raiseFetchLimit();
 
 // Imported afterwards, because the process that replaces this one imports it again.
-const { builtIns, manifests, sandbox } = await import("../plugins/index.ts");
 const { version } = await import("../package.json", { with: { type: "json" } });
 const { runCli } = await import("./cli/index.ts");
-const { serveApp } = await import("./cli/serve-app.bun.ts");
 
 /** The reader of the output may have seen enough, such as `head`. A gateway goes on without a reader. */
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -19,7 +17,11 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 });
 
 const buildVersion = typeof MODELGATE_COMMIT === "string" ? { version, commit: MODELGATE_COMMIT } : { version };
-const parts = { plugins: builtIns, manifests, createSandbox: sandbox, version: buildVersion };
+
+async function loadBuiltIns() {
+  const { builtIns: plugins, manifests, sandbox: createSandbox } = await import("../plugins/index.ts");
+  return { plugins, manifests, createSandbox };
+}
 
 process.exitCode = await runCli(process.argv.slice(2), {
   env: process.env,
@@ -38,9 +40,10 @@ process.exitCode = await runCli(process.argv.slice(2), {
       else resolve();
     }),
   stderr: (text) => process.stderr.write(text),
-  plugins: builtIns,
-  manifests,
-  createSandbox: sandbox,
-  serve: (config) => serveApp(config, parts),
+  loadBuiltIns,
+  async serve(config) {
+    const { serveApp } = await import("./cli/serve-app.bun.ts");
+    await serveApp(config, { ...(await loadBuiltIns()), version: buildVersion });
+  },
   version: buildVersion,
 });

@@ -10,17 +10,22 @@ export interface CliContext {
   stdin?(): Promise<string>;
   /** Resolves when standard output has drained, for commands with much output; absent: there is no need to wait. */
   drained?(): Promise<void>;
-  /** The built-in plugins with their models. */
-  readonly plugins: readonly ProviderPlugin[];
-  /** Ready-made manifests of popular servers and hosts, by name; absent: none. */
-  readonly manifests?: Readonly<Record<string, unknown>>;
-  /** Creates the plugin that simulates these models. */
-  createSandbox(models: readonly Model[]): ProviderPlugin;
+  /** Loads what is compiled in, which takes longer than most commands do and which few of them need. */
+  loadBuiltIns(): Promise<BuiltIns>;
   /** Starts the gateway; resolves when it has stopped. */
   serve(config: Config): Promise<void>;
   readonly version: { readonly version: string; readonly commit?: string };
   /** Milliseconds since 1970; absent: the machine's clock. */
   now?(): number;
+}
+
+/** The plugins that are compiled in. */
+export interface BuiltIns {
+  readonly plugins: readonly ProviderPlugin[];
+  /** Ready-made manifests of popular servers and hosts, by name. */
+  readonly manifests: Readonly<Record<string, unknown>>;
+  /** Creates the plugin that simulates these models. */
+  createSandbox(models: readonly Model[]): ProviderPlugin;
 }
 
 /** A flag with a value, `--email E`, or without one, `--translated`. */

@@ -9,7 +9,7 @@ import { commands } from "./commands/index.ts";
 import { formatCommandHelp, formatHelp } from "./help.ts";
 import { type Arguments, parseArguments } from "./parse-arguments.ts";
 
-export type { CliContext, Command } from "./command.ts";
+export type { BuiltIns, CliContext, Command } from "./command.ts";
 export { commands } from "./commands/index.ts";
 
 /**

@@ -143,11 +143,14 @@ interface ServerOptions {
 /** The start leaves 40 MB of garbage, which would stay until there is load; collecting it takes 30 ms. */
 const startGarbageMs = 1000;
 
+/** When what is slow at first is made ready: the rush of a start is over then, and a process that ends soon does without. */
+const prepareMs = 30_000;
+
 /** Returns how much of the time for the drain is left, in milliseconds. */
 async function listenUntilSignal(app: App, { store, config, log, observability }: ServerOptions): Promise<number> {
-  await app.prepare();
   const metricsPort = observability?.listen();
   const port = listen(app, config);
+  let preparing: ReturnType<typeof setTimeout> | undefined;
   const signals = config.worker === 0 ? watchSignals(() => log.flush()) : watchParent();
   try {
     // After listening: a key created before a failed start would never be shown.
@@ -159,9 +162,13 @@ async function listenUntilSignal(app: App, { store, config, log, observability }
       process.stdout.write(toTerminalText(formatStartupBanner({ config, port, metricsPort, ...created, app })));
     }
     setTimeout(() => Bun.gc(true), startGarbageMs).unref();
+    preparing = setTimeout(() => {
+      app.prepare().catch((error) => log.warn("not_prepared", { error }));
+    }, prepareMs);
     await signals.first;
     return await drain(app, config, log);
   } finally {
+    clearTimeout(preparing);
     await app.http.server?.stop(true);
     signals.stop();
   }

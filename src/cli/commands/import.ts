@@ -71,11 +71,12 @@ async function runImport(
   }) => Promise<DraftPlan>,
 ): Promise<CommandResult> {
   const { creditNanodollars, losses, freeTokensPerDay, isDry, url } = readFlags(flags);
+  const { manifests } = await context.loadBuiltIns();
   const foreign = url === undefined ? undefined : await openForeignDatabase(url);
   try {
     return await withProviders(context, { config, now }, async (providers, opened) => {
       const models = getModelNames(providers.snapshot);
-      const draft = await makeDraft({ known: models, manifests: context.manifests ?? {}, losses, foreign });
+      const draft = await makeDraft({ known: models, manifests, losses, foreign });
       const accounts = draft.accounts.map((account) =>
         account.creditNanodollars > 0 ? account : { ...account, creditNanodollars },
       );

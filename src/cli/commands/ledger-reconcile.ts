@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { formatUsd, type ProviderPlugin } from "../../contract/index.ts";
 import { ModelNames, type PluginSnapshot } from "../../providers/index.ts";
 import { type RecordedUsage, recordedUsage } from "../../reports/index.ts";
-import { type CliContext, defineCommand, UsageError } from "../command.ts";
+import { type BuiltIns, defineCommand, UsageError } from "../command.ts";
 import { loadOffline } from "../lib/catalogue.ts";
 import { columns } from "../lib/format.ts";
 import { type ProviderUsage, parseProviderUsage } from "../lib/provider-usage.ts";
@@ -30,7 +30,7 @@ export const ledgerReconcile = defineCommand({
     const plugin = flags.provider;
     const snapshot = await loadOffline(context, config);
     checkPlugin(snapshot.plugins, plugin);
-    const modelOf = createModelLookup(context, snapshot, plugin);
+    const modelOf = createModelLookup(await context.loadBuiltIns(), snapshot, plugin);
     const usage = parseProviderUsage(args.FILE, readFile(args.FILE), modelOf);
     const days = [...usage.rows.values()].map(({ day }) => day);
     if (days.length === 0) throw new UsageError(`Cannot compare ${args.FILE}: it has no rows after the header`);
@@ -85,7 +85,7 @@ function toCells({ day, model, figure, ledger, provider }: Difference): string[]
  * there. Names that no row has may be those of models without a row.
  */
 function createModelLookup(
-  { plugins: builtIns }: CliContext,
+  { plugins: builtIns }: BuiltIns,
   { plugins, registry }: PluginSnapshot,
   provider: string | undefined,
 ): (name: string) => string {

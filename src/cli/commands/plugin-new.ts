@@ -37,7 +37,8 @@ export const pluginNew = defineCommand({
   },
 });
 
-function writeReady({ manifests = {} }: CliContext, name: string): CommandResult {
+async function writeReady(context: CliContext, name: string): Promise<CommandResult> {
+  const { manifests } = await context.loadBuiltIns();
   const manifest = Object.hasOwn(manifests, name) ? manifests[name] : undefined;
   if (manifest === undefined) {
     throw new UsageError(`There is no ready manifest ${name}, expected one of: ${Object.keys(manifests).join(", ")}`);

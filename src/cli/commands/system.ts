@@ -13,8 +13,9 @@ export const serve = defineCommand({
   example: "serve",
   async run(context, { config }) {
     // Credentials are read at first use; reading them now stops the start when one is invalid.
-    for (const plugin of context.plugins) config.credentials(plugin);
-    for (const name of Object.keys(context.manifests ?? {})) config.credentials({ name });
+    const { plugins, manifests } = await context.loadBuiltIns();
+    for (const plugin of plugins) config.credentials(plugin);
+    for (const name of Object.keys(manifests)) config.credentials({ name });
     makeHome(config);
     await context.serve(config);
     return undefined;

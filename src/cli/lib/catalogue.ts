@@ -25,25 +25,23 @@ export function toCatalogueRows(plugins: readonly ProviderPlugin[]): CatalogueRo
  *
  * @param settings What the database says of providers, from {@link readProviderSettings}.
  */
-export function loadSnapshot(
-  { plugins, manifests, createSandbox }: CliContext,
+export async function loadSnapshot(
+  context: CliContext,
   config: Config,
   settings: ProviderSettings | undefined,
 ): Promise<PluginSnapshot> {
   const log = createLog("silent", () => undefined);
-  return openPluginManager({ config, plugins, manifests, createSandbox, log }, Date.now, settings).load();
+  return openPluginManager({ ...(await context.loadBuiltIns()), config, log }, Date.now, settings).load();
 }
 
 /**
  * As {@link loadSnapshot}, without the database and without asking anybody: the database alone says which providers an
  * administrator has added, and these must not get keys of the environment.
  */
-export function loadOffline(
-  { plugins, manifests, createSandbox }: CliContext,
-  config: Config,
-): Promise<PluginSnapshot> {
+export async function loadOffline(context: CliContext, config: Config): Promise<PluginSnapshot> {
   const log = createLog("silent", () => undefined);
-  return openPluginManager({ config, plugins, manifests, createSandbox, log, asksProviders: false }, Date.now).load();
+  const builtIns = await context.loadBuiltIns();
+  return openPluginManager({ ...builtIns, config, log, asksProviders: false }, Date.now).load();
 }
 
 /** Reads what the database says of providers, their keys included; `undefined` when there is no database yet. */

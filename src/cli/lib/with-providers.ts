@@ -6,11 +6,13 @@ import type { CliContext } from "../command.ts";
 import { type OpenedStore, withStore } from "./with-store.ts";
 
 /** Opens the providers of the database; a running gateway takes over what is changed within a second. */
-export function withProviders<T>(
+export async function withProviders<T>(
   context: CliContext,
   { config, now }: { config: Config; now: number },
   work: (providers: Providers, opened: OpenedStore) => Promise<T>,
 ): Promise<T> {
+  const builtIns = await context.loadBuiltIns();
+  const { plugins, manifests } = builtIns;
   return withStore(
     config,
     async (opened) => {
@@ -22,9 +24,9 @@ export function withProviders<T>(
         store,
         log,
         now: clock,
-        manifests: context.manifests,
-        plugins: context.plugins,
-        createManager: (settings) => openPluginManager({ ...context, config, log }, clock, settings),
+        manifests,
+        plugins,
+        createManager: (settings) => openPluginManager({ ...builtIns, config, log }, clock, settings),
       });
       await providers.load();
       return await work(providers, opened);

@@ -1,6 +1,7 @@
 import { toOpenAPISchema } from "@elysiajs/openapi";
 import type { AnyElysia, InternalRoute } from "elysia";
 import type { ModelEntry } from "../../kernel/index.ts";
+import { nextTurn } from "../../lib/next-turn.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
 import { commonResponses } from "./openapi.ts";
@@ -65,17 +66,21 @@ function withMediaType(route: InternalRoute): InternalRoute {
   return isOwn ? { ...route, hooks: { ...route.hooks, parse: [{ fn: "json" }] } } : route;
 }
 
-/** The OpenAPI document, generated from the schemas that validate. Imported when somebody asks for it. */
-export function describeApi(
+/**
+ * The OpenAPI document, generated from the schemas that validate. Imported when somebody asks for it. Calls have their turns
+ * between its parts.
+ */
+export async function describeApi(
   routes: readonly InternalRoute[],
   { version, kernel }: HttpDeps,
   inbounds: readonly ClientFormat[],
-): object {
+): Promise<object> {
   // The generator asks an app for its routes and for nothing else.
   const app = { getGlobalRoutes: () => routes.map(withMediaType) } as unknown as AnyElysia;
   const { paths } = toOpenAPISchema(app, {
     paths: [/^\/docs/, /^\/openapi/],
   });
+  await nextTurn();
   const description = {
     openapi: "3.1.0",
     info: { title: "modelgate", version, description: "One API in front of many model providers" },
@@ -92,5 +97,7 @@ export function describeApi(
     paths,
   };
   // Schemas that routes share are one object each; what is completed below is completed in a copy.
-  return complete(structuredClone(description) as unknown as Description, [...kernel.registry.modelEntries], inbounds);
+  const copy = structuredClone(description) as unknown as Description;
+  await nextTurn();
+  return complete(copy, [...kernel.registry.modelEntries], inbounds);
 }

@@ -2,6 +2,7 @@ import { Elysia, type InternalRoute } from "elysia";
 import styleFile from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import scriptFile from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import iconFile from "../../dashboard/icon.svg" with { type: "file" };
+import { nextTurn } from "../../lib/next-turn.ts";
 import type { HttpDeps } from "../deps.ts";
 import { ConstantDocument } from "../lifecycle/constant-document.ts";
 import { pageHeaders, type ResponseHeaders } from "../lifecycle/headers.ts";
@@ -47,7 +48,10 @@ const policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 's
 export function docs(deps: HttpDeps, routes: () => readonly InternalRoute[], inbounds: readonly ClientFormat[]) {
   const describe = async () => {
     const { describeApi } = await import("./describe-api.ts");
-    return new Blob([JSON.stringify(describeApi(routes(), deps, inbounds))]);
+    await nextTurn();
+    const description = await describeApi(routes(), deps, inbounds);
+    await nextTurn();
+    return new Blob([JSON.stringify(description)]);
   };
   const app = new Elysia({ detail: { hide: true } });
   const serve = (path: string, mediaType: string, read: () => Promise<Blob> | Blob, caching: ResponseHeaders = {}) => {

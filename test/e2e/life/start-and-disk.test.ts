@@ -101,7 +101,7 @@ test("a disk that fills up refuses calls with 503 and retry-after; what was answ
   expect(counts.calls).toBeGreaterThanOrEqual(answered);
 });
 
-test("a gateway that is prepared before it listens writes its description for no request, not even the first", async () => {
+test("a gateway that is prepared writes its description for no request, not even the first", async () => {
   const { app, baseUrl, stop } = await startInProcess({ env: { SANDBOX: "on" } });
   try {
     await app.prepare();

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CliContext } from "../../../src/cli/index.ts";
+import type { BuiltIns, CliContext } from "../../../src/cli/index.ts";
 import { runCli } from "../../../src/cli/index.ts";
 import type { Model, ProviderPlugin } from "../../../src/contract/index.ts";
 import { UpstreamError } from "../../../src/contract/index.ts";
@@ -25,13 +25,17 @@ export interface Bench {
 /** 2026-11-21, 10:00 UTC. */
 export const benchNow = Date.parse("2026-11-21T10:00:00Z");
 
-export function makeBench(given: Partial<CliContext> = {}): Bench {
+export function makeBench({
+  plugins = [makePlugin("acme", [makeRow()])],
+  manifests = {},
+  createSandbox = (models) => makePlugin("sandbox", models),
+  ...given
+}: Partial<CliContext & BuiltIns> = {}): Bench {
   const home = mkdtempSync(join(tmpdir(), "modelgate-cli-"));
   const run = async (...argv: string[]): Promise<Outcome> => {
     const outcome: Outcome = { code: -1, stdout: "", stderr: "" };
     outcome.code = await runCli(argv, {
-      plugins: [makePlugin("acme", [makeRow()])],
-      createSandbox: (models) => makePlugin("sandbox", models),
+      loadBuiltIns: async () => ({ plugins, manifests, createSandbox }),
       serve: async () => undefined,
       version: { version: "1.2.3" },
       now: () => benchNow,

@@ -97,6 +97,19 @@ function modelsOf(models: readonly string[], index: number): readonly string[] {
   return isLong ? models : [models[index % models.length] as string];
 }
 
+// The first test, as these are the gateway's first requests of their kind.
+test("no turn of the event loop is long for what is made when it is first asked for", async () => {
+  const slow: unknown[] = [];
+  for (const path of ["/openapi.json", "/api/auth/get-session", "/docs"]) {
+    await stallSince(stallPort);
+    const { status } = await fetch(new URL(path, gateway.baseUrl));
+    const { cpuMsMax } = await stallSince(stallPort);
+    if (showsFigures) console.log(JSON.stringify({ path, cpuMsMax }));
+    if (status !== 200 || isTurnLong(cpuMsMax)) slow.push({ path, status, cpuMsMax });
+  }
+  expect(slow).toEqual([]);
+});
+
 const paths = [...new Set(axes.map(({ path }) => path))];
 
 describe("the work on a request grows no faster than its body", () => {
