@@ -152,8 +152,12 @@ function compileTable(price: Omit<Price, "tiers">, aboveInputTokens: number): Ra
 /** The rate of a meter that a price has none for: the most expensive of the first meters that may stand for it. */
 function findFallback(own: Readonly<Partial<Record<MeterName, number>>>, name: MeterName): number | undefined {
   for (const meters of getFallback(name)) {
-    const rates = meters.flatMap((meter) => own[meter] ?? []);
-    if (rates.length > 0) return Math.max(...rates);
+    let most: number | undefined;
+    for (const meter of meters) {
+      const rate = own[meter];
+      if (rate !== undefined && (most === undefined || rate > most)) most = rate;
+    }
+    if (most !== undefined) return most;
   }
   return undefined;
 }

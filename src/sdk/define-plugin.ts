@@ -2,7 +2,6 @@ import {
   type Checks,
   capabilities,
   capabilityDefault,
-  completeRow,
   contractVersion,
   getOwn,
   type Handlers,
@@ -25,7 +24,7 @@ import { withKnownFields } from "../protocols/known-fields.ts";
 import { readUsage } from "../protocols/openai/usage-report.ts";
 import { classifyRefusal } from "../protocols/upstream-errors.ts";
 import { PluginError } from "./errors.ts";
-import { findMissingRates, findUnboundedRate, readModelsOnce } from "./read-models.ts";
+import { completeRows, findMissingRates, findUnboundedRate, readModels } from "./read-models.ts";
 
 /** Changes of each version of the contract for authors of plugins. A new version adds a row. */
 const contractChanges: Readonly<Record<number, string>> = {
@@ -230,8 +229,7 @@ function checkModels(
 ): readonly Model[] {
   let rows: readonly Model[];
   try {
-    const read = readModelsOnce(models as readonly ModelRow[]);
-    rows = read.map((row) => completeRow(row, { name: plugin, prefix: unlisted?.prefix }));
+    rows = completeRows(readModels(models), { name: plugin, prefix: unlisted?.prefix });
   } catch (error) {
     if (error instanceof PluginError) fail(plugin, error.message);
     throw error;

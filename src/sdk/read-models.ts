@@ -2,6 +2,7 @@ import {
   type Capability,
   capabilityDefault,
   compilePrice,
+  completeRow,
   getBasicMeters,
   type MeterName,
   type Model,
@@ -46,7 +47,8 @@ export function findUnboundedRate({
 }
 
 const findRowError = shapeChecker(ModelRow);
-const checked = new WeakSet<readonly ModelRow[]>();
+/** Rows that are known to be right, so that a plugin made of others is not checked once more. */
+const checked = new WeakSet<ModelRow>();
 
 /**
  * Reads a catalogue: `{ "models": [ … ] }` or the bare array of rows. An `id` and `premium` are enough for a row:
@@ -67,17 +69,24 @@ export function readModels(file: unknown): ModelRow[] {
   const owners = new Map<string, string>();
   for (const [index, row] of rows.entries()) {
     const at = `models[${index}]`;
-    checkShape(row, at);
-    checkPrice(row, at);
+    if (!checked.has(row)) {
+      checkShape(row, at);
+      checkPrice(row, at);
+      checked.add(row);
+    }
     checkNames(row, at, owners);
   }
-  checked.add(rows);
   return rows;
 }
 
-/** {@link readModels} for rows that may have been through it. */
-export function readModelsOnce(rows: readonly ModelRow[]): readonly ModelRow[] {
-  return checked.has(rows) ? rows : readModels(rows);
+/** Completes rows that {@link readModels} has read, for the plugin that sells them. */
+export function completeRows(rows: readonly ModelRow[], plugin: Parameters<typeof completeRow>[1]): Model[] {
+  return rows.map((row) => {
+    const complete = completeRow(row, plugin);
+    // What it adds is the gateway's own.
+    checked.add(complete);
+    return complete;
+  });
 }
 
 function checkShape(row: unknown, at: string): asserts row is ModelRow {
