@@ -8,6 +8,7 @@ import {
   type FinishReason,
   GatewayError,
   getOwn,
+  isAmount,
   judgeFinish,
   type ServerEvent,
   type ToolCall,
@@ -59,17 +60,24 @@ function readUsage(reported: GenerateAnswer["usageMetadata"], hasAnswered: boole
   if (requested === undefined || (candidates === undefined && hasAnswered)) return undefined;
   const prompt = requested + (tools ?? 0);
   const completion = (candidates ?? 0) + (thoughts ?? 0);
-  const drawn = [metadata?.candidatesTokensDetails].flat().find((part) => isRecord(part) && part.modality === "IMAGE");
-  const images = isRecord(drawn) ? numberIn(drawn.tokenCount) : undefined;
+  const images = tokensOf("IMAGE", metadata?.candidatesTokensDetails);
+  // More of it than there are tokens is a mistake in the division, not in the sum.
+  const heard = atMost(tokensOf("AUDIO", metadata?.promptTokensDetails), prompt);
+  const heardBefore = atMost(tokensOf("AUDIO", metadata?.cacheTokensDetails), Math.min(heard ?? 0, cached ?? 0));
   const details = {
     ...(thoughts !== undefined && { reasoning_tokens: thoughts }),
     ...(images !== undefined && { image_tokens: images }),
+  };
+  const promptDetails = {
+    ...(cached !== undefined && { cached_tokens: cached }),
+    ...(heard && { audio_tokens: heard }),
+    ...(heardBefore && { cached_tokens_details: { audio_tokens: heardBefore } }),
   };
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
-    ...(cached !== undefined && { prompt_tokens_details: { cached_tokens: cached } }),
+    ...(Object.keys(promptDetails).length > 0 && { prompt_tokens_details: promptDetails }),
     ...(Object.keys(details).length > 0 && { completion_tokens_details: details }),
   };
 }
@@ -91,6 +99,19 @@ function readTokenUsage(
 }
 
 const counted = ["prompt", "candidates", "thoughts", "cachedContent", "toolUsePrompt"];
+/** The tokens of one kind in a list that divides them: https://ai.google.dev/api/generate-content#ModalityTokenCount. */
+function tokensOf(modality: string, details: unknown): number | undefined {
+  let tokens: number | undefined;
+  for (const part of [details].flat()) {
+    if (!isRecord(part) || part.modality !== modality) continue;
+    if (isAmount(part.tokenCount)) tokens = (tokens ?? 0) + part.tokenCount;
+  }
+  return tokens;
+}
+
+const atMost = (tokens: number | undefined, most: number) =>
+  tokens === undefined ? undefined : Math.min(tokens, most);
+
 const numberIn = (count: unknown) => (typeof count === "number" ? count : undefined);
 
 /**

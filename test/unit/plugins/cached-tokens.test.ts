@@ -57,6 +57,34 @@ test.each<[string, string, object, Meters]>([
   expect(usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 5 });
 });
 
+const audio = (tokenCount: unknown) => [
+  { modality: "TEXT", tokenCount: 1 },
+  { modality: "AUDIO", tokenCount },
+];
+
+test.each<[string, object, Meters]>([
+  [
+    "as it divides the prompt",
+    { promptTokensDetails: audio(50), cacheTokensDetails: audio(20) },
+    { inputToken: 10, audioInputToken: 30, cacheReadToken: 40, audioCacheReadToken: 20 },
+  ],
+  [
+    "at most as many as there are, where it divides the prompt wrongly",
+    { promptTokensDetails: audio(900), cacheTokensDetails: audio(800) },
+    { inputToken: 0, audioInputToken: 40, audioCacheReadToken: 60 },
+  ],
+  [
+    "as text where it says nothing usable of it",
+    { promptTokensDetails: [...audio(-5), ...audio("many"), null], cacheTokensDetails: "none" },
+    { inputToken: 40, cacheReadToken: 60 },
+  ],
+])("the ledger has the tokens of sound that Gemini reports, %s", async (_, details, meters) => {
+  const usageMetadata = { ...geminiAnswer.usageMetadata, ...details };
+  const answer = { ...geminiAnswer, usageMetadata };
+  const { ledger } = await callOf("gemini", { model: "famB-2.5-pro" }, () => Response.json(answer));
+  expect(ledger.settlement.meters).toEqual({ ...meters, outputToken: 5 });
+});
+
 const hour = { type: "ephemeral", ttl: "1h" };
 
 test("a streamed prompt that Claude keeps for an hour is held, charged and shown as such", async () => {

@@ -118,7 +118,7 @@ describe("gemini's transcription", () => {
     const { transcript, asked, ignored } = await hear(answer, { prompt: "Names", temperature: 0 });
     expect(transcript).toEqual({
       text: "Hello there.",
-      usage: { input_tokens: 138, output_tokens: 0, total_tokens: 138 },
+      usage: { input_tokens: 138, output_tokens: 0, total_tokens: 138, input_tokens_details: { audio_tokens: 138 } },
     });
     expect(asked).toMatchObject([{ method: "json", path: "/models/gemini-3.5-transcribe:generateContent" }]);
     expect(sent(asked[0]?.body)).toEqual({
