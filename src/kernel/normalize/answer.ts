@@ -158,7 +158,7 @@ const textFields = ["content", "reasoning_content", "refusal"] as const;
 
 /** OpenAI's shape has both lists of log probabilities; providers leave out the one of refusals. */
 function normalizeLogprobs(logprobs: unknown): unknown {
-  if (typeof logprobs !== "object" || logprobs === null) return null;
+  if (!isRecord(logprobs)) return null;
   return { content: null, refusal: null, ...logprobs };
 }
 

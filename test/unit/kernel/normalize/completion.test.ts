@@ -35,6 +35,16 @@ describe("a tidied completion", () => {
     expect(tidied({ created: theirs, ...answer({ content: "Hi" }) }).created).toBe(ours);
   });
 
+  test("has log probabilities where an object of them came, and none in place of anything else", () => {
+    const { rawJSON } = JSON as unknown as { rawJSON(text: string): object };
+    const long = rawJSON("12345678901234567890");
+    const shown = [{ content: [] }, long, [1], "a", true, 5].map((logprobs) => {
+      const [choice] = tidied({ choices: [{ message: { content: "Hi" }, logprobs }] }).choices;
+      return (choice as { logprobs?: unknown }).logprobs;
+    });
+    expect(shown).toEqual([{ content: [], refusal: null }, null, null, null, null, null]);
+  });
+
   test("numbers its choices by their place", () => {
     const choices = [7, undefined, 7].map((index) => ({ index, message: { content: "Hi" } }));
     expect(tidied({ choices }).choices.map(({ index }) => index)).toEqual([0, 1, 2]);
