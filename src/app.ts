@@ -23,7 +23,7 @@ import {
 } from "./config/index.ts";
 import { type ContentLog, openContentLog } from "./content-log/index.ts";
 import { createNetworkList, type Model, type ProviderPlugin } from "./contract/index.ts";
-import { createStoredResponses, type Store } from "./db/index.ts";
+import { createStoredResponses, embeddedNodeId, type NodeReport, type Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/deps.ts";
 import { MemoryAccountant } from "./http/memory/call-memory.ts";
 import { createHttp } from "./http/server.ts";
@@ -189,11 +189,19 @@ export async function createApp(options: AppOptions): Promise<App> {
     site: options.site,
     metrics: observability?.onApi,
   });
+  const readReport = createNodeReporter(options, now, { ledger, loadShedder, rollup });
+  store.reportNode(readReport);
   observability?.start({
     registry: () => kernel.registry,
     now: monotonicNow,
     ...describeLoad(loadShedder),
     ...describeStore(options, { degraded, trouble }),
+    node: () => ({
+      ...readReport(),
+      id: store.nodeId ?? embeddedNodeId,
+      heartbeatAgeMs: store.heartbeatAgeMs,
+      drainCuts: loadShedder.cutCounts,
+    }),
     isSandbox: () => providers.snapshot.sandbox,
   });
   providers.start((snapshot) => {
@@ -337,7 +345,30 @@ function getReadinessProblems(snapshot: PluginSnapshot, config: Config, trouble:
   return [noModel, trouble].filter((problem) => problem !== undefined);
 }
 
-/** Name of this process in alerts. */
+/** Returns a function that reads the figures of this process that others see. */
+function createNodeReporter(
+  { config, version }: AppOptions,
+  now: () => number,
+  { ledger, loadShedder, rollup }: { ledger: ProcessLedger; loadShedder: LoadShedder; rollup: UsageRollup },
+): () => NodeReport {
+  const startedAt = now();
+  return () => {
+    const { waiting, spooled, writtenAtMs } = ledger.writing;
+    return {
+      name: describeProcess(config),
+      version,
+      startedAt,
+      draining: loadShedder.isDraining,
+      calls: loadShedder.size,
+      waitingCharges: waiting,
+      spooledCharges: spooled,
+      ...(writtenAtMs !== undefined && { lastWriteAt: Math.round(now() - (performance.now() - writtenAtMs)) }),
+      rollupLagMs: Math.round(rollup.lagMs),
+    };
+  };
+}
+
+/** Name of this process in alerts, and in the list of nodes. */
 function describeProcess({ worker }: Config): string {
   return worker === 0 ? hostname() : `${hostname()} (worker ${worker})`;
 }

@@ -27,8 +27,9 @@ export async function drain({ loadShedder, http }: App, config: Config, log: Log
   const isIdle = () => loadShedder.size === 0 && (server === null || server.pendingRequests === 0);
   if (!isIdle()) log.info("draining", { calls: loadShedder.size, seconds: drainSeconds });
   if (!(await waitUntil(isIdle, drainSeconds * 1000))) {
-    log.warn("drain_timeout", { calls: loadShedder.size });
     loadShedder.cancelAll();
+    const { streams, others } = loadShedder.cutCounts;
+    log.warn("drain_timeout", { calls: streams + others, streams });
     await waitUntil(isIdle, settleMsMax);
   }
   await waitUntil(() => isStopped, flushMsMax);

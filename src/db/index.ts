@@ -34,23 +34,23 @@ export type {
 } from "./ledger-records.ts";
 export { lockName, withMigrationLock } from "./locks.ts";
 export { nameNumber } from "./names.ts";
+export { embeddedNodeId, isSeen, listNodes, type NodeReport, type ServingNode } from "./nodes.ts";
 export { openStore } from "./open-store.ts";
 export { addPayingAccount, toPayerNumber } from "./payers.ts";
 export { compareFound, type FoundRow, findInRanges, type IndexOrder, inOrderOf, rangesOf, toRanges } from "./ranges.ts";
-export {
-  type AccountRole,
-  type AdminKeysTable,
-  type BudgetsTable,
-  type CallState,
-  type Database,
-  isSeen,
-  type ModelLimitsTable,
-  type RefusalsTable,
-  type Role,
-  type RoleLimitsTable,
-  type ServiceAccountsTable,
-  type TeamRole,
-  type UsageKind,
+export type {
+  AccountRole,
+  AdminKeysTable,
+  BudgetsTable,
+  CallState,
+  Database,
+  ModelLimitsTable,
+  RefusalsTable,
+  Role,
+  RoleLimitsTable,
+  ServiceAccountsTable,
+  TeamRole,
+  UsageKind,
 } from "./schema.ts";
 export { readAccountBudgets, readKeyBudgets, readSubjectBudgets, type SpentBudget } from "./spent-budgets.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";

@@ -1,4 +1,4 @@
-import { type Generated, type SqlBool, sql } from "kysely";
+import type { Generated } from "kysely";
 import type {
   BudgetPeriod,
   BudgetSubject,
@@ -46,8 +46,11 @@ export interface Database {
   model_limits: ModelLimitsTable;
   role_limits: RoleLimitsTable;
   opening_balances: OpeningBalancesTable;
-  /** Live processes that share the database, and their leases; `seen_at` is by the clock of the database. */
-  nodes: { id: string; seen_at: number; lease: number };
+  /**
+   * Live processes that share the database, and their leases; `seen_at` is by the clock of the database, `report` the JSON of a
+   * `NodeReport`, absent of commands.
+   */
+  nodes: { id: string; seen_at: number; lease: number; report: string | null };
   /** Counts changes of rows that processes cache, for those that missed a notification. */
   revisions: { name: "copies"; revision: number };
   users: UsersTable;
@@ -323,9 +326,6 @@ interface OpeningBalancesTable extends UsageColumns {
   /** The part of `charged_nanodollars` that counted against budgets of keys. */
   budget_nanodollars: number;
 }
-
-/** Whether a node was seen in the last 10 seconds by the database's clock, for display. Nodes poll twice a second. */
-export const isSeen = sql<SqlBool>`seen_at >= floor(extract(epoch from clock_timestamp()) * 1000) - 10000`;
 
 /**
  * `owner` may do everything, `admin` too, except to owners; `viewer` sees everything and changes nothing; `member` sees and

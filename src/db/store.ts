@@ -4,6 +4,7 @@ import type { Blobs } from "./blobs.ts";
 import type { IdempotencyKeys } from "./idempotency-keys.ts";
 import type { KeyRecord } from "./key-query.ts";
 import type { BudgetDraw, BudgetFigures, HoldDecision, LedgerWrite, OpenCall } from "./ledger-records.ts";
+import type { NodeReport } from "./nodes.ts";
 import type { Database } from "./schema.ts";
 import type { UsageRow, UsageStep } from "./usage-sums.ts";
 
@@ -118,6 +119,10 @@ export interface Store {
    * processes would both cache balances. Absent for a shared store.
    */
   lockForServing?(): boolean;
+  /** From now on the heartbeats of this process carry these figures, for {@link listNodes}: it serves. */
+  reportNode(read: () => NodeReport): void;
+  /** Milliseconds since the last heartbeat of this process that was written; absent before the first. */
+  readonly heartbeatAgeMs: number | undefined;
   /** Why the gateway cannot take calls, in one message; `undefined` when it can. */
   trouble?(): string | undefined;
   /** Says what is worse than it should be while calls are served, in messages for anybody; absent of an embedded store. */

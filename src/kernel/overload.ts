@@ -135,6 +135,7 @@ export class LoadShedder {
   readonly #closed = refusal("The gateway is shutting down; send the request again");
   #state: "open" | "draining" | "closed" = "open";
   #refusedCount = 0;
+  #cutCounts = { streams: 0, others: 0 };
   #slots = 0;
   #openRequests = 0;
   /** Requests that may still be let in while the overload lasts. */
@@ -183,6 +184,11 @@ export class LoadShedder {
   /** Requests that were refused here so far. */
   get refusedCount(): number {
     return this.#refusedCount;
+  }
+
+  /** Calls that {@link cancelAll} ended. */
+  get cutCounts(): { readonly streams: number; readonly others: number } {
+    return this.#cutCounts;
   }
 
   /** Whether the process shuts down: load balancers should send no more, and connections are not kept. */
@@ -258,7 +264,10 @@ export class LoadShedder {
 
   /** Ends the running calls with a clean error. */
   cancelAll(): void {
-    for (const call of this.#running) call.cancel("draining");
+    for (const call of this.#running) {
+      this.#cutCounts[call.request.sink === undefined ? "others" : "streams"]++;
+      call.cancel("draining");
+    }
   }
 
   #endUse(slot: Slot): void {

@@ -84,6 +84,7 @@ export class CommitQueue {
   #isSyncing = false;
   #isWritingHolds = false;
   #isFailing = false;
+  #writtenAtMs: number | undefined;
   #retrying: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
   /** Why the last writes of ends and of holds failed, for another reason than what they said; undefined when they did not. */
@@ -121,6 +122,22 @@ export class CommitQueue {
   get charges(): { waiting: EndedCall[]; unkept: EndedCall[] } {
     const waiting = [...this.#unwritten].filter(({ unmade }) => unmade !== true);
     return { waiting, unkept: waiting.filter((end) => !this.#kept.has(end)) };
+  }
+
+  /** Charges that wait, and how many of them the spool has. */
+  get waitingCounts(): { waiting: number; spooled: number } {
+    let [waiting, spooled] = [0, 0];
+    for (const end of this.#unwritten) {
+      if (end.unmade === true) continue;
+      waiting++;
+      if (this.#kept.has(end)) spooled++;
+    }
+    return { waiting, spooled };
+  }
+
+  /** When the store last took a write, by the monotonic clock; absent before the first. */
+  get writtenAtMs(): number | undefined {
+    return this.#writtenAtMs;
   }
 
   /** Whether ends could not be written, and have not been since; or the spool could not keep them. */
@@ -302,7 +319,7 @@ export class CommitQueue {
         failed.push(end);
       }
     }
-    this.#report(writes.length, startedMs);
+    this.#report(writes.length, startedMs, outcome);
     if (this.#waiting() > 0) this.#schedule();
     finish(holds, outcome);
     // They are no longer under way, however long the spool takes.
@@ -331,7 +348,7 @@ export class CommitQueue {
     this.#isWritingHolds = false;
     this.#keepUnknown(holds, outcome);
     this.#noteHolds(holds, outcome);
-    this.#report(writes.length, startedMs);
+    this.#report(writes.length, startedMs, outcome);
     if (this.#holds.length > 0 && this.#isSyncing) this.#scheduleHolds();
     finish(holds, outcome);
   }
@@ -360,6 +377,7 @@ export class CommitQueue {
     this.#probe = setTimeout(async () => {
       try {
         await this.#store.tryWrite();
+        this.#writtenAtMs = performance.now();
         this.#holdFailure = undefined;
       } catch (error) {
         if (this.#holdFailure !== undefined) this.#holdFailure = error;
@@ -374,8 +392,10 @@ export class CommitQueue {
     return this.#onCommit === undefined ? 0 : performance.now();
   }
 
-  #report(writes: number, startedMs: number): void {
-    this.#onCommit?.(writes, performance.now() - startedMs, this.#unwritten.size);
+  #report(writes: number, startedMs: number, outcome: BatchOutcome): void {
+    const nowMs = performance.now();
+    if (outcome === undefined || outcome.failures.size < writes) this.#writtenAtMs = nowMs;
+    this.#onCommit?.(writes, nowMs - startedMs, this.#unwritten.size);
     if (this.#unwritten.size > 0) this.#scheduleRetry();
   }
 

@@ -235,6 +235,11 @@ export class ProcessLedger implements Ledger {
     return `${reason}, so no call can be recorded`;
   }
 
+  /** Charges that the store has not taken yet, those of them on the disk, and when it last took a write, by the monotonic clock. */
+  get writing(): { waiting: number; spooled: number; writtenAtMs: number | undefined } {
+    return { ...this.#queue.waitingCounts, writtenAtMs: this.#queue.writtenAtMs };
+  }
+
   /**
    * Admits no more calls and writes all that is queued; waits up to `waitMs` for a store that does not take it.
    *

@@ -60,6 +60,9 @@ export class UsageRollup {
   readonly #slices: Slice[] = [];
   /** Ends of calls of this process since the last step began. */
   #ended = 0;
+  /** When the first call ended that is not counted yet, and the first since the running step began, by the monotonic clock. */
+  #uncountedSinceMs: number | undefined;
+  #endedSinceMs: number | undefined;
   #flushing: Promise<void> = Promise.resolve();
   #isWaiting = false;
   #freshenedAtMs = Number.NEGATIVE_INFINITY;
@@ -77,9 +80,16 @@ export class UsageRollup {
   /** Tells of the end of a call. Neither throws nor waits. */
   readonly add = (): void => {
     this.#ended += 1;
+    this.#endedSinceMs ??= performance.now();
     if (this.#ended < callsMax) this.#schedule(pauseMs);
     else if (!this.#isWaiting) void this.flush();
   };
+
+  /** How long a call of this process that has ended has waited to be counted, in milliseconds; 0: none waits. */
+  get lagMs(): number {
+    const sinceMs = this.#uncountedSinceMs ?? this.#endedSinceMs;
+    return sinceMs === undefined ? 0 : performance.now() - sinceMs;
+  }
 
   /** Neither throws nor waits. */
   readonly addRefusal = (refused: RefusedRequest): void => {
@@ -126,9 +136,12 @@ export class UsageRollup {
   async #flush(): Promise<void> {
     this.#isWaiting = false;
     this.#ended = 0;
+    this.#uncountedSinceMs ??= this.#endedSinceMs;
+    this.#endedSinceMs = undefined;
     try {
       await this.#writeRefusals();
       while (await this.#step()) await pause();
+      this.#uncountedSinceMs = undefined;
     } catch (error) {
       this.#options.log.warn("usage_not_counted", { error });
       this.#schedule(pauseMs);

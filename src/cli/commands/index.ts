@@ -21,6 +21,7 @@ import { keyCreate, keyList, keyRevoke, keyRotate, keySet } from "./key.ts";
 import { ledgerExport, ledgerVerify } from "./ledger.ts";
 import { ledgerReconcile } from "./ledger-reconcile.ts";
 import { limitDelete, limitList, limitSet } from "./limit.ts";
+import { nodeList } from "./node.ts";
 import { pluginCheck } from "./plugin-check.ts";
 import { pluginList } from "./plugin-list.ts";
 import { pluginNew } from "./plugin-new.ts";
@@ -102,6 +103,7 @@ export const commands: readonly Command[] = [
   ledgerExport,
   ledgerReconcile,
   backup,
+  nodeList,
   health,
   config,
   version,

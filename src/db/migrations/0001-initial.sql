@@ -322,7 +322,8 @@ insert into usage_progress (id, seq) values (1, 0);
 create table nodes (
   id text not null primary key,
   seen_at bigint not null,
-  lease bigint not null
+  lease bigint not null,
+  report text
 );
 
 create table revisions (

@@ -31,6 +31,8 @@ export class ChangeFeed {
   #polling = false;
   /** Why the last heartbeat was not written; undefined when it was. */
   failure: unknown;
+  /** When the last heartbeat was written, by the monotonic clock; absent before the first. */
+  beatAtMs: number | undefined;
   /** Counts the changes of all nodes that invalidate every cached row. */
   revision = 0;
 
@@ -125,6 +127,7 @@ export class ChangeFeed {
       this.#lease.note(row.lease);
       this.#compare(row.revision);
       this.failure = undefined;
+      this.beatAtMs = performance.now();
     } catch (error) {
       this.failure = error;
       throw error;

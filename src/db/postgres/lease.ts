@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
+import { type NodeReport, postgresNow } from "../nodes.ts";
 
 /** Serializes the end of leases and what needs one: the exclusive side of the lock of `expect_lease`. */
 export const leaseLock = "select pg_advisory_xact_lock(hashtextextended('leases of nodes', 0))";
@@ -13,6 +14,8 @@ export class Lease {
   readonly #onLost: () => void;
   /** The number of the lease, which counts those of this process; 0 before the first. */
   #number = 0;
+  /** Makes the figures that each heartbeat carries; absent of a command. */
+  report: (() => NodeReport) | undefined;
 
   /** `onLost` is called when it turns out that a lease had run out. */
   constructor(nodeId: string, onLost: () => void) {
@@ -25,15 +28,16 @@ export class Lease {
   }
 
   /** Writes a heartbeat and returns `lease`, for {@link Lease.note}. */
-  get heartbeat(): { readonly text: string; readonly values: readonly [string, number] } {
-    return { text: heartbeatText, values: [this.#nodeId, this.#number + 1] };
+  get heartbeat(): { readonly text: string; readonly values: readonly [string, number, string | null] } {
+    const report = this.report === undefined ? null : JSON.stringify(this.report());
+    return { text: heartbeatText, values: [this.#nodeId, this.#number + 1, report] };
   }
 
   /** The statement of {@link Lease.heartbeat} as a part of another. */
   get heartbeatSql(): RawBuilder<unknown> {
-    const [nodeId, next] = this.heartbeat.values;
-    return sql`insert into nodes (id, seen_at, lease) values (${nodeId}, ${nowSql}, ${next})
-      on conflict (id) do update set seen_at = excluded.seen_at returning lease`;
+    const [nodeId, next, report] = this.heartbeat.values;
+    return sql`insert into nodes (id, seen_at, lease, report) values (${nodeId}, ${sql.raw(postgresNow)}, ${next}, ${report})
+      on conflict (id) do update set seen_at = excluded.seen_at, report = excluded.report returning lease`;
   }
 
   note(lease: number): void {
@@ -44,7 +48,5 @@ export class Lease {
   }
 }
 
-const now = "floor(extract(epoch from clock_timestamp()) * 1000)";
-const nowSql = sql.raw(now);
-const heartbeatText = `insert into nodes (id, seen_at, lease) values ($1, ${now}, $2)
-  on conflict (id) do update set seen_at = excluded.seen_at returning lease`;
+const heartbeatText = `insert into nodes (id, seen_at, lease, report) values ($1, ${postgresNow}, $2, $3)
+  on conflict (id) do update set seen_at = excluded.seen_at, report = excluded.report returning lease`;

@@ -51,6 +51,7 @@ interface Parts {
   writer: LedgerWriter;
   settings: KnownSettings;
   changes: ChangeFeed;
+  lease: Lease;
   deadNodes: DeadNodes;
   nodeId: string;
   timeoutMs: number;
@@ -182,6 +183,7 @@ function createParts({ url, timeoutMs, deadAfterMs, report }: ConnectOptions): P
     settings,
     deadNodes: new DeadNodes(db, { nodeId, lease, deadAfterMs }),
     changes,
+    lease,
     nodeId,
     timeoutMs,
   };
@@ -245,7 +247,7 @@ class KnownSettings {
 }
 
 function createStore(parts: Parts, now: () => number): Store {
-  const { db, connections, writer, settings, changes, deadNodes, nodeId } = parts;
+  const { db, connections, writer, settings, changes, lease, deadNodes, nodeId } = parts;
   const { writes, reads, unproven, heartbeat, blobs } = connections;
   const readKey = createKeyReader(db, reads);
   const readUnprovenKey = createKeyReader(db, unproven, { pauseMs: unprovenPauseMs });
@@ -295,6 +297,12 @@ function createStore(parts: Parts, now: () => number): Store {
       if (reads.failure !== undefined) readKey("").catch(() => undefined);
       if (unproven.failure !== undefined) readUnprovenKey("").catch(() => undefined);
       return changes.takeExternalChange();
+    },
+    reportNode(read) {
+      lease.report = read;
+    },
+    get heartbeatAgeMs() {
+      return changes.beatAtMs === undefined ? undefined : performance.now() - changes.beatAtMs;
     },
     trouble: () => findTrouble(parts),
     degraded() {

@@ -10,6 +10,7 @@ import { createIdempotencyKeys } from "../idempotency-keys.ts";
 import { type KeyRecord, keyQuery } from "../key-query.ts";
 import type { LedgerWrite } from "../ledger-records.ts";
 import { migrate } from "../migrate.ts";
+import { embeddedNodeId, type NodeReport } from "../nodes.ts";
 import type { Database } from "../schema.ts";
 import { type AbandonedCall, type EmbeddedStore, readSetting, type Store, type Synchronous } from "../store.ts";
 import { prepareUsageWriter } from "../usage-sums.ts";
@@ -91,6 +92,8 @@ export class LogFile {
   }
 }
 
+/** How often the only process that serves writes its heartbeat, which nobody's lease depends on. */
+const heartbeatMs = 5000;
 /** A start may wait for another process's migration. */
 const startWaitMs = 10_000;
 const lockWaitMsDefault = 250;
@@ -214,6 +217,7 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
     revision += 1;
   };
   const keyListeners: ((keyId: string) => void)[] = [];
+  const heartbeat = prepareHeartbeat(database, now, log);
   return {
     db,
     shared: false,
@@ -278,6 +282,7 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
     bumpRevision,
     pollExternalChange() {
       if (!database.isOpen) return false;
+      heartbeat.beat();
       const versionBefore = readVersion();
       if (versionBefore === version) return false;
       version = versionBefore;
@@ -291,12 +296,59 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
       lock ??= takeLock();
       return lock !== undefined;
     },
+    reportNode: (read) => heartbeat.start(read),
+    get heartbeatAgeMs() {
+      return heartbeat.ageMs;
+    },
     async close() {
       await connection.free();
+      heartbeat.stop();
       await log?.close();
       connection.close();
       lock?.release();
       lock = undefined;
+    },
+  };
+}
+
+/**
+ * Writes the figures of the process that serves, for commands. No power failure matters to them, so they are not synced; a write that
+ * fails, as while another process has the lock, is left out.
+ */
+function prepareHeartbeat(database: DatabaseSync, now: () => number, log: LogFile | undefined) {
+  const write = database.prepare(`insert into nodes (id, seen_at, lease, report) values ('${embeddedNodeId}', ?, 1, ?)
+    on conflict (id) do update set seen_at = excluded.seen_at, report = excluded.report`);
+  let read: (() => NodeReport) | undefined;
+  let triedAtMs = Number.NEGATIVE_INFINITY;
+  let writtenAtMs: number | undefined;
+  const tryUnsynced = (work: () => void) => {
+    try {
+      if (log === undefined) work();
+      else log.leaveUnsynced(work);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  return {
+    start(from: () => NodeReport) {
+      read = from;
+    },
+    /** For a timer. Does nothing in between, and while a transaction is open. */
+    beat() {
+      const nowMs = performance.now();
+      if (read === undefined || nowMs - triedAtMs < heartbeatMs || database.isTransaction) return;
+      triedAtMs = nowMs;
+      const report = JSON.stringify(read());
+      if (tryUnsynced(() => void write.run(now(), report))) writtenAtMs = nowMs;
+    },
+    get ageMs() {
+      return writtenAtMs === undefined ? undefined : performance.now() - writtenAtMs;
+    },
+    stop() {
+      if (read === undefined || !database.isOpen) return;
+      read = undefined;
+      tryUnsynced(() => database.exec(`delete from nodes where id = '${embeddedNodeId}'`));
     },
   };
 }

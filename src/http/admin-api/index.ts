@@ -9,6 +9,7 @@ import { configurationController } from "./configuration.ts";
 import type { AdminApi } from "./guard.ts";
 import { jwtIssuersController } from "./jwt-issuers.ts";
 import { liveCallsController } from "./live-calls.ts";
+import { nodesController } from "./nodes.ts";
 import { invitesController, projectUsersController, usersController } from "./people.ts";
 import {
   keyChangesController,
@@ -66,6 +67,7 @@ export function organizationApi(deps: HttpDeps, api: AdminApi) {
     .use(organizationCatalogueController(deps, api))
     .use(organizationAlertsController(deps, api))
     .use(liveCallsController(deps, api))
+    .use(nodesController(deps, api))
     .use(auditLogsController(deps, api))
     .use(organizationUsageController(deps, api))
     .use(configurationController(deps, api));

@@ -6,6 +6,7 @@ import {
   addCommitMetrics,
   addLoadMetrics,
   addLogMetrics,
+  addNodeMetrics,
   addRouteMetrics,
   addStoreMetrics,
   type GatewaySnapshot,
@@ -52,6 +53,7 @@ export function createMetrics({ log, spans, version }: MetricsOptions): Metrics 
       addLoadMetrics(registry, snapshot);
       addRouteMetrics(registry, snapshot);
       addStoreMetrics(registry, snapshot);
+      addNodeMetrics(registry, snapshot);
     },
     async scrape() {
       if (snapshot === undefined) return new Response("The gateway is starting\n", { status: 503 });

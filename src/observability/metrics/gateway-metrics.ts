@@ -21,8 +21,23 @@ export interface GatewaySnapshot {
   storeProblem(): string | undefined;
   /** Whether Redis is reachable; absent when none is configured. */
   readonly isRedisUp: (() => boolean) | undefined;
+  /** Figures of this process. */
+  node(): NodeFigures;
   /** Sums the wallets below zero; reads all wallets. */
   overdrawn(): Promise<{ accounts: number; nanodollars: number }>;
+}
+
+/** Figures of a process; see `NodeReport` of the database. */
+interface NodeFigures {
+  /** As in `modelgate node list`. */
+  readonly id: string;
+  readonly version: string;
+  readonly spooledCharges: number;
+  readonly lastWriteAt?: number | undefined;
+  readonly heartbeatAgeMs: number | undefined;
+  readonly rollupLagMs: number;
+  /** Calls that the end of a drain cut. */
+  readonly drainCuts: { readonly streams: number; readonly others: number };
 }
 
 const routeStates = ["closed", "half_open", "open"] as const;
@@ -132,6 +147,53 @@ export function addStoreMetrics(registry: Registry, snapshot: GatewaySnapshot): 
     read: () => (snapshot.isRedisUp === undefined ? [] : [[{ use: "ledger" }, snapshot.isRedisUp() ? 1 : 0]]),
   });
   addOverdrawn(registry, snapshot);
+}
+
+/** Adds metrics of this process among those of its database. */
+export function addNodeMetrics(registry: Registry, snapshot: GatewaySnapshot): void {
+  const seconds = (ms: number | undefined): Sample[] => (ms === undefined ? [] : [[{}, ms / 1000]]);
+  addGauge(registry, {
+    name: "modelgate_node_info",
+    help: "Always 1; the id of the process in modelgate node list and its version are in the labels",
+    labels: ["node", "version"],
+    read() {
+      const { id: node, version } = snapshot.node();
+      return [[{ node, version }, 1]];
+    },
+  });
+  addValue(
+    registry,
+    "modelgate_spooled_charges",
+    "Charges that wait on the disk of the process",
+    () => snapshot.node().spooledCharges,
+  );
+  addGauge(registry, {
+    name: "modelgate_last_write_timestamp_seconds",
+    help: "When the database last took a hold or a charge, seconds since 1970; absent before the first",
+    read: () => seconds(snapshot.node().lastWriteAt),
+  });
+  addGauge(registry, {
+    name: "modelgate_heartbeat_age_seconds",
+    help: "Time since the process last wrote its heartbeat; absent before the first",
+    read: () => seconds(snapshot.node().heartbeatAgeMs),
+  });
+  addGauge(registry, {
+    name: "modelgate_rollup_lag_seconds",
+    help: "How long a call that has ended has waited to be added to the sums of usage; 0: none waits",
+    read: () => seconds(snapshot.node().rollupLagMs),
+  });
+  addCounter(registry, {
+    name: "modelgate_drain_cut_calls_total",
+    help: "Calls that the shutdown ended because they took longer than DRAIN_SECONDS",
+    labels: ["stream"],
+    read() {
+      const { streams, others } = snapshot.node().drainCuts;
+      return [
+        [{ stream: "true" }, streams],
+        [{ stream: "false" }, others],
+      ];
+    },
+  });
 }
 
 function addOverdrawn(registry: Registry, snapshot: GatewaySnapshot): void {

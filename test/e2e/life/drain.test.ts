@@ -135,6 +135,7 @@ describe("SIGTERM", () => {
         error_code: "unavailable",
       });
       ledger.close();
+      expect(gateway.stderr()).toMatch(/"drain_timeout".*"calls":1,"streams":1/);
       await expectTrueLedger(gateway);
     }));
 

@@ -59,7 +59,7 @@ describe("/metrics on a port of its own", () => {
     }
     const names = new Set(lines.flatMap(({ labels }) => Object.keys(labels)));
     const known = ["capability", "model", "plugin", "status", "state", "code", "outcome", "type", "unit", "source"];
-    const ofProcess = ["premium", "store", "use", "stat", "le", "version", "commit", "bun"];
+    const ofProcess = ["premium", "store", "use", "stat", "le", "version", "commit", "bun", "node", "stream"];
     expect([...names].filter((name) => ![...known, ...ofProcess].includes(name))).toEqual([]);
   });
 

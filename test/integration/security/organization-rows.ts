@@ -293,6 +293,7 @@ export function organizationRows<Row>(
     [`PUT ${path}/mail_server`]: toRow({ ...toStatuses(200, 403), admin: 403 }, { body: aMailServer }),
     [`DELETE ${path}/mail_server`]: toRow({ ...toStatuses(200, 403), admin: 403 }, {}),
     [`GET ${path}/live_calls`]: ofUsage(),
+    [`GET ${path}/nodes`]: ofUsage(),
     [`DELETE ${path}/live_calls/:call_id`]: managed(404, { id: () => "unknown" }),
     [`GET ${path}/audit_logs`]: managed(200),
     [`GET ${path}/config`]: managed(200),

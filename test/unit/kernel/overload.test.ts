@@ -79,6 +79,7 @@ describe("load shedding", () => {
     expect(() => shedder.startCall(slot, newCall())).toThrow("shutting down");
     shedder.cancelAll();
     expect(first?.call.cancelReason).toBe("draining");
+    expect(shedder.cutCounts).toEqual({ streams: 0, others: 1 });
   });
 });
 

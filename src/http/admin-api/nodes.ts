@@ -1,0 +1,62 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { listNodes, type ServingNode } from "../../db/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { parseUrl } from "../lifecycle/origin.ts";
+import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
+import { listOf, listParameters, nullable, pickPage, readPage, toList, toSeconds } from "./lists.ts";
+
+const NodeObject = Type.Object({
+  id: Type.String({ description: "The `process` of live calls; `embedded` is the only one over SQLite" }),
+  object: Type.Literal("organization.node"),
+  name: Type.String({ description: "Host, and which worker of it" }),
+  version: Type.String(),
+  state: Type.Union([Type.Literal("serving"), Type.Literal("draining"), Type.Literal("silent")], {
+    description: "`silent`: no heartbeat came for 10 seconds",
+  }),
+  started_at: Type.Integer(),
+  heartbeat_age_seconds: Type.Number(),
+  open_calls: Type.Integer(),
+  waiting_charges: Type.Integer({ description: "Charges that the database has not taken yet" }),
+  spooled_charges: Type.Integer({ description: "Those of them that are on the disk of the node" }),
+  last_write_at: nullable(Type.Integer({ description: "When the database last took a hold or charge of it" })),
+  rollup_lag_seconds: Type.Number({ description: "How long a call has waited to be added to the sums of usage" }),
+});
+
+/** The processes that serve from the database. */
+export function nodesController(deps: HttpDeps, api: AdminApi) {
+  return new Elysia({ prefix: "/organization/nodes" }).use(adminRoutes(deps, api, "usage")).get(
+    "",
+    async ({ request }) => {
+      const query = parseUrl(request).searchParams;
+      const nodes = await listNodes(deps.store, deps.now());
+      return toList(
+        pickPage(nodes, query, ({ id }) => id),
+        readPage(query).limit,
+        toNodeJson,
+      );
+    },
+    {
+      detail: describeRead("List the processes that serve, the longest running first", listOf(NodeObject), {
+        query: listParameters,
+      }),
+    },
+  );
+}
+
+function toNodeJson(node: ServingNode) {
+  return {
+    id: node.id,
+    object: "organization.node" as const,
+    name: node.name,
+    version: node.version,
+    state: node.state,
+    started_at: toSeconds(node.startedAt),
+    heartbeat_age_seconds: node.silentMs / 1000,
+    open_calls: node.calls,
+    waiting_charges: node.waitingCharges,
+    spooled_charges: node.spooledCharges,
+    last_write_at: node.lastWriteAt === undefined ? null : toSeconds(node.lastWriteAt),
+    rollup_lag_seconds: node.rollupLagMs / 1000,
+  };
+}
