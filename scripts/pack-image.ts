@@ -15,6 +15,8 @@ export function packChart(folder: string, version: string): string {
   const archive = tar(
     "--create",
     "--file=-",
+    // The alert rules are a link to those of deploy/prometheus.
+    "--dereference",
     "--owner=0",
     "--group=0",
     "--directory",

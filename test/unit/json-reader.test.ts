@@ -32,6 +32,7 @@ const exceptions: Readonly<Record<string, readonly [places: number, reason: stri
   "src/cli/serve-app.bun.ts": [1, own],
   "src/content-log/content-box.ts": [1, own],
   "src/content-log/content-keeper.ts": [1, own],
+  "src/db/nodes.ts": [1, own],
   "src/http/admin-api/usage.ts": [1, own],
   "src/http/dashboard-api/request-json.ts": [1, own],
   "src/http/lifecycle/idempotency.ts": [1, own],

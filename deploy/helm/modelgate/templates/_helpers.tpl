@@ -23,7 +23,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
 {{/* Several gateways must share one database; otherwise each would have its own ledger. */}}
-{{- define "modelgate.isShared" -}}
+{{- define "modelgate.isSeveral" -}}
 {{- if or .Values.autoscaling.enabled (gt (int .Values.replicas) 1) }}
 {{- if not .Values.existingSecret }}
 {{- range $name := list "DATABASE_URL" "REDIS_URL" }}
@@ -33,7 +33,12 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 {{- end }}
 
-{{/* Several gateways have a volume each, which a Deployment cannot give them. */}}
+{{/* Whether the database is PostgreSQL, which an old gateway and its successor may use at once. */}}
+{{- define "modelgate.isShared" -}}
+{{- if or (include "modelgate.isSeveral" .) (hasKey .Values.secrets "DATABASE_URL") .Values.sharedDatabase }}yes{{ end }}
+{{- end }}
+
+{{/* Gateways on PostgreSQL have a volume each, which a Deployment cannot give them. */}}
 {{- define "modelgate.kind" -}}
 {{- if and .Values.persistence.enabled (include "modelgate.isShared" .) }}StatefulSet{{ else }}Deployment{{ end }}
 {{- end }}
@@ -41,4 +46,8 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{/* Gateways that share a database need one key for stored secrets: a generated one, unless `secrets` has it. */}}
 {{- define "modelgate.secretsKey" -}}
 {{- if and (include "modelgate.isShared" .) (not (hasKey .Values.secrets "SECRETS_KEY")) }}{{ include "modelgate.name" . }}-secrets-key{{ end }}
+{{- end }}
+
+{{- define "modelgate.serviceAccount" -}}
+{{- .Values.serviceAccount.name | default (ternary (include "modelgate.name" .) "default" .Values.serviceAccount.create) }}
 {{- end }}
