@@ -39,7 +39,14 @@ import {
   type UpstreamBounds,
 } from "./kernel/index.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
-import { createPruner, openLedger, type ProcessLedger, readOverdrawn, remoteCalls } from "./ledger/index.ts";
+import {
+  createPruner,
+  openLedger,
+  type ProcessLedger,
+  readOverdrawn,
+  remoteCalls,
+  withTimeout,
+} from "./ledger/index.ts";
 import type { Observability } from "./observability/index.ts";
 import {
   getModelNames,
@@ -60,6 +67,8 @@ const recoverMs = 5000;
 const saveLastUsedMs = 3000;
 /** A model that was called within this many days is in use. */
 const usedDays = 30;
+/** How long a scrape of the metrics waits for the database. */
+const scrapeWaitMs = 1000;
 /** Unknown names of models in tokens that are logged: issuers choose them. */
 const unknownNamesMax = 1000;
 /** Reasons that one message names. */
@@ -336,7 +345,8 @@ function describeStore(
     store: store.shared ? ("postgres" as const) : ("sqlite" as const),
     storeProblem: trouble,
     isRedisUp: config.redisUrl === undefined ? undefined : () => degraded().length === 0,
-    overdrawn: () => readOverdrawn(store),
+    // A database that hangs must not take the scrape with it, which says so.
+    overdrawn: () => withTimeout(readOverdrawn(store), scrapeWaitMs),
   };
 }
 

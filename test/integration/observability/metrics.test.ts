@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { errorOf } from "../../support/error-of.ts";
 import { fillWallet, startGateway } from "../../support/gateway.ts";
+import { startPostgres, whyNoPostgres } from "../../support/postgres.ts";
 import { type MetricLine, metricsOf, readScrape, sampleOf } from "../../support/prometheus-text.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
+import { until } from "../../support/until.ts";
 
 const token = "a-token-of-the-operator";
 const chat = { model: "gpt-4.1-nano", messages: [{ role: "user", content: "Say hello" }] };
@@ -124,5 +126,27 @@ test("a running call is counted with its hold until it ends", async () => {
     expect(sampleOf(lines, "modelgate_calls_running", running)).toBe(0);
   } finally {
     await gateway.stop();
+  }
+});
+
+if (whyNoPostgres !== undefined) console.warn(`A scrape over PostgreSQL is not tried: ${whyNoPostgres}`);
+
+test.skipIf(whyNoPostgres !== undefined)("a scrape is answered while PostgreSQL hangs, and says so", async () => {
+  const server = await startPostgres();
+  const gateway = await startGateway({ env: { METRICS_PORT: "0", DATABASE_URL: server.url("postgres") } });
+  try {
+    const address = await metricsOf(gateway);
+    server.freeze(true);
+    let isUp = 1;
+    // A scrape that waited for the database would be cut off by the server of the metrics.
+    await until(async () => {
+      isUp = sampleOf(readScrape(await (await fetch(address)).text()), "modelgate_store_up", { store: "postgres" });
+      return isUp === 0;
+    });
+    expect(isUp).toBe(0);
+  } finally {
+    server.freeze(false);
+    await gateway.stop();
+    await server.remove();
   }
 });
