@@ -58,11 +58,14 @@ test.skipIf(analyze === null)("systemd finds no fault with the unit but that the
   expect(faults.filter((line) => !line.includes("is not executable"))).toEqual([]);
 });
 
-test.skipIf(analyze === null)("systemd rates the exposure of the unit below 3, and it may compile JavaScript", async () => {
-  const unit = join(folder, "modelgate.service");
-  // In tenths.
-  const command = [analyze as string, "security", "--offline=yes", "--threshold=29", "--no-pager", unit];
-  const { exitCode, stdout } = Bun.spawnSync(command);
-  expect(exitCode, stdout.toString()).toBe(0);
-  expect(await Bun.file(unit).text()).not.toMatch(/^MemoryDenyWriteExecute=/m);
-});
+test.skipIf(analyze === null)(
+  "systemd rates the exposure of the unit below 3, and it may compile JavaScript",
+  async () => {
+    const unit = join(folder, "modelgate.service");
+    // In tenths.
+    const command = [analyze as string, "security", "--offline=yes", "--threshold=29", "--no-pager", unit];
+    const { exitCode, stdout } = Bun.spawnSync(command);
+    expect(exitCode, stdout.toString()).toBe(0);
+    expect(await Bun.file(unit).text()).not.toMatch(/^MemoryDenyWriteExecute=/m);
+  },
+);
