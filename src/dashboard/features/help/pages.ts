@@ -93,6 +93,18 @@ export const helpGroups: readonly HelpGroup[] = [
         load: () => import("../../../../docs/deployment.md", { with: { type: "text" } }),
       },
       {
+        name: "postgresql",
+        title: "PostgreSQL for production",
+        description: "Set up, standby and failover, backup, size and upkeep",
+        load: () => import("../../../../docs/postgresql.md", { with: { type: "text" } }),
+      },
+      {
+        name: "runbook",
+        title: "Runbook",
+        description: "Each alert and outage: what it looks like, what to do, what may be lost",
+        load: () => import("../../../../docs/runbook.md", { with: { type: "text" } }),
+      },
+      {
         name: "management-api",
         title: "Management API",
         description: "Admin keys, endpoints, everything that was decided as one document",
