@@ -484,3 +484,26 @@ const refusal = {
   client_request_id: null,
   duration_ms: 0,
 };
+
+test("the roll-up is late by how long a call has waited, also while the database fails, and not at all once it is counted", async () => {
+  const store = await temporaryStore();
+  let isAway = true;
+  const { rollup, warnings, end } = startProcess(
+    failing(store, () => {
+      if (isAway) throw new Error("away");
+    }),
+  );
+  await rollup.flush();
+  expect(rollup.lagMs).toBe(0);
+  await end(endedCall(start));
+  await rollup.flush();
+  expect(warnings).not.toEqual([]);
+  const before = rollup.lagMs;
+  await Bun.sleep(2);
+  expect(rollup.lagMs).toBeGreaterThan(before);
+  isAway = false;
+  await rollup.flush();
+  expect(rollup.lagMs).toBe(0);
+  await rollup.close();
+  await store.close();
+});
