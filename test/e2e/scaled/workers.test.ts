@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { startGateway } from "../../support/gateway.ts";
 import { isLong } from "../../support/long.ts";
 import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
@@ -40,6 +41,9 @@ describe.skipIf(!canShare || process.platform !== "linux")("WORKERS=2", () => {
       gateway.post("/chat/completions", { model: "famA-4.1-nano", messages: [{ role: "user", content: "Hi" }] });
     const responses = await Promise.all(Array.from({ length: 40 }, chat));
     expect(responses.every(({ status }) => status === 200)).toBe(true);
+    let names: string[] = [];
+    while (names.length < 2) names = (await gateway.cli<{ name: string }[]>("node", "list")).map(({ name }) => name);
+    expect(names.toSorted()).toEqual([1, 2].map((worker) => `${hostname()} (worker ${worker})`));
     process.kill(workers[1] as number, "SIGKILL");
     await until(() => childrenOf(gateway.pid).filter((pid) => !workers.includes(pid)).length === 1);
     const answered = await chat();
