@@ -83,7 +83,7 @@ export function readModels(file: unknown): ModelRow[] {
 export function completeRows(rows: readonly ModelRow[], plugin: Parameters<typeof completeRow>[1]): Model[] {
   return rows.map((row) => {
     const complete = completeRow(row, plugin);
-    // What it adds is the gateway's own.
+    // The fields that it adds are the gateway's own.
     checked.add(complete);
     return complete;
   });

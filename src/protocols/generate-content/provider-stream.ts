@@ -62,16 +62,16 @@ function readUsage(reported: GenerateAnswer["usageMetadata"], hasAnswered: boole
   const completion = (candidates ?? 0) + (thoughts ?? 0);
   const images = tokensOf("IMAGE", metadata?.candidatesTokensDetails);
   // More of it than there are tokens is a mistake in the division, not in the sum.
-  const heard = atMost(tokensOf("AUDIO", metadata?.promptTokensDetails), prompt);
-  const heardBefore = atMost(tokensOf("AUDIO", metadata?.cacheTokensDetails), Math.min(heard ?? 0, cached ?? 0));
+  const audio = atMost(tokensOf("AUDIO", metadata?.promptTokensDetails), prompt);
+  const cachedAudio = atMost(tokensOf("AUDIO", metadata?.cacheTokensDetails), Math.min(audio ?? 0, cached ?? 0));
   const details = {
     ...(thoughts !== undefined && { reasoning_tokens: thoughts }),
     ...(images !== undefined && { image_tokens: images }),
   };
   const promptDetails = {
     ...(cached !== undefined && { cached_tokens: cached }),
-    ...(heard && { audio_tokens: heard }),
-    ...(heardBefore && { cached_tokens_details: { audio_tokens: heardBefore } }),
+    ...(audio && { audio_tokens: audio }),
+    ...(cachedAudio && { cached_tokens_details: { audio_tokens: cachedAudio } }),
   };
   return {
     prompt_tokens: prompt,
