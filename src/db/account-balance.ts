@@ -6,9 +6,9 @@ import type { Database } from "./schema.ts";
 export interface AccountBalance {
   /** 0 for an account that never had an entry. */
   balanceNanodollars: number;
-  /** The latest day on which quota was drawn, days since 1970; absent when none ever was. */
+  /** The latest day on which quota was drawn, days since 1970, at most a day ahead; absent when none ever was. */
   quotaDay: number | undefined;
-  /** Drawn on that day. */
+  /** Drawn on that day, with what counts for it of days further ahead: see {@link toQuota}. */
   usedTokens: number;
   /** Held by open calls; absent in the embedded store, whose process knows it by itself. */
   held?: HeldAmounts;
@@ -33,6 +33,29 @@ export interface BudgetBalance {
   spentNanodollars: number;
   /** Held in that period, or else the asked one, by open calls; 0 in the embedded store, whose process knows it by itself. */
   othersNanodollars: number;
+}
+
+/** Quota of an account as its rows say. */
+interface QuotaRows {
+  /** The latest day that is at most one ahead, and what was drawn on it. */
+  readonly day: number | null;
+  readonly used: number | null;
+  /** Drawn on days further ahead that counts today; absent when nothing was. */
+  readonly ahead: number | null;
+}
+
+/**
+ * Quota that was drawn on a day further ahead than one was drawn by a clock that was wrong. It counts once, on the day on which
+ * that is first seen, which whoever sees it writes into `counted_day`: a clock that goes wrong neither mints quota nor keeps anybody from theirs.
+ */
+export function toQuota(
+  { day, used, ahead }: QuotaRows,
+  today: number,
+): Pick<AccountBalance, "quotaDay" | "usedTokens"> {
+  const isOfToday = day !== null && day >= today;
+  const drawn = used === null ? 0 : used;
+  if (ahead === null) return { quotaDay: day === null ? undefined : day, usedTokens: drawn };
+  return { quotaDay: isOfToday ? day : today, usedTokens: (isOfToday ? drawn : 0) + ahead };
 }
 
 /** A key whose budget is asked for, and the first UTC day of the period. */

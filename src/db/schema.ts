@@ -38,7 +38,7 @@ export interface Database {
   /** Charges of the calls that began on a day, one row per account and day, as budgets of accounts count them. */
   daily_charges: { account_id: string; day: number; charged_nanodollars: number };
   /** Free quota used, one row per account and day. */
-  daily_quota_usage: { account_id: string; day: number; used_tokens: number };
+  daily_quota_usage: QuotaUsageTable;
   /** Spent from the budgets of keys, one row per key and period, whose first UTC day is `period_start`. */
   key_budget_usage: { account_id: string; key_id: string; period_start: number; spent_nanodollars: number };
   budgets: BudgetsTable;
@@ -201,6 +201,16 @@ export interface RoleLimitsTable {
   tokens_per_minute: number | null;
   concurrent_calls: number | null;
   free_tokens_per_day: number | null;
+}
+
+/** Drawn from the daily free quota, one row per account and UTC day. */
+interface QuotaUsageTable {
+  account_id: string;
+  /** Days since 1970. */
+  day: number;
+  used_tokens: number;
+  /** The day for which it counts where its own was further ahead than one, when it was first seen by a clock that was right. */
+  counted_day: Generated<number | null>;
 }
 
 /** Spent from budgets of subjects, one row per budget, subject and period. */

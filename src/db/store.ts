@@ -63,9 +63,9 @@ export interface Store {
   addUsage(rows: readonly UsageRow[], step?: UsageStep): Promise<boolean>;
   /**
    * Reads the written balance and quota of an account: synchronously in the embedded store, else after all writes that
-   * were requested before and none that come later. `budgetQuery` also reads the budget of one key.
+   * were requested before and none that come later. `today` is in days since 1970. `budgetQuery` also reads the budget of one key.
    */
-  readBalance(accountId: string, budgetQuery?: BudgetQuery): AccountBalance | Promise<AccountBalance>;
+  readBalance(accountId: string, today: number, budgetQuery?: BudgetQuery): AccountBalance | Promise<AccountBalance>;
   /** Reads what premium calls of an account cost that began since a UTC day; synchronously and in order as the balance. */
   readSpent(accountId: string, sinceDay: number): number | Promise<number>;
   /** Reads budgets of subjects of an account; synchronously and in order as the balance. */
@@ -143,7 +143,7 @@ export type Synchronous = "full" | "normal";
 /** A store to which only one process writes calls, so that it can keep holds and balances in memory. */
 export interface EmbeddedStore extends Store {
   readonly shared: false;
-  readBalance(accountId: string, budgetQuery?: BudgetQuery): AccountBalance;
+  readBalance(accountId: string, today: number, budgetQuery?: BudgetQuery): AccountBalance;
   readSpent(accountId: string, sinceDay: number): number;
   readBudgets(accountId: string, draws: readonly BudgetDraw[]): readonly BudgetFigures[];
 }

@@ -219,7 +219,8 @@ class AccountStates {
     const state = this.#states.get(accountId);
     if (state === undefined) return this.#read(accountId, now, key);
     const { revision } = this.#store;
-    const isKnown = state.revision === revision && dayOf(now) <= state.day;
+    const today = dayOf(now);
+    const isKnown = state.revision === revision && today <= state.day && state.day <= today + 1;
     const keyState = key && state.findKey(key.keyId);
     if (isKnown && (key === undefined || keyState?.knowsBudget(revision, now, key.period))) return state;
     if (!isWriting) return this.#read(accountId, now, key);
@@ -241,7 +242,8 @@ class AccountStates {
   }
 
   #readBalance(accountId: string, now: number, key: BudgetsRequested["key"]): AccountBalance {
-    return this.#store.readBalance(accountId, key && { keyId: key.keyId, periodStart: startOfPeriod(now, key.period) });
+    const budgetQuery = key && { keyId: key.keyId, periodStart: startOfPeriod(now, key.period) };
+    return this.#store.readBalance(accountId, dayOf(now), budgetQuery);
   }
 
   #refreshBudget(state: AccountState, key: KeyRequested, { budget }: AccountBalance, now: number): void {
@@ -259,7 +261,7 @@ const keysMax = 1000;
 class AccountState {
   #balance = 0;
   #held = 0;
-  /** Never goes back, so that a clock that does mints no quota. */
+  /** Never goes back by a day, so that a clock that does mints no quota. Further back, the clock was ahead before. */
   #day = 0;
   #usedTokens = 0;
   #heldTokens = 0;
@@ -280,12 +282,18 @@ class AccountState {
   /** Takes over the written figures and keeps what is not written yet. */
   refresh(balance: AccountBalance, today: number): void {
     this.#balance = balance.balanceNanodollars;
+    if (this.#day > today + 1) this.#day = 0;
     this.turnTo(balance.quotaDay === undefined ? today : Math.max(today, balance.quotaDay));
     this.#usedTokens = balance.quotaDay === this.#day ? balance.usedTokens : 0;
     for (const { open, chargedNanodollars, quotaTokens } of this.#unwritten) {
       this.#balance -= chargedNanodollars;
-      if (open.quotaDay === this.#day) this.#usedTokens += quotaTokens;
+      if (this.#isCounted(open)) this.#usedTokens += quotaTokens;
     }
+  }
+
+  /** Whether what a call draws of the quota counts now: that of today, and that of days which are too far ahead. */
+  #isCounted({ quotaDay }: OpenCall): boolean {
+    return quotaDay === this.#day || (quotaDay !== null && quotaDay > this.#day + 1);
   }
 
   /** Begins a new day's quota; holds and draws of an older day no longer count. */
@@ -341,7 +349,7 @@ class AccountState {
     this.#addHold(open, -1);
     this.#balance -= nanodollars;
     if (this.#spent !== undefined && dayOf(open.openedAt) >= this.#spent.since) this.#spent.nanodollars += nanodollars;
-    if (open.quotaDay === this.#day) this.#usedTokens += end.quotaTokens;
+    if (this.#isCounted(open)) this.#usedTokens += end.quotaTokens;
   }
 
   /** The charge of a call is written. */

@@ -11,6 +11,7 @@ import {
   type AccountBalance,
   type BudgetDraw,
   type BudgetFigures,
+  type BudgetQuery,
   dayOf,
   type ExtendedHold,
   endOfPeriod,
@@ -96,8 +97,8 @@ export class PostgresHolds implements CallHolds {
 
   written(): void {}
 
-  async wallet(accountId: string): Promise<WalletState> {
-    const { balanceNanodollars, held: openHolds } = await this.#read(accountId);
+  async wallet(accountId: string, now: number): Promise<WalletState> {
+    const { balanceNanodollars, held: openHolds } = await this.#read(accountId, dayOf(now));
     return { balanceNanodollars, heldNanodollars: openHolds === undefined ? 0 : openHolds.nanodollars };
   }
 
@@ -105,7 +106,7 @@ export class PostgresHolds implements CallHolds {
     { accountId, freeTokensPerDay }: Pick<Caller, "accountId" | "freeTokensPerDay">,
     now: number,
   ): Promise<QuotaState> {
-    const { quotaDay, usedTokens, held: openHolds } = await this.#read(accountId);
+    const { quotaDay, usedTokens, held: openHolds } = await this.#read(accountId, dayOf(now));
     const day = Math.max(dayOf(now), quotaDay === undefined ? 0 : quotaDay);
     return {
       limitTokens: freeTokensPerDay,
@@ -143,7 +144,7 @@ export class PostgresHolds implements CallHolds {
     const requested = { keyId, periodStart: startOfPeriod(now, period) };
     const since = accountBudget && startOfPeriod(now, accountBudget.period);
     const [{ budget, held: openHolds }, spent] = await Promise.all([
-      this.#read(accountId, requested),
+      this.#read(accountId, dayOf(now), requested),
       since === undefined ? 0 : this.#store.readSpent(accountId, since),
     ]);
     const ofKey = limit !== undefined && {
@@ -161,9 +162,9 @@ export class PostgresHolds implements CallHolds {
     return { budget: ofKey || undefined, accountBudget: ofAccount };
   }
 
-  async #read(accountId: string, requested?: { keyId: string; periodStart: number }): Promise<AccountBalance> {
+  async #read(accountId: string, today: number, requested?: BudgetQuery): Promise<AccountBalance> {
     try {
-      return await this.#store.readBalance(accountId, requested);
+      return await this.#store.readBalance(accountId, today, requested);
     } catch (error) {
       throw accountNotRead(error);
     }

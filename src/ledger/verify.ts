@@ -50,19 +50,19 @@ export async function verifyLedger(store: Store, now: number = Date.now()): Prom
   return { ok: differences.length === 0, differences, warnings, counts: await count(store) };
 }
 
-/** Free quota and budgets of days that have not come: what was used then counts until they have. */
+/** Free quota and budgets of days that have not come. Quota counts on the day that sees it first, a budget until its period has come. */
 async function findDaysAhead({ db }: Store, now: number): Promise<string[]> {
   const today = dayOf(now);
-  const { rows } = await sql<{ what: string; day: number | string }>`select what, day from (
-      select 'Quota of ' || account_id as what, max(day) as day from daily_quota_usage where day > ${today + 1}
-      group by account_id
+  const { rows } = await sql<{ what: string; day: number | string; until: string }>`select what, day, until from (
+      select 'Quota of ' || account_id as what, max(day) as day, 'once, and no more' as until
+      from daily_quota_usage where day > ${today + 1} group by account_id
       union all
-      select 'Budget of key ' || key_id, max(period_start) from key_budget_usage where period_start > ${today + 1}
-      group by key_id
+      select 'Budget of key ' || key_id, max(period_start), 'until then'
+      from key_budget_usage where period_start > ${today + 1} group by key_id
     ) as ahead order by what limit ${sql.lit(differencesMax)}`.execute(db);
-  return rows.map(({ what, day }) => {
+  return rows.map(({ what, day, until }) => {
     const date = new Date(startOfDay(Number(day))).toISOString().slice(0, 10);
-    return `${what} is of ${date}, ${Number(day) - today} days ahead: a clock was wrong, and what it used counts until then`;
+    return `${what} is of ${date}, ${Number(day) - today} days ahead: a clock was wrong, and what it used counts ${until}`;
   });
 }
 

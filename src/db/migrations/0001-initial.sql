@@ -209,6 +209,7 @@ create table daily_quota_usage (
   account_id text not null,
   day bigint not null,
   used_tokens bigint not null,
+  counted_day bigint,
   primary key (account_id, day)
 ) without rowid;
 

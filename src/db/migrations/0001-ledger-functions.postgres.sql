@@ -193,13 +193,22 @@ begin
     else
       if quota_account is distinct from given.account_name or given.is_extension then
         quota_account := given.account_name;
-        of_day := greatest(given.quota_day, (select max(day) from daily_quota_usage where account_id = quota_account),
-          (select max(quota_day) from open_call_rows where account_id = given.account_id));
-        select coalesce((select used_tokens from daily_quota_usage where account_id = quota_account and day = of_day),
-          0),
+        of_day := (select max(day) from daily_quota_usage where account_id = quota_account);
+        if of_day > given.quota_day + 1 then
+          -- What a clock that was wrong has drawn counts once: see src/db/account-balance.ts.
+          update daily_quota_usage set counted_day = given.quota_day
+            where account_id = quota_account and day > given.quota_day + 1 and counted_day is null;
+          of_day := (select max(day) from daily_quota_usage
+            where account_id = quota_account and day <= given.quota_day + 1);
+        end if;
+        of_day := greatest(given.quota_day, of_day, (select max(quota_day) from open_call_rows
+          where account_id = given.account_id and quota_day <= given.quota_day + 1));
+        select coalesce((select sum(used_tokens) from daily_quota_usage where account_id = quota_account and (day = of_day
+            or (day > given.quota_day + 1 and counted_day = given.quota_day))), 0),
           coalesce(sum(hold_tokens), 0)
           into quota_used, quota_held
-          from open_call_rows where account_id = given.account_id and quota_day = of_day and id <> given.id;
+          from open_call_rows where account_id = given.account_id and id <> given.id
+          and (quota_day = of_day or quota_day > given.quota_day + 1);
       end if;
       rest := given.quota_limit - quota_used - quota_held;
       hold := least(rest, given.hold_tokens);

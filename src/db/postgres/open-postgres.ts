@@ -274,7 +274,7 @@ function createStore(parts: Parts, now: () => number): Store {
       }),
     tryWrite: () => writer.tryWrite(),
     addUsage: (rows, step) => addSharedUsage({ db, readEpoch: () => parts.primary.epoch }, rows, step),
-    readBalance: (accountId, budgetQuery) => readBalance(writes, accountId, budgetQuery),
+    readBalance: (accountId, today, budgetQuery) => readBalance(writes, accountId, today, budgetQuery),
     readSpent: (accountId, sinceDay) => readSpent(writes, accountId, sinceDay),
     readBudgets: (accountId, draws) => readBudgets(writes, accountId, draws),
     ask: (query) => ask(reads, query),

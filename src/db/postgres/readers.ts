@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { type CompiledQuery, type Kysely, type SqlBool, sql } from "kysely";
 import type { QueryResultRow } from "pg";
-import type { AccountBalance, BudgetQuery } from "../account-balance.ts";
+import { type AccountBalance, type BudgetQuery, toQuota } from "../account-balance.ts";
 import { drawsText } from "../call-columns.ts";
 import { LostConnectionError } from "../errors.ts";
 import { type KeyRecord, keyQuery } from "../key-query.ts";
@@ -13,9 +13,11 @@ import type { OrderedConnection } from "./ordered-connection.ts";
 /** With what the budget of a key has paid from a period on; without a key nothing. */
 const balanceText = `select
   coalesce((select balance_nanodollars from wallets where account_id = $1), 0) as balance,
-  latest.day, latest.used_tokens, held.nanodollars, held.quota_day, held.tokens, paid.period_start, paid.spent, running.reserved
+  latest.day, latest.used_tokens as used, coming.ahead, held.nanodollars, held.quota_day, held.tokens, paid.period_start, paid.spent, running.reserved
   from (values (1)) as one
-  left join (select day, used_tokens from daily_quota_usage where account_id = $1 order by day desc limit 1) as latest on true
+  left join (select day, used_tokens from daily_quota_usage where account_id = $1 and day <= $4::bigint + 1 order by day desc limit 1) as latest on true
+  left join (select sum(used_tokens) as ahead from daily_quota_usage
+    where account_id = $1 and day > $4::bigint + 1 and coalesce(counted_day, $4::bigint) = $4::bigint) as coming on true
   left join (
     select sum(hold_nanodollars) as nanodollars, max(quota_day) as quota_day,
       sum(hold_tokens) filter (where quota_day = (
@@ -28,10 +30,14 @@ const balanceText = `select
     where account_id = $1 and key_id = $2
     and period_start = coalesce(paid.period_start, $3)) as running on true`;
 
+const aheadText = `update daily_quota_usage set counted_day = $2::bigint
+  where account_id = $1 and day > $2::bigint + 1 and counted_day is null`;
+
 interface AccountBalanceRow {
   balance: number;
   day: number | null;
-  used_tokens: number | null;
+  used: number | null;
+  ahead: number | null;
   nanodollars: number | null;
   quota_day: number | null;
   tokens: number | null;
@@ -44,16 +50,17 @@ interface AccountBalanceRow {
 export async function readBalance(
   connection: OrderedConnection,
   accountId: string,
+  today: number,
   budgetQuery?: BudgetQuery,
 ): Promise<AccountBalance> {
-  const values = [accountId, budgetQuery?.keyId, budgetQuery?.periodStart];
+  const values = [accountId, budgetQuery?.keyId, budgetQuery?.periodStart, today];
   const { rows } = await connection.query<AccountBalanceRow>({ name: "balance", text: balanceText, values });
   const row = rows[0] as AccountBalanceRow;
+  if (row.ahead !== null) await connection.query({ name: "count_ahead", text: aheadText, values: [accountId, today] });
   return {
     balanceNanodollars: row.balance,
-    quotaDay: row.day === null ? undefined : row.day,
+    ...toQuota(row, today),
     // Sums over no row.
-    usedTokens: row.used_tokens === null ? 0 : row.used_tokens,
     held: {
       nanodollars: row.nanodollars === null ? 0 : row.nanodollars,
       quotaDay: row.quota_day === null ? undefined : row.quota_day,

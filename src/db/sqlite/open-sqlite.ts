@@ -2,7 +2,7 @@ import { closeSync, fdatasync, fdatasyncSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { Kysely, sql } from "kysely";
-import type { AccountBalance, BudgetQuery } from "../account-balance.ts";
+import { type AccountBalance, type BudgetQuery, toQuota } from "../account-balance.ts";
 import { createBlobs } from "../blobs.ts";
 import { fromCallKey, insertAbandoned } from "../call-columns.ts";
 import { NotSyncedError, StoreError, UnknownPayerError } from "../errors.ts";
@@ -369,6 +369,7 @@ interface Row {
   balance: number | null;
   day: number | null;
   used: number | null;
+  ahead: number | null;
   period_start: number | null;
   spent: number | null;
 }
@@ -379,21 +380,31 @@ interface Row {
  */
 function prepareBalanceReader(
   database: DatabaseSync,
-): (accountId: string, budgetQuery?: BudgetQuery) => AccountBalance {
-  const latest = `from daily_quota_usage where account_id = +?1 order by day desc limit 1`;
+): (accountId: string, today: number, budgetQuery?: BudgetQuery) => AccountBalance {
+  const latest = `from daily_quota_usage where account_id = +?1 and day <= +?4 + 1 order by day desc limit 1`;
+  const ahead = `from daily_quota_usage where account_id = +?1 and day > +?4 + 1 and coalesce(counted_day, +?4) = +?4`;
   const latestPeriod = `from key_budget_usage where account_id = +?1 and key_id = +?2 and period_start >= +?3
       order by period_start desc limit 1`;
   const statement = database.prepare(`select
     (select balance_nanodollars from wallets where account_id = +?1) as balance,
-    (select day ${latest}) as day, (select used_tokens ${latest}) as used,
+    (select day ${latest}) as day, (select used_tokens ${latest}) as used, (select sum(used_tokens) ${ahead}) as ahead,
     (select period_start ${latestPeriod}) as period_start, (select spent_nanodollars ${latestPeriod}) as spent`);
-  return (accountId, budgetQuery) => {
-    const row = statement.get(accountId, budgetQuery?.keyId ?? null, budgetQuery?.periodStart ?? null);
-    const { balance, day, used, period_start: periodStart, spent } = row as unknown as Row;
+  const count = database.prepare(`update daily_quota_usage set counted_day = +?2
+    where account_id = +?1 and day > +?2 + 1 and counted_day is null`);
+  const noteAhead = (accountId: string, today: number) => {
+    try {
+      count.run(accountId, today);
+    } catch {
+      // Another process writes: the next look notes it.
+    }
+  };
+  return (accountId, today, budgetQuery) => {
+    const row = statement.get(accountId, budgetQuery?.keyId ?? null, budgetQuery?.periodStart ?? null, today);
+    const { balance, period_start: periodStart, spent, ...quota } = row as unknown as Row;
+    if (quota.ahead !== null) noteAhead(accountId, today);
     return {
       balanceNanodollars: balance === null ? 0 : balance,
-      quotaDay: day === null ? undefined : day,
-      usedTokens: used === null ? 0 : used,
+      ...toQuota(quota, today),
       ...(budgetQuery !== undefined && {
         budget: { periodStart: periodStart ?? undefined, spentNanodollars: spent ?? 0, othersNanodollars: 0 },
       }),

@@ -1,6 +1,7 @@
 import { clearInterval, setInterval } from "node:timers";
 import { type AdmissionRequest, type Caller, GatewayError, type LimitState } from "../../contract/index.ts";
 import {
+  dayOf,
   type EndedCall,
   type HoldAmounts,
   type OpenCall,
@@ -243,7 +244,8 @@ class RedisCallLimits implements RedisLimits {
 
   async #readQuota(accountId: string): Promise<string[]> {
     try {
-      const { quotaDay, usedTokens } = await this.#store.readBalance(accountId);
+      const today = dayOf(this.#now === undefined ? Date.now() : this.#now());
+      const { quotaDay, usedTokens } = await this.#store.readBalance(accountId, today);
       return [String(quotaDay ?? 0), String(usedTokens)];
     } catch (error) {
       throw accountNotRead(error);

@@ -136,7 +136,10 @@ local day, hold, available = '-1', 0, 0
 if requested then
   local known = redis.call('HMGET', account, 'day', 'used', 'loadedAt')
   -- The day never goes back, so that a clock that does grants no quota twice.
-  local ofDay = math.max(math.floor(now / 86400000), tonumber(known[1] or 0), loadedDay or 0)
+  -- One further ahead than a day is of a clock that was wrong.
+  local today, knownDay = math.floor(now / 86400000), tonumber(known[1] or 0)
+  if knownDay > today + 1 then knownDay = 0 end
+  local ofDay = math.max(today, knownDay, loadedDay or 0)
   day = whole(ofDay)
   if not (known[1] == day and known[2] and now - known[3] < minute) then
     if not loadedDay then return { 'load' } end
@@ -172,7 +175,8 @@ local deadline, ofDay, tokens, owners = parseCall(get('call ' .. ARGV[2]))
 local hold, day = 0, get('day')
 if requested then
   local used = tonumber(get('used'))
-  if not deadline or not day or not used or tonumber(day) < math.floor(now / 86400000) then return { 'unknown' } end
+  local today = math.floor(now / 86400000)
+  if not deadline or not day or not used or tonumber(day) < today or tonumber(day) > today + 1 then return { 'unknown' } end
   local own = ofDay == day and tonumber(tokens) or 0
   local held = tonumber(get('held') or 0) - own
   hold = math.min(limit - used - held, requested)

@@ -57,8 +57,8 @@ test.each<[string, (turn: number) => unknown]>([
   ],
   ["whether they have changed", (turn) => readLatestCalls(store, `account${turn}`, { limit: 50 + turn, seen: "" })],
   ["a key", (turn) => store.readKey(`key${turn}`)],
-  ["an account's money", (turn) => store.readBalance(`account${turn}`)],
-  ["a key's budget", (turn) => store.readBalance(`account${turn}`, { keyId: `key${turn}`, periodStart: turn })],
+  ["an account's money", (turn) => store.readBalance(`account${turn}`, turn)],
+  ["a key's budget", (turn) => store.readBalance(`account${turn}`, turn, { keyId: `key${turn}`, periodStart: turn })],
 ])("the look-up of %s is planned once", async (_, ask) => {
   expect(await leavesAskedBy(ask)).toBe(0);
 });

@@ -194,7 +194,9 @@ describe("writeLedger", () => {
     await store.writeLedger([...premium, ...free]);
     await store.writeLedger([...ends, endOf(openOf("c5"), { unmade: true })]);
     expect(await rowsOf(store, "wallets")).toEqual([{ account_id: "acc_1", balance_nanodollars: -26 }]);
-    expect(await rowsOf(store, "daily_quota_usage")).toEqual([{ account_id: "acc_1", day: 3, used_tokens: 14 }]);
+    expect(await rowsOf(store, "daily_quota_usage")).toEqual([
+      { account_id: "acc_1", day: 3, used_tokens: 14, counted_day: null },
+    ]);
     expect(await rowsOf(store, "daily_charges")).toEqual([{ account_id: "acc_1", day: 0, charged_nanodollars: 26 }]);
     expect(await rowsOf(store, "transactions")).toEqual([]);
   });
@@ -256,7 +258,9 @@ describe("writeLedger", () => {
     await store.writeLedger([end]);
     const row = { state: "settled", quota_day: 4, hold_tokens: 20, quota_tokens: 7, settled_at: end.settledAt };
     expect(await rowsOf(store, "calls")).toMatchObject([row]);
-    expect(await rowsOf(store, "daily_quota_usage")).toEqual([{ account_id: "acc_1", day: 4, used_tokens: 7 }]);
+    expect(await rowsOf(store, "daily_quota_usage")).toEqual([
+      { account_id: "acc_1", day: 4, used_tokens: 7, counted_day: null },
+    ]);
   });
 
   test("charges a call whose hold was lost, as a crash of PostgreSQL may lose the last ones, once", async () => {

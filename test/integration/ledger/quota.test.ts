@@ -74,6 +74,37 @@ describe.each(engineNames)("%s engine", (name) => {
       expect((await verifyLedger(fixture.store)).differences).toEqual([]);
     });
 
+    test.each([2, 400])(
+      "counts what a clock drew that was %i days ahead once, and is whole on the days after",
+      async (days) => {
+        const fixture = await ledgerFixture(undefined, make);
+        const restart = async () => {
+          fixture.ledger = await make({ store: fixture.store, now: () => fixture.clock.time });
+        };
+        const usedTokens = async () => (await readQuotaState(fixture)).usedTokens;
+        fixture.clock.time += days * dayMs;
+        await draw(fixture, 30);
+        fixture.clock.time = newYear;
+        await draw(fixture, 10);
+        expect(await usedTokens()).toBe(40);
+        await restart();
+        expect(await usedTokens()).toBe(40);
+        await draw(fixture, 60);
+        expect(await errorOf(draw(fixture, 1))).toBeDefined();
+        for (const later of [1, 30]) {
+          fixture.clock.time = newYear + later * dayMs;
+          // Also of a process that has run since then.
+          if (later === 30) await restart();
+          // A day ahead is not a wrong clock: that day has begun, with what was drawn on it.
+          const drawn = later === days - 1 ? 30 : 0;
+          expect(await usedTokens()).toBe(drawn);
+          await draw(fixture, 100 - drawn);
+          expect(await errorOf(draw(fixture, 1))).toBeDefined();
+        }
+        expect((await verifyLedger(fixture.store)).differences).toEqual([]);
+      },
+    );
+
     test("follows a change of its limit with the next call", async () => {
       const fixture = await ledgerFixture(undefined, make);
       await draw(fixture, 100);

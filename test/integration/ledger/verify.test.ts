@@ -135,8 +135,8 @@ test("quotas and budgets of a clock that was ahead are named, and differ from no
   expect((await verifyLedger(store, newYear - dayMs)).warnings).toEqual([]);
   const { ok, warnings } = await verifyLedger(store, newYear - 400 * dayMs);
   expect(ok).toBe(true);
-  const said = "is of 2026-01-01, 400 days ahead: a clock was wrong, and what it used counts until then";
-  expect(warnings).toEqual([`Budget of key key_1 ${said}`, `Quota of acc_1 ${said}`]);
+  const said = "is of 2026-01-01, 400 days ahead: a clock was wrong, and what it used counts";
+  expect(warnings).toEqual([`Budget of key key_1 ${said} until then`, `Quota of acc_1 ${said} once, and no more`]);
 });
 
 test("of a sum over many calls the newest ten are named", async () => {

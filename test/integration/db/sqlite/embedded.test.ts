@@ -70,7 +70,7 @@ describe("the embedded store", () => {
       }),
     );
     expect(store.revision).toBeGreaterThan(before);
-    expect(store.readBalance("acc_1")).toMatchObject({ balanceNanodollars: 0 });
+    expect(store.readBalance("acc_1", 0)).toMatchObject({ balanceNanodollars: 0 });
   });
 });
 
