@@ -1,0 +1,102 @@
+/**
+ * Runs random histories, and shrinks the first that breaks a rule. A process of its own, started with `bun test --preload` of
+ * `platform.ts`: `test/integration/ledger/simulation.test.ts` does that.
+ */
+import { test } from "bun:test";
+import fc from "fast-check";
+import { openStore } from "../../../src/db/index.ts";
+import { creditWallet } from "../../../src/ledger/index.ts";
+import { addPayers } from "../payers.ts";
+import { Backend } from "./database.ts";
+import { accountCount, accountId, creditAtFirst, keyId, nodesMax, type Plan, runHistory, type Step } from "./history.ts";
+
+const { SIMULATION_URL: url = "", SIMULATION_RUNS = "100", SEED, STEPS } = process.env;
+
+const node = fc.nat(nodesMax - 1);
+const account = fc.nat(accountCount - 1);
+/** Short faults, and some that outlast every patience. */
+const faultMs = fc.oneof(fc.integer({ min: 10, max: 900 }), fc.integer({ min: 1000, max: 9000 }));
+const cost = fc.integer({ min: 1, max: 100 });
+
+const calls: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constant("call" as const),
+  node,
+  account,
+  cost,
+  ms: fc.oneof(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 300, max: 6000 })),
+  grows: fc.boolean(),
+});
+const of = <Kind extends Step["kind"]>(
+  kind: Kind,
+  fields: { [Name in Exclude<keyof Extract<Step, { kind: Kind }>, "kind">]: fc.Arbitrary<Extract<Step, { kind: Kind }>[Name]> },
+) => fc.record({ kind: fc.constant(kind), ...fields }) as unknown as fc.Arbitrary<Step>;
+
+/** Each fault of a dependency of the ledger has a row here: a new dependency or background job brings its own. */
+const faults: Record<Exclude<Step["kind"], "call" | "wait" | "credit">, fc.Arbitrary<Step>> = {
+  stall: of("stall", { ms: faultMs }),
+  restart: of("restart", { ms: faultMs }),
+  refuse: of("refuse", { code: fc.constantFrom("53100", "57P01", "53200"), ms: faultMs }),
+  readOnly: of("readOnly", { ms: faultMs }),
+  standby: of("standby", { ms: faultMs }),
+  failover: of("failover", { commits: fc.integer({ min: 1, max: 8 }), connections: fc.constantFrom("cut", "demoted") }),
+  restore: of("restore", { commits: fc.integer({ min: 1, max: 8 }), connections: fc.constantFrom("cut", "kept") }),
+  lose: of("lose", { node, what: fc.constantFrom("request", "answer") }),
+  cutOff: of("cutOff", { node, ms: faultMs }),
+  kill: of("kill", { node, isHost: fc.boolean(), ms: faultMs }),
+  shutDown: of("shutDown", { node, ms: faultMs }),
+  stop: of("stop", { node, ms: faultMs }),
+  clock: of("clock", { node, ms: fc.integer({ min: -3_600_000, max: 3_600_000 }) }),
+  databaseClock: of("databaseClock", { ms: fc.integer({ min: -3_600_000, max: 3_600_000 }) }),
+  fullDisk: of("fullDisk", { node, ms: faultMs }),
+};
+
+const step = fc.oneof(
+  { weight: 8, arbitrary: calls },
+  { weight: 2, arbitrary: of("wait", { ms: fc.oneof(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 500, max: 6000 })) }) },
+  { weight: 1, arbitrary: of("credit", { node, account, amount: fc.integer({ min: 1, max: 500 }) }) },
+  { weight: 6, arbitrary: fc.oneof(...Object.values(faults)) },
+);
+
+const plan: fc.Arbitrary<Plan> = fc.record({
+  seed: fc.nat(),
+  nodes: fc.integer({ min: 1, max: nodesMax }),
+  steps: fc.array(step, { minLength: 1, maxLength: 24 }),
+});
+
+async function openBackend(): Promise<Backend> {
+  const store = await openStore({ url, timeoutMs: 10_000 });
+  for (let each = 0; each <= accountCount; each += 1) {
+    await addPayers(store, { [accountId(each)]: [keyId(each)] });
+    const start = { accountId: accountId(each), nanodollars: creditAtFirst, note: "start", reference: "start" };
+    await creditWallet(store, start);
+  }
+  await store.close();
+  return Backend.open(url);
+}
+
+test("histories", async () => {
+  console.error("begin");
+  const backend = await openBackend();
+  console.error("opened"); const startedMs = performance.now();
+  if (STEPS !== undefined) {
+    const history = await runHistory(JSON.parse(STEPS) as Plan, backend);
+    console.log(history.world.trace.join("\n"));
+    return;
+  }
+  let count = 0;
+  const property = fc.asyncProperty(plan, async (each) => {
+    count += 1;
+    await runHistory(each, backend);
+  });
+  const result = await fc.check(property, {
+    numRuns: Number(SIMULATION_RUNS),
+    ...(SEED !== undefined && { seed: Number(SEED) }),
+    endOnFailure: false,
+  });
+  const seconds = (performance.now() - startedMs) / 1000;
+  console.log(`${count} histories in ${seconds.toFixed(1)} s, SEED=${result.seed}`);
+  if (!result.failed) return;
+  const [shrunken] = result.counterexample as [Plan];
+  console.log(`SEED=${result.seed} breaks a rule after ${result.numRuns} histories; shrunken ${result.numShrinks} times to\nSTEPS='${JSON.stringify(shrunken)}'`);
+  throw result.errorInstance;
+});
