@@ -176,7 +176,7 @@ export class Database implements Listener {
     this.owner.hasFailed = false;
     this.owner = undefined;
     const name = this.#nextCommit;
-    await this.#backend.run(`rollback to savepoint ${name}; release savepoint ${name}`);
+    this.#backend.before(`rollback to savepoint ${name}; release savepoint ${name}`);
   }
 
   async #serve(session: Session, request: Request): Promise<void> {
@@ -200,9 +200,10 @@ export class Database implements Listener {
     if (word.startsWith("begin") || word.startsWith("start tr")) {
       this.owner = session;
       session.hasFailed = false;
-      session.isReadOnly = false;
+      // A transaction that has begun keeps its rights.
+      session.isReadOnly = this.#isReadOnly(session);
       session.notices = [];
-      await this.#backend.run(`savepoint ${this.#nextCommit}`);
+      this.#backend.before(`savepoint ${this.#nextCommit}`);
       return done(request, "BEGIN", "T");
     }
     if (word.startsWith("commit") || word.startsWith("rollback")) {
@@ -230,7 +231,7 @@ export class Database implements Listener {
       const isFatal = this.refusal.startsWith("57P");
       return failed(request, this.refusal, isFatal, this.owner === session ? "E" : "I");
     }
-    const isReadOnly = session.isStandby || nowMs < this.readOnlyUntilMs;
+    const isReadOnly = this.owner === session ? session.isReadOnly : this.#isReadOnly(session);
     const facts = {
       pid: session.pid,
       now: Math.floor(nowMs) + this.clockMs + 1_767_225_600_000,
@@ -241,7 +242,6 @@ export class Database implements Listener {
     };
     const settings = Object.entries(facts).map(([name, value]) => `set local sim.${name} = '${value}'`);
     if (isReadOnly) settings.push("set local transaction_read_only = on");
-    session.isReadOnly ||= isReadOnly;
     const isInTransaction = this.owner === session;
     const isCommit = !isInTransaction && commits.test(text);
     const savepoint = isCommit ? this.#nextCommit : "statement";
@@ -251,14 +251,18 @@ export class Database implements Listener {
       if (error !== undefined) session.hasFailed = true;
       session.notices.push(...notices);
     } else if (error !== undefined || isReadOnly) {
-      await this.#backend.run(`rollback to savepoint ${savepoint}; release savepoint ${savepoint}`);
+      this.#backend.before(`rollback to savepoint ${savepoint}; release savepoint ${savepoint}`);
     } else {
       if (isCommit) this.#commits.push(savepoint);
-      else await this.#backend.run("release savepoint statement");
+      else this.#backend.before("release savepoint statement");
       this.#position += 1;
       this.#notify(notices);
     }
     return { bytes, error, isLast: false };
+  }
+
+  #isReadOnly({ isStandby }: Session): boolean {
+    return isStandby || this.world.nowMs < this.readOnlyUntilMs;
   }
 
   /** The savepoint before the next commit. */
@@ -401,6 +405,8 @@ export class Backend {
   readonly #client: pg.Client;
   readonly #socket: import("node:net").Socket;
   readonly #prepared = new Set<string>();
+  /** What is to be run before anything else; it goes with the next statement, because each round trip counts. */
+  #first = "";
   #unread: Buffer = Buffer.alloc(0);
   #messages: Buffer[] = [];
   #readies = 0;
@@ -428,9 +434,19 @@ export class Backend {
     void this.#client;
   }
 
+  before(text: string): void {
+    this.#first += `${text}; `;
+  }
+
+  #takeFirst(): string {
+    const first = this.#first;
+    this.#first = "";
+    return first;
+  }
+
   /** @throws {Error} When PostgreSQL refuses it, which is an error of the simulation. */
   async run(text: string): Promise<Buffer[]> {
-    const answer = await this.#exchange([message("Q", text0(text))], 1);
+    const answer = await this.#exchange([message("Q", text0(this.#takeFirst() + text))], 1);
     const error = answer.find((each) => each[0] === 0x45);
     if (error !== undefined) throw new Error(`${text}: ${fieldsOf(error).M}`);
     return answer;
@@ -462,7 +478,7 @@ export class Backend {
   ): Promise<{ bytes: Buffer; error: string | undefined; notices: string[] }> {
     const isParsed = parsed.length > 0 && parsed.every((text) => this.#prepared.has(text));
     const sent = isParsed ? messages.filter(([letter]) => letter !== letters.parse) : messages;
-    const answer = await this.#exchange([message("Q", text0(settings)), ...sent], 2);
+    const answer = await this.#exchange([message("Q", text0(this.#takeFirst() + settings)), ...sent], 2);
     const first = answer.findIndex((each) => each[0] === 0x5a);
     const isBroken = answer.slice(0, first).find((each) => each[0] === 0x45);
     if (isBroken !== undefined && fieldsOf(isBroken).C !== "25P02") throw new Error(`${settings}: ${fieldsOf(isBroken).M}`);

@@ -43,19 +43,20 @@ export interface Plan {
 export const accountCount = 3;
 export const nodesMax = 3;
 
-const timeoutMs = 1000;
-const deadAfterMs = 5000;
+const timeoutMs = 600;
+const deadAfterMs = 3000;
 /** How often a gateway does these; `src/app.ts` has its own. */
 const syncMs = 500;
 const recoverMs = 1000;
 const drainMs = 2000;
 /** When a server has found out that a peer is gone. */
-const keepaliveMs = 8000;
+const keepaliveMs = 3000;
 const credit = 1000;
 const holdNanodollars = 100;
 
 export const accountId = (account: number) => `acc_sim_${account}`;
 export const keyId = (account: number) => `key_sim_${account}`;
+const modelOf = (account: number) => `model-${account}`;
 
 /** A call as its client knows it. */
 interface Call {
@@ -311,6 +312,7 @@ export class History {
       callId: call.id,
       accountId: accountId(account),
       keyId: keyId(account),
+      model: modelOf(account),
       holdNanodollars: grows ? holdNanodollars / 2 : holdNanodollars,
       openedAt: this.world.date,
     });
@@ -407,13 +409,14 @@ export class History {
 
   async #checkRows(): Promise<void> {
     const byId = new Map(this.#calls.map((call) => [call.id, call]));
-    const rows = await this.database.query(`select id, account_id, state, charged_nanodollars as charged from calls
-      union all select id, account_id, 'open', null from open_calls`);
+    const rows = await this.database.query(`select id, account_id, model, state, charged_nanodollars as charged from calls
+      union all select id, account_id, model, 'open', null from open_calls`);
     const open = new Set<string>();
-    for (const { id, account_id: account, state, charged } of rows) {
+    for (const { id, account_id: account, model, state, charged } of rows) {
       const call = byId.get(id as string);
       if (call === undefined) throw new BrokenRule(`call ${id} was made by nobody`);
       if (account !== accountId(call.account)) throw new BrokenRule(`${account} pays for ${id} of ${accountId(call.account)}`);
+      if (model !== modelOf(call.account)) throw new BrokenRule(`${id} asked for ${modelOf(call.account)} and stands as one of ${model}`);
       if (state === "open") open.add(call.id);
       if (state === "settled" && Number(charged) !== call.cost) {
         throw new BrokenRule(`${call.id} is charged ${charged}, its answer cost ${call.cost}`);
@@ -438,7 +441,7 @@ export class History {
     }
     const isRunning = () => this.#nodes.every(({ ledger }) => ledger !== undefined);
     await this.#until("all nodes run again", isRunning, 60_000);
-    await world.runUntil(world.nowMs + keepaliveMs + deadAfterMs + 4 * recoverMs);
+    await world.runUntil(world.nowMs + keepaliveMs + deadAfterMs + 3 * recoverMs);
     await this.#checkNow();
   }
 
