@@ -246,7 +246,11 @@ export class Database implements Listener {
     const isCommit = !isInTransaction && commits.test(text);
     const savepoint = isCommit ? this.#nextCommit : "statement";
     if (!isInTransaction) settings.unshift(`savepoint ${savepoint}`);
-    const { bytes, error, notices } = await this.#backend.forward(settings.join("; "), session.rename(request), isInTransaction ? "T" : "I");
+    const { bytes, error, notices } = await this.#backend.forward(
+      settings.join("; "),
+      session.rename(request),
+      isInTransaction ? "T" : "I",
+    );
     if (isInTransaction) {
       if (error !== undefined) session.hasFailed = true;
       session.notices.push(...notices);
@@ -481,7 +485,8 @@ export class Backend {
     const answer = await this.#exchange([message("Q", text0(this.#takeFirst() + settings)), ...sent], 2);
     const first = answer.findIndex((each) => each[0] === 0x5a);
     const isBroken = answer.slice(0, first).find((each) => each[0] === 0x45);
-    if (isBroken !== undefined && fieldsOf(isBroken).C !== "25P02") throw new Error(`${settings}: ${fieldsOf(isBroken).M}`);
+    if (isBroken !== undefined && fieldsOf(isBroken).C !== "25P02")
+      throw new Error(`${settings}: ${fieldsOf(isBroken).M}`);
     const own = answer.slice(first + 1);
     const notices: string[] = [];
     const passed: Buffer[] = isParsed ? [message("1")] : [];
@@ -493,7 +498,9 @@ export class Backend {
         continue;
       }
       if (each[0] === 0x45) error = fieldsOf(each).C;
-      passed.push(each[0] === 0x5a ? message("Z", Buffer.from(error === undefined || state === "I" ? state : "E")) : each);
+      passed.push(
+        each[0] === 0x5a ? message("Z", Buffer.from(error === undefined || state === "I" ? state : "E")) : each,
+      );
     }
     const wasParsed = own.some((each) => each[0] === 0x31);
     if (wasParsed) for (const text of parsed) this.#prepared.add(text);
@@ -590,7 +597,11 @@ function done(request: Request, tag: string, state: string): Answer {
 function failed(request: Request, code: string, isFatal: boolean, state: string): Answer {
   const severity = isFatal ? "FATAL" : "ERROR";
   const fields = Object.entries({ S: severity, V: severity, C: code, M: `simulated ${code}` });
-  const error = message("E", ...fields.map(([field, value]) => Buffer.concat([Buffer.from(field), text0(value)])), Buffer.alloc(1));
+  const error = message(
+    "E",
+    ...fields.map(([field, value]) => Buffer.concat([Buffer.from(field), text0(value)])),
+    Buffer.alloc(1),
+  );
   const bytes = isFatal ? error : Buffer.concat([error, message("Z", Buffer.from(state))]);
   void request;
   return { bytes, error: code, isLast: isFatal };

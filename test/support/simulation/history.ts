@@ -2,9 +2,8 @@
  * A history of some gateways over one database: what clients and operators do and what fails, one step after another, and what must be
  * so whatever happens.
  */
-import type { Store } from "../../../src/db/index.ts";
-import { openStore } from "../../../src/db/index.ts";
-import { openLedger, type ProcessLedger, verifyLedger } from "../../../src/ledger/index.ts";
+import { openStore, type Store } from "../../../src/db/index.ts";
+import { creditWallet, openLedger, type ProcessLedger, verifyLedger } from "../../../src/ledger/index.ts";
 import { createAdmission, createSettlement } from "../../integration/ledger/admissions.ts";
 import { type Backend, Database, type Session } from "./database.ts";
 import { diskOf, spoolFolder } from "./disk.ts";
@@ -107,7 +106,9 @@ export class History {
   readonly #nodes: Node[];
   readonly #calls: Call[] = [];
   /** Entries of wallets that were confirmed. */
-  readonly #credits: { account: number; amount: number; id: string }[] = [];
+  readonly #entries: string[] = [];
+  /** Entries that were committed, and that the copy lacked which became the database. */
+  readonly #lostEntries = new Set<string>();
   #isOverdrawable = false;
 
   constructor(plan: Plan, backend: Backend) {
@@ -235,10 +236,7 @@ export class History {
       report: say,
       now: Date.now,
     });
-    const { ledger } = await openLedger(
-      { spoolFolder },
-      { store, log: { warn: say, error: say }, now: Date.now },
-    );
+    const { ledger } = await openLedger({ spoolFolder }, { store, log: { warn: say, error: say }, now: Date.now });
     const recover = async () => {
       const recovered = await ledger.recover();
       if (recovered.released > 0) world.say(`${host.name} ends ${recovered.callIds.join(", ")}`);
@@ -321,7 +319,9 @@ export class History {
         await ledger.admit(admission);
       } catch (error) {
         call.state = "refused";
-        this.world.say(`${host.name} refuses ${call.id}: ${(error as { code?: string }).code} ${(error as Error).message}`);
+        this.world.say(
+          `${host.name} refuses ${call.id}: ${(error as { code?: string }).code} ${(error as Error).message}`,
+        );
         return;
       }
       call.state = "running";
@@ -342,11 +342,10 @@ export class History {
   async #credit({ node: place, account, amount }: Extract<Step, { kind: "credit" }>): Promise<void> {
     const { process, store } = this.#node(place);
     if (process === undefined || store === undefined) return;
-    const { creditWallet } = await import("../../../src/ledger/index.ts");
     await this.world.enter(process, async () => {
       const given = { accountId: accountId(account), nanodollars: amount, note: "more" };
       const entry = await creditWallet(store, given, Date.now).catch(() => undefined);
-      if (entry !== undefined) this.#credits.push({ account, amount, id: entry.entryId });
+      if (entry !== undefined) this.#entries.push(entry.entryId);
     });
   }
 
@@ -354,7 +353,9 @@ export class History {
   async #goBack(step: Extract<Step, { kind: "failover" | "restore" }>): Promise<void> {
     this.#isOverdrawable = true;
     const read = async () => ({
-      calls: new Set((await this.database.query("select id from calls where state = 'settled'")).map(({ id }) => id as string)),
+      calls: new Set(
+        (await this.database.query("select id from calls where state = 'settled'")).map(({ id }) => id as string),
+      ),
       entries: new Set((await this.database.query("select id from transactions")).map(({ id }) => id as string)),
     });
     const before = await read();
@@ -362,9 +363,7 @@ export class History {
     const after = await read();
     const lost = [...before.calls.difference(after.calls)];
     this.#lose(lost);
-    for (const credit of [...this.#credits]) {
-      if (before.entries.has(credit.id) && !after.entries.has(credit.id)) this.#credits.splice(this.#credits.indexOf(credit), 1);
-    }
+    for (const id of before.entries.difference(after.entries)) this.#lostEntries.add(id);
     this.world.say(`lost the charges of ${lost.join(", ") || "no call"}`);
   }
 
@@ -409,14 +408,17 @@ export class History {
 
   async #checkRows(): Promise<void> {
     const byId = new Map(this.#calls.map((call) => [call.id, call]));
-    const rows = await this.database.query(`select id, account_id, model, state, charged_nanodollars as charged from calls
+    const rows =
+      await this.database.query(`select id, account_id, model, state, charged_nanodollars as charged from calls
       union all select id, account_id, model, 'open', null from open_calls`);
     const open = new Set<string>();
     for (const { id, account_id: account, model, state, charged } of rows) {
       const call = byId.get(id as string);
       if (call === undefined) throw new BrokenRule(`call ${id} was made by nobody`);
-      if (account !== accountId(call.account)) throw new BrokenRule(`${account} pays for ${id} of ${accountId(call.account)}`);
-      if (model !== modelOf(call.account)) throw new BrokenRule(`${id} asked for ${modelOf(call.account)} and stands as one of ${model}`);
+      if (account !== accountId(call.account))
+        throw new BrokenRule(`${account} pays for ${id} of ${accountId(call.account)}`);
+      if (model !== modelOf(call.account))
+        throw new BrokenRule(`${id} asked for ${modelOf(call.account)} and stands as one of ${model}`);
       if (state === "open") open.add(call.id);
       if (state === "settled" && Number(charged) !== call.cost) {
         throw new BrokenRule(`${call.id} is charged ${charged}, its answer cost ${call.cost}`);
@@ -449,11 +451,10 @@ export class History {
     const { database } = this;
     for (const { host, store, ledger } of this.#nodes) {
       const trouble = store?.trouble?.() ?? ledger?.trouble();
-      if (trouble !== undefined) throw new BrokenRule(`${host.name} is not ready long after all was mended: ${trouble}`);
+      if (trouble !== undefined)
+        throw new BrokenRule(`${host.name} is not ready long after all was mended: ${trouble}`);
     }
     const held = await database.query("select id, hold_nanodollars as hold from open_calls");
-    const running = new Set(this.#calls.filter(({ state }) => state === "running").map(({ id }) => id));
-    void running;
     if (held.length > 0) throw new BrokenRule(`call ${held[0]?.id} holds ${held[0]?.hold} of nobody who runs it`);
     const rows = await database.query("select id from calls where state = 'settled'");
     const settled = new Set(rows.map(({ id }) => id));
@@ -463,7 +464,8 @@ export class History {
       }
     }
     const entries = new Set((await database.query("select id from transactions")).map(({ id }) => id));
-    for (const { id } of this.#credits) if (!entries.has(id)) throw new BrokenRule(`the confirmed entry ${id} is gone`);
+    const isGone = (id: string) => !entries.has(id) && !this.#lostEntries.has(id);
+    for (const id of this.#entries) if (isGone(id)) throw new BrokenRule(`the confirmed entry ${id} is gone`);
     await this.#checkService();
   }
 

@@ -10,7 +10,7 @@ import * as timerPromises from "node:timers/promises";
 import { diskOf, isOfDisk } from "./disk.ts";
 import { SimulatedSocket } from "./socket.ts";
 // Loaded before anything is replaced: it keeps the real turn of the event loop.
-import { type Happening, type World, realTurn } from "./world.ts";
+import { type Happening, realTurn, type World } from "./world.ts";
 
 const real = {
   setTimeout: globalThis.setTimeout,

@@ -41,7 +41,8 @@ export class SimulatedSocket extends EventEmitter {
   connect(_port: number, host: string): this {
     this.#send(() => {
       const peer = listeners.get(this.#world)?.accept(this, host);
-      if (peer === undefined) return this.fail(Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }));
+      if (peer === undefined)
+        return this.fail(Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }));
       this.#peer = peer;
       this.#arrive(() => this.emit("connect"));
       return undefined;

@@ -58,6 +58,8 @@ export class World {
   readonly trace: string[] = [];
   readonly #heap: Happening[] = [];
   #order = 0;
+  /** How many events have happened. */
+  happenings = 0;
 
   constructor(seed: number) {
     this.below = randomBelow(seed);
@@ -114,6 +116,7 @@ export class World {
       return;
     }
     this.nowMs = Math.max(this.nowMs, atMs);
+    this.happenings += 1;
     await this.enter(process, run);
   }
 
