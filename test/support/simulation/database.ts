@@ -121,6 +121,7 @@ export class Database implements Listener {
    * connected to the old server, which is a standby now.
    */
   async goBack(count: number, kind: "failover" | "restore", connections: "cut" | "demoted" | "kept"): Promise<void> {
+    if (this.owner !== undefined) this.owner.isAborted = true;
     await this.#abandon();
     const before = this.#commits.splice(Math.max(0, this.#commits.length - count))[0];
     if (before !== undefined) {
@@ -196,6 +197,10 @@ export class Database implements Listener {
 
   async #answer(session: Session, request: Request): Promise<Answer> {
     const { text } = request;
+    if (session.isAborted) {
+      session.isAborted = !/^(rollback|commit)/i.test(text);
+      return session.isAborted ? failed(request, "25P02", false, "E") : done(request, "ROLLBACK", "I");
+    }
     const word = text.slice(0, 9).trimStart().toLowerCase();
     if (word.startsWith("begin") || word.startsWith("start tr")) {
       this.owner = session;
@@ -306,6 +311,8 @@ export class Session implements Peer {
   channel: string | undefined;
   /** A statement of its transaction has failed. */
   hasFailed = false;
+  /** Its transaction was ended by the server, and it does not know yet. */
+  isAborted = false;
   /** Its transaction may write nothing. */
   isReadOnly = false;
   notices: string[] = [];
@@ -435,7 +442,6 @@ export class Backend {
   close(): void {
     this.#socket.removeAllListeners();
     this.#socket.destroy();
-    void this.#client;
   }
 
   before(text: string): void {
@@ -603,6 +609,5 @@ function failed(request: Request, code: string, isFatal: boolean, state: string)
     Buffer.alloc(1),
   );
   const bytes = isFatal ? error : Buffer.concat([error, message("Z", Buffer.from(state))]);
-  void request;
   return { bytes, error: code, isLast: isFatal };
 }

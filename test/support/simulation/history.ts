@@ -5,6 +5,7 @@
 import { openStore, type Store } from "../../../src/db/index.ts";
 import { creditWallet, openLedger, type ProcessLedger, verifyLedger } from "../../../src/ledger/index.ts";
 import { createAdmission, createSettlement } from "../../integration/ledger/admissions.ts";
+import { UsageRollup } from "../../../src/reports/index.ts";
 import { type Backend, Database, type Session } from "./database.ts";
 import { diskOf, spoolFolder } from "./disk.ts";
 import { inhabit } from "./platform.ts";
@@ -48,6 +49,10 @@ const deadAfterMs = 3000;
 const syncMs = 500;
 const recoverMs = 1000;
 const drainMs = 2000;
+/** As often as somebody reads a page that shows sums of usage. */
+const freshenMs = 1500;
+/** Within this time every gateway knows a change that another has made. */
+const knownMs = 2 * syncMs + 100;
 /** When a server has found out that a peer is gone. */
 const keepaliveMs = 3000;
 const credit = 1000;
@@ -236,7 +241,9 @@ export class History {
       report: say,
       now: Date.now,
     });
-    const { ledger } = await openLedger({ spoolFolder }, { store, log: { warn: say, error: say }, now: Date.now });
+    const log = { warn: say, error: say };
+    const rollup = new UsageRollup({ store, retentionDays: 30, now: Date.now, log });
+    const { ledger } = await openLedger({ spoolFolder }, { store, log, now: Date.now, onEnded: rollup.add });
     const recover = async () => {
       const recovered = await ledger.recover();
       if (recovered.released > 0) world.say(`${host.name} ends ${recovered.callIds.join(", ")}`);
@@ -247,6 +254,7 @@ export class History {
     setInterval(() => {
       if (store.pollExternalChange()) void ledger.sync().catch(() => undefined);
     }, syncMs);
+    setInterval(() => void rollup.freshen(), freshenMs);
     setInterval(() => void recover().catch((error) => say("maintenance_failed", { error })), recoverMs);
     node.store = store;
     node.ledger = ledger;
@@ -466,11 +474,25 @@ export class History {
     const entries = new Set((await database.query("select id from transactions")).map(({ id }) => id));
     const isGone = (id: string) => !entries.has(id) && !this.#lostEntries.has(id);
     for (const id of this.#entries) if (isGone(id)) throw new BrokenRule(`the confirmed entry ${id} is gone`);
+    const [sums] = await database.query(
+      "select (select seq from usage_progress) as counted, (select coalesce(max(seq), 0) from call_rows) as ended",
+    );
+    if (Number(sums?.counted) < Number(sums?.ended)) throw new BrokenRule(`calls are counted up to ${sums?.counted} of ${sums?.ended}`);
     await this.#checkService();
+  }
+
+  /** A change that one node makes is known to all, whatever connections they have lost. */
+  async #checkChanges(): Promise<void> {
+    const stores = this.#nodes.map(({ store }) => store as Store);
+    const before = stores.map(({ revision }) => revision);
+    await this.world.enter(this.#nodes[0]?.process, () => stores[0]?.change(async () => undefined));
+    const isKnown = () => stores.every(({ revision }, place) => revision > (before[place] as number));
+    await this.#until("a change is known to every node", isKnown, knownMs);
   }
 
   /** Every node serves a call, and the books are right. */
   async #checkService(): Promise<void> {
+    await this.#checkChanges();
     const first = this.#calls.length;
     for (const place of this.#nodes.keys()) {
       await this.#call({ kind: "call", node: place, account: accountCount, cost: 1, ms: 10, grows: false });
