@@ -199,7 +199,7 @@ export class Database implements Listener {
     const { text } = request;
     if (session.isAborted) {
       session.isAborted = !/^(rollback|commit)/i.test(text);
-      return session.isAborted ? failed(request, "25P02", false, "E") : done(request, "ROLLBACK", "I");
+      return session.isAborted ? failed("25P02", false, "E") : done(request, "ROLLBACK", "I");
     }
     const word = text.slice(0, 9).trimStart().toLowerCase();
     if (word.startsWith("begin") || word.startsWith("start tr")) {
@@ -234,7 +234,7 @@ export class Database implements Listener {
     if (nowMs < this.refusedUntilMs && writes.test(text)) {
       session.hasFailed = true;
       const isFatal = this.refusal.startsWith("57P");
-      return failed(request, this.refusal, isFatal, this.owner === session ? "E" : "I");
+      return failed(this.refusal, isFatal, this.owner === session ? "E" : "I");
     }
     const isReadOnly = this.owner === session ? session.isReadOnly : this.#isReadOnly(session);
     const facts = {
@@ -413,7 +413,6 @@ function nameOf(text: string): string {
 
 /** The one connection to the real PostgreSQL. */
 export class Backend {
-  readonly #client: pg.Client;
   readonly #socket: import("node:net").Socket;
   readonly #prepared = new Set<string>();
   /** What is to be run before anything else; it goes with the next statement, because each round trip counts. */
@@ -424,7 +423,6 @@ export class Backend {
   #done: (() => void) | undefined;
 
   private constructor(client: pg.Client) {
-    this.#client = client;
     this.#socket = client.connection.stream as unknown as import("node:net").Socket;
   }
 
@@ -600,7 +598,7 @@ function done(request: Request, tag: string, state: string): Answer {
   return { bytes, error: undefined, isLast: false };
 }
 
-function failed(request: Request, code: string, isFatal: boolean, state: string): Answer {
+function failed(code: string, isFatal: boolean, state: string): Answer {
   const severity = isFatal ? "FATAL" : "ERROR";
   const fields = Object.entries({ S: severity, V: severity, C: code, M: `simulated ${code}` });
   const error = message(

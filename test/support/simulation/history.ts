@@ -4,8 +4,8 @@
  */
 import { openStore, type Store } from "../../../src/db/index.ts";
 import { creditWallet, openLedger, type ProcessLedger, verifyLedger } from "../../../src/ledger/index.ts";
-import { createAdmission, createSettlement } from "../../integration/ledger/admissions.ts";
 import { UsageRollup } from "../../../src/reports/index.ts";
+import { createAdmission, createSettlement } from "../../integration/ledger/admissions.ts";
 import { type Backend, Database, type Session } from "./database.ts";
 import { diskOf, spoolFolder } from "./disk.ts";
 import { inhabit } from "./platform.ts";
@@ -67,6 +67,7 @@ interface Call {
   readonly id: string;
   readonly account: number;
   readonly cost: number;
+  readonly process: Process;
   state: "asked" | "refused" | "running" | "answered";
   /** Its charge may be gone for a reason that the documentation names. */
   mayBeLost: boolean;
@@ -115,6 +116,10 @@ export class History {
   /** Entries that were committed, and that the copy lacked which became the database. */
   readonly #lostEntries = new Set<string>();
   #isOverdrawable = false;
+  /** Processes that shut down. */
+  readonly #leaving = new Set<Process>();
+  /** A rule that was broken between two checks. */
+  #broken: BrokenRule | undefined;
 
   constructor(plan: Plan, backend: Backend) {
     this.#plan = plan;
@@ -246,7 +251,7 @@ export class History {
     const { ledger } = await openLedger({ spoolFolder }, { store, log, now: Date.now, onEnded: rollup.add });
     const recover = async () => {
       const recovered = await ledger.recover();
-      if (recovered.released > 0) world.say(`${host.name} ends ${recovered.callIds.join(", ")}`);
+      this.#noteEnded(node, recovered.callIds);
       const replayed = await ledger.replay();
       if (replayed > 0) world.say(`${host.name} replays ${replayed}`);
     };
@@ -260,6 +265,25 @@ export class History {
     node.ledger = ledger;
     node.lastOutcome = undefined;
     world.say(`${host.name} has started as ${store.nodeId?.slice(0, 4)}`);
+  }
+
+  /** Only the calls of a node that could not say that it lives are ended by another, whatever the database did in the meantime. */
+  #noteEnded({ host, process }: Node, ids: readonly string[]): void {
+    if (ids.length === 0) return;
+    this.world.say(`${host.name} ends ${ids.join(", ")}`);
+    const isOfLiving = (call: Call) =>
+      ids.includes(call.id) &&
+      call.process !== process &&
+      call.process.isAlive &&
+      !this.#leaving.has(call.process) &&
+      this.world.nowMs - this.#disturbedUntil(call.process) > deadAfterMs + 2 * recoverMs;
+    const wrong = this.#calls.find(isOfLiving);
+    if (wrong !== undefined) this.#broken ??= new BrokenRule(`${host.name} ends ${wrong.id}, whose gateway lives`);
+  }
+
+  /** Until when a process stood still, or its host was cut off. */
+  #disturbedUntil({ stoppedUntilMs, host }: Process): number {
+    return Math.max(stoppedUntilMs, host.cutOffUntilMs);
   }
 
   /** The process is gone; its connections break at once, or when the server notices. */
@@ -290,6 +314,7 @@ export class History {
     if (process === undefined || ledger === undefined || store === undefined) return;
     node.ledger = undefined;
     node.store = undefined;
+    this.#leaving.add(process);
     await this.world.enter(process, async () => {
       try {
         const waiting = await ledger.close(drainMs);
@@ -310,6 +335,7 @@ export class History {
       id: `call_${String(this.#calls.length).padStart(4, "0")}`,
       account,
       cost,
+      process,
       state: "asked",
       mayBeLost: false,
     };
@@ -391,6 +417,7 @@ export class History {
   /** What must be so at any time. */
   async #checkNow(): Promise<void> {
     const { database, world } = this;
+    if (this.#broken !== undefined) throw this.#broken;
     for (const { host, store, ledger, process, lastOutcome } of this.#nodes) {
       if (store === undefined || ledger === undefined || lastOutcome === undefined || process === undefined) continue;
       if (process.stoppedUntilMs > world.nowMs) continue;
@@ -445,9 +472,9 @@ export class History {
     Object.assign(database, over);
     database.losses.length = 0;
     for (const { host, process } of this.#nodes) {
-      host.cutOffUntilMs = 0;
+      host.cutOffUntilMs = Math.min(host.cutOffUntilMs, world.nowMs);
       diskOf(world, host).isFull = false;
-      if (process !== undefined) process.stoppedUntilMs = 0;
+      if (process !== undefined) process.stoppedUntilMs = Math.min(process.stoppedUntilMs, world.nowMs);
     }
     const isRunning = () => this.#nodes.every(({ ledger }) => ledger !== undefined);
     await this.#until("all nodes run again", isRunning, 60_000);
@@ -477,7 +504,8 @@ export class History {
     const [sums] = await database.query(
       "select (select seq from usage_progress) as counted, (select coalesce(max(seq), 0) from call_rows) as ended",
     );
-    if (Number(sums?.counted) < Number(sums?.ended)) throw new BrokenRule(`calls are counted up to ${sums?.counted} of ${sums?.ended}`);
+    if (Number(sums?.counted) < Number(sums?.ended))
+      throw new BrokenRule(`calls are counted up to ${sums?.counted} of ${sums?.ended}`);
     await this.#checkService();
   }
 
