@@ -1,6 +1,6 @@
 /**
  * Runs the tests of imperfect servers against mutants of our own readers, and the simulation of the ledger against mutants of what keeps
- * its books through failures. They must kill each: `bun test/mutants.ts`, or with a part of a name for some of them. It takes ten
+ * it right through failures. They must kill each: `bun test/mutants.ts`, or with a part of a name for some of them. It takes ten
  * seconds a mutant and more, so it is run by hand when such a part or its test changes.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

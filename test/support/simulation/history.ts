@@ -518,7 +518,7 @@ export class History {
     await this.#until("a change is known to every node", isKnown, knownMs);
   }
 
-  /** Every node serves a call, and the books are right. */
+  /** Every node serves a call, and the ledger verifies. */
   async #checkService(): Promise<void> {
     await this.#checkChanges();
     const first = this.#calls.length;
@@ -535,7 +535,7 @@ export class History {
     await this.world.enter(process, async () => {
       ({ differences } = await verifyLedger(store as Store, this.world.date));
     });
-    await this.#until("the books are verified", () => differences !== undefined, 10_000);
+    await this.#until("the ledger is verified", () => differences !== undefined, 10_000);
     if (differences !== undefined && differences.length > 0) throw new BrokenRule(`verify: ${differences.join("; ")}`);
   }
 
