@@ -59,12 +59,18 @@ export async function soak(order: SoakOrder): Promise<SoakReport> {
   return { ...report, ...counts, vitals };
 }
 
-/** Money for the calls, and the plugins whose providers fail in their ways. */
+/** What a gateway makes half a minute after its start, and belongs to what it was before. */
+const madeLater = ["/openapi.json", "/api/auth/get-session"];
+
+/** Money for the calls, the plugins whose providers fail in their ways, and what is made at first use. */
 export async function prepare({ gateways, provider }: TrafficOrder): Promise<void> {
   const [first] = gateways as [Gateway];
   await fillWallet(first);
   dropPlugins(first.home, provider.baseUrl, 0);
   for (const id of ["soak/fail", "churn/kites", "code/kites"]) await untilSold(gateways, id);
+  for (const { origin } of gateways) {
+    for (const path of madeLater) await (await fetch(new URL(path, origin))).arrayBuffer();
+  }
 }
 
 /** Traffic for so long, during which plugins are dropped in anew and keys are revoked. */
