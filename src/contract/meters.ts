@@ -217,6 +217,17 @@ function namesOf(isOf: (meter: Meter) => boolean): readonly MeterName[] {
   return meterNames.filter((name) => isOf(meterOf[name]));
 }
 
+/**
+ * The tokens of an answer by a report with a total. What the total has beyond prompt and answer is output that is not declared,
+ * such as the thoughts of a model behind a proxy. A total without a prompt says nothing of the answer.
+ *
+ * @example
+ * countOutput({ prompt: 20, output: 198, total: 623 }); // => 603
+ */
+export function countOutput({ prompt, output, total }: { prompt: number; output: number; total: unknown }): number {
+  return prompt > 0 && isReportable(total) ? Math.max(output, total - prompt) : output;
+}
+
 /** Tokens of the prompt of all kinds, cached or not. */
 export const promptMeters = namesOf(({ kind }) => kind === "prompt");
 

@@ -122,3 +122,8 @@ export class SseParser {
     return new UpstreamError("bad_response", message, { isOfRequest: true });
   }
 }
+
+/** Whether an event's data is the mark by which OpenAI's dialect ends a stream. Some servers write white space around it. */
+export function isEndMark(data: string): boolean {
+  return data.trim() === "[DONE]";
+}

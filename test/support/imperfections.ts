@@ -691,6 +691,28 @@ const fields: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], for
     forms: streamed,
   },
   {
+    name: "usage in the last choice",
+    part: "usage",
+    source: "earendil-works/pi#2017",
+    apply: (sending) => {
+      const { usage } = sending.whole;
+      const last = lastOf(sending);
+      if (last) last.usage = usage;
+      sending.whole.choices[0].usage = usage;
+      delete sending.whole.usage;
+      drop(sending, (data) => data.usage);
+    },
+    forms: both,
+  },
+  {
+    name: "white space around [DONE]",
+    source: "mistralai/mistral-vibe#793",
+    apply: (sending) => {
+      for (const event of sending.events) if (event.data === "[DONE]") event.data = " [DONE] ";
+    },
+    forms: streamed,
+  },
+  {
     name: "no [DONE]",
     part: "end",
     source: "theopenco/llmgateway#1901",
@@ -708,6 +730,17 @@ const figures: Imperfection[] = rowsOf({ outcome: "same", dialects: all, forms: 
     apply: (sending) =>
       eachUsage(sending, (usage) => {
         for (const name in usage) if (typeof usage[name] === "number") usage[name] = String(usage[name]);
+      }),
+  },
+  {
+    name: "output that only the total has",
+    part: "usage",
+    source: "mozilla-ai/any-llm#1290",
+    dialects: [openai, responses, gemini],
+    apply: (sending) =>
+      eachUsage(sending, (usage) => {
+        for (const name of ["completion_tokens", "output_tokens", "candidatesTokenCount"])
+          if (usage[name] === 34) usage[name] = 4;
       }),
   },
   {

@@ -10,6 +10,7 @@ import {
   type WirePart,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import { isEndMark } from "../../lib/sse.ts";
 import type { ModelRun, Passthrough } from "../call.ts";
 import { OutputText } from "../normalize/output-text.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
@@ -257,7 +258,7 @@ class PassthroughReader {
 /** The event with its JSON; `undefined` for one that says nothing. */
 function readEvent(event: ServerEvent, format: PassthroughFormat): ReadEvent | undefined {
   const data = event.data.trim();
-  if (data === "" || data === "[DONE]") return undefined;
+  if (data === "" || isEndMark(data)) return undefined;
   const part = parseJson(data, "event");
   if (event.event === "raw") throw format.readError(part ?? data);
   if (isRecord(part)) {

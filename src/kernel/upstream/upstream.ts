@@ -39,7 +39,7 @@ import {
 } from "../../lib/json.ts";
 import { forgetKept } from "../../lib/kept-with.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
-import { SseParser } from "../../lib/sse.ts";
+import { isEndMark, SseParser } from "../../lib/sse.ts";
 import {
   opcodes,
   type WebSocketClose,
@@ -940,7 +940,7 @@ export class SentRequest {
     if (data.includes('"error"') && !data.includes('"error":null') && isError(parseJson(data, "event")))
       this.#hasFailed = true;
     this.isAnswered = !this.#hasFailed && (this.isAnswered || (data !== "" && event !== "raw"));
-    if (data === "[DONE]") this.isWhole = true;
+    if (isEndMark(data)) this.isWhole = true;
     else if (data.includes('"usage') && !data.includes('"usage":null')) {
       if (this.#first === undefined) this.#first = data;
       else this.#last = data;
@@ -998,7 +998,7 @@ function isEmptyAnswer(bytes: Uint8Array): boolean {
 /** Whether an event has content, or is JSON that cannot be read, which may have some. */
 function mayHaveContent(data: string): boolean {
   const part = parseJson(data, "event");
-  return part === undefined ? data !== "[DONE]" && formOf(data) === "json" : hasContent(part);
+  return part === undefined ? !isEndMark(data) && formOf(data) === "json" : hasContent(part);
 }
 
 function isError(answer: unknown): boolean {

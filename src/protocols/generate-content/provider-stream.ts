@@ -5,6 +5,7 @@ import {
   type ChatStream,
   type ChatUsage,
   type ChunkChoice,
+  countOutput,
   type FinishReason,
   GatewayError,
   getOwn,
@@ -59,7 +60,8 @@ function readUsage(reported: GenerateAnswer["usageMetadata"], hasAnswered: boole
   const [requested, candidates, thoughts, cached, tools] = counted.map((of) => numberIn(metadata?.[`${of}TokenCount`]));
   if (requested === undefined || (candidates === undefined && hasAnswered)) return undefined;
   const prompt = requested + (tools ?? 0);
-  const completion = (candidates ?? 0) + (thoughts ?? 0);
+  const total = metadata?.totalTokenCount;
+  const completion = countOutput({ prompt, output: (candidates ?? 0) + (thoughts ?? 0), total });
   const images = tokensOf("IMAGE", metadata?.candidatesTokensDetails);
   // More of it than there are tokens is a mistake in the division, not in the sum.
   const audio = atMost(tokensOf("AUDIO", metadata?.promptTokensDetails), prompt);

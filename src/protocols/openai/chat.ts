@@ -14,6 +14,7 @@ import {
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, JsonBoundsError, mapChanged, readJson } from "../../lib/json.ts";
+import { isEndMark } from "../../lib/sse.ts";
 import { limitMarks, sendMarked, toAnthropicMarks, withCoveredLifetimes } from "../cache-marks.ts";
 import { withFunctionsAsTools } from "../tools.ts";
 import { classifyError, isFailedAnswer } from "../upstream-errors.ts";
@@ -28,7 +29,7 @@ import {
   withFiveMinutes,
   withoutMarks,
 } from "./request.ts";
-import { completeUsage } from "./usage-report.ts";
+import { completeUsage, findReport } from "./usage-report.ts";
 
 const openTag = "<think>";
 const closeTag = "</think>";
@@ -243,12 +244,11 @@ export function toCompletion(answer: unknown, options: ChatOptions): ChatComplet
 /** Moves the usage to the top level, and drops the provider's own figures from it. */
 function findUsage(answer: Record<string, unknown>, options: ChatOptions): void {
   const { usageIn } = options;
-  if (usageIn !== undefined && !isRecord(answer.usage)) {
-    const place = answer[usageIn];
-    if (isRecord(place) && isRecord(place.usage)) answer.usage = place.usage;
-  }
-  if (!isRecord(answer.usage)) return;
-  answer.usage = completeUsage(answer.usage);
+  const place = usageIn === undefined ? undefined : answer[usageIn];
+  const isPlaced = !isRecord(answer.usage) && isRecord(place) && isRecord(place.usage);
+  const report = findReport(isPlaced ? place : answer);
+  if (report === undefined) return;
+  answer.usage = completeUsage(report);
   dropFields(answer.usage as Record<string, unknown>, options);
 }
 
@@ -341,7 +341,7 @@ export class OpenaiStream implements ChatStream<ServerEvent> {
   }
 
   push(event: ServerEvent): ChatChunk[] {
-    if (event.data === "[DONE]") {
+    if (isEndMark(event.data)) {
       this.isComplete = true;
       return [];
     }

@@ -14,6 +14,7 @@ import {
 import { toBase64 } from "../../lib/base64.ts";
 import { readDataUrl } from "../../lib/data-url.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import { isEndMark } from "../../lib/sse.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { type ImageEditsOptions, type ImagesOptions, resolveOptions, toBody } from "./request.ts";
 
@@ -89,7 +90,7 @@ class OpenaiImageStream implements ImageStream<ServerEvent> {
 
   /** @throws {UpstreamError} When the event is an error or holds no image. */
   push({ data }: ServerEvent): (PartialImage | GeneratedImages)[] {
-    if (data === "[DONE]") {
+    if (isEndMark(data)) {
       this.isComplete = true;
       return [];
     }

@@ -1,32 +1,35 @@
-import { type AnswerUsage, toFigures } from "../../contract/index.ts";
+import { type AnswerUsage, countOutput, toFigures } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 
 /**
  * The `usage` of an answer of OpenAI's dialect, or of one of its events: at the top level or in one of its members, as in
- * `response` of the Responses protocol. Later reports replace earlier ones.
+ * `response` of the Responses protocol, or in its choice (Moonshot). Later reports replace earlier ones.
  *
  * @example
  * readUsage({ response: { usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 } } })?.total_tokens; // => 5
  */
 export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
-  const usage = findUsage(part);
+  const usage = findReport(part);
   return usage === undefined ? before : (completeUsage(usage) as unknown as AnswerUsage);
 }
 
-function findUsage(part: Record<string, unknown>): Record<string, unknown> | undefined {
+/** The report of an answer or of one of its events as its provider wrote it, wherever that is. */
+export function findReport(part: Record<string, unknown>): Record<string, unknown> | undefined {
   if (isRecord(part.usage)) return part.usage;
   for (const name in part) {
     const member = part[name];
     if (isRecord(member) && isRecord(member.usage)) return member.usage;
   }
-  return undefined;
+  const [choice]: unknown[] = Array.isArray(part.choices) ? part.choices : [];
+  return isRecord(choice) && isRecord(choice.usage) ? choice.usage : undefined;
 }
 
 /**
  * A report in OpenAI's form, of a provider that puts its figures together otherwise. What belongs to what shows by the total, so
  * that no report of another meaning is changed:
  *
- * - reasoning or cached tokens that stand beside the others (xAI) are added to those that they belong to;
+ * - reasoning or cached tokens that stand beside the others (xAI) are added to those that they belong to, and what only the total has
+ *   (Gemini behind a proxy) to the output;
  * - cached tokens beside the details (`cached_tokens` of Moonshot, `prompt_cache_hit_tokens` of DeepSeek, `cache_read_input_tokens` of
  *   proxies) go into them;
  * - a total alone (Voyage, Jina) is that of the prompt, as for vectors.
@@ -49,18 +52,23 @@ export function completeUsage(reported: Record<string, unknown>): Record<string,
     typeof cached === "number" && promptDetails.cached_tokens === undefined
       ? { ...promptDetails, cached_tokens: cached }
       : undefined;
-  const output = isRecord(usage.completion_tokens_details)
-    ? usage.completion_tokens_details.reasoning_tokens
-    : undefined;
-  const reasoning = typeof output === "number" ? output : 0;
-  const apart = typeof cached === "number" && cached > prompt ? cached : 0;
-  const isApart = total === prompt + apart + completion + reasoning && apart + reasoning > 0;
-  const isCachedApart = !isApart && apart > 0 && total === prompt + apart + completion;
-  if (details === undefined && !isApart && !isCachedApart) return usage;
+  const { reasoning_tokens: thought } = isRecord(usage.completion_tokens_details)
+    ? usage.completion_tokens_details
+    : {};
+  const reasoning = typeof thought === "number" ? thought : 0;
+  const apart =
+    typeof cached === "number" && isCachedApart(cached, prompt, total - prompt - completion, reasoning) ? cached : 0;
+  const output = countOutput({ prompt: prompt + apart, output: completion, total });
+  if (details === undefined && apart === 0 && output === completion) return usage;
   return {
     ...usage,
     ...(details && { prompt_tokens_details: details }),
-    ...((isApart || isCachedApart) && { prompt_tokens: prompt + apart }),
-    ...(isApart && { completion_tokens: completion + reasoning }),
+    ...(apart > 0 && { prompt_tokens: prompt + apart }),
+    ...(output > completion && { completion_tokens: output }),
   };
+}
+
+/** Whether cached tokens are no part of the prompt, by what the total has beyond prompt and completion. */
+function isCachedApart(cached: number, prompt: number, rest: number, reasoning: number): boolean {
+  return cached > 0 && (rest === cached + reasoning || (cached > prompt && rest === cached));
 }

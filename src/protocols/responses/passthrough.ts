@@ -1,6 +1,7 @@
 import {
   type Call,
   type ChatUsage,
+  countOutput,
   type Handlers,
   isAmount,
   type NativeAnswer,
@@ -154,8 +155,9 @@ export function readResponsesUsage(part: Record<string, unknown>): ChatUsage | u
   const { usage: reported } = isRecord(part.response) ? part.response : part;
   if (!isRecord(reported)) return undefined;
   const usage = toFigures(reported);
-  const { input_tokens: input, output_tokens: output } = usage;
-  if (typeof input !== "number" || typeof output !== "number") return undefined;
+  const { input_tokens: input, output_tokens: written, total_tokens: total } = usage;
+  if (typeof input !== "number" || typeof written !== "number") return undefined;
+  const output = countOutput({ prompt: input, output: written, total });
   const [inputDetails, outputDetails] = [usage.input_tokens_details, usage.output_tokens_details];
   const { tool_usage: toolUsage } = isRecord(part.response) ? part.response : part;
   const { web_search: web } = isRecord(toolUsage) ? toolUsage : {};

@@ -12,6 +12,7 @@ import {
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import { isEndMark } from "../../lib/sse.ts";
 import { toResponsesDetail } from "../reasoning.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
 import { readResponsesUsage } from "./passthrough.ts";
@@ -93,7 +94,7 @@ function toCall({ type, call_id: callId, name: called, arguments: text, input }:
 }
 
 function readEvent({ event, data }: ServerEvent): Part | undefined {
-  if (data.trim() === "" || data === "[DONE]") return undefined;
+  if (data.trim() === "" || isEndMark(data)) return undefined;
   const part = parseJson(data, "event");
   if (event === "raw" || !isRecord(part)) throw classifyError(part ?? data);
   const { type, response } = part;

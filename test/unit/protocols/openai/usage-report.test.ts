@@ -53,6 +53,29 @@ describe("a provider's usage in OpenAI's form", () => {
     expect(completeUsage(wrong)).toEqual(wrong);
   });
 
+  test("has cached tokens in the prompt also where the prompt has more of them, as the total says", () => {
+    const usage = { prompt_tokens: 100, completion_tokens: 5, total_tokens: 185, cached_tokens: 80 };
+    expect(toMeters(completeUsage(usage) as never)).toEqual({ inputToken: 100, cacheReadToken: 80, outputToken: 5 });
+  });
+
+  test("has in its output what only the total has, but no less than the output", () => {
+    const usage = { prompt_tokens: 20, completion_tokens: 198, total_tokens: 623 };
+    expect(completeUsage(usage)).toEqual({ ...usage, completion_tokens: 603 });
+    const details = { completion_tokens_details: { reasoning_tokens: 60 } };
+    const hidden = { prompt_tokens: 21, completion_tokens: 0, total_tokens: 81, ...details };
+    expect(completeUsage(hidden)).toEqual({ ...hidden, completion_tokens: 60 });
+    for (const total_tokens of [0, 100, 218, 1e15, 0.5, -1]) {
+      expect(completeUsage({ ...usage, total_tokens })).toEqual({ ...usage, total_tokens });
+    }
+  });
+
+  test("is read from the choice where the answer has none", () => {
+    const usage = { prompt_tokens: 12, completion_tokens: 34, total_tokens: 46 };
+    expect(readUsage({ choices: [{ index: 0, delta: {}, usage }] })).toMatchObject(usage);
+    expect(readUsage({ choices: [{ index: 0, usage: { ...usage, prompt_tokens: 1 } }], usage })).toMatchObject(usage);
+    expect(readUsage({ choices: [] })).toBeUndefined();
+  });
+
   test("has Moonshot's cached tokens among the details", () => {
     const usage = { prompt_tokens: 19, completion_tokens: 21, total_tokens: 40, cached_tokens: 10 };
     expect(completeUsage(usage).prompt_tokens_details).toEqual({ cached_tokens: 10 });
