@@ -55,11 +55,16 @@ export function isFailedFinish(word: unknown): boolean {
   return typeof word === "string" && failureWords.has(fold(word));
 }
 
+/** The ends after which a caller makes the calls of an answer. */
+const callReasons: ReadonlySet<FinishReason> = new Set(["stop", "tool_calls", "function_call"]);
+
 /** An answer at its end, as far as it is known. */
 export interface AnswerSoFar {
   /** There is something of use to the caller: text, a call, audio; reasoning alone is not. */
   hasOutput: boolean;
   hasCalls?: boolean | undefined;
+  /** The arguments of a call break off: whatever the provider says, its answer was cut. */
+  hasOpenCall?: boolean | undefined;
   /** The provider's own words on the reason. */
   message?: string | undefined;
   /** Takes a word that is not known. */
@@ -76,8 +81,12 @@ export interface AnswerSoFar {
  * judgeFinish("stop", { hasOutput: false }); // => "stop"
  * judgeFinish("a_word_of_tomorrow", { hasOutput: true }); // => "length"
  */
-export function judgeFinish(word: unknown, { hasOutput, hasCalls, message, onUnknown }: AnswerSoFar): FinishReason {
+export function judgeFinish(
+  word: unknown,
+  { hasOutput, hasCalls, hasOpenCall, message, onUnknown }: AnswerSoFar,
+): FinishReason {
   const reason = toFinishReason(word, hasCalls);
+  if (hasOpenCall === true && callReasons.has(reason)) return "length";
   if (finishReasons.includes(reason)) return reason;
   const shown = typeof word === "string" ? word.slice(0, 64) : quoteValue(word);
   const isInterrupted = typeof word === "string" && interruptionWords.has(fold(word));

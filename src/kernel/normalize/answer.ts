@@ -22,7 +22,7 @@ import {
 import { isRecord } from "../../lib/json.ts";
 import { countAudio, getAudio } from "./chat-audio.ts";
 import { ChoiceText, visitBeside } from "./output-text.ts";
-import { type AnyToolCall, getCallTexts, makeToolCallId, readCallId, StreamedCalls } from "./tool-calls.ts";
+import { type AnyToolCall, getCallTexts, isOpenCall, makeToolCallId, readCallId, StreamedCalls } from "./tool-calls.ts";
 import type { ChoiceOutput, UsageMeter } from "./usage-meter.ts";
 
 /** @throws {GatewayError} `invalid_request` for a custom tool, or a call of one, where not every plugin takes them. */
@@ -99,8 +99,10 @@ export function judgeChoice(
   onUnknown?: OnUnknownFinish,
 ): FinishReason {
   const written = choice.message ?? choice.delta ?? {};
-  const hasCalls = isFilled((written as { tool_calls?: unknown }).tool_calls) || undefined;
-  return judgeFinish(choice.finish_reason, { hasOutput: hasOutput(written), hasCalls, onUnknown });
+  const { tool_calls: calls } = written as { tool_calls?: unknown };
+  const hasCalls = isFilled(calls) || undefined;
+  const hasOpenCall = Array.isArray(calls) && calls.some((call) => isRecord(call) && isOpenCall(call));
+  return judgeFinish(choice.finish_reason, { hasOutput: hasOutput(written), hasCalls, hasOpenCall, onUnknown });
 }
 
 /** The fields that are nothing to the caller without others. */
@@ -315,6 +317,7 @@ export class StreamNormalizer {
       choice.finish_reason = judgeFinish(choice.finish_reason, {
         hasOutput: state.hasOutput,
         hasCalls,
+        hasOpenCall: state.calls.hasOpen,
         onUnknown: this.#onUnknown,
       });
       state.finish = choice.finish_reason;

@@ -58,6 +58,11 @@ class JsonProgress {
     [this.#hash, this.#depth, this.#isInString, this.#isEscaped] = [hash, depth, isInString, isEscaped];
   }
 
+  /** An object or a list began, and did not come to its end. */
+  get isOpen(): boolean {
+    return this.#hasOpened && (this.#depth > 0 || this.#isInString);
+  }
+
   /** An object or a list came to its end. */
   get isComplete(): boolean {
     return this.#hasOpened && this.#depth === 0 && !this.#isInString;
@@ -71,12 +76,21 @@ class JsonProgress {
   }
 }
 
+/** Whether the arguments of a call break off. The text of a custom tool is no JSON. */
+export function isOpenCall(call: AnyToolCall): boolean {
+  if (isRecord(call.custom)) return false;
+  const progress = new JsonProgress();
+  progress.add(getCallTexts(call)[1]);
+  return progress.isOpen;
+}
+
 interface StreamedCall {
   /** Its place among the calls that the client gets. */
   readonly index: number;
   /** Its id at the provider, as it came first. */
   providerId: string | undefined;
   name: string;
+  readonly isCustom: boolean;
   readonly progress: JsonProgress;
   /** The delta to send once the name is known; absent from then on. */
   waiting: ToolCallDelta | undefined;
@@ -109,6 +123,11 @@ export class StreamedCalls {
   /** The calls that were begun: one without a name is not yet. */
   get size(): number {
     return this.#calls.filter(({ waiting }) => waiting === undefined).length;
+  }
+
+  /** Whether the arguments of one break off. */
+  get hasOpen(): boolean {
+    return this.#calls.some(({ isCustom, progress }) => !isCustom && progress.isOpen);
   }
 
   /** The deltas to send for those of one chunk; none where nothing is to be sent. */
@@ -161,6 +180,7 @@ export class StreamedCalls {
       index,
       providerId: id,
       name,
+      isCustom: Boolean(delta.custom),
       progress: new JsonProgress(),
       waiting: name === "" ? first : undefined,
     };

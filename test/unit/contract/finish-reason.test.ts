@@ -70,6 +70,14 @@ test("without an answer a word that is not known is a failure, of the provider w
   expect(failureOf("a word\n".repeat(100))).toMatchObject({ code: undefined, isOfRequest: true });
 });
 
+test("an answer whose call breaks off was cut, unless its provider says that it was cut or filtered", () => {
+  const words = ["stop", "tool_calls", "tool_use", "end_turn", "function_call", "length", "content_filter"];
+  expect(words.map((word) => judgeFinish(word, { hasOutput: true, hasCalls: true, hasOpenCall: true }))).toEqual([
+    ...Array(6).fill("length"),
+    "content_filter",
+  ]);
+});
+
 test("an answer with calls that stopped did so for them, and one without for none", () => {
   expect([undefined, null, "", "stop", "end_turn"].map((word) => toFinishReason(word, true))).toEqual(
     Array(5).fill("tool_calls"),

@@ -45,6 +45,17 @@ describe("a tidied completion", () => {
     expect(shown).toEqual([{ content: [], refusal: null }, null, null, null, null, null]);
   });
 
+  test("was cut where the arguments of a call break off", () => {
+    const finishOf = (text: unknown) => {
+      const tool_calls = [{ id: "a", type: "function", function: { name: "f", arguments: text } }];
+      return tidied(answer({ content: null, tool_calls }, "tool_calls")).choices[0]?.finish_reason;
+    };
+    expect(['{"city":"Pa', '{"city":"Paris"}', "", { city: "Paris" }].map(finishOf)).toEqual([
+      "length",
+      ...Array(3).fill("tool_calls"),
+    ]);
+  });
+
   test("numbers its choices by their place", () => {
     const choices = [7, undefined, 7].map((index) => ({ index, message: { content: "Hi" } }));
     expect(tidied({ choices }).choices.map(({ index }) => index)).toEqual([0, 1, 2]);

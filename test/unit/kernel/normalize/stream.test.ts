@@ -85,6 +85,19 @@ describe("a tidied piece", () => {
     ]);
   });
 
+  test("with a reason to make calls says that the answer was cut where the arguments of one break off", () => {
+    const finishes = (text: string) =>
+      tidied(
+        toolChunk(toolPiece(0, "a", "f")),
+        toolChunk(toolPiece(0, undefined, undefined, text)),
+        finishChunk("tool_calls"),
+      )
+        .map(({ finish_reason }) => finish_reason)
+        .filter(Boolean);
+    expect(finishes('{"city":"Pa')).toEqual(["length"]);
+    expect(finishes('{"city":"Paris"}')).toEqual(["tool_calls"]);
+  });
+
   test("that says nothing is none", () => {
     expect(
       tidied(textChunk("Hi"), deltaChunk({}), deltaChunk({ content: "" }), deltaChunk({ role: "assistant" })),

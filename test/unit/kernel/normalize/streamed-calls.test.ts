@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { ToolCallDelta } from "../../../../src/contract/index.ts";
-import { StreamedCalls } from "../../../../src/kernel/normalize/tool-calls.ts";
+import { isOpenCall, StreamedCalls } from "../../../../src/kernel/normalize/tool-calls.ts";
 
 const piece = (fields: object) => fields as ToolCallDelta;
 
@@ -12,6 +12,20 @@ test("arguments that a server gives once more with its last chunk, without the n
     ...calls.take([piece({ index: 0, id: null, function: { name: null, arguments: '{"x":1}' } })], true),
   ];
   expect(pieces.map((one) => one.function?.arguments ?? "").join("")).toBe('{"x":1}');
+});
+
+test("arguments that break off are told from those that are whole, empty or of a custom tool", () => {
+  const isOpen = (text: string, kind: "function" | "custom" = "function") => {
+    const calls = new StreamedCalls();
+    const texts = kind === "function" ? { arguments: text } : { input: text };
+    calls.take([piece({ index: 0, id: "a", [kind]: { name: "f", ...texts } })], false);
+    return [calls.hasOpen, isOpenCall(piece({ [kind]: { name: "f", ...texts } }))];
+  };
+  const cut = ["{", '{"city":"Pa', '{"a":{"b":[1', '{"a":"}', '{"a":"\\"}', "["];
+  const whole = ["", "{}", '{"a":"}"}', '{"a":"\\\\"}', "[]", "12", '"{"'];
+  expect(cut.map((text) => isOpen(text))).toEqual(cut.map(() => [true, true]));
+  expect(whole.map((text) => isOpen(text))).toEqual(whole.map(() => [false, false]));
+  expect(isOpen("*** Begin {", "custom")).toEqual([false, false]);
 });
 
 test("two pieces of one call in one chunk leave as one, because clients put two together wrongly", () => {
