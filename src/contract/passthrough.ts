@@ -95,7 +95,9 @@ export interface PassthroughFormat {
   readError(body: unknown): UpstreamError;
   /** Tells the text that an event or a whole answer brings. */
   readOutput(part: WirePart, reader: OutputReader): void;
-  /** Why the model stopped, in the words of chat. */
+  /** The last event of a stream, where it says nothing that those before it have not said. */
+  closing?: ServerEvent;
+  /** Why the model stopped, in the words of chat, or in the provider's where chat has none; absent where the part does not say. */
   finishReasonOf(part: WirePart): string | undefined;
 }
 

@@ -384,6 +384,15 @@ const calls: Imperfection[] = [
     },
   },
   {
+    name: "no event behind the reason to finish",
+    part: "end",
+    source: "esengine/DeepSeek-Reasonix#8756",
+    outcome: "same",
+    dialects: [anthropic],
+    forms: streamed,
+    apply: (sending) => drop(sending, ({ type }) => type === "message_stop"),
+  },
+  {
     name: "all blocks at index 0",
     part: "place",
     source: "router-for-me/CLIProxyAPI (Messages of other providers)",
@@ -745,6 +754,7 @@ const figures: Imperfection[] = rowsOf({ outcome: "same", dialects: all, forms: 
   },
   {
     name: "null for figures of usage that are not known",
+    part: "usage",
     source: "BerriAI/litellm#33772",
     apply: (sending) =>
       eachUsage(sending, (usage) => {
@@ -956,12 +966,18 @@ const ends: Imperfection[] = [
     part: "end",
     source: "genkit-ai/genkit#6259",
     outcome: "failure",
-    dialects: [openai],
+    dialects: [openai, anthropic, responses],
     forms: both,
-    apply: (sending) =>
+    apply(sending) {
       eachChoice(sending, (choice) => {
         if (choice.finish_reason) choice.finish_reason = "error";
-      }),
+      });
+      for (const data of [...jsonEvents(sending).map((event) => event.data), sending.whole]) {
+        for (const part of [data, data.delta]) if (part?.stop_reason) part.stop_reason = "error";
+        for (const part of [data, data.response])
+          if (part?.status === "completed" && part.output) part.status = "cancelled";
+      }
+    },
   },
   {
     name: "an error in the choice",

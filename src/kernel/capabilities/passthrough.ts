@@ -1,6 +1,8 @@
 import {
   type Call,
   type ChatRequest,
+  isFailedFinish,
+  judgeFinish,
   type NativeAnswer,
   type PassthroughFormat,
   type ProviderPlugin,
@@ -76,8 +78,7 @@ export async function openPassthrough(
     return { passthrough, readUsage, stream: await begin(reader, (event) => hasBegun(event, format)) };
   }
   if (!isRecord(content)) throw badResponseError("The provider's answer is not an object");
-  const error = format.errorOf(content);
-  if (error !== undefined) throw error;
+  checkPart(content, format);
   if (!format.isAnswer(content))
     throw badResponseError(`The provider's answer is not one of the ${passthrough.format.protocol} protocol`);
   return { passthrough, readUsage, whole: content };
@@ -106,9 +107,20 @@ export async function sendPassthrough(
 function hasBegun(event: ServerEvent, format: PassthroughFormat): boolean {
   const part = readEvent(event, format)?.part;
   if (part === undefined) return false;
+  checkPart(part, format);
+  return !format.isPrelude(part.type);
+}
+
+/**
+ * An answer is passed through with its provider's word for its end, which its client knows, unless that says a failure.
+ *
+ * @throws {UpstreamError} The failure that an event or a whole answer says.
+ */
+function checkPart(part: WirePart, format: PassthroughFormat): void {
   const error = format.errorOf(part);
   if (error !== undefined) throw error;
-  return !format.isPrelude(part.type);
+  const word = format.finishReasonOf(part);
+  if (isFailedFinish(word)) judgeFinish(word, { hasOutput: true });
 }
 
 async function sendEvents(
@@ -127,7 +139,7 @@ async function sendEvents(
   };
   sink.open();
   await pump(stream, send, () => reader.isComplete);
-  if (!reader.isComplete) throw badResponseError("The provider's stream ended before the answer was complete");
+  if (!reader.isComplete) reader.end();
 }
 
 /** Reads what has to be known of an answer, and sends its events on. */
@@ -179,8 +191,7 @@ class PassthroughReader {
     const passthrough = this.#passthrough;
     const { format } = passthrough;
     this.#report(part);
-    const error = format.errorOf(part);
-    if (error !== undefined) throw error;
+    checkPart(part, format);
     this.#count(this.#text);
     if (typeof part.sequence_number === "number") passthrough.sequence = part.sequence_number;
     const head = format.headOf(part);
@@ -192,6 +203,8 @@ class PassthroughReader {
     };
     this.#note(part);
     if (!format.isLast(part.type)) return this.#run.sink?.pass(sentEvent);
+    if (this.finishReason === undefined)
+      throw badResponseError("The provider's stream ended without a reason to finish");
     this.isComplete = true;
     passthrough.answer = head;
     passthrough.lastEvent = sentEvent;
@@ -244,6 +257,20 @@ class PassthroughReader {
     if (reason === undefined) return;
     this.finishReason = reason;
     this.#run.usageMeter.produced = true;
+  }
+
+  /**
+   * Ends a stream that was closed without its last event.
+   *
+   * @throws {UpstreamError} Unless its provider had said why the answer is finished, and the last event says no more.
+   */
+  end(): void {
+    const passthrough = this.#passthrough;
+    const { closing } = passthrough.format;
+    if (this.finishReason === undefined || closing === undefined)
+      throw badResponseError("The provider's stream ended before the answer was complete");
+    this.isComplete = true;
+    passthrough.lastEvent = closing;
   }
 
   /** Gives the answer the model's public name. */

@@ -244,6 +244,7 @@ export const messagesFormat: PassthroughFormat = {
   outputLimit: "max_tokens",
   isPrelude: (type) => type === "message_start" || type === "ping",
   isLast: (type) => type === "message_stop",
+  closing: { event: "message_stop", data: JSON.stringify({ type: "message_stop" }) },
   isAnswer: ({ content }) => Array.isArray(content),
   headOf: ({ message }) => (isRecord(message) ? message : undefined),
   errorOf: (part) => (part.type === "error" || isRecord(part.error) ? classifyError(part) : undefined),

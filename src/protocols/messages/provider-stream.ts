@@ -46,6 +46,7 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
   readonly events: ChatStream<ServerEvent>["events"];
   /** Whether the message came to its end. */
   isComplete = false;
+  #hasFinished = false;
   readonly #reading: Reading;
   readonly #fences: FenceStripper | undefined;
   #thoughtCount = 0;
@@ -75,7 +76,8 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
   }
 
   end(): ChatChunk[] {
-    if (this.isComplete) return [];
+    // Some servers close the stream behind the reason to finish.
+    if (this.isComplete || this.#hasFinished) return [];
     throw new UpstreamError("bad_response", "The provider's stream ended before the answer did");
   }
 
@@ -94,7 +96,10 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
     else if (type === "message_delta") {
       this.#count(usage);
       if (delta?.stop_reason) this.#closeAll();
-      if (delta?.stop_reason) this.#finish(delta);
+      if (delta?.stop_reason) {
+        this.#hasFinished = true;
+        this.#finish(delta);
+      }
       const total = usage?.output_tokens !== undefined ? toUsage(this.#usage) : undefined;
       if (total !== undefined) this.#chunks.push({ choices: [], usage: total });
     }

@@ -4,11 +4,13 @@ import {
   countOutput,
   type Handlers,
   isAmount,
+  isFailedFinish,
   type NativeAnswer,
   type NativeRequest,
   type PassthroughFormat,
   scalarsOf,
   toFigures,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, mapChanged } from "../../lib/json.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
@@ -172,6 +174,12 @@ export function readResponsesUsage(part: Record<string, unknown>): ChatUsage | u
   };
 }
 
+/** The events that end a response, and the status that each says where its response has none. */
+const lastStatuses: ReadonlyMap<unknown, string> = new Map([
+  ["response.completed", "completed"],
+  ["response.incomplete", "incomplete"],
+]);
+
 /** The Responses protocol as the kernel passes its bodies and events through. */
 export const responsesFormat: PassthroughFormat = {
   protocol: "responses",
@@ -239,14 +247,17 @@ export const responsesFormat: PassthroughFormat = {
   readError: (body) => classifyError(body),
   outputLimit: "max_output_tokens",
   isPrelude: (type) => type === "response.created" || type === "response.in_progress" || type === "response.queued",
-  isLast: (type) => type === "response.completed" || type === "response.incomplete",
+  isLast: (type) => typeof type === "string" && lastStatuses.has(type),
   isAnswer: ({ output }) => Array.isArray(output),
   headOf: ({ response }) => (isRecord(response) ? response : undefined),
   errorOf(part) {
     if (part.type === "error") return classifyResponseFailure(part);
     const head = isRecord(part.response) ? part.response : part;
     const hasFailed = head.status === "failed" || isRecord(head.error);
-    return hasFailed ? classifyResponseFailure({ error: head.error ?? {} }) : undefined;
+    if (hasFailed) return classifyResponseFailure({ error: head.error ?? {} });
+    const isUnbegun = part.type === undefined && (head.status === "in_progress" || head.status === "queued");
+    if (!isUnbegun || !Array.isArray(head.output) || head.output.length > 0) return undefined;
+    return new UpstreamError("bad_response", `The model gave no answer (${head.status})`);
   },
   readOutput(part, reader) {
     const { delta, response, output, item, type, output_index: index = 0 } = part;
@@ -267,8 +278,10 @@ export const responsesFormat: PassthroughFormat = {
     }
   },
   finishReasonOf(part) {
-    const { status, incomplete_details: details } = isRecord(part.response) ? part.response : part;
+    const head = isRecord(part.response) ? part.response : part;
+    const { status = lastStatuses.get(part.type), incomplete_details: details } = head;
     if (status === "completed") return "stop";
+    if (isFailedFinish(status)) return String(status);
     if (status !== "incomplete") return undefined;
     return isRecord(details) && details.reason === "content_filter" ? "content_filter" : "length";
   },

@@ -104,6 +104,23 @@ describe("POST /messages with a Claude model", () => {
     });
   });
 
+  test("a stream without a reason to finish is a failure, and one that closes behind it is whole", async () => {
+    const without = (type: string) => events.filter((event) => event.type !== type);
+    const { ask, gateway } = await start((_, index) =>
+      streamOf(eventsOf(without(index === 0 ? "message_delta" : "message_stop"))),
+    );
+    const cut = await (await ask("/messages", { ...asked, stream: true })).text();
+    expect(cut).toContain("event: error");
+    expect(cut).not.toContain("message_stop");
+    const whole = await ask("/messages", { ...asked, stream: true });
+    expect(parseEvents<{ type: string }>(await whole.text()).events.at(-1)).toEqual({ type: "message_stop" });
+    expect(gateway.ledger.callOf(whole)).toMatchObject({
+      state: "settled",
+      usage_source: "reported",
+      output_tokens: 12,
+    });
+  });
+
   test("gives a provider's 400 with its own words, in the protocol's envelope", async () => {
     const says = "messages.1.content.0: Invalid `signature` in `thinking` block";
     const error = { type: "error", error: { type: "invalid_request_error", message: says } };

@@ -69,6 +69,20 @@ const asked = {
 const simple = { model: gpt, input: "Hi" };
 
 describe("POST /responses with a GPT model", () => {
+  test("fails where the response was cancelled or has not begun, and gives out one that says no status", async () => {
+    const play = async (status: string | undefined, said: object = {}) => {
+      const { ask, gateway } = await start(() => Response.json({ ...answer, ...said, status }));
+      const response = await ask("/responses", simple);
+      return [response.ok, gateway.ledger.callOf(response).state];
+    };
+    const nothing = { output: [], usage: null };
+    expect(await play(undefined)).toEqual([true, "settled"]);
+    expect(await play("in_progress")).toEqual([true, "settled"]);
+    expect(await play("cancelled")).toEqual([false, "settled"]);
+    expect(await play("in_progress", nothing)).toEqual([false, "released"]);
+    expect(await play("queued", nothing)).toEqual([false, "released"]);
+  });
+
   test("hands the body on as it is, and gives the answer back with the public name alone changed", async () => {
     const { ask, seen, gateway } = await start(() => Response.json(answer));
     const response = await ask("/responses", asked);

@@ -87,11 +87,7 @@ describe("a tidied piece", () => {
 
   test("with a reason to make calls says that the answer was cut where the arguments of one break off", () => {
     const finishes = (text: string) =>
-      tidied(
-        toolChunk(toolPiece(0, "a", "f")),
-        toolChunk(toolPiece(0, undefined, undefined, text)),
-        finishChunk("tool_calls"),
-      )
+      tidied(toolChunk(toolPiece(0, "a", "f")), toolChunk(toolPiece(0, undefined, undefined, text)), finishChunk())
         .map(({ finish_reason }) => finish_reason)
         .filter(Boolean);
     expect(finishes('{"city":"Pa')).toEqual(["length"]);
