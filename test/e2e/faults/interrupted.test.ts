@@ -42,6 +42,9 @@ const slowWhole: Reply = { ...wholeOf(usage), slices: 8, fault: { kind: "drip", 
 const begun = afterFirst(eventsReply(textChunk(words), textChunk(" more")), firstEventBytes);
 const cutInside = afterFirst(wholeOf(usage), 40);
 
+/** All but one token of the output is in the total alone. */
+const hidden = { ...usage, completion_tokens: 1 };
+
 /** What the first column of docs/billing.md means, streamed and whole. */
 const happenings: Record<string, { streamed: Happening; whole?: Happening }> = {
   "the client disconnects before the first byte": {
@@ -79,6 +82,10 @@ const happenings: Record<string, { streamed: Happening; whole?: Happening }> = {
     whole: { replies: [jsonReply(completionOf("", zero))] },
   },
   "it reports negative usage": { streamed: { replies: [streamOf(negative)] }, whole: { replies: [wholeOf(negative)] } },
+  "its total is more than its prompt and output": {
+    streamed: { replies: [streamOf(hidden)] },
+    whole: { replies: [wholeOf(hidden)] },
+  },
   "it reports several times, less the last time": { streamed: { replies: [streamOf(usage, less)] } },
   "it reports the same usage twice": { streamed: { replies: [streamOf(less, less)] } },
   "it reports several times, negative the last time": { streamed: { replies: [streamOf(less, negative)] } },
@@ -156,6 +163,10 @@ const outcomes: Record<string, (call: CallRow, happening: Happening) => void> = 
     expect(call).toMatchObject({ state: "settled", usage_source: "reported" });
     const saidNothing = new TextDecoder().decode(replies[0]?.body).includes('"total_tokens":0');
     expect(tokensOf(call)).toEqual(saidNothing ? [0, 0] : [usage.prompt_tokens, usage.completion_tokens]);
+  },
+  "the rest is output"(call) {
+    expect(call).toMatchObject({ state: "settled", usage_source: "reported" });
+    expect(tokensOf(call)).toEqual([hidden.prompt_tokens, hidden.total_tokens - hidden.prompt_tokens]);
   },
   "the last report"(call) {
     expect(call).toMatchObject({ state: "settled", usage_source: "reported" });
