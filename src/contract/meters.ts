@@ -219,7 +219,7 @@ function namesOf(isOf: (meter: Meter) => boolean): readonly MeterName[] {
 
 /**
  * The tokens of an answer by a report with a total. What the total has beyond prompt and answer is output that is not declared,
- * such as the thoughts of a model behind a proxy. A total without a prompt says nothing of the answer.
+ * such as hidden reasoning behind a proxy. A total without a prompt says nothing of the answer.
  *
  * @example
  * countOutput({ prompt: 20, output: 198, total: 623 }); // => 603
