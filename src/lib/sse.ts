@@ -125,5 +125,5 @@ export class SseParser {
 
 /** Whether an event's data is the mark by which OpenAI's dialect ends a stream. Some servers write white space around it. */
 export function isEndMark(data: string): boolean {
-  return data.trim() === "[DONE]";
+  return data.length < 16 && data.trim() === "[DONE]";
 }

@@ -76,11 +76,16 @@ class JsonProgress {
   }
 }
 
+/** Longer arguments of a whole answer are judged by their last character alone. */
+const scannedCharsMax = 65_536;
+
 /** Whether the arguments of a call break off. The text of a custom tool is no JSON. */
 export function isOpenCall(call: AnyToolCall): boolean {
   if (isRecord(call.custom)) return false;
+  const text = getCallTexts(call)[1];
+  if (text.length > scannedCharsMax) return /^\s{0,99}[{[]/.test(text) && !/[}\]]\s{0,99}$/.test(text.slice(-100));
   const progress = new JsonProgress();
-  progress.add(getCallTexts(call)[1]);
+  progress.add(text);
   return progress.isOpen;
 }
 

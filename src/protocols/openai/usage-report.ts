@@ -30,8 +30,8 @@ export function findReport(part: Record<string, unknown>): Record<string, unknow
  *
  * - reasoning or cached tokens that stand beside the others (xAI) are added to those that they belong to, and what only the total has
  *   (Gemini behind a proxy) to the output;
- * - cached tokens beside the details (`cached_tokens` of Moonshot, `prompt_cache_hit_tokens` of DeepSeek, `cache_read_input_tokens` of
- *   proxies) go into them;
+ * - cached tokens beside the details (`cached_tokens` of Moonshot, `prompt_cache_hit_tokens` of DeepSeek, `cache_read_input_tokens` and
+ *   `cache_creation_input_tokens` of proxies) go into them;
  * - a total alone (Voyage, Jina) is that of the prompt, as for vectors.
  *
  * @example
@@ -48,16 +48,20 @@ export function completeUsage(reported: Record<string, unknown>): Record<string,
   if (typeof prompt !== "number" || typeof completion !== "number") return usage;
   const promptDetails = isRecord(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
   const cached = promptDetails.cached_tokens ?? beside;
-  const details =
-    typeof cached === "number" && promptDetails.cached_tokens === undefined
-      ? { ...promptDetails, cached_tokens: cached }
-      : undefined;
+  const written = promptDetails.cache_write_tokens ?? usage.cache_creation_input_tokens;
   const { reasoning_tokens: thought } = isRecord(usage.completion_tokens_details)
     ? usage.completion_tokens_details
     : {};
   const reasoning = typeof thought === "number" ? thought : 0;
-  const apart =
-    typeof cached === "number" && isCachedApart(cached, prompt, total - prompt - completion, reasoning) ? cached : 0;
+  const inCache = (typeof cached === "number" ? cached : 0) + (typeof written === "number" ? written : 0);
+  const apart = isCachedApart(inCache, prompt, total - prompt - completion, reasoning) ? inCache : 0;
+  const added = {
+    ...(typeof cached === "number" && promptDetails.cached_tokens === undefined && { cached_tokens: cached }),
+    ...(typeof written === "number" &&
+      promptDetails.cache_write_tokens === undefined &&
+      inCache <= prompt + apart && { cache_write_tokens: written }),
+  };
+  const details = Object.keys(added).length > 0 ? { ...promptDetails, ...added } : undefined;
   const output = countOutput({ prompt: prompt + apart, output: completion, total });
   if (details === undefined && apart === 0 && output === completion) return usage;
   return {

@@ -22,6 +22,17 @@ describe("a provider's usage in OpenAI's form", () => {
     }
   });
 
+  test.each([
+    ["in the prompt", { prompt_tokens: 100, total_tokens: 105 }, 10],
+    ["beside it, as the total says", { prompt_tokens: 10, total_tokens: 105 }, 10],
+    ["nowhere, where they do not fit", { prompt_tokens: 30, total_tokens: 35 }, 10],
+  ])("has tokens that a proxy says were read from and written to a cache, %s", (place, figures, input) => {
+    const usage = { ...figures, completion_tokens: 5, cache_read_input_tokens: 20, cache_creation_input_tokens: 70 };
+    const meters = toMeters(completeUsage(usage) as never);
+    const cache = { cacheReadToken: 20, ...(place.startsWith("nowhere") ? {} : { cacheWriteToken: 70 }) };
+    expect(meters).toEqual({ inputToken: input, ...cache, outputToken: 5 });
+  });
+
   test("keeps reasoning that is part of the completion where it is", () => {
     const usage = {
       prompt_tokens: 10,
