@@ -5,6 +5,7 @@
  */
 import { randomText, type ToolCallDelta, toAnswerText, UpstreamError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import { endsAsJson, isLongJson } from "../../lib/json-end.ts";
 
 /** A tool call as it may come from outside: of a function, or of a custom tool. */
 export interface AnyToolCall {
@@ -76,14 +77,11 @@ class JsonProgress {
   }
 }
 
-/** Longer arguments of a whole answer are judged by their last character alone. */
-const scannedCharsMax = 65_536;
-
 /** Whether the arguments of a call break off. The text of a custom tool is no JSON. */
 export function isOpenCall(call: AnyToolCall): boolean {
   if (isRecord(call.custom)) return false;
   const text = getCallTexts(call)[1];
-  if (text.length > scannedCharsMax) return /^\s{0,99}[{[]/.test(text) && !/[}\]]\s{0,99}$/.test(text.slice(-100));
+  if (isLongJson(text)) return !endsAsJson(text);
   const progress = new JsonProgress();
   progress.add(text);
   return progress.isOpen;

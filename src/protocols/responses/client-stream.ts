@@ -10,6 +10,7 @@ import {
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import { endsAsJson, isLongJson } from "../../lib/json-end.ts";
 import { fitCallId } from "../call-ids.ts";
 import type { Reasoning } from "../reasoning.ts";
 import { toFailure } from "./errors.ts";
@@ -457,10 +458,17 @@ class JsonEnd {
   #depth = 0;
   #isInText = false;
   #isEscaped = false;
+  /** It began with a piece that is too long to be looked through: the ends of pieces tell. */
+  #isLong = false;
   isReached = false;
 
   /** Compares codes: a whole answer may bring megabytes in one piece, and characters are strings of their own. */
   push(piece: string): void {
+    this.#isLong ||= this.#depth === 0 && isLongJson(piece);
+    if (this.#isLong) {
+      this.isReached ||= endsAsJson(piece);
+      return;
+    }
     let [depth, isInText, isEscaped, isReached] = [this.#depth, this.#isInText, this.#isEscaped, this.isReached];
     for (let at = 0; at < piece.length && !isReached; at++) {
       const code = piece.charCodeAt(at);
