@@ -69,6 +69,7 @@ export class CommitQueue {
   readonly #unwritten = new Set<EndedCall>();
   /** Those of {@link #unwritten} that the spool has. */
   readonly #kept = new Set<EndedCall>();
+  #clearing = Promise.resolve();
   /** Whether the spool may have ends. */
   #isSpooled = false;
   /** Whether the spool could not keep the last ends, and none were written since. */
@@ -150,11 +151,12 @@ export class CommitQueue {
     return this.#isFailing ? this.#endFailure : this.#holdFailure;
   }
 
-  /** Tries the store no more by itself. */
-  close(): void {
+  /** Tries the store no more by itself. Resolves when the spool has let go of what the store has taken. */
+  close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#probe);
     clearTimeout(this.#retry);
+    return this.#clearing;
   }
 
   /**
@@ -248,7 +250,9 @@ export class CommitQueue {
   #clearSpool(): void {
     if (!this.#isSpooled || this.#unwritten.size > 0) return;
     this.#isSpooled = false;
-    if (this.#spool !== undefined) this.#track(this.#spool.clear());
+    if (this.#spool === undefined) return;
+    this.#clearing = this.#spool.clear();
+    this.#track(this.#clearing);
   }
 
   /** A store that is late takes no writes, until one succeeds. */

@@ -254,7 +254,7 @@ export class ProcessLedger implements Ledger {
       await sleep(closingMs);
       await this.#queue.flush();
     }
-    this.#queue.close();
+    await this.#queue.close();
     this.#limits.close();
     const { waiting, unkept } = this.#queue.charges;
     const ids = unkept.map((end) => end.open.callId);

@@ -48,7 +48,7 @@ async function fixture() {
     const [name] = readdirSync(folder);
     return name === undefined ? [] : readFileSync(join(folder, name), "utf8").split("\n").filter(Boolean);
   };
-  return { store, disk, folder, logged, openSpool, ledger, run, next, lines };
+  return { store, disk, folder, logged, openSpool, spool, ledger, run, next, lines };
 }
 
 /** The process is gone, and with it its lease and what it knew. */
@@ -188,6 +188,21 @@ describe("charges that the store does not take", () => {
     expect((await errorOf(ledger.close())).message).toStartWith("Cannot write the charges of 2 calls: ");
     disk.takesEnds = true;
     expect(await ledger.close()).toBe(0);
+  });
+
+  test("leave no file behind once the store has taken them, also where the process ends at once", async () => {
+    const { store, disk, ledger, run, next, spool } = await fixture();
+    const clear = spool.clear.bind(spool);
+    spool.clear = async () => {
+      await Bun.sleep(100);
+      await clear();
+    };
+    const call = await run(10);
+    await call.end();
+    disk.takesEnds = true;
+    expect(await ledger.close(60_000)).toBe(0);
+    expect(await next().replay()).toBe(0);
+    expect((await readWalletState(store, "acc_1")).balanceNanodollars).toBe(990);
   });
 
   test("are waited for when the process ends, for as long as it may take, and then wait on the disk", async () => {
