@@ -52,8 +52,10 @@ export function openCliStore(home: string): LedgerView {
   database.exec("pragma busy_timeout = 5000");
   const openById = database.prepare("select *, 'open' as state from open_calls where id = ?");
   const byId = database.prepare("select * from calls where id = ?");
+  // Ids are random within a millisecond: of calls that began in the same one, the one that runs or ended last is the newest.
   const newest = database.prepare(
-    "select id from (select id, opened_at from calls union all select id, opened_at from open_calls) order by opened_at desc, id desc limit 1",
+    `select id from (select id, opened_at, seq from calls union all select id, opened_at, 9e15 from open_calls)
+      order by opened_at desc, seq desc limit 1`,
   );
   const counted = database.prepare(
     "select (select count(*) from calls) + open as calls, open from (select count(*) as open from open_calls)",

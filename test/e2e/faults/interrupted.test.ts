@@ -114,7 +114,7 @@ async function happen({ replies, leaves, cut }: Happening, body: Record<string, 
     if (cut) upstream.cut();
   }
   await ledger.untilSettled();
-  return ledger.latest() as CallRow;
+  return response === undefined ? (ledger.latest() as CallRow) : ledger.callOf(response);
 }
 
 async function readAll(response: Response | undefined, onPiece: () => void): Promise<void> {
