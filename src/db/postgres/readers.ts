@@ -19,9 +19,9 @@ const balanceText = `select
   left join (select sum(used_tokens) as ahead from daily_quota_usage
     where account_id = $1 and day > $4::bigint + 1 and coalesce(counted_day, $4::bigint) = $4::bigint) as coming on true
   left join (
-    select sum(hold_nanodollars) as nanodollars, max(quota_day) as quota_day,
+    select sum(hold_nanodollars) as nanodollars, max(quota_day) filter (where quota_day <= $4::bigint + 1) as quota_day,
       sum(hold_tokens) filter (where quota_day = (
-        select max(quota_day) from open_calls where account_id = $1)) as tokens
+        select max(quota_day) from open_calls where account_id = $1 and quota_day <= $4::bigint + 1)) as tokens
     from open_calls where account_id = $1
   ) as held on true
   left join (select period_start, spent_nanodollars as spent from key_budget_usage

@@ -105,6 +105,15 @@ describe.each(engineNames)("%s engine", (name) => {
       },
     );
 
+    test("shows what calls hold today, also while one holds quota of a day that a wrong clock named", async () => {
+      const fixture = await ledgerFixture(undefined, make);
+      fixture.clock.time += 400 * dayMs;
+      await fixture.ledger.admit(createAdmission({ premium: false, holdTokens: 20, openedAt: fixture.clock.time }));
+      fixture.clock.time = newYear;
+      await fixture.ledger.admit(createAdmission({ premium: false, holdTokens: 10 }));
+      expect((await readQuotaState(fixture)).heldTokens).toBe(10);
+    });
+
     test("follows a change of its limit with the next call", async () => {
       const fixture = await ledgerFixture(undefined, make);
       await draw(fixture, 100);
