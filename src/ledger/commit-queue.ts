@@ -125,17 +125,6 @@ export class CommitQueue {
     return { waiting, unkept: waiting.filter((end) => !this.#kept.has(end)) };
   }
 
-  /** Charges that wait, and how many of them the spool has. */
-  get waitingCounts(): { waiting: number; spooled: number } {
-    let [waiting, spooled] = [0, 0];
-    for (const end of this.#unwritten) {
-      if (end.unmade === true) continue;
-      waiting++;
-      if (this.#kept.has(end)) spooled++;
-    }
-    return { waiting, spooled };
-  }
-
   /** When the store last took a write, by the monotonic clock; absent before the first. */
   get writtenAtMs(): number | undefined {
     return this.#writtenAtMs;

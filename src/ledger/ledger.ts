@@ -237,7 +237,9 @@ export class ProcessLedger implements Ledger {
 
   /** Charges that the store has not taken yet, those of them on the disk, and when it last took a write, by the monotonic clock. */
   get writing(): { waiting: number; spooled: number; writtenAtMs: number | undefined } {
-    return { ...this.#queue.waitingCounts, writtenAtMs: this.#queue.writtenAtMs };
+    const { charges, writtenAtMs } = this.#queue;
+    const { waiting, unkept } = charges;
+    return { waiting: waiting.length, spooled: waiting.length - unkept.length, writtenAtMs };
   }
 
   /**
