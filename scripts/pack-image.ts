@@ -15,7 +15,7 @@ export function packChart(folder: string, version: string): string {
   const archive = tar(
     "--create",
     "--file=-",
-    // The alert rules are a link to those of deploy/prometheus.
+    // The alert rules are a symbolic link to deploy/prometheus.
     "--dereference",
     "--owner=0",
     "--group=0",

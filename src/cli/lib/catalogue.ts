@@ -35,8 +35,7 @@ export async function loadSnapshot(
 }
 
 /**
- * As {@link loadSnapshot}, without the database and without asking anybody: the database alone says which providers an
- * administrator has added, and these must not get keys of the environment.
+ * As {@link loadSnapshot}, without the database and without asking anybody: keys that are stored there are not known.
  */
 export async function loadOffline(context: CliContext, config: Config): Promise<PluginSnapshot> {
   const log = createLog("silent", () => undefined);

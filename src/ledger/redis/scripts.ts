@@ -135,8 +135,7 @@ local loadedDay = tonumber(ARGV[7])
 local day, hold, available = '-1', 0, 0
 if requested then
   local known = redis.call('HMGET', account, 'day', 'used', 'loadedAt')
-  -- The day never goes back, so that a clock that does grants no quota twice.
-  -- One further ahead than a day is of a clock that was wrong.
+  -- The day never goes back by a day, so that a clock that does grants no quota twice. Further ahead, a clock was wrong.
   local today, knownDay = math.floor(now / 86400000), tonumber(known[1] or 0)
   if knownDay > today + 1 then knownDay = 0 end
   local ofDay = math.max(today, knownDay, loadedDay or 0)
