@@ -205,3 +205,21 @@ async function untilReady(
   }
   throw new Error(`The gateway was not ready after ${startMsMax} ms`);
 }
+
+/** A streamed call of the sandbox that runs for a minute, or until its caller leaves. Resolves when it is over. */
+export function slowStream(gateway: Gateway, signal: AbortSignal): Promise<string | undefined> {
+  const request = {
+    model: "famA-4.1",
+    stream: true,
+    messages: [{ role: "user", content: "[[fault: pace=60000]] one two" }],
+  };
+  return gateway
+    .ask("/chat/completions", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(request),
+      signal,
+    })
+    .then((response) => response.text())
+    .catch(() => undefined);
+}

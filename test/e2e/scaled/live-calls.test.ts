@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { fillWallet, type Gateway, ownerEmail } from "../../support/gateway.ts";
+import { fillWallet, type Gateway, ownerEmail, slowStream } from "../../support/gateway.ts";
 import { ownerCookie } from "../../support/owner-cookie.ts";
 import { until } from "../../support/until.ts";
 import { canShare, usePair } from "./pair.ts";
@@ -33,20 +33,7 @@ describe.skipIf(!canShare)("live calls of two gateways on PostgreSQL and Redis",
     };
     expect((await seen(first, 0)).data).toEqual([]);
     const gone = new AbortController();
-    const stream = (gateway: Gateway) =>
-      gateway
-        .ask("/chat/completions", {
-          method: "POST",
-          headers: { "content-type": "application/json" },
-          body: JSON.stringify({
-            model: "famA-4.1",
-            stream: true,
-            messages: [{ role: "user", content: "[[fault: pace=60000]] one two" }],
-          }),
-          signal: gone.signal,
-        })
-        .then((response) => response.text())
-        .catch(() => undefined);
+    const stream = (gateway: Gateway) => slowStream(gateway, gone.signal);
     const calls = [stream(second)];
     try {
       const [there, here] = [await seen(first, 1), await seen(second, 1)];

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../../package.json" with { type: "json" };
-import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
+import { fillWallet, type Gateway, slowStream, startGateway } from "../../support/gateway.ts";
 import { ownerCookie } from "../../support/owner-cookie.ts";
 import { newDatabase, startPostgres, whyNoPostgres } from "../../support/postgres.ts";
 import { metricsOf, readScrape, sampleOf } from "../../support/prometheus-text.ts";
@@ -47,28 +47,13 @@ async function nodesOf(gateway: Gateway, isExpected: (nodes: Node[]) => boolean)
   return nodes;
 }
 
-const stream = (gateway: Gateway, signal: AbortSignal) =>
-  gateway
-    .ask("/chat/completions", {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({
-        model: "famA-4.1",
-        stream: true,
-        messages: [{ role: "user", content: "[[fault: pace=60000]] one two" }],
-      }),
-      signal,
-    })
-    .then((response) => response.text())
-    .catch(() => undefined);
-
 describe("node list", () => {
   test("over SQLite shows the one gateway with its open calls, and none when it has ended", async () => {
     const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
     const gateway = await start({}, home);
     await fillWallet(gateway);
     const gone = new AbortController();
-    const call = stream(gateway, gone.signal);
+    const call = slowStream(gateway, gone.signal);
     // A call counts as soon as it is let in, and its hold is written then.
     const isHeld = (node: Node | undefined) => node?.open_calls === 1 && node.last_write_at !== null;
     const nodes = await nodesOf(gateway, ([node]) => isHeld(node));
@@ -104,7 +89,7 @@ describe("node list", () => {
       const second = await start({ DATABASE_URL });
       await fillWallet(first);
       const gone = new AbortController();
-      const call = stream(second, gone.signal);
+      const call = slowStream(second, gone.signal);
       const nodes = await nodesOf(first, (found) => found.length === 2 && found.some((node) => node.open_calls === 1));
       gone.abort();
       await call;
