@@ -1,26 +1,6 @@
 import { sql } from "kysely";
 import type { AdminKeysTable, Store } from "../db/index.ts";
-
-/**
- * An admin key may make others, and these may make others again. A key is good as long as every key in its line of makers is:
- * whoever revokes a key that has leaked ends with it whatever its finder made of it, also what is made at the same moment.
- * The rows of descendants stay as they are, and the line is read at each use.
- */
-
-/** Prefix of admin keys as actors: `admin-key:<id>`. */
-const actorPrefix = "admin-key:";
-
-/** The actor that an admin key is in the audit log: `admin-key:<id>`. */
-export function toAdminKeyActor(keyId: string): string {
-  return `${actorPrefix}${keyId}`;
-}
-
-/** The id of the admin key that an actor is; `undefined` for another actor. */
-export function adminKeyOf(actorId: string): string | undefined {
-  return actorId.startsWith(actorPrefix) && actorId.length > actorPrefix.length
-    ? actorId.slice(actorPrefix.length)
-    : undefined;
-}
+import { actorPrefix, adminKeyOf } from "./actor.ts";
 
 /** Fields of a key that decide whether it is good. */
 type Link = Pick<AdminKeysTable, "id" | "created_by" | "revoked_at" | "expires_at">;

@@ -9,7 +9,8 @@ import {
   parseAdminKey,
 } from "../contract/index.ts";
 import type { AdminKeysTable, Database, Role, Store, TransactionScope } from "../db/index.ts";
-import { findKeyEnd, type KeyLine, readKeyLine, toAdminKeyActor, toKeyLines } from "./admin-key-line.ts";
+import { type Actor, toAdminKeyActor } from "./actor.ts";
+import { findKeyEnd, type KeyLine, readKeyLine, toKeyLines } from "./admin-key-line.ts";
 import {
   type AdminKeyArea,
   type AdminScope,
@@ -22,7 +23,7 @@ import { equalHashes, hasChecksum, hashSecret, makeApiKey, readIdSecret } from "
 import { checkKeyFields, readNetworks, toNetworksColumn } from "./key-fields.ts";
 import { isUsable } from "./keys.ts";
 import { recordAudit } from "./record-audit.ts";
-import { type Actor, mayAdminister, maySeeAll, readVouchedRole } from "./roles.ts";
+import { mayAdminister, maySeeAll, readVouchedRole } from "./roles.ts";
 
 /** A stored admin key, without its secret. */
 export interface AdminKey {

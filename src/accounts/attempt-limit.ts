@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { type Kysely, sql } from "kysely";
 import type { Database, Store } from "../db/index.ts";
-import { toSignInAddress } from "./auth-http.ts";
 import { tooManyAttempts } from "./rate-limiter.ts";
+import { toSignInAddress } from "./sign-in-address.ts";
 
 /** How many attempts are allowed in a time window, which begins with the first of them. */
 export interface AttemptLimit {

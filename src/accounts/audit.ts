@@ -1,27 +1,11 @@
 import { formatUsd, GatewayError } from "../contract/index.ts";
-import { inTransaction, type TransactionScope } from "../db/index.ts";
 import { type Account, createAccount, disableAccount, setQuota } from "./account-admin.ts";
+import type { Actor } from "./actor.ts";
+import type { Audited } from "./audited.ts";
 import { type AccountChanges, changeAccount } from "./change-account.ts";
 import { invite } from "./invitations.ts";
-import { type AuditEntry, recordAudit } from "./record-audit.ts";
-import { type Actor, lockManaged, lockOwners } from "./roles.ts";
+import { lockManaged, lockOwners } from "./roles.ts";
 import { createVoucher, voidVoucher } from "./vouchers.ts";
-
-/** Makes a change and writes its audit entry, unless there is nothing to write, in the same transaction. */
-export type Audited = <T>(
-  work: (scope: TransactionScope) => Promise<T>,
-  toEntry: (result: T) => AuditEntry | undefined,
-) => Promise<T>;
-
-export function createAudited(store: TransactionScope, now: () => number): Audited {
-  return (work, toEntry) =>
-    inTransaction(store, async (scope) => {
-      const result = await work(scope);
-      const entry = toEntry(result);
-      if (entry !== undefined) await recordAudit(scope, entry, now());
-      return result;
-    });
-}
 
 /** The actions of administrators; each writes an audit entry with who did it (`by`). */
 export function auditedActions(audited: Audited, now: () => number) {

@@ -11,9 +11,10 @@ import {
   type SubjectBudget,
 } from "../contract/index.ts";
 import { type BudgetsTable, type Database, type Store, startOfPeriod, type TransactionScope } from "../db/index.ts";
-import { isBehind } from "./pages.ts";
+import { isBehind } from "../db/page.ts";
+import type { Actor } from "./actor.ts";
 import { recordAudit } from "./record-audit.ts";
-import { type Actor, lockManaged } from "./roles.ts";
+import { lockManaged } from "./roles.ts";
 
 /** A budget of a subject as it is stored. */
 export interface StoredBudget extends SubjectBudget {

@@ -2,11 +2,11 @@ import type { Transaction } from "kysely";
 import { GatewayError } from "../contract/index.ts";
 import { type Database, isConstraintError, type Role, type TransactionScope } from "../db/index.ts";
 import { parseEmail, parseName, takenEmail } from "./account-admin.ts";
-import { toSignInAddress } from "./auth-http.ts";
+import type { Actor } from "./actor.ts";
 import { checkModelList, readModelList } from "./key-fields.ts";
-import { type Actor, expectAnotherOwner, lockManaged, lockOwners } from "./roles.ts";
-import { removeSecondFactor } from "./second-factor.ts";
-import { createUser, endInvitations, endOtherAccess, findUser, passwordProvider } from "./users.ts";
+import { expectAnotherOwner, lockManaged, lockOwners } from "./roles.ts";
+import { toSignInAddress } from "./sign-in-address.ts";
+import { createUser, endInvitations, endOtherAccess, findUser, passwordProvider, removeSecondFactor } from "./users.ts";
 
 /** Absent fields stay as they are; a name of `null` is removed. */
 export interface AccountChanges {

@@ -1,5 +1,6 @@
 import type { Caller } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
+import type { PageQuery } from "../db/page.ts";
 import {
   type Account,
   createAccount,
@@ -25,7 +26,6 @@ import {
   revokeKey,
   rotateKey,
 } from "./keys.ts";
-import type { PageQuery } from "./pages.ts";
 import type { TokenOptions } from "./tokens/token-authenticator.ts";
 
 /** Accounts and their API keys. This process sees a write at once, others at their next {@link Accounts.sync}. */

@@ -1,3 +1,5 @@
+export type { PageQuery } from "../db/page.ts";
+export { acceptInvitation } from "./accept-invitation.ts";
 export {
   type Account,
   type AccountRow,
@@ -12,7 +14,7 @@ export {
   readRoles,
   searchAccounts,
 } from "./account-admin.ts";
-export { adminKeyOf } from "./admin-key-line.ts";
+export { type Actor, adminKeyOf, commandLine } from "./actor.ts";
 export {
   AdminAuthenticator,
   type AdminKey,
@@ -27,7 +29,8 @@ export {
 } from "./admin-keys.ts";
 export { type AdminKeyArea, adminScopes, hasScope } from "./admin-scopes.ts";
 export { takeAttempt } from "./attempt-limit.ts";
-export { type Audited, auditedActions, createAudited } from "./audit.ts";
+export { auditedActions } from "./audit.ts";
+export { type Audited, createAudited } from "./audited.ts";
 export { type AccountDefaults, getFreeQuota, RefusedKeyError } from "./authenticator.ts";
 export {
   type BudgetChanges,
@@ -45,7 +48,7 @@ export {
 } from "./budgets.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export { findImported, noteImported } from "./imported.ts";
-export { acceptInvitation, readAccountInvitation } from "./invitations.ts";
+export { readAccountInvitation } from "./invitations.ts";
 export { checkKeyFields, latestTimeMs, networksMax } from "./key-fields.ts";
 export {
   type ApiKey,
@@ -75,7 +78,6 @@ export {
   listInvitationsPage,
   listUsersPage,
   type OpenInvitation,
-  type PageQuery,
   readInvitation,
   readUserOf,
   type User,
@@ -100,7 +102,7 @@ export {
   type RoleLimits,
   readRoleLimits,
 } from "./role-limits.ts";
-export { type Actor, commandLine, expectManagedKeys, mayAdminister, maySeeAll, roles } from "./roles.ts";
+export { expectManagedKeys, mayAdminister, maySeeAll, roles } from "./roles.ts";
 export {
   createServiceAccount,
   deleteServiceAccount,
@@ -117,6 +119,7 @@ export {
   type Session,
   type SessionUser,
 } from "./sessions.ts";
+export { makeTemporaryPassword } from "./set-password.ts";
 export { createSignIn, type SignIn } from "./sign-in.ts";
 export { readAccountBudget, type SpentBudget } from "./teams/account-budget.ts";
 export { getAccountLabel } from "./teams/create-team.ts";
@@ -125,7 +128,7 @@ export { listTeams, type Team } from "./teams/switch-account.ts";
 export { teamActions } from "./teams/team-actions.ts";
 export { listTeamInvitations, readTeamInvitation } from "./teams/team-invitations.ts";
 export { isToken, parseTokenIssuers, type TokenIssuer, TokenIssuers } from "./tokens/issuers.ts";
-export { findUser, hasOwner, makeTemporaryPassword } from "./users.ts";
+export { findUser, hasOwner } from "./users.ts";
 export { createEmailVerification, verifyEmail } from "./verify-email.ts";
 export {
   createVoucher,

@@ -14,6 +14,8 @@ import {
   type Store,
   type TransactionScope,
 } from "../db/index.ts";
+import { isBehind, type PageQuery, toPageStart } from "../db/page.ts";
+import { isProgram } from "./actor.ts";
 import { equalHashes, hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
 import { toForeignKeyId, toImportedHash } from "./foreign-key.ts";
 import { type Imported, noteImported } from "./imported.ts";
@@ -28,9 +30,7 @@ import {
   toNetworksColumn,
 } from "./key-fields.ts";
 import { unknownAccount } from "./lock-account.ts";
-import { isBehind, type PageQuery, toPageStart } from "./pages.ts";
 import { recordAudit } from "./record-audit.ts";
-import { isProgram } from "./roles.ts";
 import { readServiceAccount } from "./service-accounts.ts";
 
 /** A stored API key, without its secret. */

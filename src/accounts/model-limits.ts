@@ -3,8 +3,9 @@ import type { Transaction } from "kysely";
 import { LRUCache } from "lru-cache";
 import { GatewayError, isAmount, type ModelLimits, quoteValue, type RateLimits } from "../contract/index.ts";
 import type { Database, ModelLimitsTable, Store, TransactionScope } from "../db/index.ts";
+import type { Actor } from "./actor.ts";
 import { recordAudit } from "./record-audit.ts";
-import { type Actor, lockManaged } from "./roles.ts";
+import { lockManaged } from "./roles.ts";
 
 /** The calls that limits of a model count. */
 export interface ModelLimitTarget {

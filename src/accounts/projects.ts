@@ -18,11 +18,13 @@ import {
   parseTeamAddress,
   takenEmail,
 } from "./account-admin.ts";
-import { auditedActions, createAudited } from "./audit.ts";
+import type { Actor } from "./actor.ts";
+import { auditedActions } from "./audit.ts";
+import { createAudited } from "./audited.ts";
 import type { AccountChanges } from "./change-account.ts";
 import { invite } from "./invitations.ts";
 import { recordAudit } from "./record-audit.ts";
-import { type Actor, lockManaged, lockOwners } from "./roles.ts";
+import { lockManaged, lockOwners } from "./roles.ts";
 import { setAccountBudget } from "./teams/account-budget.ts";
 import { toAddress } from "./teams/create-team.ts";
 import { addPerson } from "./teams/people.ts";

@@ -1,6 +1,6 @@
 import { type RawBuilder, type Selectable, sql } from "kysely";
 import type { Database, TransactionScope } from "../db/index.ts";
-import { toPageStart } from "./pages.ts";
+import { toPageStart } from "../db/page.ts";
 import type { AuditEntry } from "./record-audit.ts";
 
 /** A stored audit entry. */

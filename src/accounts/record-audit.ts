@@ -1,6 +1,6 @@
 import { userInfo } from "node:os";
 import type { TransactionScope } from "../db/index.ts";
-import { commandLine } from "./roles.ts";
+import { commandLine } from "./actor.ts";
 
 /** An action of an administrator, of a command, of the identity provider, of a token, or of a payment provider with money. */
 export interface AuditEntry {

@@ -4,8 +4,9 @@
  */
 import { GatewayError, isAmount } from "../contract/index.ts";
 import { type AccountRole, isRoleOf, type RoleLimitsTable, type Store, type TransactionScope } from "../db/index.ts";
+import type { Actor } from "./actor.ts";
 import { recordAudit } from "./record-audit.ts";
-import { type Actor, roles } from "./roles.ts";
+import { roles } from "./roles.ts";
 
 /** Roles that have limits. `none` is that of accounts to which nobody signs in: teams, and accounts of programs. */
 export const accountRoles = [...roles, "none"] as const satisfies readonly AccountRole[];

@@ -2,32 +2,13 @@ import type { Transaction } from "kysely";
 import { GatewayError } from "../contract/index.ts";
 import type { AdminKeysTable, Database, Role, Store } from "../db/index.ts";
 import { readJson } from "../lib/json.ts";
-import { adminKeyOf, findKeyEnd, readKeyLine } from "./admin-key-line.ts";
+import { type Actor, adminKeyOf, commandLine } from "./actor.ts";
+import { findKeyEnd, readKeyLine } from "./admin-key-line.ts";
 import { type AdminScope, scopesOfOwners } from "./admin-scopes.ts";
 import { lockAccount } from "./lock-account.ts";
 
 /** All roles, from the most rights to the fewest. */
 export const roles = ["owner", "admin", "viewer", "member"] as const satisfies readonly Role[];
-
-/** Person or key that makes a change. */
-export interface Actor {
-  readonly accountId: string;
-  readonly role: Role;
-}
-
-/** Commands run on the operator's machine. */
-export const commandLine: Actor = { accountId: "cli", role: "owner" };
-
-/** The first call of a token (JWT), whose issuer the operator trusts with accounts by JWT_ISSUERS. */
-export const tokenIssuer: Actor = { accountId: "jwt", role: "owner" };
-
-/** Whether an actor is a command, an admin key or a token, rather than a person. */
-export function isProgram(actorId: string): boolean {
-  return actorId === commandLine.accountId || actorId === tokenIssuer.accountId || adminKeyOf(actorId) !== undefined;
-}
-
-/** The identity provider, which the operator trusts with roles by OIDC_ROLE_CLAIM. */
-export const identityProvider: Actor = { accountId: "oidc", role: "owner" };
 
 /** Whether the role reads the pages of administrators. */
 export function maySeeAll(role: Role): boolean {

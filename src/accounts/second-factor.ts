@@ -1,6 +1,4 @@
-import type { Transaction } from "kysely";
 import { GatewayError } from "../contract/index.ts";
-import type { Database } from "../db/index.ts";
 
 /** The endpoints of the second factor: codes of an authenticator app and backup codes. */
 export const secondFactorPaths: readonly string[] = [
@@ -10,12 +8,6 @@ export const secondFactorPaths: readonly string[] = [
   "two-factor/verify-backup-code",
   "two-factor/generate-backup-codes",
 ];
-
-/** Removes the second factor of a user who may have lost it. */
-export async function removeSecondFactor(db: Transaction<Database>, userId: string): Promise<void> {
-  await db.deleteFrom("two_factors").where("user_id", "=", userId).execute();
-  await db.updateTable("users").set({ two_factor_enabled: 0 }).where("id", "=", userId).execute();
-}
 
 /** Labels the authenticator URI with the account's e-mail instead of the sign-in address. */
 export function withAccountLabel(email: string, response: unknown): unknown {

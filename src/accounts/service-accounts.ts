@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import type { Transaction } from "kysely";
 import { GatewayError } from "../contract/index.ts";
 import type { Database, ServiceAccountsTable, Store } from "../db/index.ts";
+import { isBehind } from "../db/page.ts";
 import { checkKeyFields } from "./key-fields.ts";
 import { lockAccount } from "./lock-account.ts";
-import { isBehind } from "./pages.ts";
 import { recordAudit } from "./record-audit.ts";
 
 /** A program that has API keys in an account, as people have. */

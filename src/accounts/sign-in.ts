@@ -1,15 +1,7 @@
 import { GatewayError, getOwn } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import { takeAttempt, takePasswordAttempt } from "./attempt-limit.ts";
-import {
-  authPrefix,
-  missing,
-  readBody,
-  sessionCookie,
-  toAuthRequest,
-  toCleanResponse,
-  toSignInAddress,
-} from "./auth-http.ts";
+import { authPrefix, missing, readBody, sessionCookie, toAuthRequest, toCleanResponse } from "./auth-http.ts";
 import type { AuthOptions } from "./better-auth.ts";
 import type { OidcOptions } from "./oidc/identity-provider.ts";
 import { createOidcSignIn } from "./oidc/oidc-sign-in.ts";
@@ -18,7 +10,9 @@ import { type AuditEntry, recordAudit } from "./record-audit.ts";
 import { secondFactorPaths, withAccountLabel } from "./second-factor.ts";
 import { cacheSessions } from "./session-cache.ts";
 import { passwordChangeRequired, readSessionUser, type SessionUser } from "./sessions.ts";
-import { endOtherAccess, signUp } from "./users.ts";
+import { toSignInAddress } from "./sign-in-address.ts";
+import { signUp } from "./sign-up.ts";
+import { endOtherAccess } from "./users.ts";
 
 /** Handles sign-in and reads sessions. */
 export interface SignIn {

@@ -1,5 +1,4 @@
-import type { Config } from "../config/index.ts";
-import { getLocalOrigin, toListenError } from "../config/index.ts";
+import { type Config, getLocalOrigin, toListenError } from "../config/index.ts";
 import type { Log } from "../kernel/index.ts";
 import { getSelfCommand, signOfLifeMs, watchSignals } from "./lib/process.bun.ts";
 

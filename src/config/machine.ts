@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { MachineAddress, MachineAddresses } from "../contract/index.ts";
-import { trimSlashes } from "../contract/index.ts";
+import { type MachineAddress, type MachineAddresses, trimSlashes } from "../contract/index.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -18,8 +18,7 @@ import {
   toAnswerText,
 } from "../contract/index.ts";
 import { isRecord } from "../lib/json.ts";
-import type { ModelRun, OutputHold } from "./call.ts";
-import { costMaxOfRun } from "./call.ts";
+import { costMaxOfRun, type ModelRun, type OutputHold } from "./call.ts";
 import { textMembers, visitBeside } from "./normalize/output-text.ts";
 import { tokensMax } from "./normalize/prompt-bounds.ts";
 import { boundUnits, toQuotaTokens } from "./normalize/usage-meter.ts";

@@ -22,8 +22,7 @@ import {
   unitMeters,
 } from "../contract/index.ts";
 import { withoutWords } from "../lib/describe-error.ts";
-import type { Attempt, ModelRun } from "./call.ts";
-import { priceOfRun } from "./call.ts";
+import { type Attempt, type ModelRun, priceOfRun } from "./call.ts";
 import { getContextTokensMax } from "./normalize/prompt-bounds.ts";
 import {
   addMeters,

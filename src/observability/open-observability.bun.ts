@@ -1,5 +1,4 @@
-import type { Config } from "../config/index.ts";
-import { toListenError } from "../config/index.ts";
+import { type Config, toListenError } from "../config/index.ts";
 import type { CallObserver, Log } from "../kernel/index.ts";
 import type { OnCommit } from "../ledger/index.ts";
 import type { OpenLog } from "./log.ts";

@@ -3,8 +3,7 @@ import { basename, extname } from "node:path";
 import { PluginError } from "../sdk/errors.ts";
 import * as sdk from "../sdk/index.ts";
 import type { LoadCode } from "./load-source.ts";
-import type { PluginSource } from "./plugin-directory.ts";
-import { isWithin } from "./plugin-directory.ts";
+import { isWithin, type PluginSource } from "./plugin-directory.ts";
 import { readText } from "./read-files.ts";
 
 const pluginModule = "modelgate/plugin";

@@ -1,7 +1,13 @@
 import { parse } from "node:path";
 import { getDisplayName, getRetirement, noticeDays, type ProviderPlugin } from "../contract/index.ts";
-import type { Credential, Log, Refusal, Registry, RegistryMemory } from "../kernel/index.ts";
-import { buildRegistry } from "../kernel/index.ts";
+import {
+  buildRegistry,
+  type Credential,
+  type Log,
+  type Refusal,
+  type Registry,
+  type RegistryMemory,
+} from "../kernel/index.ts";
 import { AbsenceLog, AbsentModels } from "./absent-models.ts";
 import { choosePlugins, type PluginChoices, type SandboxOptions } from "./choose-plugins.ts";
 import type { LoadCode } from "./load-source.ts";

@@ -1,5 +1,4 @@
-import type { JobKind } from "./job.ts";
-import { jobs, pathOf } from "./job.ts";
+import { type JobKind, jobs, pathOf } from "./job.ts";
 import { runLoad } from "./load.ts";
 import { isRunning, readRssMb } from "./process-stats.ts";
 import type { Processes } from "./processes.ts";

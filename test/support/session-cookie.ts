@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { hashPassword, verifyPassword } from "../../src/accounts/password.ts";
-import { writePassword } from "../../src/accounts/users.ts";
+import { writePassword } from "../../src/accounts/set-password.ts";
 import type { Role, Store } from "../../src/db/index.ts";
 
 /** The password of everybody that {@link enterAs} lets in. */

@@ -1,7 +1,9 @@
 import { GatewayError } from "../../contract/index.ts";
 import type { Role, Store } from "../../db/index.ts";
-import { auditedActions, createAudited } from "../audit.ts";
-import { identityProvider, roles } from "../roles.ts";
+import { identityProvider } from "../actor.ts";
+import { auditedActions } from "../audit.ts";
+import { createAudited } from "../audited.ts";
+import { roles } from "../roles.ts";
 
 /** How the identity provider decides roles. */
 export interface RoleClaim {

@@ -1,6 +1,6 @@
 import { GatewayError } from "../../contract/index.ts";
-import { isAcceptedEmail } from "../auth-http.ts";
 import { RateLimiter } from "../rate-limiter.ts";
+import { isAcceptedEmail } from "../sign-in-address.ts";
 
 /** A payment to begin. */
 export interface CheckoutOrder {

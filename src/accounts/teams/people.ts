@@ -2,7 +2,8 @@ import type { Transaction } from "kysely";
 import { GatewayError } from "../../contract/index.ts";
 import type { Database, Role, Store, TeamRole } from "../../db/index.ts";
 import { expectKnownHolder, findAccount } from "../account-admin.ts";
-import { type Actor, lockManaged } from "../roles.ts";
+import type { Actor } from "../actor.ts";
+import { lockManaged } from "../roles.ts";
 
 /** Somebody who works in an account. */
 export interface Person {

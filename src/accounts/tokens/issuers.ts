@@ -1,8 +1,8 @@
 import { GatewayError, isIssuer } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import { parseJson } from "../../lib/json.ts";
+import type { Actor } from "../actor.ts";
 import { recordAudit } from "../record-audit.ts";
-import type { Actor } from "../roles.ts";
 
 /** Uses of a claim of a token. */
 export const claimUses = ["account", "team", "user", "models", "budget", "endUser"] as const;

@@ -12,8 +12,7 @@ import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { InputTokens, NamedEvent, responsesOfMessages } from "./openapi.ts";
-import type { CountLimiter } from "./serve-exchange.ts";
-import { countExchange, serveExchange } from "./serve-exchange.ts";
+import { type CountLimiter, countExchange, serveExchange } from "./serve-exchange.ts";
 
 /** Characters that a count looks at; the rest is taken in proportion. */
 const countedCharactersMax = 50_000;

@@ -14,8 +14,7 @@ import { jsonReply } from "../lifecycle/respond.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { Compaction, InputTokens, NamedEvent, responsesOfResponses } from "./openapi.ts";
 import type { ResponseStore } from "./response-store.ts";
-import type { CountLimiter } from "./serve-exchange.ts";
-import { countExchange, findPassthrough, serveExchange } from "./serve-exchange.ts";
+import { type CountLimiter, countExchange, findPassthrough, serveExchange } from "./serve-exchange.ts";
 
 /** Characters that a count looks at; the rest is taken in proportion. */
 const countedCharactersMax = 50_000;

@@ -6,8 +6,7 @@ import { decrypt, encrypt, GatewayError, type LimitState } from "../../contract/
 import type { KeyedRequest } from "../../db/index.ts";
 import { withTimeout } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { MemoryReservation } from "../memory/call-memory.ts";
-import { sendReserved } from "../memory/call-memory.ts";
+import { type MemoryReservation, sendReserved } from "../memory/call-memory.ts";
 import { ByteStream } from "./byte-stream.ts";
 import { errorResponse } from "./errors.ts";
 import type { ResponseHeaders } from "./headers.ts";

@@ -1,7 +1,6 @@
 import { GatewayError } from "../../contract/index.ts";
 import type { Blobs, StoredBlob } from "../../db/index.ts";
-import type { MemoryAccountant, MemoryReservation } from "./call-memory.ts";
-import { sendBytes } from "./call-memory.ts";
+import { type MemoryAccountant, type MemoryReservation, sendBytes } from "./call-memory.ts";
 
 /** Memory of a connection that is sent a file: a piece here, and one at the socket. */
 const connectionBytes = 128 * 1024;

@@ -1,5 +1,4 @@
-import type { ByteReader } from "./byte-reader.ts";
-import { countMarks, readTag } from "./byte-reader.ts";
+import { type ByteReader, countMarks, readTag } from "./byte-reader.ts";
 import { getOpusPacketMs } from "./opus.ts";
 import type { Measure } from "./wav.ts";
 

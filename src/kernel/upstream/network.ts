@@ -1,7 +1,6 @@
 import type { MachineAddresses } from "../../contract/index.ts";
 import { createPublicGet, type PublicGet } from "./download.ts";
-import type { TimeoutScheduler } from "./http-client.ts";
-import { HttpClient } from "./http-client.ts";
+import { HttpClient, type TimeoutScheduler } from "./http-client.ts";
 import { resolveHost, SsrfGuard } from "./ssrf-guard.ts";
 import { createOpenWebSocket, type OpenWebSocket } from "./web-socket.ts";
 

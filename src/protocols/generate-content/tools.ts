@@ -7,8 +7,7 @@ import {
   toAnswerText,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import type { SchemaBudget } from "../../lib/json-schema.ts";
-import { openApiSubset, reduceSchema } from "../../lib/json-schema.ts";
+import { openApiSubset, reduceSchema, type SchemaBudget } from "../../lib/json-schema.ts";
 import type { LruMap } from "../../lib/lru-map.ts";
 import { readToolChoice } from "../tools.ts";
 import type { GenerateBody, GeneratedPart } from "./schema.ts";

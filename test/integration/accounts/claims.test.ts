@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { auditedActions, createAudited } from "../../../src/accounts/audit.ts";
+import { auditedActions } from "../../../src/accounts/audit.ts";
+import { createAudited } from "../../../src/accounts/audited.ts";
 import { commandLine, makeTemporaryPassword, readAudit } from "../../../src/accounts/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
 import { expectError } from "../../support/expect-error.ts";

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
+import { writePassword } from "../../../src/accounts/set-password.ts";
 import { createSignIn, type SignInOptions } from "../../../src/accounts/sign-in.ts";
-import { writePassword } from "../../../src/accounts/users.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { cheapPasswords as passwords } from "../../support/session-cookie.ts";
 import { temporaryStore } from "../db/temporary-store.ts";

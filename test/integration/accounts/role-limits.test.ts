@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { auditedActions, createAudited } from "../../../src/accounts/audit.ts";
+import { auditedActions } from "../../../src/accounts/audit.ts";
+import { createAudited } from "../../../src/accounts/audited.ts";
 import {
   changeProject,
   changeRoleLimits,

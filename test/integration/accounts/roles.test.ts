@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { auditedActions, createAudited } from "../../../src/accounts/audit.ts";
+import { acceptInvitation } from "../../../src/accounts/accept-invitation.ts";
+import { auditedActions } from "../../../src/accounts/audit.ts";
+import { createAudited } from "../../../src/accounts/audited.ts";
 import { type Actor, commandLine } from "../../../src/accounts/index.ts";
-import { acceptInvitation } from "../../../src/accounts/invitations.ts";
 import { readAudit } from "../../../src/accounts/read-audit.ts";
 import type { Role } from "../../../src/db/index.ts";
 import { enterAs } from "../../support/session-cookie.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
 import { invite } from "../../../src/accounts/invitations.ts";
+import { makeTemporaryPassword, setPassword, writePassword } from "../../../src/accounts/set-password.ts";
 import { createSignIn } from "../../../src/accounts/sign-in.ts";
-import { makeTemporaryPassword, setPassword, writePassword } from "../../../src/accounts/users.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { codeOf } from "../../support/authenticator.ts";
 import { cheapPasswords } from "../../support/session-cookie.ts";

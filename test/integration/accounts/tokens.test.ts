@@ -4,7 +4,7 @@ import { exportSPKI } from "jose";
 import Provider from "oidc-provider";
 import OpenAI from "openai";
 import { parseTokenIssuers } from "../../../src/accounts/index.ts";
-import { signUp } from "../../../src/accounts/users.ts";
+import { signUp } from "../../../src/accounts/sign-up.ts";
 import type { Log } from "../../../src/kernel/index.ts";
 import { createLog } from "../../../src/observability/log.ts";
 import { errorOf } from "../../support/error-of.ts";

@@ -1,10 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { BuiltIns, CliContext } from "../../../src/cli/index.ts";
-import { runCli } from "../../../src/cli/index.ts";
-import type { Model, ProviderPlugin } from "../../../src/contract/index.ts";
-import { UpstreamError } from "../../../src/contract/index.ts";
+import { type BuiltIns, type CliContext, runCli } from "../../../src/cli/index.ts";
+import { type Model, type ProviderPlugin, UpstreamError } from "../../../src/contract/index.ts";
 
 /** What a command line came to. */
 export interface Outcome {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { acceptInvitation } from "../../../src/accounts/invitations.ts";
+import { acceptInvitation } from "../../../src/accounts/accept-invitation.ts";
 import { openSignIn } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import { type OidcIssuer, type OidcPerson, startOidcIssuer } from "../../support/oidc-issuer.ts";

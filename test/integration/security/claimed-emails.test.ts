@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { commandLine, createAdminKey } from "../../../src/accounts/index.ts";
-import { signUp } from "../../../src/accounts/users.ts";
+import { signUp } from "../../../src/accounts/sign-up.ts";
 import { commands } from "../../../src/cli/commands/index.ts";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
-import { signUp } from "../../../src/accounts/users.ts";
+import { signUp } from "../../../src/accounts/sign-up.ts";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { namePattern } from "../../../src/contract/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";

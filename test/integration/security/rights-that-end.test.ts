@@ -16,7 +16,8 @@ import {
   teamActions,
   voidVoucher,
 } from "../../../src/accounts/index.ts";
-import { setPassword, signUp } from "../../../src/accounts/users.ts";
+import { setPassword } from "../../../src/accounts/set-password.ts";
+import { signUp } from "../../../src/accounts/sign-up.ts";
 import type { Role } from "../../../src/db/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { beginSession, cheapPasswords, enterAs } from "../../support/session-cookie.ts";

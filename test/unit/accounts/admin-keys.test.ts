@@ -9,7 +9,7 @@ import {
   readAudit,
   revokeAdminKey,
 } from "../../../src/accounts/index.ts";
-import { writePassword } from "../../../src/accounts/users.ts";
+import { writePassword } from "../../../src/accounts/set-password.ts";
 import { GatewayError, parseAdminKey, parseApiKey } from "../../../src/contract/index.ts";
 import type { Role } from "../../../src/db/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";

@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
 import { hashPassword, verifyPassword } from "../../../src/accounts/password.ts";
+import { setPassword } from "../../../src/accounts/set-password.ts";
 import { createSignIn } from "../../../src/accounts/sign-in.ts";
-import { createUser, setPassword } from "../../../src/accounts/users.ts";
+import { createUser } from "../../../src/accounts/users.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 

@@ -3,7 +3,7 @@ import { countAttempt } from "../../../src/accounts/attempt-limit.ts";
 import { createAccounts } from "../../../src/accounts/index.ts";
 import { invite } from "../../../src/accounts/invitations.ts";
 import { pruneSignIn } from "../../../src/accounts/sessions.ts";
-import { setPassword } from "../../../src/accounts/users.ts";
+import { setPassword } from "../../../src/accounts/set-password.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 
 const defaults = { requestsPerMinute: 1, tokensPerMinute: 1, freeTokensPerDay: 1 };

@@ -1,6 +1,5 @@
 import { expect } from "bun:test";
-import type { OpenCall, Store } from "../../../../src/db/index.ts";
-import { moveWallet } from "../../../../src/db/index.ts";
+import { moveWallet, type OpenCall, type Store } from "../../../../src/db/index.ts";
 import { addPayers } from "../../../support/payers.ts";
 import { node, postgresTest } from "./fixture.ts";
 

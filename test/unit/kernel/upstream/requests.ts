@@ -1,6 +1,10 @@
 import { monotonicNow, type TimeoutScheduler } from "../../../../src/kernel/index.ts";
-import type { BodyLimits } from "../../../../src/kernel/upstream/http-client.ts";
-import { createHeaders, HttpClient, type HttpRequest } from "../../../../src/kernel/upstream/http-client.ts";
+import {
+  type BodyLimits,
+  createHeaders,
+  HttpClient,
+  type HttpRequest,
+} from "../../../../src/kernel/upstream/http-client.ts";
 import { FakeClock } from "../support.ts";
 
 /** A client over the platform's `fetch` and a clock that stands until it is moved. */

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { KeyPool, PluginHealth, RouteCircuit } from "../../../../src/kernel/routing/circuits.ts";
-import type { Route } from "../../../../src/kernel/routing/registry.ts";
-import { routeCircuitOptions } from "../../../../src/kernel/routing/registry.ts";
+import { type Route, routeCircuitOptions } from "../../../../src/kernel/routing/registry.ts";
 import { SsrfGuard } from "../../../../src/kernel/upstream/ssrf-guard.ts";
 import { chatModel, createPlugin } from "../support.ts";
 

@@ -1,0 +1,42 @@
+import type { Role } from "../db/index.ts";
+
+/** Person or key that makes a change. */
+export interface Actor {
+  readonly accountId: string;
+  readonly role: Role;
+}
+
+/** Commands run on the operator's machine. */
+export const commandLine: Actor = { accountId: "cli", role: "owner" };
+
+/** The first call of a token (JWT), whose issuer the operator trusts with accounts by JWT_ISSUERS. */
+export const tokenIssuer: Actor = { accountId: "jwt", role: "owner" };
+
+/** Whether an actor is a command, an admin key or a token, rather than a person. */
+export function isProgram(actorId: string): boolean {
+  return actorId === commandLine.accountId || actorId === tokenIssuer.accountId || adminKeyOf(actorId) !== undefined;
+}
+
+/** The identity provider, which the operator trusts with roles by OIDC_ROLE_CLAIM. */
+export const identityProvider: Actor = { accountId: "oidc", role: "owner" };
+
+/**
+ * An admin key may make others, and these may make others again. A key is good as long as every key in its line of makers is:
+ * whoever revokes a key that has leaked ends with it whatever its finder made of it, also what is made at the same moment.
+ * The rows of descendants stay as they are, and the line is read at each use.
+ */
+
+/** Prefix of admin keys as actors: `admin-key:<id>`. */
+export const actorPrefix = "admin-key:";
+
+/** The actor that an admin key is in the audit log: `admin-key:<id>`. */
+export function toAdminKeyActor(keyId: string): string {
+  return `${actorPrefix}${keyId}`;
+}
+
+/** The id of the admin key that an actor is; `undefined` for another actor. */
+export function adminKeyOf(actorId: string): string | undefined {
+  return actorId.startsWith(actorPrefix) && actorId.length > actorPrefix.length
+    ? actorId.slice(actorPrefix.length)
+    : undefined;
+}
