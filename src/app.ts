@@ -10,6 +10,7 @@ import {
   pruneSignIn,
   type TokenIssuer,
   TokenIssuers,
+  tokenSource,
 } from "./accounts/index.ts";
 import { openAlerts, ServiceHealth, type VerifyLedger } from "./alerts/index.ts";
 import {
@@ -139,7 +140,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   const providers = await openProviders(options, now);
   const tokenIssuers = openTokenIssuers(options);
   const resolveModels = createClaimReader(providers, log);
-  const accounts = createAccounts({ store, defaults: config, now, tokens: { ...tokenIssuers, resolveModels } });
+  const openTokens = tokenSource({ ...tokenIssuers, store, resolveModels, now });
+  const accounts = createAccounts({ store, defaults: config, now, openTokens });
   await accounts.prepare();
   const { onCommit } = observability ?? {};
   const rollup = new UsageRollup({ store, retentionDays: config.callRetentionDays, now, log });

@@ -13,7 +13,7 @@ import {
   type Store,
   type TransactionScope,
 } from "../db/index.ts";
-import { readModelList } from "./key-fields.ts";
+import { readModelList } from "./allowed-models.ts";
 import { unknownAccount } from "./lock-account.ts";
 import { expectAnotherOwner, lockOwners } from "./roles.ts";
 

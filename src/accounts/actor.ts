@@ -20,12 +20,6 @@ export function isProgram(actorId: string): boolean {
 /** The identity provider, which the operator trusts with roles by OIDC_ROLE_CLAIM. */
 export const identityProvider: Actor = { accountId: "oidc", role: "owner" };
 
-/**
- * An admin key may make others, and these may make others again. A key is good as long as every key in its line of makers is:
- * whoever revokes a key that has leaked ends with it whatever its finder made of it, also what is made at the same moment.
- * The rows of descendants stay as they are, and the line is read at each use.
- */
-
 /** Prefix of admin keys as actors: `admin-key:<id>`. */
 export const actorPrefix = "admin-key:";
 

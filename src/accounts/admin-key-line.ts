@@ -2,6 +2,12 @@ import { sql } from "kysely";
 import type { AdminKeysTable, Store } from "../db/index.ts";
 import { actorPrefix, adminKeyOf } from "./actor.ts";
 
+/**
+ * An admin key may make others, and these may make others again. A key is good as long as every key in its line of makers is:
+ * whoever revokes a key that has leaked ends with it whatever its finder made of it, also what is made at the same moment.
+ * The rows of descendants stay as they are, and the line is read at each use.
+ */
+
 /** Fields of a key that decide whether it is good. */
 type Link = Pick<AdminKeysTable, "id" | "created_by" | "revoked_at" | "expires_at">;
 

@@ -1,11 +1,10 @@
-import { formatUsd, GatewayError } from "../contract/index.ts";
+import { GatewayError } from "../contract/index.ts";
 import { type Account, createAccount, disableAccount, setQuota } from "./account-admin.ts";
 import type { Actor } from "./actor.ts";
 import type { Audited } from "./audited.ts";
 import { type AccountChanges, changeAccount } from "./change-account.ts";
 import { invite } from "./invitations.ts";
 import { lockManaged, lockOwners } from "./roles.ts";
-import { createVoucher, voidVoucher } from "./vouchers.ts";
 
 /** The actions of administrators; each writes an audit entry with who did it (`by`). */
 export function auditedActions(audited: Audited, now: () => number) {
@@ -74,20 +73,6 @@ export function auditedActions(audited: Audited, now: () => number) {
           subject: accountId,
           detail: { sessions },
         }),
-      ),
-    createVoucher: (by: Actor, voucher: { nanodollars: number; expiresAt: number | undefined }) =>
-      audited(
-        (scope) => createVoucher(scope, voucher, now()),
-        ({ id }) => {
-          const expires = voucher.expiresAt === undefined ? null : new Date(voucher.expiresAt).toISOString();
-          const detail = { usd: formatUsd(voucher.nanodollars), expires_at: expires };
-          return { accountId: by.accountId, action: "voucher.create", subject: id, detail };
-        },
-      ),
-    voidVoucher: (by: Actor, idOrCode: string) =>
-      audited(
-        (scope) => voidVoucher(scope, idOrCode, now()),
-        ({ id }) => ({ accountId: by.accountId, action: "voucher.void", subject: id, detail: {} }),
       ),
   };
 }

@@ -15,8 +15,6 @@ import { readBudgetsOfKey } from "./budgets.ts";
 import { hashForeignKey, isForeignKey, upgradeForeignKey } from "./foreign-key.ts";
 import { toKeyLimits, toNetworkList } from "./key-fields.ts";
 import { readModelLimitsOfKey } from "./model-limits.ts";
-import { isToken } from "./tokens/issuers.ts";
-import { TokenAuthenticator, type TokenOptions } from "./tokens/token-authenticator.ts";
 
 /** Bounds memory; beyond it, last-used times of some keys are late. */
 const notedMax = 100_000;
@@ -109,13 +107,29 @@ const unknownMax = 5_000;
 /** Compared with when an id does not exist, so that it takes as long as a wrong secret. */
 const noHash = new Uint8Array(32);
 
+/** Accepts tokens of other issuers in place of API keys. */
+export interface TokenSource {
+  /** Whether a bearer has the form of a token. */
+  isToken(bearer: string): boolean;
+  /** @throws {GatewayError} `invalid_api_key`, or `unavailable` */
+  authenticate(token: string): Caller | Promise<Caller>;
+}
+
+/** What a {@link TokenSource} needs of the keys that stand for the subjects of its tokens. */
+export interface TokenKeys {
+  /** Usable keys of an account; absent: unlimited. */
+  readonly keysMax: number | undefined;
+  /** The caller of a key by its id; undefined when there is no such key. @throws {GatewayError} For one that has ended. */
+  readonly callerOf: (keyId: string) => Caller | undefined | Promise<Caller | undefined>;
+}
+
 /** Options of {@link Authenticator}. */
 interface AuthenticatorOptions {
   readonly store: Store;
   readonly defaults: AccountDefaults;
   readonly now: () => number;
-  /** Issuers of the tokens (JWT) that are accepted, and how their keys are read; absent: no tokens are accepted. */
-  readonly tokens?: Pick<TokenOptions, "issuers" | "readDocument" | "resolveModels"> | undefined;
+  /** Opens what accepts tokens; absent: no tokens are accepted. */
+  readonly openTokens?: ((keys: TokenKeys) => TokenSource) | undefined;
 }
 
 /** Checks API keys against a cache in memory, of which a change of the store makes one key or all stale. */
@@ -124,7 +138,7 @@ export class Authenticator {
   readonly #defaults: AccountDefaults;
   readonly #now: () => number;
   readonly #use: LastUsedTracker;
-  readonly #tokens: TokenAuthenticator | undefined;
+  readonly #tokens: TokenSource | undefined;
   readonly #known = new LRUCache<string, KnownKey>({ max: keysMax });
   /** Tokens whose secret was verified, so that a key is not hashed again for each call. */
   readonly #verified = new LRUCache<string, VerifiedToken>({ max: keysMax });
@@ -135,17 +149,9 @@ export class Authenticator {
   #keyChanges = 0;
   #idSecret: Promise<string> | undefined;
 
-  constructor({ store, defaults, now, tokens }: AuthenticatorOptions, use: LastUsedTracker) {
+  constructor({ store, defaults, now, openTokens }: AuthenticatorOptions, use: LastUsedTracker) {
     this.#store = store;
-    this.#tokens =
-      tokens &&
-      new TokenAuthenticator({
-        ...tokens,
-        store,
-        now,
-        keysMax: defaults.maxKeysPerAccount,
-        callerOf: (id) => this.#readCaller(id),
-      });
+    this.#tokens = openTokens?.({ keysMax: defaults.maxKeysPerAccount, callerOf: (id) => this.#readCaller(id) });
     this.#use = use;
     this.#defaults = defaults;
     this.#now = now;
@@ -156,7 +162,7 @@ export class Authenticator {
   authenticate(token: string): Caller | Promise<Caller> {
     const verified = this.#verified.get(token);
     if (verified !== undefined && this.#isCurrent(verified.known)) return this.#getCaller(verified);
-    if (this.#tokens !== undefined && isToken(token)) return this.#tokens.authenticate(token);
+    if (this.#tokens?.isToken(token)) return this.#tokens.authenticate(token);
     if (token === "") throw invalidKey("Missing API key: send the header Authorization: Bearer <API key>");
     const key = parseApiKey(token);
     if (key === undefined && !isAdminKey(token) && isForeignKey(token)) return this.#authenticateForeign(token);

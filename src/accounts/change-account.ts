@@ -3,7 +3,7 @@ import { GatewayError } from "../contract/index.ts";
 import { type Database, isConstraintError, type Role, type TransactionScope } from "../db/index.ts";
 import { parseEmail, parseName, takenEmail } from "./account-admin.ts";
 import type { Actor } from "./actor.ts";
-import { checkModelList, readModelList } from "./key-fields.ts";
+import { checkModelList, readModelList } from "./allowed-models.ts";
 import { expectAnotherOwner, lockManaged, lockOwners } from "./roles.ts";
 import { toSignInAddress } from "./sign-in-address.ts";
 import { createUser, endInvitations, endOtherAccess, findUser, passwordProvider, removeSecondFactor } from "./users.ts";

@@ -10,7 +10,13 @@ import {
   listAccounts,
   setQuota,
 } from "./account-admin.ts";
-import { type AccountDefaults, Authenticator, LastUsedTracker } from "./authenticator.ts";
+import {
+  type AccountDefaults,
+  Authenticator,
+  LastUsedTracker,
+  type TokenKeys,
+  type TokenSource,
+} from "./authenticator.ts";
 import {
   type ApiKey,
   changeKey,
@@ -26,7 +32,6 @@ import {
   revokeKey,
   rotateKey,
 } from "./keys.ts";
-import type { TokenOptions } from "./tokens/token-authenticator.ts";
 
 /** Accounts and their API keys. This process sees a write at once, others at their next {@link Accounts.sync}. */
 export interface Accounts {
@@ -81,15 +86,15 @@ export interface Accounts {
 export interface AccountsOptions {
   store: Store;
   defaults: AccountDefaults;
-  /** Issuers of the tokens (JWT) that are accepted, and how their keys are read; absent: no tokens are accepted. */
-  tokens?: Pick<TokenOptions, "issuers" | "readDocument" | "resolveModels"> | undefined;
+  /** Opens what accepts tokens (JWT); absent: no tokens are accepted. */
+  openTokens?: ((keys: TokenKeys) => TokenSource) | undefined;
   /** Milliseconds since 1970; default the system's clock. */
   now?: () => number;
 }
 
-export function createAccounts({ store, defaults, tokens, now = Date.now }: AccountsOptions): Accounts {
+export function createAccounts({ store, defaults, openTokens, now = Date.now }: AccountsOptions): Accounts {
   const lastUsed = new LastUsedTracker();
-  const authenticator = new Authenticator({ store, defaults, tokens, now }, lastUsed);
+  const authenticator = new Authenticator({ store, defaults, openTokens, now }, lastUsed);
   const keyRules = () => ({ now: now(), keysMax: defaults.maxKeysPerAccount });
   return {
     authenticate: (token) => authenticator.authenticate(token),

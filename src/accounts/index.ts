@@ -124,10 +124,11 @@ export { createSignIn, type SignIn } from "./sign-in.ts";
 export { readAccountBudget, type SpentBudget } from "./teams/account-budget.ts";
 export { getAccountLabel } from "./teams/create-team.ts";
 export { findMembers, findTwoPeople, listPeople, type Member, type Person, type TeamActor } from "./teams/people.ts";
-export { listTeams, type Team } from "./teams/switch-account.ts";
+export { listTeams, sessionActions, type Team } from "./teams/switch-account.ts";
 export { teamActions } from "./teams/team-actions.ts";
 export { listTeamInvitations, readTeamInvitation } from "./teams/team-invitations.ts";
 export { isToken, parseTokenIssuers, type TokenIssuer, TokenIssuers } from "./tokens/issuers.ts";
+export { tokenSource } from "./tokens/token-authenticator.ts";
 export { findUser, hasOwner } from "./users.ts";
 export { createEmailVerification, verifyEmail } from "./verify-email.ts";
 export {
@@ -139,5 +140,6 @@ export {
   statusOfVoucher,
   type Voucher,
   voidVoucher,
+  voucherActions,
   voucherStatuses,
 } from "./vouchers.ts";

@@ -10,6 +10,7 @@ import {
   networkForm,
 } from "../contract/index.ts";
 import type { Database } from "../db/index.ts";
+import { checkModelList } from "./allowed-models.ts";
 
 /** The fields of a key that its owner can set. */
 export interface KeyFields {
@@ -63,18 +64,6 @@ export function readNetworks(column: string | null): string[] | undefined {
 export function toNetworkList(column: string | null): NetworkList | undefined {
   const networks = readNetworks(column);
   return networks && createNetworkList(networks);
-}
-
-/** @throws {GatewayError} `invalid_request` for a list that allows nothing. */
-export function checkModelList(models: readonly string[]): void {
-  if (models.length > 0 && !models.includes("")) return;
-  const message = "allowed_models is empty or holds an empty id: name at least one model, or omit it to allow all";
-  throw invalid("allowed_models", message);
-}
-
-/** The list of models of a key or an account as it is stored; `undefined` allows all. */
-export function readModelList(text: string | null): string[] | undefined {
-  return text === null ? undefined : (JSON.parse(text) as string[]);
 }
 
 /** The column of each limit in the table of keys. */

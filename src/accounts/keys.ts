@@ -16,6 +16,7 @@ import {
 } from "../db/index.ts";
 import { isBehind, type PageQuery, toPageStart } from "../db/page.ts";
 import { isProgram } from "./actor.ts";
+import { readModelList } from "./allowed-models.ts";
 import { equalHashes, hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
 import { toForeignKeyId, toImportedHash } from "./foreign-key.ts";
 import { type Imported, noteImported } from "./imported.ts";
@@ -24,7 +25,6 @@ import {
   columnOf,
   type KeyFields,
   limitColumns,
-  readModelList,
   readNetworks,
   toKeyLimits,
   toNetworksColumn,

@@ -1,6 +1,6 @@
 import { GatewayError } from "../contract/index.ts";
 import { isRoleOf, type Role, type Store, type TeamRole } from "../db/index.ts";
-import { readModelList } from "./key-fields.ts";
+import { readModelList } from "./allowed-models.ts";
 
 /** A signed-in user. */
 export interface SessionUser {

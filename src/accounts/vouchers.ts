@@ -2,6 +2,8 @@ import { createHash, randomInt } from "node:crypto";
 import type { Selectable } from "kysely";
 import { formatUsd, GatewayError } from "../contract/index.ts";
 import { type Database, moveWallet, type Store, type TransactionScope } from "../db/index.ts";
+import type { Actor } from "./actor.ts";
+import type { Audited } from "./audited.ts";
 import { validateExpiry } from "./key-fields.ts";
 
 /** A voucher without its code, which is shown only once. */
@@ -205,4 +207,24 @@ function randomCode(length: number): string {
 function hashCode(code: string): string {
   const plain = code.toUpperCase().replaceAll(/[\s-]/g, "").replaceAll("O", "0").replaceAll(/[IL]/g, "1");
   return createHash("sha256").update(plain).digest("hex");
+}
+
+/** The actions of administrators with vouchers; each writes an audit entry with who did it (`by`). */
+export function voucherActions(audited: Audited, now: () => number) {
+  return {
+    createVoucher: (by: Actor, voucher: { nanodollars: number; expiresAt: number | undefined }) =>
+      audited(
+        (scope) => createVoucher(scope, voucher, now()),
+        ({ id }) => {
+          const expires = voucher.expiresAt === undefined ? null : new Date(voucher.expiresAt).toISOString();
+          const detail = { usd: formatUsd(voucher.nanodollars), expires_at: expires };
+          return { accountId: by.accountId, action: "voucher.create", subject: id, detail };
+        },
+      ),
+    voidVoucher: (by: Actor, idOrCode: string) =>
+      audited(
+        (scope) => voidVoucher(scope, idOrCode, now()),
+        ({ id }) => ({ accountId: by.accountId, action: "voucher.void", subject: id, detail: {} }),
+      ),
+  };
 }

@@ -2,6 +2,8 @@ import type { Transaction } from "kysely";
 import { GatewayError } from "../../contract/index.ts";
 import type { Database, Store, TeamRole } from "../../db/index.ts";
 import type { SessionUser } from "../sessions.ts";
+import { teamWriter } from "./team-actions.ts";
+import { takeTeamInvitation } from "./team-invitations.ts";
 
 /** An account in which a person can work. */
 export interface Team {
@@ -73,4 +75,27 @@ export async function beginInChosenAccount(
   const account = await chosen.executeTakeFirst();
   if (account === undefined) return;
   await db.updateTable("sessions").set({ account_id: account.id }).where("id", "=", session.id).execute();
+}
+
+/** Actions of the user of a session on the accounts in which they work, each with its audit entry. */
+export function sessionActions(store: Store, now: () => number) {
+  const write = teamWriter(store, now);
+  return {
+    /** Takes an invitation for the user of a session, which then acts in the team. */
+    join: (user: SessionUser, token: string) =>
+      write(
+        async (db) => {
+          const invitation = await takeTeamInvitation(db, { token, personId: user.ownAccountId }, now());
+          await switchAccount(db, user, invitation.accountId);
+          return invitation;
+        },
+        ({ accountId, joinedAs: role }) =>
+          role === undefined ? undefined : { by: user.ownAccountId, action: "join", accountId, detail: { role } },
+      ),
+    switch: (user: SessionUser, accountId: string) =>
+      write(
+        (db) => switchAccount(db, user, accountId),
+        () => ({ by: user.ownAccountId, action: "switch", accountId }),
+      ),
+  };
 }

@@ -4,17 +4,10 @@ import type { Database, Store, TeamRole } from "../../db/index.ts";
 import { expectKnownHolder, findAccount, parseEmail } from "../account-admin.ts";
 import { lockAccount } from "../lock-account.ts";
 import { recordAudit } from "../record-audit.ts";
-import type { SessionUser } from "../sessions.ts";
 import { setAccountBudget } from "./account-budget.ts";
 import { createTeam, renameTeam } from "./create-team.ts";
 import { lockTeam, removePerson, setTeamRole, type TeamActor } from "./people.ts";
-import { switchAccount } from "./switch-account.ts";
-import {
-  createTeamInvitation,
-  deleteTeamInvitation,
-  type NewTeamInvitation,
-  takeTeamInvitation,
-} from "./team-invitations.ts";
+import { createTeamInvitation, deleteTeamInvitation, type NewTeamInvitation } from "./team-invitations.ts";
 
 interface TeamEntry {
   readonly by: string;
@@ -24,7 +17,7 @@ interface TeamEntry {
 }
 
 /** Wraps a change so that it writes its audit entry, if there is one, in its transaction. */
-function createAudited(now: () => number) {
+function audit(now: () => number) {
   return <Result>(
     work: (db: Transaction<Database>) => Promise<Result>,
     toEntry: (result: Result) => TeamEntry | undefined,
@@ -39,16 +32,21 @@ function createAudited(now: () => number) {
     };
 }
 
-type Write = <Result>(
+/** Makes a change of a team and writes its audit entry, if there is one, in the same transaction. */
+type WriteTeam = <Result>(
   work: (db: Transaction<Database>) => Promise<Result>,
   toEntry: (result: Result) => TeamEntry | undefined,
 ) => Promise<Result>;
 
+/** Writes what no cached key depends on, unlike on what `store.change` writes. */
+export function teamWriter(store: Pick<Store, "db">, now: () => number): WriteTeam {
+  return (...change) => store.db.transaction().execute(audit(now)(...change));
+}
+
 /** Changes of teams, each with its audit entry in the same transaction. */
 export function teamActions(store: Store, now: () => number) {
-  const audited = createAudited(now);
-  /** No cached key depends on it, unlike on what `store.change` writes. */
-  const write: Write = (...change) => store.db.transaction().execute(audited(...change));
+  const audited = audit(now);
+  const write = teamWriter(store, now);
   return {
     invite: (by: TeamActor, fields: Omit<NewTeamInvitation, "by">) =>
       write(
@@ -124,7 +122,12 @@ export function teamActions(store: Store, now: () => number) {
       );
       return store.change(set);
     },
-    ...personActions(write, now),
+    /** Creates a team of a person. */
+    create: (by: TeamActor, name: string) =>
+      write(
+        (db) => createTeam(db, { founder: by.accountId, name }, now()),
+        ({ accountId, name }) => ({ by: by.accountId, action: "create", accountId, detail: { name } }),
+      ),
   };
 }
 
@@ -137,32 +140,4 @@ export function teamActions(store: Store, now: () => number) {
 async function expectReachable(db: Transaction<Database>, email: string): Promise<void> {
   const account = await findAccount({ db }, parseEmail(email));
   if (account !== undefined) expectKnownHolder(account, { isPerson: true });
-}
-
-/** Actions of people on the accounts in which they work. */
-function personActions(write: Write, now: () => number) {
-  return {
-    /** Creates a team of a person. */
-    create: (by: TeamActor, name: string) =>
-      write(
-        (db) => createTeam(db, { founder: by.accountId, name }, now()),
-        ({ accountId, name }) => ({ by: by.accountId, action: "create", accountId, detail: { name } }),
-      ),
-    /** Takes an invitation for the user of a session, which then acts in the team. */
-    join: (user: SessionUser, token: string) =>
-      write(
-        async (db) => {
-          const invitation = await takeTeamInvitation(db, { token, personId: user.ownAccountId }, now());
-          await switchAccount(db, user, invitation.accountId);
-          return invitation;
-        },
-        ({ accountId, joinedAs: role }) =>
-          role === undefined ? undefined : { by: user.ownAccountId, action: "join", accountId, detail: { role } },
-      ),
-    switch: (user: SessionUser, accountId: string) =>
-      write(
-        (db) => switchAccount(db, user, accountId),
-        () => ({ by: user.ownAccountId, action: "switch", accountId }),
-      ),
-  };
 }

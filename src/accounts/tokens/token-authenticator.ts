@@ -6,11 +6,12 @@ import { type Account, findAccounts } from "../account-admin.ts";
 import { type Actor, tokenIssuer } from "../actor.ts";
 import { auditedActions } from "../audit.ts";
 import { createAudited } from "../audited.ts";
+import type { TokenKeys, TokenSource } from "../authenticator.ts";
 import { createTokenKey, tokenKeyId } from "../keys.ts";
 import { createProject } from "../projects.ts";
 import { readClaim, readEmailVerified } from "../read-claim.ts";
 import { giveToHolder } from "../users.ts";
-import { refusedToken, type TokenIssuer, type TokenIssuers } from "./issuers.ts";
+import { isToken, refusedToken, type TokenIssuer, type TokenIssuers } from "./issuers.ts";
 import type { ReadDocument } from "./signing-keys.ts";
 import type { TokenVerifier, VerifiedClaims } from "./token-verifier.ts";
 
@@ -36,23 +37,26 @@ interface TokenGrant {
   caller?: Caller;
 }
 
-export interface TokenOptions {
+interface TokenOptions extends TokenKeys {
   readonly store: Store;
   readonly issuers: TokenIssuers;
   readonly readDocument: ReadDocument;
   /** The ids of models that a claim names, of which some may be unknown; absent: a claim has ids. */
   readonly resolveModels?: ((names: readonly string[], issuer: string) => readonly string[]) | undefined;
   readonly now: () => number;
-  readonly keysMax: number | undefined;
-  /** The caller of a key by its id; undefined when there is no such key. @throws {GatewayError} For one that has ended. */
-  readonly callerOf: (keyId: string) => Caller | undefined | Promise<Caller | undefined>;
+}
+
+/** Returns what accepts tokens of these issuers, for `createAccounts`. */
+export function tokenSource(options: Omit<TokenOptions, keyof TokenKeys>): (keys: TokenKeys) => TokenSource {
+  return (keys) => new TokenAuthenticator({ ...options, ...keys });
 }
 
 /**
  * Accepts tokens (JWT) in place of API keys. Each subject of an issuer has a key in the account that its claims name, made at
  * its first call, without a secret. So limits, budgets, networks, usage, the request log and revoking are those of keys.
  */
-export class TokenAuthenticator {
+class TokenAuthenticator implements TokenSource {
+  readonly isToken = isToken;
   readonly #options: TokenOptions;
   #verifier: Promise<TokenVerifier> | undefined;
   readonly #verified = new LRUCache<string, TokenGrant>({ max: verifiedMax });

@@ -5,6 +5,7 @@ import {
   createAccounts,
   createAudited,
   getAccountLabel,
+  voucherActions,
 } from "../../accounts/index.ts";
 import { type Config, getStoreOptions, makeHome } from "../../config/index.ts";
 import { openStore, type Store } from "../../db/index.ts";
@@ -19,7 +20,7 @@ export interface OpenedStore {
   readonly store: Store;
   readonly accounts: Accounts;
   /** Changes with an audit entry. */
-  readonly actions: ReturnType<typeof auditedActions>;
+  readonly actions: ReturnType<typeof auditedActions> & ReturnType<typeof voucherActions>;
 }
 
 /**
@@ -35,10 +36,8 @@ export async function withStore<T>(
   makeHome(config);
   const store = await openStore({ ...getStoreOptions(config), lockWaitMs });
   try {
-    const actions = auditedActions(
-      createAudited(store, () => now),
-      () => now,
-    );
+    const audited = createAudited(store, () => now);
+    const actions = { ...auditedActions(audited, () => now), ...voucherActions(audited, () => now) };
     return await work({ store, actions, accounts: createAccounts({ store, defaults: config, now: () => now }) });
   } finally {
     await store.close();

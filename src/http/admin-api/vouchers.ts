@@ -1,13 +1,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
-  auditedActions,
   createAudited,
   emailsOf,
   listVouchers,
   readVoucher,
   statusOfVoucher,
   type Voucher,
+  voucherActions,
   voucherStatuses,
 } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
@@ -50,7 +50,7 @@ const VoucherWithCode = Type.Intersect([
 /** Vouchers: codes that add money to the wallet of the project that redeems them first. */
 export function vouchersController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
-  const actions = auditedActions(createAudited(store, now), now);
+  const actions = voucherActions(createAudited(store, now), now);
   const withEmails = async (vouchers: readonly Voucher[]) => {
     const emails = await emailsOf(
       store,

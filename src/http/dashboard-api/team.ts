@@ -14,6 +14,7 @@ import {
   readTeamInvitation,
   type SessionUser,
   type SpentBudget,
+  sessionActions,
   type TeamActor,
   teamActions,
 } from "../../accounts/index.ts";
@@ -194,6 +195,7 @@ export function teamsController(deps: HttpDeps) {
   const mayCreate = ({ role }: SessionUser) => mayAdminister(role) || (role === "member" && config.signUp === "open");
   const changes = new RateLimiter(changesPerMinuteMax, now, { what: "changes of teams" });
   const actions = teamActions(store, now);
+  const ofSession = sessionActions(store, now);
   const own = new Elysia()
     .use(withOwnSession(deps))
     .get("", async ({ user }) => ({
@@ -211,7 +213,7 @@ export function teamsController(deps: HttpDeps) {
       "/switch",
       async ({ user, body: { account } }) => {
         changes.take(user.userId);
-        await actions.switch(user, account);
+        await ofSession.switch(user, account);
         return { account };
       },
       { body: Switch },
@@ -222,7 +224,7 @@ export function teamsController(deps: HttpDeps) {
       "/join",
       async ({ user, body: { token } }) => {
         changes.take(user.userId);
-        return { account: (await actions.join(user, token)).accountId };
+        return { account: (await ofSession.join(user, token)).accountId };
       },
       { body: Join },
     )
