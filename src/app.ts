@@ -1,17 +1,5 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
-import {
-  type Accounts,
-  createAccounts,
-  createCheckout,
-  createSignIn,
-  type Payments,
-  parseTokenIssuers,
-  pruneSignIn,
-  type TokenIssuer,
-  TokenIssuers,
-  tokenSource,
-} from "./accounts/index.ts";
 import { openAlerts, ServiceHealth, type VerifyLedger } from "./alerts/index.ts";
 import {
   type Config,
@@ -30,6 +18,14 @@ import { MemoryAccountant } from "./http/memory/call-memory.ts";
 import { createHttp } from "./http/server.ts";
 import { SseHeartbeat } from "./http/sse/sse-stream.bun.ts";
 import {
+  createSignIn,
+  parseTokenIssuers,
+  pruneSignIn,
+  type TokenIssuer,
+  TokenIssuers,
+  tokenSource,
+} from "./identity/index.ts";
+import {
   createPublicRequest,
   fetchDocument,
   isPublicAddress,
@@ -40,6 +36,7 @@ import {
   type UpstreamBounds,
 } from "./kernel/index.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
+import { type Accounts, createAccounts } from "./keys/index.ts";
 import {
   createPruner,
   openLedger,
@@ -49,6 +46,7 @@ import {
   withTimeout,
 } from "./ledger/index.ts";
 import type { Observability } from "./observability/index.ts";
+import { createCheckout, type Payments } from "./payments/index.ts";
 import {
   getModelNames,
   OperatorCatalogueEditor,
@@ -409,7 +407,7 @@ export function openPayments(
 /** Imported only when configured, because the package is large. */
 async function loadStripe({ stripeSecretKey, stripeWebhookSecret }: Config): Promise<Payments | undefined> {
   if (stripeSecretKey === undefined || stripeWebhookSecret === undefined) return undefined;
-  const { openStripe } = await import("./accounts/payments/stripe.ts");
+  const { openStripe } = await import("./payments/stripe.ts");
   return openStripe({ secretKey: stripeSecretKey, webhookSecret: stripeWebhookSecret });
 }
 

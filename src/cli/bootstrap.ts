@@ -1,5 +1,7 @@
-import { type Account, type Accounts, hasOwner, makeTemporaryPassword } from "../accounts/index.ts";
 import { type Store, withMigrationLock } from "../db/index.ts";
+import { makeTemporaryPassword } from "../identity/index.ts";
+import type { Accounts } from "../keys/index.ts";
+import { type Account, hasOwner } from "../tenants/index.ts";
 
 /** The e-mail of the account that a first start creates. */
 export const ownerEmail = "owner@localhost";

@@ -1,4 +1,4 @@
-import { recordAudit } from "../accounts/index.ts";
+import { recordAudit } from "../audit/index.ts";
 import type { Config } from "../config/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";

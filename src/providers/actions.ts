@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Actor, Audited } from "../accounts/index.ts";
+import type { Actor, Audited } from "../audit/index.ts";
 import {
   findCredentialError,
   formatCredential,

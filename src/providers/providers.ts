@@ -1,4 +1,4 @@
-import { type Actor, createAudited, recordAudit } from "../accounts/index.ts";
+import { type Actor, createAudited, recordAudit } from "../audit/index.ts";
 import { type Config, getCatalogueFolder, getPluginFolders } from "../config/index.ts";
 import { GatewayError, type ProviderPlugin } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";

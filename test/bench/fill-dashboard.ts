@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createAccounts } from "../../src/accounts/index.ts";
-import { createUser } from "../../src/accounts/users.ts";
 import { figureColumns, openStore, type Store, toPayerNumber } from "../../src/db/index.ts";
+import { createAccounts } from "../../src/keys/index.ts";
+import { createUser } from "../../src/tenants/users.ts";
 import { sessionCookieOf } from "../support/session-cookie.ts";
 import { addNames, insertCalls, keyOfAccount } from "./fill-store.ts";
 

@@ -1,8 +1,9 @@
 import { join } from "node:path";
-import { createAccounts, createVoucher } from "../../src/accounts/index.ts";
 import { compilePrice, costNanodollars, type Meters, makeCallId } from "../../src/contract/index.ts";
 import { type OpenCall, openStore, type Store } from "../../src/db/index.ts";
+import { createAccounts } from "../../src/keys/index.ts";
 import { creditWallet } from "../../src/ledger/index.ts";
+import { createVoucher } from "../../src/payments/index.ts";
 import { ownerEmail } from "../support/gateway.ts";
 import { randomBelow } from "../support/random.ts";
 import { modelOf } from "../unit/catalogue/models.ts";

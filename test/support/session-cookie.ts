@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
-import { hashPassword, verifyPassword } from "../../src/accounts/password.ts";
-import { writePassword } from "../../src/accounts/set-password.ts";
 import type { Role, Store } from "../../src/db/index.ts";
+import { hashPassword, verifyPassword } from "../../src/identity/password.ts";
+import { writePassword } from "../../src/identity/set-password.ts";
 
 /** The password of everybody that {@link enterAs} lets in. */
 export const password = "correct horse battery";

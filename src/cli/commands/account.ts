@@ -1,14 +1,9 @@
-import {
-  type Account,
-  commandLine,
-  makeTemporaryPassword,
-  readRoles,
-  recordAudit,
-  roles,
-} from "../../accounts/index.ts";
+import { commandLine, recordAudit } from "../../audit/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
+import { makeTemporaryPassword } from "../../identity/index.ts";
 import { readWalletState } from "../../ledger/index.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
+import { type Account, readRoles, roles } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, formatLink, toAccountJson, toIsoTime, toWalletJson } from "../lib/format.ts";
 import { parseAllowedModels, parseOrNone, parseRole, parseTokens } from "../lib/parse.ts";

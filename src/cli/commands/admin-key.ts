@@ -1,11 +1,11 @@
+import { commandLine } from "../../audit/index.ts";
 import {
   type AdminKey,
-  commandLine,
   createAdminKey,
   listAdminKeys,
   type RevokedAdminKey,
   revokeAdminKey,
-} from "../../accounts/index.ts";
+} from "../../keys/index.ts";
 import { defineCommand } from "../command.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
 import { parseExpiry, parseNetworkList, parseRevokesKeys } from "../lib/parse.ts";

@@ -1,5 +1,5 @@
-import { type ApiKey, graceSecondsDefault } from "../../accounts/index.ts";
 import { formatUsd, type KeyLimits } from "../../contract/index.ts";
+import { type ApiKey, graceSecondsDefault } from "../../keys/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
 import {

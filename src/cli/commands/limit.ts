@@ -1,10 +1,5 @@
-import {
-  commandLine,
-  deleteModelLimits,
-  getAccountLabel,
-  listModelLimits,
-  setModelLimits,
-} from "../../accounts/index.ts";
+import { commandLine } from "../../audit/index.ts";
+import { deleteModelLimits, getAccountLabel, listModelLimits, setModelLimits } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
 import { parseKeyId, parseLimit, parseModel, readModelNames } from "../lib/parse.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
-import { commandLine } from "../../accounts/index.ts";
+import { commandLine } from "../../audit/index.ts";
 import { monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
 import { parseJson } from "../../lib/json.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";

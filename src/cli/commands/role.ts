@@ -1,4 +1,5 @@
-import { accountRoles, changeRoleLimits, commandLine, listRoleLimits } from "../../accounts/index.ts";
+import { commandLine } from "../../audit/index.ts";
+import { accountRoles, changeRoleLimits, listRoleLimits } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
 import { parseCount, parseLimit, parseOrNone } from "../lib/parse.ts";

@@ -1,6 +1,7 @@
-import { commandLine, listPeople, listTeamInvitations, teamActions } from "../../accounts/index.ts";
+import { commandLine } from "../../audit/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
 import { formatUsd } from "../../contract/index.ts";
+import { listPeople, listTeamInvitations, teamActions } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, formatLink } from "../lib/format.ts";
 import { parseBudget, parsePeriod, parseRevokesKeys } from "../lib/parse.ts";

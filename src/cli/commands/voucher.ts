@@ -1,5 +1,6 @@
-import { commandLine, listVouchers, statusOfVoucher } from "../../accounts/index.ts";
+import { commandLine } from "../../audit/index.ts";
 import { formatUsd } from "../../contract/index.ts";
+import { listVouchers, statusOfVoucher } from "../../payments/index.ts";
 import { defineCommand } from "../command.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
 import { parseAmount, parseExpiry } from "../lib/parse.ts";

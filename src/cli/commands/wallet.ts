@@ -1,4 +1,4 @@
-import { createAudited } from "../../accounts/index.ts";
+import { createAudited } from "../../audit/index.ts";
 import type { Config } from "../../config/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import { creditWallet, readWalletState } from "../../ledger/index.ts";

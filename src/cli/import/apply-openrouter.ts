@@ -1,7 +1,8 @@
-import { commandLine, createProject, findImported, noteImported, type ProjectChanges } from "../../accounts/index.ts";
+import { commandLine } from "../../audit/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import { inTransaction } from "../../db/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
+import { createProject, findImported, noteImported, type ProjectChanges } from "../../tenants/index.ts";
 import { findRecipient, type OpenedStore } from "../lib/with-store.ts";
 import { addBudgets, noteBudgets } from "./apply-plan.ts";
 import type { OpenRouterKey } from "./openrouter.ts";

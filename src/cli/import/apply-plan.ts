@@ -1,25 +1,25 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  type BudgetTarget,
-  budgetsMax,
-  commandLine,
-  createBudget,
-  createProject,
-  importForeignKeys,
-  listBudgets,
-  listModelLimits,
-  noteImported,
-  setModelLimits,
-} from "../../accounts/index.ts";
+import { commandLine } from "../../audit/index.ts";
 import { type Config, getCatalogueFolder } from "../../config/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { inTransaction, type TransactionScope } from "../../db/index.ts";
+import { importForeignKeys } from "../../keys/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
 import type { Providers } from "../../providers/index.ts";
 import { replaceFile } from "../../providers/write-file.ts";
+import {
+  type BudgetTarget,
+  budgetsMax,
+  createBudget,
+  createProject,
+  listBudgets,
+  listModelLimits,
+  noteImported,
+  setModelLimits,
+} from "../../tenants/index.ts";
 import { UsageError } from "../command.ts";
 import type { OpenedStore } from "../lib/with-store.ts";
 import { formatBudget, type ImportPlan, type PlannedAccount, type PlannedModel, type PlannedProvider } from "./plan.ts";

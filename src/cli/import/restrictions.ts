@@ -1,5 +1,5 @@
-import type { ProjectChanges } from "../../accounts/index.ts";
 import type { BudgetPeriod, KeyLimits, RateLimits, SubjectBudget } from "../../contract/index.ts";
+import type { ProjectChanges } from "../../tenants/index.ts";
 
 /** Limits of one model, by its id here. */
 export interface PlannedModelLimits {

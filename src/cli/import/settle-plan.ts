@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
-import { type Account, findImported, latestTimeMs, networksMax } from "../../accounts/index.ts";
 import { formatUsd, isName, toName } from "../../contract/index.ts";
+import { networksMax } from "../../keys/index.ts";
+import { latestTimeMs } from "../../lib/expiry.ts";
 import type { ModelNames } from "../../providers/index.ts";
+import { type Account, findImported } from "../../tenants/index.ts";
 import type { OpenedStore } from "../lib/with-store.ts";
 import type { DraftAccount, DraftKey, DraftPlan, ImportPlan, PlannedAccount, PlannedKey } from "./plan.ts";
 import {

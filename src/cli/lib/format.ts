@@ -1,7 +1,7 @@
-import { type Account, isVerified } from "../../accounts/index.ts";
 import type { Config } from "../../config/index.ts";
 import { formatUsd, type WalletState } from "../../contract/index.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
+import { type Account, isVerified } from "../../tenants/index.ts";
 
 /** Formats rows as aligned columns, two spaces apart, without trailing spaces. A cell is no more than a cell, whatever is in it. */
 export function columns(cells: readonly (readonly string[])[]): string {

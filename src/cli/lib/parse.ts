@@ -1,7 +1,7 @@
-import { roles } from "../../accounts/index.ts";
 import type { Config } from "../../config/index.ts";
 import { type BudgetPeriod, getDisplayName, isNetwork, networkForm, parseUsd } from "../../contract/index.ts";
 import { getModelNames } from "../../providers/index.ts";
+import { roles } from "../../tenants/index.ts";
 import { type CliContext, UsageError } from "../command.ts";
 import { loadSnapshot, readProviderSettings, toCatalogueRows } from "./catalogue.ts";
 

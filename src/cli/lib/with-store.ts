@@ -1,15 +1,10 @@
-import {
-  type Account,
-  type Accounts,
-  auditedActions,
-  createAccounts,
-  createAudited,
-  getAccountLabel,
-  voucherActions,
-} from "../../accounts/index.ts";
+import { createAudited } from "../../audit/index.ts";
 import { type Config, getStoreOptions, makeHome } from "../../config/index.ts";
 import { openStore, type Store } from "../../db/index.ts";
+import { type Accounts, createAccounts } from "../../keys/index.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
+import { voucherActions } from "../../payments/index.ts";
+import { type Account, auditedActions, getAccountLabel } from "../../tenants/index.ts";
 import { UsageError } from "../command.ts";
 
 /** A command blocks no calls, so it can wait for a gateway that is busy writing. */

@@ -1,18 +1,17 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { adminKeyOf } from "../../audit/index.ts";
+import { DisplayName, quoteValue } from "../../contract/index.ts";
+import type { Store } from "../../db/index.ts";
 import {
   type AdminKey,
-  adminKeyOf,
-  adminScopes,
   createAdminKey,
-  emailsOf,
   listAdminKeys,
   namesOfAdminKeys,
   readAdminKey,
   revokeAdminKey,
-} from "../../accounts/index.ts";
-import { DisplayName, quoteValue } from "../../contract/index.ts";
-import type { Store } from "../../db/index.ts";
+} from "../../keys/index.ts";
+import { adminScopes, emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";

@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type Manager, recordAudit } from "../../accounts/index.ts";
 import {
   addMetricRule,
   changeMetricRule,
@@ -11,7 +10,9 @@ import {
   listMetricRules,
   writeSmtp,
 } from "../../alerts/index.ts";
+import { recordAudit } from "../../audit/index.ts";
 import { GatewayError } from "../../contract/index.ts";
+import type { Manager } from "../../keys/index.ts";
 import {
   emailFields,
   type MetricRuleBody,

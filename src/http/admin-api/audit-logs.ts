@@ -1,15 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import {
-  type AuditFilter,
-  type AuditRow,
-  adminKeyOf,
-  emailsOf,
-  namesOfAdminKeys,
-  readAudit,
-  readAuditEntry,
-} from "../../accounts/index.ts";
+import { type AuditFilter, type AuditRow, adminKeyOf, readAudit, readAuditEntry } from "../../audit/index.ts";
 import type { Store } from "../../db/index.ts";
+import { namesOfAdminKeys } from "../../keys/index.ts";
+import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";

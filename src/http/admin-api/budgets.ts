@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { type BudgetSubject, budgetPeriods, budgetSubjects, formatUsd } from "../../contract/index.ts";
 import {
   type BudgetChanges,
   changeBudget,
@@ -10,8 +11,7 @@ import {
   readSpentBySubject,
   readSpentOfBudgets,
   type StoredBudget,
-} from "../../accounts/index.ts";
-import { type BudgetSubject, budgetPeriods, budgetSubjects, formatUsd } from "../../contract/index.ts";
+} from "../../tenants/index.ts";
 import { idOfModel, readBudget, Usd } from "../dashboard-api/read-fields.ts";
 import { toSubjectBudgetJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";

@@ -1,9 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type Manager, recordAudit } from "../../accounts/index.ts";
+import { recordAudit } from "../../audit/index.ts";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { inTransaction } from "../../db/index.ts";
 import { describeRoutes } from "../../kernel/index.ts";
+import type { Manager } from "../../keys/index.ts";
 import { getTerms, parseJson, setRow, setTerms } from "../../providers/index.ts";
 import { PluginError } from "../../sdk/errors.ts";
 import type { HttpDeps } from "../deps.ts";

@@ -1,16 +1,11 @@
 import { createHmac } from "node:crypto";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import {
-  AdminAuthenticator,
-  type AdminKeyArea,
-  hasScope,
-  type Manager,
-  RateLimiter,
-  scopesOfRole,
-} from "../../accounts/index.ts";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
 import type { KeyedRequest } from "../../db/index.ts";
+import { AdminAuthenticator, type Manager, scopesOfRole } from "../../keys/index.ts";
+import { RateLimiter } from "../../lib/rate-limiter.ts";
+import { type AdminKeyArea, hasScope } from "../../tenants/index.ts";
 import { responses } from "../api/openapi.ts";
 import { alertActions } from "../dashboard-api/alerts.ts";
 import type { Clients, HttpDeps } from "../deps.ts";

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { TokenIssuer } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
+import type { TokenIssuer } from "../../identity/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";

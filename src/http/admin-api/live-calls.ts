@@ -1,9 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type Actor, emailsOf, recordAudit } from "../../accounts/index.ts";
+import { type Actor, recordAudit } from "../../audit/index.ts";
 import { capabilities, formatUsd, GatewayError } from "../../contract/index.ts";
 import type { Call, LoadShedder } from "../../kernel/index.ts";
 import { type RemoteCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
+import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { warnThrottled } from "../lifecycle/store-timeout.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, writeOnce } from "./guard.ts";

@@ -1,9 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { createAudited } from "../../audit/index.ts";
+import { getPublicOrigin } from "../../config/index.ts";
+import { GatewayError } from "../../contract/index.ts";
 import {
   addToTeam,
   auditedActions,
-  createAudited,
   deleteInvitation,
   inviteUser,
   listInvitationsPage,
@@ -15,9 +17,7 @@ import {
   readUserOf,
   teamActions,
   type User,
-} from "../../accounts/index.ts";
-import { getPublicOrigin } from "../../config/index.ts";
-import { GatewayError } from "../../contract/index.ts";
+} from "../../tenants/index.ts";
 import { Email } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";

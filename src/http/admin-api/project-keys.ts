@@ -1,21 +1,19 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { DisplayName, formatUsd } from "../../contract/index.ts";
 import {
-  type Account,
   type ApiKey,
   createServiceAccount,
   deleteServiceAccount,
-  expectManagedKeys,
   findServiceAccounts,
-  findUsers,
   graceSecondsDefault,
   graceSecondsMax,
   listServiceAccounts,
   type Manager,
   readServiceAccount,
   type ServiceAccount,
-} from "../../accounts/index.ts";
-import { DisplayName, formatUsd } from "../../contract/index.ts";
+} from "../../keys/index.ts";
+import { type Account, expectManagedKeys, findUsers } from "../../tenants/index.ts";
 import {
   displayNameOf,
   keyFields,

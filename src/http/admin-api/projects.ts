@@ -1,17 +1,17 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { createAudited } from "../../audit/index.ts";
+import { DisplayName, formatUsd, GatewayError } from "../../contract/index.ts";
+import { creditWallet } from "../../ledger/index.ts";
 import {
   type Account,
   changeProject,
-  createAudited,
   createProject,
   isVerified,
   listAccountsPage,
   type ProjectChanges,
   readAccountBudget,
-} from "../../accounts/index.ts";
-import { DisplayName, formatUsd, GatewayError } from "../../contract/index.ts";
-import { creditWallet } from "../../ledger/index.ts";
+} from "../../tenants/index.ts";
 import {
   displayNameOf,
   Email,

@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { emailsOf } from "../../accounts/index.ts";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { describeProviders, healthStates } from "../../providers/index.ts";
+import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";

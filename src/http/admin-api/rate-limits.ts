@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { GatewayError, quoteValue } from "../../contract/index.ts";
 import {
   type Account,
   accountRoles,
@@ -13,8 +14,7 @@ import {
   readRoleLimits,
   type StoredModelLimits,
   setModelLimits,
-} from "../../accounts/index.ts";
-import { GatewayError, quoteValue } from "../../contract/index.ts";
+} from "../../tenants/index.ts";
 import { displayNameOf, idOfModel, Limit } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";

@@ -1,16 +1,16 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { createAudited } from "../../audit/index.ts";
+import { formatUsd } from "../../contract/index.ts";
 import {
-  createAudited,
-  emailsOf,
   listVouchers,
   readVoucher,
   statusOfVoucher,
   type Voucher,
   voucherActions,
   voucherStatuses,
-} from "../../accounts/index.ts";
-import { formatUsd } from "../../contract/index.ts";
+} from "../../payments/index.ts";
+import { emailsOf } from "../../tenants/index.ts";
 import { readUsd, Usd } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { Elysia } from "elysia";
-import { RateLimiter } from "../../accounts/index.ts";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
+import { RateLimiter } from "../../lib/rate-limiter.ts";
 import type { HttpDeps } from "../deps.ts";
 import { pageHeaders } from "../lifecycle/headers.ts";
 import { type HttpCall, readClientAddress, toNetwork } from "../lifecycle/http-call.ts";

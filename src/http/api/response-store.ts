@@ -1,5 +1,4 @@
 import { Buffer } from "node:buffer";
-import { findTwoPeople } from "../../accounts/index.ts";
 import { decrypt, encrypt, GatewayError } from "../../contract/index.ts";
 import { createStoredResponses, type StoredResponses } from "../../db/index.ts";
 import { withTimeout } from "../../ledger/index.ts";
@@ -12,6 +11,7 @@ import {
   toStoredItems,
 } from "../../protocols/responses/inbound.ts";
 import type { ResponseItem, ResponseObject, ResponsesRequest } from "../../protocols/responses/schema.ts";
+import { findTwoPeople } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { runInOwnTurn } from "../lifecycle/read-body.ts";

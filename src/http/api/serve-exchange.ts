@@ -1,8 +1,8 @@
 import { Elysia } from "elysia";
-import { RateLimiter } from "../../accounts/index.ts";
 import { type ChatChunk, type ChatCompletion, type ChatRequest, GatewayError } from "../../contract/index.ts";
 import { countPassthrough, isHeaderValue, Passthrough } from "../../kernel/index.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
+import { RateLimiter } from "../../lib/rate-limiter.ts";
 import { chatInbound, fromOtherHabits, isResponsesBody } from "../../protocols/chat/inbound.ts";
 import type { Exchange, ServedInbound } from "../../protocols/inbound.ts";
 import { createReasoningEnvelope } from "../../protocols/reasoning.ts";

@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { getFreeQuota } from "../../accounts/index.ts";
 import {
   answerColumns,
   cacheReadColumns,
@@ -14,6 +13,7 @@ import {
   unitFigures,
   type WalletState,
 } from "../../contract/index.ts";
+import { getFreeQuota } from "../../keys/index.ts";
 import {
   type DaySpan,
   type Period,

@@ -1,8 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { endSession, getFreeQuota, listSessions, redeemedVouchers, redeemVoucher } from "../../accounts/index.ts";
 import { formatUsd, GatewayError, getDisplayName, type Model } from "../../contract/index.ts";
+import { endSession, listSessions } from "../../identity/index.ts";
 import { mayUse } from "../../kernel/index.ts";
+import { getFreeQuota } from "../../keys/index.ts";
+import { redeemedVouchers, redeemVoucher } from "../../payments/index.ts";
 import {
   lowDays,
   readLatestCalls,

@@ -1,15 +1,10 @@
 import { Elysia } from "elysia";
-import {
-  type Account,
-  findUser,
-  getFreeQuota,
-  listSessions,
-  type RoleLimits,
-  readRoleLimits,
-} from "../../accounts/index.ts";
 import { answerColumns, formatUsd, GatewayError, promptColumns, sumColumns } from "../../contract/index.ts";
 import { dayOf } from "../../db/index.ts";
+import { listSessions } from "../../identity/index.ts";
+import { getFreeQuota } from "../../keys/index.ts";
 import { readStatement, readUsage } from "../../reports/index.ts";
+import { type Account, findUser, type RoleLimits, readRoleLimits } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
 import { toKeysJson } from "./keys.ts";

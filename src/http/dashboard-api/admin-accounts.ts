@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { accountKinds, accountOrders, auditedActions, createAudited, searchAccounts } from "../../accounts/index.ts";
+import { createAudited } from "../../audit/index.ts";
+import { accountKinds, accountOrders, auditedActions, searchAccounts } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
 import { type Page, streamDownload } from "./download.ts";

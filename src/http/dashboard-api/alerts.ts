@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { RateLimiter, takeAttempt } from "../../accounts/index.ts";
 import {
   addChannel,
   type Channel,
@@ -24,6 +23,8 @@ import {
   writeRule,
 } from "../../alerts/index.ts";
 import { DisplayName, formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
+import { takeAttempt } from "../../identity/index.ts";
+import { RateLimiter } from "../../lib/rate-limiter.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withTeamSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";

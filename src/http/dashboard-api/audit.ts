@@ -1,15 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import {
-  type AuditCursor,
-  type AuditFilter,
-  type AuditRow,
-  adminKeyOf,
-  emailsOf,
-  namesOfAdminKeys,
-  readAudit,
-} from "../../accounts/index.ts";
+import { type AuditCursor, type AuditFilter, type AuditRow, adminKeyOf, readAudit } from "../../audit/index.ts";
 import type { Store } from "../../db/index.ts";
+import { namesOfAdminKeys } from "../../keys/index.ts";
+import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
 import { type DownloadFormat, type Page, streamDownload } from "./download.ts";

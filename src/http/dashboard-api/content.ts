@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { mayAdminister } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
+import { mayAdminister } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession, withTeamSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { createEmailVerification, verifyEmail } from "../../accounts/index.ts";
+import { createEmailVerification, verifyEmail } from "../../identity/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readClientAddress, toNetwork } from "../lifecycle/http-call.ts";
 import { withOwnSession } from "../lifecycle/session.ts";

@@ -1,5 +1,4 @@
 import { Elysia } from "elysia";
-import { emailsOf } from "../../accounts/index.ts";
 import { gatewayOwner, readFiring } from "../../alerts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import {
@@ -11,6 +10,7 @@ import {
   startOfPeriod,
 } from "../../db/index.ts";
 import { readFigures, readGroups, readLowWallets, readSum } from "../../reports/index.ts";
+import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
 import { nameOfModel } from "./read-fields.ts";

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { acceptInvitation, readAccountInvitation, readTeamInvitation } from "../../accounts/index.ts";
+import { acceptInvitation } from "../../identity/index.ts";
+import { readAccountInvitation, readTeamInvitation } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
 import { publicRoutes } from "../lifecycle/session.ts";

@@ -1,20 +1,20 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import {
-  type ApiKey,
-  checkSecret,
-  emailsOf,
-  graceSecondsDefault,
-  graceSecondsMax,
-  keyOrders,
-  RateLimiter,
-  type SessionUser,
-  searchKeys,
-} from "../../accounts/index.ts";
 import { DisplayName, formatUsd, GatewayError } from "../../contract/index.ts";
 import { optional } from "../../contract/optional.ts";
 import type { Store } from "../../db/index.ts";
+import type { SessionUser } from "../../identity/index.ts";
+import {
+  type ApiKey,
+  checkSecret,
+  graceSecondsDefault,
+  graceSecondsMax,
+  keyOrders,
+  searchKeys,
+} from "../../keys/index.ts";
+import { RateLimiter } from "../../lib/rate-limiter.ts";
 import { readKeyCosts } from "../../reports/index.ts";
+import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession, withSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";

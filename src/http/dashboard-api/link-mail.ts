@@ -1,6 +1,6 @@
-import { type SessionUser, takeAttempt } from "../../accounts/index.ts";
 import { findSmtp, sendEmail } from "../../alerts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
+import { type SessionUser, takeAttempt } from "../../identity/index.ts";
 import type { HttpDeps } from "../deps.ts";
 
 /** Somebody who signed up here must not send mail to strangers in the operator's name. */

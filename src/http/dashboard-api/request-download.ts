@@ -1,6 +1,7 @@
-import { emailsOf, readKeyNames } from "../../accounts/index.ts";
 import { usageColumns } from "../../contract/index.ts";
+import { readKeyNames } from "../../keys/index.ts";
 import { type LogCursor, type RequestFilter, readRequests } from "../../reports/index.ts";
+import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type DownloadFormat, type Page, streamDownload } from "./download.ts";
 import { nameOfModel } from "./read-fields.ts";

@@ -1,7 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { emailsOf, mayAdminister, maySeeAll, readKeyNames, type SessionUser } from "../../accounts/index.ts";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
+import type { SessionUser } from "../../identity/index.ts";
+import { readKeyNames } from "../../keys/index.ts";
 import {
   type RequestDetail,
   type RequestFilter,
@@ -9,6 +10,7 @@ import {
   readRequests,
   type StatusFilter,
 } from "../../reports/index.ts";
+import { emailsOf, mayAdminister, maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
 import { withSession } from "../lifecycle/session.ts";

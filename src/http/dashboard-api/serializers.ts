@@ -1,17 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
-import {
-  type Account,
-  type AccountRow,
-  type ApiKey,
-  type AuditRow,
-  isVerified,
-  type Session,
-  type StoredBudget,
-  type Voucher,
-} from "../../accounts/index.ts";
+import type { AuditRow } from "../../audit/index.ts";
 import { formatUsd, type QuotaState, type WalletState } from "../../contract/index.ts";
 import { endOfPeriod, startOfPeriod } from "../../db/index.ts";
+import type { Session } from "../../identity/index.ts";
+import type { ApiKey } from "../../keys/index.ts";
+import type { Voucher } from "../../payments/index.ts";
 import type { LatestCalls, RecentCall, StatementLine } from "../../reports/index.ts";
+import { type Account, type AccountRow, isVerified, type StoredBudget } from "../../tenants/index.ts";
 
 /** Entries on one page of a list. */
 export const pageSize = 50;

@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import type { SessionUser } from "../../accounts/index.ts";
 import { answerColumns, formatUsd, promptColumns, sumColumns } from "../../contract/index.ts";
 import { endOfPeriod, startOfPeriod } from "../../db/index.ts";
+import type { SessionUser } from "../../identity/index.ts";
 import { readMonthlyStatement } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withSession } from "../lifecycle/session.ts";

@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { emailsOf, maySeeAll, type SessionUser } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import { type Store, startOfPeriod } from "../../db/index.ts";
+import type { SessionUser } from "../../identity/index.ts";
 import {
   type FiguresByHour,
   type HourSpan,
@@ -18,6 +18,7 @@ import {
   statisticsGroups,
   sumFigures,
 } from "../../reports/index.ts";
+import { emailsOf, maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withSession } from "../lifecycle/session.ts";
 import { streamDownload } from "./download.ts";

@@ -1,24 +1,22 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { DisplayName, formatUsd, GatewayError } from "../../contract/index.ts";
+import { listTeams, type SessionUser, sessionActions } from "../../identity/index.ts";
+import { RateLimiter } from "../../lib/rate-limiter.ts";
 import {
   emailsOf,
   listBudgets,
   listPeople,
   listTeamInvitations,
-  listTeams,
   mayAdminister,
   type Person,
-  RateLimiter,
   readAccountBudget,
   readSpentOfBudgets,
   readTeamInvitation,
-  type SessionUser,
   type SpentBudget,
-  sessionActions,
   type TeamActor,
   teamActions,
-} from "../../accounts/index.ts";
-import { DisplayName, formatUsd, GatewayError } from "../../contract/index.ts";
+} from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession, withOwnSession, withSession, withTeamSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";

@@ -1,8 +1,9 @@
 import { Elysia } from "elysia";
-import { type Payment, recordAudit } from "../../accounts/index.ts";
+import { recordAudit } from "../../audit/index.ts";
 import { formatUsd, GatewayError, makeCallId } from "../../contract/index.ts";
 import { inTransaction, moveWallet, type TransactionScope } from "../../db/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
+import type { Payment } from "../../payments/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
 import { readSmall } from "../lifecycle/session.ts";

@@ -1,5 +1,6 @@
-import { isToken, RefusedKeyError } from "../../accounts/index.ts";
 import { type Caller, GatewayError, makeCallId } from "../../contract/index.ts";
+import { isToken } from "../../identity/index.ts";
+import { RefusedKeyError } from "../../keys/index.ts";
 import type { Clients, HttpDeps, Sockets } from "../deps.ts";
 import { CallMemory } from "../memory/call-memory.ts";
 import { clientAddressOf, type Endpoint, HttpCall, ownerOfClient } from "./http-call.ts";

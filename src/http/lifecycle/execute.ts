@@ -1,6 +1,6 @@
-import { RefusedKeyError } from "../../accounts/index.ts";
 import { type Capability, type GatewayError, UpstreamError } from "../../contract/index.ts";
 import { type AnswerOf, type Attempt, Call, runCall } from "../../kernel/index.ts";
+import { RefusedKeyError } from "../../keys/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type CallRequest, type HttpCall, readClientRequestId } from "./http-call.ts";
 

@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
-import { mayAdminister, maySeeAll, passwordChangeRequired, type SessionUser } from "../../accounts/index.ts";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
+import { passwordChangeRequired, type SessionUser } from "../../identity/index.ts";
+import { mayAdminister, maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { dataHeaders, jsonForPage } from "./headers.ts";
 import { checkOrigin } from "./origin.ts";

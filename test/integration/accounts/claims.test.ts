@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { auditedActions } from "../../../src/accounts/audit.ts";
-import { createAudited } from "../../../src/accounts/audited.ts";
-import { commandLine, makeTemporaryPassword, readAudit } from "../../../src/accounts/index.ts";
+import { createAudited } from "../../../src/audit/audited.ts";
+import { commandLine, readAudit } from "../../../src/audit/index.ts";
+import { makeTemporaryPassword } from "../../../src/identity/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
+import { auditedActions } from "../../../src/tenants/account-actions.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { type SmtpSink, startSmtpSink } from "../../support/smtp-sink.ts";
 import { cookieOf, dashboardHttp, origin, password } from "../../unit/http/dashboard-http.ts";

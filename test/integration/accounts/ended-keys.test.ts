@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { importForeignKeys } from "../../../src/accounts/index.ts";
 import { bootstrap } from "../../../src/cli/bootstrap.ts";
+import { importForeignKeys } from "../../../src/keys/index.ts";
 import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
 import { fixture } from "./member.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { importForeignKeys } from "../../../src/accounts/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
+import { importForeignKeys } from "../../../src/keys/index.ts";
 import { fixture } from "./member.ts";
 
 const sha256Of = (text: string) => createHash("sha256").update(text).digest("hex");

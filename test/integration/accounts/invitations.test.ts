@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { acceptInvitation } from "../../../src/accounts/accept-invitation.ts";
-import { invite } from "../../../src/accounts/invitations.ts";
-import { makeTemporaryPassword } from "../../../src/accounts/set-password.ts";
-import { hasOwner } from "../../../src/accounts/users.ts";
+import { acceptInvitation } from "../../../src/identity/accept-invitation.ts";
+import { makeTemporaryPassword } from "../../../src/identity/set-password.ts";
+import { invite } from "../../../src/tenants/invitations.ts";
+import { hasOwner } from "../../../src/tenants/users.ts";
 import { cookieOf, dayMs, fixture, type Member, member, password, refusalOf } from "./member.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */

@@ -1,8 +1,8 @@
 import { expect } from "bun:test";
-import { createAccounts } from "../../../src/accounts/index.ts";
-import { writePassword } from "../../../src/accounts/set-password.ts";
-import { createSignIn, type SignInOptions } from "../../../src/accounts/sign-in.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
+import { writePassword } from "../../../src/identity/set-password.ts";
+import { createSignIn, type SignInOptions } from "../../../src/identity/sign-in.ts";
+import { createAccounts } from "../../../src/keys/index.ts";
 import { cheapPasswords as passwords } from "../../support/session-cookie.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 

@@ -1,8 +1,9 @@
 import { expect } from "bun:test";
 import { sql } from "kysely";
-import { changeProject, commandLine } from "../../../src/accounts/index.ts";
-import type { ProjectChanges } from "../../../src/accounts/projects.ts";
-import { lockManaged, lockOwners } from "../../../src/accounts/roles.ts";
+import { commandLine } from "../../../src/audit/index.ts";
+import { changeProject } from "../../../src/tenants/index.ts";
+import type { ProjectChanges } from "../../../src/tenants/projects.ts";
+import { lockManaged, lockOwners } from "../../../src/tenants/roles.ts";
 import { node, postgresTest, until } from "../db/postgres/fixture.ts";
 import { addAccount, newYear } from "../ledger/fixture.ts";
 

@@ -1,17 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { auditedActions } from "../../../src/accounts/audit.ts";
-import { createAudited } from "../../../src/accounts/audited.ts";
-import {
-  changeProject,
-  changeRoleLimits,
-  commandLine,
-  createAccounts,
-  listRoleLimits,
-  readAudit,
-  readRoleLimits,
-} from "../../../src/accounts/index.ts";
+import { createAudited } from "../../../src/audit/audited.ts";
+import { commandLine, readAudit } from "../../../src/audit/index.ts";
 import type { GatewayError } from "../../../src/contract/index.ts";
 import type { Role } from "../../../src/db/index.ts";
+import { createAccounts } from "../../../src/keys/index.ts";
+import { auditedActions } from "../../../src/tenants/account-actions.ts";
+import { changeProject, changeRoleLimits, listRoleLimits, readRoleLimits } from "../../../src/tenants/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 

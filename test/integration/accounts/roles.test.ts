@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { acceptInvitation } from "../../../src/accounts/accept-invitation.ts";
-import { auditedActions } from "../../../src/accounts/audit.ts";
-import { createAudited } from "../../../src/accounts/audited.ts";
-import { type Actor, commandLine } from "../../../src/accounts/index.ts";
-import { readAudit } from "../../../src/accounts/read-audit.ts";
+import { createAudited } from "../../../src/audit/audited.ts";
+import { type Actor, commandLine } from "../../../src/audit/index.ts";
+import { readAudit } from "../../../src/audit/read-audit.ts";
 import type { Role } from "../../../src/db/index.ts";
+import { acceptInvitation } from "../../../src/identity/accept-invitation.ts";
+import { auditedActions } from "../../../src/tenants/account-actions.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { fixture, password, refusalOf } from "./member.ts";
 

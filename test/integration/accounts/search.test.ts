@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { type AccountSearch, accountRowOf } from "../../../src/accounts/account-admin.ts";
-import { accountKinds, accountOrders, keyOrders, searchAccounts, searchKeys } from "../../../src/accounts/index.ts";
-import { limitColumns } from "../../../src/accounts/key-fields.ts";
-import type { KeySearch } from "../../../src/accounts/keys.ts";
 import { addPayingAccount, type Store, toPayerNumber } from "../../../src/db/index.ts";
+import { keyOrders, searchKeys } from "../../../src/keys/index.ts";
+import { limitColumns } from "../../../src/keys/key-fields.ts";
+import type { KeySearch } from "../../../src/keys/keys.ts";
+import { type AccountSearch, accountRowOf } from "../../../src/tenants/accounts.ts";
+import { accountKinds, accountOrders, searchAccounts } from "../../../src/tenants/index.ts";
 import { engine, temporaryStore } from "../db/temporary-store.ts";
 
 const now = 1_800_000_000_000;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { createAccounts } from "../../../src/accounts/index.ts";
-import { invite } from "../../../src/accounts/invitations.ts";
-import { makeTemporaryPassword, setPassword, writePassword } from "../../../src/accounts/set-password.ts";
-import { createSignIn } from "../../../src/accounts/sign-in.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
+import { makeTemporaryPassword, setPassword, writePassword } from "../../../src/identity/set-password.ts";
+import { createSignIn } from "../../../src/identity/sign-in.ts";
+import { createAccounts } from "../../../src/keys/index.ts";
+import { invite } from "../../../src/tenants/invitations.ts";
 import { codeOf } from "../../support/authenticator.ts";
 import { cheapPasswords } from "../../support/session-cookie.ts";
 import { temporaryStore } from "../db/temporary-store.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { makeTemporaryPassword } from "../../../src/accounts/set-password.ts";
+import { makeTemporaryPassword } from "../../../src/identity/set-password.ts";
 import { cookieOf, dayMs, member, password, refusalOf } from "./member.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { commandLine, createAdminKey } from "../../../src/accounts/index.ts";
+import { commandLine } from "../../../src/audit/index.ts";
+import { createAdminKey } from "../../../src/keys/index.ts";
 import { creditWallet, verifyLedger } from "../../../src/ledger/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { commandLine, createAdminKey } from "../../../src/accounts/index.ts";
+import { commandLine } from "../../../src/audit/index.ts";
+import { createAdminKey } from "../../../src/keys/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { makeBench } from "../cli/fixture.ts";
 

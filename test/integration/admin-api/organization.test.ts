@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
-import { commandLine, createAdminKey } from "../../../src/accounts/index.ts";
+import { commandLine } from "../../../src/audit/index.ts";
+import { createAdminKey } from "../../../src/keys/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { until } from "../../support/until.ts";
 

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { commandLine, createAdminKey, createBudget } from "../../../src/accounts/index.ts";
+import { commandLine } from "../../../src/audit/index.ts";
+import { createAdminKey } from "../../../src/keys/index.ts";
+import { createBudget } from "../../../src/tenants/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { origin, withAdmin } from "../../unit/http/dashboard-http.ts";
 

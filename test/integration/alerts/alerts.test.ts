@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { commandLine, createBudget } from "../../../src/accounts/index.ts";
 import {
   addMetricRule,
   changeMetricRule,
@@ -10,9 +9,11 @@ import {
   writeRule,
 } from "../../../src/alerts/index.ts";
 import { createAlerts } from "../../../src/alerts/open-alerts.ts";
+import { commandLine } from "../../../src/audit/index.ts";
 import { makeCallId } from "../../../src/contract/index.ts";
 import { startOfPeriod } from "../../../src/db/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
+import { createBudget } from "../../../src/tenants/index.ts";
 import { recordCalls } from "../../support/payers.ts";
 import { endOf, openOf } from "../db/facts.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";

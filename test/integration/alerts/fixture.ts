@@ -1,5 +1,4 @@
 import { afterAll } from "bun:test";
-import { createAccount } from "../../../src/accounts/account-admin.ts";
 import { addChannel, gatewayOwner, ServiceHealth } from "../../../src/alerts/index.ts";
 import { createAlerts } from "../../../src/alerts/open-alerts.ts";
 import { readConfig } from "../../../src/config/index.ts";
@@ -10,6 +9,7 @@ import { createLog } from "../../../src/observability/log.ts";
 import { HealthLog } from "../../../src/providers/health.ts";
 import { type Providers, readHealth, SecretBox } from "../../../src/providers/index.ts";
 import { type MeasureQuery, measureCalls } from "../../../src/reports/index.ts";
+import { createAccount } from "../../../src/tenants/accounts.ts";
 import { addCharge } from "../../support/ledger-rows.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";
 import { createPlugin } from "../../unit/kernel/support.ts";

@@ -1,8 +1,8 @@
 import { expect } from "bun:test";
-import { createAccounts } from "../../../src/accounts/index.ts";
-import { verifyPassword } from "../../../src/accounts/password.ts";
 import { bootstrap } from "../../../src/cli/bootstrap.ts";
 import { openStore } from "../../../src/db/index.ts";
+import { verifyPassword } from "../../../src/identity/password.ts";
+import { createAccounts } from "../../../src/keys/index.ts";
 import { newDatabase } from "../../support/postgres.ts";
 import { postgresTest } from "../db/postgres/fixture.ts";
 

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { AdminAuthenticator, commandLine, createAdminKey, createProject } from "../../../src/accounts/index.ts";
+import { commandLine } from "../../../src/audit/index.ts";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore } from "../../../src/db/index.ts";
+import { AdminAuthenticator, createAdminKey } from "../../../src/keys/index.ts";
+import { createProject } from "../../../src/tenants/index.ts";
 import { type Bench, benchNow, makeBench, makePlugin, makeRow } from "./fixture.ts";
 
 let bench: Bench;

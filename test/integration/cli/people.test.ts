@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createAccounts, readAudit } from "../../../src/accounts/index.ts";
+import { readAudit } from "../../../src/audit/index.ts";
 import { bootstrap } from "../../../src/cli/bootstrap.ts";
 import { withStore } from "../../../src/cli/lib/with-store.ts";
 import { readConfig } from "../../../src/config/index.ts";
+import { createAccounts } from "../../../src/keys/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 import { type Bench, makeBench } from "./fixture.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createAccounts } from "../../../src/accounts/index.ts";
-import { recordAudit } from "../../../src/accounts/record-audit.ts";
+import { recordAudit } from "../../../src/audit/record-audit.ts";
+import { createAccounts } from "../../../src/keys/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { dashboardHttp, origin, password } from "../../unit/http/dashboard-http.ts";
 import { goodKey, messages } from "../../unit/http/support.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { userInfo } from "node:os";
 import { sql } from "kysely";
-import { recordAudit } from "../../../src/accounts/index.ts";
+import { recordAudit } from "../../../src/audit/index.ts";
 import type { Store } from "../../../src/db/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { withAdmin } from "../../unit/http/dashboard-http.ts";

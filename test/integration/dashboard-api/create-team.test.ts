@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readAudit } from "../../../src/accounts/index.ts";
 import { addChannel, createDelivery } from "../../../src/alerts/index.ts";
+import { readAudit } from "../../../src/audit/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { startSmtpSink } from "../../support/smtp-sink.ts";
 import { teamOfAda, withOperator } from "./team-people.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createVoucher } from "../../../src/accounts/index.ts";
-import { invite } from "../../../src/accounts/invitations.ts";
+import { createVoucher } from "../../../src/payments/index.ts";
+import { invite } from "../../../src/tenants/invitations.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { recordCalls } from "../../support/payers.ts";
 import { cookieOf, dashboardHttp, origin, password, twoMembers, withAdmin } from "../../unit/http/dashboard-http.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { acceptInvitation } from "../../../src/accounts/accept-invitation.ts";
 import { openSignIn } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/index.ts";
+import { acceptInvitation } from "../../../src/identity/accept-invitation.ts";
 import { type OidcIssuer, type OidcPerson, startOidcIssuer } from "../../support/oidc-issuer.ts";
 import { cookieOf, dashboardHttp, origin, password } from "../../unit/http/dashboard-http.ts";
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { readAudit } from "../../../src/accounts/index.ts";
-import { toRole } from "../../../src/accounts/oidc/role-claim.ts";
-import { readClaim } from "../../../src/accounts/read-claim.ts";
+import { readAudit } from "../../../src/audit/index.ts";
 import type { Role } from "../../../src/db/index.ts";
+import { toRole } from "../../../src/identity/oidc/role-claim.ts";
+import { readClaim } from "../../../src/identity/read-claim.ts";
 import { type OidcIssuer, startOidcIssuer } from "../../support/oidc-issuer.ts";
 import { cookieOf, dashboardHttp, origin } from "../../unit/http/dashboard-http.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { signUp } from "../../../src/accounts/sign-up.ts";
+import { signUp } from "../../../src/identity/sign-up.ts";
 import { codeOf } from "../../support/authenticator.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { type OidcIssuer, startOidcIssuer } from "../../support/oidc-issuer.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { teamActions } from "../../../src/accounts/index.ts";
+import { teamActions } from "../../../src/tenants/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { password } from "../../unit/http/dashboard-http.ts";
 import { teamOfAda } from "./team-people.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { disableAccount } from "../../../src/accounts/account-admin.ts";
-import { pruneSignIn, readAudit } from "../../../src/accounts/index.ts";
+import { readAudit } from "../../../src/audit/index.ts";
+import { pruneSignIn } from "../../../src/identity/index.ts";
+import { disableAccount } from "../../../src/tenants/accounts.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { cookieOf, origin, password } from "../../unit/http/dashboard-http.ts";
 import { teamOfAda, withJson, withOperator } from "./team-people.ts";

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openSessions } from "../../../src/accounts/better-auth.ts";
-import { readSessionUser } from "../../../src/accounts/sessions.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";
+import { openSessions } from "../../../src/identity/better-auth.ts";
+import { readSessionUser } from "../../../src/identity/sessions.ts";
 import { readLatestCalls, readRecentCalls } from "../../../src/reports/index.ts";
 import { sessionCookieOf } from "../../support/session-cookie.ts";
 

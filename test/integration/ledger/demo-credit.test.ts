@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { createAccounts } from "../../../src/accounts/index.ts";
 import { moveWallet, type Store } from "../../../src/db/index.ts";
+import { createAccounts } from "../../../src/keys/index.ts";
 import { creditWallet, giveDemoCredit, readWalletState, takeDemoCredit } from "../../../src/ledger/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createAccounts } from "../../../src/accounts/index.ts";
+import { createAccounts } from "../../../src/keys/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
 import { readStatement } from "../../../src/reports/index.ts";
 import { addCharge } from "../../support/ledger-rows.ts";

@@ -1,8 +1,10 @@
-import { commandLine, createAdminKey, revokeAdminKey, teamActions } from "../../../src/accounts/index.ts";
+import { commandLine } from "../../../src/audit/index.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import type { Role } from "../../../src/db/index.ts";
+import { createAdminKey, revokeAdminKey } from "../../../src/keys/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
 import { openObservability } from "../../../src/observability/index.ts";
+import { teamActions } from "../../../src/tenants/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { joinTeam } from "./team-rows.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { equalHashes } from "../../../src/accounts/api-key.ts";
+import { equalHashes } from "../../../src/keys/api-key.ts";
 
 const source = join(import.meta.dir, "../../../src");
 const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
@@ -13,20 +13,20 @@ const compareNone: Readonly<Record<string, string>> = {
   "protocols/reasoning.ts": "the id of an account's key is made from it; what is sealed is proved by AES-GCM",
   "alerts/webhook.ts": "messages are signed for their receivers",
   "app.ts": "a key is made from a secret",
-  "accounts/attempt-limit.ts": "attempts are counted by an e-mail's hash",
-  "accounts/invitations.ts": "an invitation is found by its token's hash, in an index",
-  "accounts/verify-email.ts": "a link is found by its user, and its token's hash, in the database",
-  "accounts/teams/team-invitations.ts": "an invitation is found by its token's hash, in an index",
-  "accounts/foreign-key.ts": "a key of another gateway is found by its hash, in an index",
+  "identity/attempt-limit.ts": "attempts are counted by an e-mail's hash",
+  "tenants/invitations.ts": "an invitation is found by its token's hash, in an index",
+  "identity/verify-email.ts": "a link is found by its user, and its token's hash, in the database",
+  "tenants/team-invitations.ts": "an invitation is found by its token's hash, in an index",
+  "keys/foreign-key.ts": "a key of another gateway is found by its hash, in an index",
   "cli/import/litellm.ts": "a key of another gateway is hashed before it is stored",
   "cli/import/new-api.ts": "a key of another gateway is hashed before it is stored",
   "cli/import/settle-plan.ts": "the address of a team is made from it",
   "db/payers.ts": "the number of an account or key is made from its id",
   "http/lifecycle/constant-document.ts": "a document's version",
-  "accounts/keys.ts": "the id of a token's key is made from its subject",
-  "accounts/tokens/token-authenticator.ts": "a token is found by its hash, in memory, after it was verified",
-  "accounts/auth-http.ts": "a placeholder address is made from it",
-  "accounts/vouchers.ts": "a voucher is found by its code's hash, in an index",
+  "keys/keys.ts": "the id of a token's key is made from its subject",
+  "identity/tokens/token-authenticator.ts": "a token is found by its hash, in memory, after it was verified",
+  "identity/auth-http.ts": "a placeholder address is made from it",
+  "payments/vouchers.ts": "a voucher is found by its code's hash, in an index",
   "http/admin-api/guard.ts": "a repeated request is found by its hash, in an index",
   "http/lifecycle/idempotency.ts": "a repeated request is found by its hash, in an index",
   "http/lifecycle/static-assets.ts": "a file's version",

@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
-import { signUp } from "../../../src/accounts/sign-up.ts";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { namePattern } from "../../../src/contract/index.ts";
+import { signUp } from "../../../src/identity/sign-up.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs, cheapPasswords as passwords } from "../../support/session-cookie.ts";
 import { type Bench, makeBench } from "../cli/fixture.ts";

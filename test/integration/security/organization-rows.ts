@@ -1,10 +1,6 @@
-import {
-  commandLine,
-  createAdminKey,
-  createBudget,
-  createServiceAccount,
-  setModelLimits,
-} from "../../../src/accounts/index.ts";
+import { commandLine } from "../../../src/audit/index.ts";
+import { createAdminKey, createServiceAccount } from "../../../src/keys/index.ts";
+import { createBudget, setModelLimits } from "../../../src/tenants/index.ts";
 import type { InProcessGateway } from "../../support/in-process.ts";
 import { addDeadChannel } from "./alert-rows.ts";
 import { joinTeam, type TeamIds } from "./team-rows.ts";

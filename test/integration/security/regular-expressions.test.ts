@@ -14,7 +14,7 @@ interface Found {
 
 /** Files with one whose time grows with the square of what it reads, and what bounds that. */
 const bounded: Readonly<Record<string, string>> = {
-  "src/accounts/auth-http.ts": "an address of at most 254 characters",
+  "src/identity/auth-http.ts": "an address of at most 254 characters",
   "src/cli/plugin-check/record.ts": "what the operator's own recording holds",
   "src/cli/plugin-new/build-types.bun.ts": "our own source, when the program is built",
   "src/config/config.ts": "what the operator set",

@@ -1,24 +1,20 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
+import { commandLine, createAudited } from "../../../src/audit/index.ts";
+import type { Role } from "../../../src/db/index.ts";
+import { createEmailVerification, endSession } from "../../../src/identity/index.ts";
+import { setPassword } from "../../../src/identity/set-password.ts";
+import { signUp } from "../../../src/identity/sign-up.ts";
 import {
   AdminAuthenticator,
-  auditedActions,
-  commandLine,
   createAdminKey,
-  createAudited,
-  createEmailVerification,
   createServiceAccount,
-  createVoucher,
   deleteServiceAccount,
-  endSession,
   importForeignKeys,
   revokeAdminKey,
-  teamActions,
-  voidVoucher,
-} from "../../../src/accounts/index.ts";
-import { setPassword } from "../../../src/accounts/set-password.ts";
-import { signUp } from "../../../src/accounts/sign-up.ts";
-import type { Role } from "../../../src/db/index.ts";
+} from "../../../src/keys/index.ts";
+import { createVoucher, voidVoucher } from "../../../src/payments/index.ts";
+import { auditedActions, teamActions } from "../../../src/tenants/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { beginSession, cheapPasswords, enterAs } from "../../support/session-cookie.ts";
 import { startTokenIssuer, type TestIssuer } from "../../support/token-issuer.ts";

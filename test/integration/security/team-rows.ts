@@ -1,5 +1,5 @@
-import { teamActions } from "../../../src/accounts/index.ts";
 import type { Store } from "../../../src/db/index.ts";
+import { teamActions } from "../../../src/tenants/index.ts";
 
 type RowOf<Row> = (status: number, row?: { body?: unknown; id?: () => string | Promise<string> }) => Row;
 type TeamMember<Row> = (row: Row, status: number) => Row;

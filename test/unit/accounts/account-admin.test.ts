@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createAccounts } from "../../../src/accounts/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
+import { createAccounts } from "../../../src/keys/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };

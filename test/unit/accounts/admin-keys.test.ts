@@ -1,17 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import {
-  AdminAuthenticator,
-  commandLine,
-  createAccounts,
-  createAdminKey,
-  hasScope,
-  listAdminKeys,
-  readAudit,
-  revokeAdminKey,
-} from "../../../src/accounts/index.ts";
-import { writePassword } from "../../../src/accounts/set-password.ts";
+import { commandLine, readAudit } from "../../../src/audit/index.ts";
 import { GatewayError, parseAdminKey, parseApiKey } from "../../../src/contract/index.ts";
 import type { Role } from "../../../src/db/index.ts";
+import { writePassword } from "../../../src/identity/set-password.ts";
+import {
+  AdminAuthenticator,
+  createAccounts,
+  createAdminKey,
+  listAdminKeys,
+  revokeAdminKey,
+} from "../../../src/keys/index.ts";
+import { hasScope } from "../../../src/tenants/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 
 const address = "192.0.2.7";

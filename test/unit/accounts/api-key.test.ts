@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { hasChecksum, makeApiKey } from "../../../src/accounts/api-key.ts";
+import { hasChecksum, makeApiKey } from "../../../src/keys/api-key.ts";
 
 test("an id made with the secret of a store has its checksum, and no other id has", () => {
   for (let round = 0; round < 100; round++) {

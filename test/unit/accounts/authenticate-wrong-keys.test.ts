@@ -1,7 +1,7 @@
 import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
-import { createAccounts } from "../../../src/accounts/index.ts";
 import { openStore } from "../../../src/db/index.ts";
+import { createAccounts } from "../../../src/keys/index.ts";
 import { temporaryFile } from "../../integration/db/temporary-store.ts";
 
 const keysCount = 100_000;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { createAccounts } from "../../../src/accounts/index.ts";
 import { type Caller, GatewayError } from "../../../src/contract/index.ts";
 import type { Store } from "../../../src/db/index.ts";
+import { createAccounts } from "../../../src/keys/index.ts";
 import { engine, temporaryFile, temporaryStore, untilHeard } from "../../integration/db/temporary-store.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { until } from "../../support/until.ts";

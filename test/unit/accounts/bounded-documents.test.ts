@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { checkTokenBounds, fetchDocuments } from "../../../src/accounts/bounded-documents.ts";
-import { TokenVerifier } from "../../../src/accounts/tokens/token-verifier.ts";
+import { checkTokenBounds, fetchDocuments } from "../../../src/identity/bounded-documents.ts";
+import { TokenVerifier } from "../../../src/identity/tokens/token-verifier.ts";
 import { JsonBoundsError } from "../../../src/lib/json.ts";
 import { errorOf } from "../../support/error-of.ts";
 

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { createAccounts } from "../../../src/accounts/index.ts";
-import { hashPassword, verifyPassword } from "../../../src/accounts/password.ts";
-import { setPassword } from "../../../src/accounts/set-password.ts";
-import { createSignIn } from "../../../src/accounts/sign-in.ts";
-import { createUser } from "../../../src/accounts/users.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
+import { hashPassword, verifyPassword } from "../../../src/identity/password.ts";
+import { setPassword } from "../../../src/identity/set-password.ts";
+import { createSignIn } from "../../../src/identity/sign-in.ts";
+import { createAccounts } from "../../../src/keys/index.ts";
+import { createUser } from "../../../src/tenants/users.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 
 const defaults = { requestsPerMinute: 1, tokensPerMinute: 1, freeTokensPerDay: 1 };

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { cacheSessions } from "../../../src/accounts/session-cache.ts";
+import { cacheSessions } from "../../../src/identity/session-cache.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { twoMembers } from "../http/dashboard-http.ts";
 

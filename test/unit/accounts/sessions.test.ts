@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { countAttempt } from "../../../src/accounts/attempt-limit.ts";
-import { createAccounts } from "../../../src/accounts/index.ts";
-import { invite } from "../../../src/accounts/invitations.ts";
-import { pruneSignIn } from "../../../src/accounts/sessions.ts";
-import { setPassword } from "../../../src/accounts/set-password.ts";
+import { countAttempt } from "../../../src/identity/attempt-limit.ts";
+import { pruneSignIn } from "../../../src/identity/sessions.ts";
+import { setPassword } from "../../../src/identity/set-password.ts";
+import { createAccounts } from "../../../src/keys/index.ts";
+import { invite } from "../../../src/tenants/invitations.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 
 const defaults = { requestsPerMinute: 1, tokensPerMinute: 1, freeTokensPerDay: 1 };

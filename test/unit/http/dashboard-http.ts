@@ -1,11 +1,12 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createAccounts, type Payments } from "../../../src/accounts/index.ts";
 import { openPayments, openSignIn } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import type { ProviderPlugin } from "../../../src/contract/index.ts";
 import type { Role } from "../../../src/db/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
+import { createAccounts } from "../../../src/keys/index.ts";
+import type { Payments } from "../../../src/payments/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { createBench } from "../kernel/support.ts";

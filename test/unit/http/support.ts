@@ -1,4 +1,3 @@
-import { createAccounts, createCheckout, createSignIn, TokenIssuers } from "../../../src/accounts/index.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import { createContentLog } from "../../../src/content-log/content-log.ts";
 import { type Caller, GatewayError, type ProviderPlugin } from "../../../src/contract/index.ts";
@@ -7,7 +6,10 @@ import type { HttpDeps } from "../../../src/http/deps.ts";
 import { MemoryAccountant } from "../../../src/http/memory/call-memory.ts";
 import { createHttp } from "../../../src/http/server.ts";
 import { SseHeartbeat } from "../../../src/http/sse/sse-stream.bun.ts";
+import { createSignIn, TokenIssuers } from "../../../src/identity/index.ts";
 import { LoadShedder } from "../../../src/kernel/index.ts";
+import { createAccounts } from "../../../src/keys/index.ts";
+import { createCheckout } from "../../../src/payments/index.ts";
 import { Providers, SecretBox } from "../../../src/providers/index.ts";
 import { completionOf } from "../kernel/streams.ts";
 import { caller, createBench, createPlugin } from "../kernel/support.ts";

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { createAccounts } from "../../../../src/accounts/index.ts";
+import { createAccounts } from "../../../../src/keys/index.ts";
 import { creditWallet } from "../../../../src/ledger/index.ts";
 import { queryPostgres } from "../../../support/postgres.ts";
 import { node, postgresTest, until } from "./fixture.ts";

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
-import { createAccounts } from "../../../../src/accounts/index.ts";
 import { GatewayError } from "../../../../src/contract/index.ts";
 import type { OrderedConnection } from "../../../../src/db/postgres/ordered-connection.ts";
 import { createKeyReader } from "../../../../src/db/postgres/readers.ts";
 import type { Database } from "../../../../src/db/schema.ts";
+import { createAccounts } from "../../../../src/keys/index.ts";
 import { queryPostgres } from "../../../support/postgres.ts";
 import { startSlowProxy } from "../../../support/slow-proxy.ts";
 import { node, postgresTest, until } from "./fixture.ts";

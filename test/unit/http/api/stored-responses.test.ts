@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { createAccount } from "../../../../src/accounts/account-admin.ts";
-import { createUser } from "../../../../src/accounts/users.ts";
 import { GatewayError } from "../../../../src/contract/index.ts";
+import { createAccount } from "../../../../src/tenants/accounts.ts";
+import { createUser } from "../../../../src/tenants/users.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";
 import { parseEvents } from "../../../support/sse.ts";

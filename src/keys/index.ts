@@ -1,0 +1,45 @@
+export {
+  AdminAuthenticator,
+  type AdminKey,
+  createAdminKey,
+  listAdminKeys,
+  type Manager,
+  namesOfAdminKeys,
+  type RevokedAdminKey,
+  readAdminKey,
+  revokeAdminKey,
+  scopesOfRole,
+} from "./admin-keys.ts";
+export {
+  type AccountDefaults,
+  getFreeQuota,
+  RefusedKeyError,
+  type TokenKeys,
+  type TokenSource,
+} from "./authenticator.ts";
+export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
+export { checkKeyFields, networksMax } from "./key-fields.ts";
+export {
+  type ApiKey,
+  checkSecret,
+  createTokenKey,
+  type ForeignKey,
+  graceSecondsDefault,
+  graceSecondsMax,
+  importForeignKeys,
+  keyOrders,
+  listUsableKeys,
+  type NewKey,
+  type OwnedKey,
+  readKeyNames,
+  searchKeys,
+  tokenKeyId,
+} from "./keys.ts";
+export {
+  createServiceAccount,
+  deleteServiceAccount,
+  findServiceAccounts,
+  listServiceAccounts,
+  readServiceAccount,
+  type ServiceAccount,
+} from "./service-accounts.ts";

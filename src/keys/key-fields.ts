@@ -1,0 +1,115 @@
+import type { Selectable } from "kysely";
+import {
+  checkName,
+  createNetworkList,
+  GatewayError,
+  isAmount,
+  isNetwork,
+  type KeyLimits,
+  type NetworkList,
+  networkForm,
+} from "../contract/index.ts";
+import type { Database } from "../db/index.ts";
+import { validateExpiry } from "../lib/expiry.ts";
+import { checkModelList } from "../tenants/index.ts";
+
+/** The fields of a key that its owner can set. */
+export interface KeyFields {
+  name?: string | undefined;
+  /** Milliseconds since 1970; absent when the key never expires. */
+  expiresAt?: number | undefined;
+  /** Model ids; absent: all. */
+  allowedModels?: readonly string[] | undefined;
+  /** The key's own limits, in addition to those of its account. */
+  bounds?: KeyLimits | undefined;
+  /** Addresses and CIDR ranges from which it may be used; absent: any. */
+  allowedNetworks?: readonly string[] | undefined;
+}
+
+/** Networks of one key. */
+export const networksMax = 100;
+
+/** @throws {GatewayError} `invalid_request` for an invalid name, time, list of models or networks, or limit. */
+export function checkKeyFields(
+  { name, expiresAt, allowedModels, allowedNetworks, bounds = {} }: KeyFields,
+  now: number,
+): void {
+  checkLimits(bounds);
+  if (name !== undefined) checkName(name, "key name");
+  if (expiresAt !== undefined) validateExpiry(expiresAt, now);
+  if (allowedModels !== undefined) checkModelList(allowedModels);
+  if (allowedNetworks !== undefined) checkNetworks(allowedNetworks);
+}
+
+function checkNetworks(networks: readonly string[]): void {
+  const wrong = networks.find((network) => !isNetwork(network));
+  if (wrong !== undefined) {
+    throw invalid("allowed_networks", `${JSON.stringify(wrong.slice(0, 50))} is no network: expected ${networkForm}`);
+  }
+  if (networks.length > 0 && networks.length <= networksMax) return;
+  const expected = `name 1 to ${networksMax}, or omit it to allow all`;
+  throw invalid("allowed_networks", `allowed_networks has ${networks.length} networks: ${expected}`);
+}
+
+/** The networks of a key as they are stored; absent allows all. */
+export function toNetworksColumn(networks: readonly string[] | undefined): string | null {
+  return networks === undefined ? null : JSON.stringify(networks);
+}
+
+/** The reverse of {@link toNetworksColumn}. */
+export function readNetworks(column: string | null): string[] | undefined {
+  return column === null ? undefined : (JSON.parse(column) as string[]);
+}
+
+/** Whether an address is in one of the networks that {@link checkKeyFields} has accepted. */
+export function toNetworkList(column: string | null): NetworkList | undefined {
+  const networks = readNetworks(column);
+  return networks && createNetworkList(networks);
+}
+
+/** The column of each limit in the table of keys. */
+export const columnOf = {
+  requestsPerMinute: "requests_per_minute",
+  tokensPerMinute: "tokens_per_minute",
+  concurrentCalls: "concurrent_calls",
+  budgetNanodollars: "budget_nanodollars",
+  budgetPeriod: "budget_period",
+} as const satisfies Record<keyof KeyLimits, keyof Database["keys"]>;
+
+type LimitColumns = Pick<Selectable<Database["keys"]>, (typeof columnOf)[keyof KeyLimits]>;
+
+export function limitColumns(bounds: KeyLimits): LimitColumns {
+  return {
+    requests_per_minute: bounds.requestsPerMinute ?? null,
+    tokens_per_minute: bounds.tokensPerMinute ?? null,
+    concurrent_calls: bounds.concurrentCalls ?? null,
+    budget_nanodollars: bounds.budgetNanodollars ?? null,
+    budget_period: bounds.budgetPeriod ?? null,
+  };
+}
+
+export function toKeyLimits(row: LimitColumns): KeyLimits {
+  return {
+    requestsPerMinute: row.requests_per_minute ?? undefined,
+    tokensPerMinute: row.tokens_per_minute ?? undefined,
+    concurrentCalls: row.concurrent_calls ?? undefined,
+    budgetNanodollars: row.budget_nanodollars ?? undefined,
+    budgetPeriod: row.budget_nanodollars === null ? undefined : (row.budget_period ?? undefined),
+  };
+}
+
+/** @throws {GatewayError} `invalid_request` when a limit is not an integer from 1, or a budget not one from 0. */
+function checkLimits(bounds: KeyLimits): void {
+  for (const name of ["requestsPerMinute", "tokensPerMinute", "concurrentCalls"] as const) {
+    const limit = bounds[name];
+    if (limit === undefined || (isAmount(limit) && limit >= 1)) continue;
+    throw invalid(columnOf[name], `${columnOf[name]} is ${limit}, expected a whole number from 1 to 2^53 - 1`);
+  }
+  const budget = bounds.budgetNanodollars;
+  if (budget === undefined || isAmount(budget)) return;
+  throw invalid("budget_usd", `The budget is ${budget} nanodollars, expected a whole number from 0 to 2^53 - 1`);
+}
+
+function invalid(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_request", message, { param });
+}

@@ -1,0 +1,77 @@
+import type { Actor, Audited } from "../audit/index.ts";
+import { GatewayError } from "../contract/index.ts";
+import { type Account, createAccount, disableAccount, setQuota } from "./accounts.ts";
+import { type AccountChanges, changeAccount } from "./change-account.ts";
+import { invite } from "./invitations.ts";
+import { lockManaged, lockOwners } from "./roles.ts";
+
+/** The actions of administrators; each writes an audit entry with who did it (`by`). */
+export function auditedActions(audited: Audited, now: () => number) {
+  return {
+    createAccount: (by: Actor, fields: { email: string; name?: string | undefined }): Promise<Account> =>
+      audited(
+        (scope) => createAccount(scope, fields, now()),
+        ({ id, email }) => ({ accountId: by.accountId, action: "account.create", subject: id, detail: { email } }),
+      ),
+    invite: (by: Actor, accountId: string) =>
+      audited(
+        async (scope) => {
+          await scope.change((db) => lockManaged(db, by, accountId));
+          return await invite(scope, { accountId, by: by.accountId }, now());
+        },
+        () => ({ accountId: by.accountId, action: "account.invite", subject: accountId, detail: {} }),
+      ),
+    /** Sets the daily free quota of an account; `undefined` restores the configured one. */
+    setQuota: (by: Actor, accountId: string, tokens: number | undefined) =>
+      audited(
+        (scope) => setQuota(scope, accountId, tokens),
+        () => ({
+          accountId: by.accountId,
+          action: "account.quota",
+          subject: accountId,
+          detail: { tokens: tokens ?? null },
+        }),
+      ),
+    /** Disables an account with its keys and users, or enables it again. Nobody disables their own. */
+    setDisabled: (by: Actor, accountId: string, disabled: boolean) =>
+      audited(
+        async (scope) => {
+          if (disabled && accountId === by.accountId) {
+            const message = "You cannot disable your own account: there might be no one left to enable it";
+            throw new GatewayError("conflict", message);
+          }
+          await scope.change(async (db) => {
+            await lockOwners(db);
+            await lockManaged(db, by, accountId);
+          });
+          await disableAccount(scope, accountId, disabled ? now() : undefined);
+        },
+        () => ({ accountId: by.accountId, action: "account.disabled", subject: accountId, detail: { disabled } }),
+      ),
+    /** Changes name, e-mail or role; an entry is written only when something is different afterwards. */
+    changeAccount: (by: Actor, accountId: string, changes: AccountChanges) =>
+      audited(
+        (scope) => changeAccount(scope, { actor: by, accountId, changes }, now()),
+        (detail) => {
+          const entry = { accountId: by.accountId, action: "account.change", subject: accountId, detail };
+          return Object.keys(detail).length === 0 ? undefined : entry;
+        },
+      ),
+    /** Ends the sessions of an account's user, and returns how many there were. */
+    endSessions: (by: Actor, accountId: string) =>
+      audited(
+        async (scope) => {
+          await scope.change((db) => lockManaged(db, by, accountId));
+          const users = scope.db.selectFrom("users").select("id").where("account_id", "=", accountId);
+          const ended = await scope.db.deleteFrom("sessions").where("user_id", "in", users).executeTakeFirstOrThrow();
+          return Number(ended.numDeletedRows);
+        },
+        (sessions) => ({
+          accountId: by.accountId,
+          action: "account.sign_out",
+          subject: accountId,
+          detail: { sessions },
+        }),
+      ),
+  };
+}

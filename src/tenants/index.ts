@@ -1,0 +1,108 @@
+export { auditedActions } from "./account-actions.ts";
+export { readAccountBudget, type SpentBudget } from "./account-budget.ts";
+export {
+  type Account,
+  type AccountRow,
+  accountKinds,
+  accountOrders,
+  createAccount,
+  disableAccount,
+  emailsOf,
+  expectKnownHolder,
+  findAccount,
+  findAccounts,
+  findRecipient,
+  isVerified,
+  listAccounts,
+  newAccountRow,
+  parseEmail,
+  parseTeamAddress,
+  readRoles,
+  searchAccounts,
+  setQuota,
+} from "./accounts.ts";
+export { findKeyEnd, type KeyLine, readKeyLine, toKeyLines } from "./admin-key-line.ts";
+export {
+  type AdminKeyArea,
+  type AdminScope,
+  adminKeyAreas,
+  adminScopes,
+  hasScope,
+  scopesOfOwners,
+} from "./admin-scopes.ts";
+export { checkModelList, readModelList } from "./allowed-models.ts";
+export {
+  type BudgetChanges,
+  type BudgetTarget,
+  budgetsMax,
+  changeBudget,
+  checkBudget,
+  createBudget,
+  deleteBudget,
+  listBudgets,
+  readBudgetOf,
+  readBudgetsOfKey,
+  readSpentBySubject,
+  readSpentOfBudgets,
+  type StoredBudget,
+} from "./budgets.ts";
+export { endClaims } from "./claims.ts";
+export { getAccountLabel } from "./create-team.ts";
+export { findImported, type Imported, noteImported } from "./imported.ts";
+export { hashToken, invalidInvitation, readAccountInvitation } from "./invitations.ts";
+export { lockAccount, unknownAccount } from "./lock-account.ts";
+export {
+  changeModelLimits,
+  checkModelLimits,
+  deleteModelLimits,
+  listModelLimits,
+  readModelLimitsOfKey,
+  type StoredModelLimits,
+  setModelLimits,
+} from "./model-limits.ts";
+export {
+  findUsers,
+  listAccountsPage,
+  listInvitationsPage,
+  listUsersPage,
+  type OpenInvitation,
+  readInvitation,
+  readUserOf,
+  type User,
+} from "./pages.ts";
+export { findMembers, findTwoPeople, listPeople, type Member, type Person, type TeamActor } from "./people.ts";
+export {
+  addToTeam,
+  changeProject,
+  createProject,
+  deleteInvitation,
+  inviteUser,
+  type ProjectChanges,
+} from "./projects.ts";
+export {
+  accountRoles,
+  changeRoleLimits,
+  checkRoleLimits,
+  listRoleLimits,
+  type RoleLimits,
+  readRoleLimits,
+} from "./role-limits.ts";
+export { expectManagedKeys, mayAdminister, mayInvite, maySeeAll, readVouchedRole, roles } from "./roles.ts";
+export { isAcceptedEmail, isPlaceholderEmail, toSignInAddress } from "./sign-in-address.ts";
+export { teamActions, teamWriter } from "./team-actions.ts";
+export {
+  expectInvited,
+  isInvited,
+  listTeamInvitations,
+  readTeamInvitation,
+  takeTeamInvitation,
+} from "./team-invitations.ts";
+export {
+  createUser,
+  endOtherAccess,
+  findUser,
+  giveToHolder,
+  hasOwner,
+  passwordProvider,
+  removeSecondFactor,
+} from "./users.ts";

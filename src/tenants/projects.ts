@@ -1,0 +1,234 @@
+import type { Transaction } from "kysely";
+import { type Actor, createAudited, recordAudit } from "../audit/index.ts";
+import { type AccountBudget, formatUsd, GatewayError, isAmount } from "../contract/index.ts";
+import {
+  type Database,
+  inTransaction,
+  isConstraintError,
+  type Role,
+  type Store,
+  type TeamRole,
+  type TransactionScope,
+} from "../db/index.ts";
+import { auditedActions } from "./account-actions.ts";
+import { setAccountBudget } from "./account-budget.ts";
+import {
+  accountRowOf,
+  findAccount,
+  newAccountId,
+  parseEmail,
+  parseName,
+  parseTeamAddress,
+  takenEmail,
+} from "./accounts.ts";
+import type { AccountChanges } from "./change-account.ts";
+import { toAddress } from "./create-team.ts";
+import { invite } from "./invitations.ts";
+import { addPerson } from "./people.ts";
+import { lockManaged, lockOwners } from "./roles.ts";
+import { endInvitations, giveToHolder } from "./users.ts";
+
+/** An operator's changes of an account; absent fields stay as they are, and `null` removes what is set. */
+export interface ProjectChanges extends AccountChanges {
+  /** The daily free quota in tokens; `null`: that of its role, or the configured one. */
+  readonly freeTokensPerDay?: number | null | undefined;
+  /** Limits of the account; `null`: those of its role, or the configured ones. */
+  readonly requestsPerMinute?: number | null | undefined;
+  readonly tokensPerMinute?: number | null | undefined;
+  readonly concurrentCalls?: number | null | undefined;
+  readonly budget?: AccountBudget | null | undefined;
+  readonly isDisabled?: boolean | undefined;
+}
+
+/** Changes an account in one transaction, with an audit entry for each thing that is decided. @throws {GatewayError} */
+export function changeProject(
+  store: TransactionScope,
+  { by, accountId, changes }: { by: Actor; accountId: string; changes: ProjectChanges },
+  now: () => number,
+): Promise<void> {
+  return inTransaction(store, async (scope) => {
+    const actions = auditedActions(createAudited(scope, now), now);
+    const { name, email, role, allowedModels, freeTokensPerDay, isDisabled, budget } = changes;
+    await scope.change(async (db) => {
+      if (role !== undefined || isDisabled !== undefined) await lockOwners(db);
+      await lockManaged(db, by, accountId);
+    });
+    if ([name, email, role, allowedModels].some((value) => value !== undefined)) {
+      await actions.changeAccount(by, accountId, { name, email, role, allowedModels });
+    }
+    if (freeTokensPerDay !== undefined) await actions.setQuota(by, accountId, freeTokensPerDay ?? undefined);
+    await setLimits(scope, { by, accountId, changes }, now());
+    if (budget !== undefined) {
+      await scope.change((db) => setAccountBudget(db, accountId, budget ?? undefined));
+      const detail = { usd: budget && formatUsd(budget.limitNanodollars), period: budget?.period ?? null };
+      await recordAudit(scope, { accountId: by.accountId, action: "team.budget", subject: accountId, detail }, now());
+    }
+    if (isDisabled !== undefined) await actions.setDisabled(by, accountId, isDisabled);
+  });
+}
+
+async function setLimits(
+  scope: TransactionScope,
+  { by, accountId, changes }: { by: Actor; accountId: string; changes: ProjectChanges },
+  now: number,
+): Promise<void> {
+  const columns = {
+    ...(changes.requestsPerMinute !== undefined && { requests_per_minute: changes.requestsPerMinute }),
+    ...(changes.tokensPerMinute !== undefined && { tokens_per_minute: changes.tokensPerMinute }),
+    ...(changes.concurrentCalls !== undefined && { concurrent_calls: changes.concurrentCalls }),
+  };
+  const wrong = Object.entries(columns).find(([, limit]) => limit !== null && !(isAmount(limit) && limit >= 1));
+  if (wrong !== undefined) {
+    const message = `${wrong[0]} is ${wrong[1]}, expected a whole number from 1 to 2^53 - 1`;
+    throw new GatewayError("invalid_request", message, { param: wrong[0] });
+  }
+  if (Object.keys(columns).length === 0) return;
+  await scope.change((db) => db.updateTable("accounts").set(columns).where("id", "=", accountId).execute());
+  const entry = { accountId: by.accountId, action: "account.limits", subject: accountId, detail: columns };
+  await recordAudit(scope, entry, now);
+}
+
+interface NewProject {
+  /** Needed without an e-mail. */
+  readonly name?: string | undefined;
+  /** Address of the person whose own account it is; absent: it is a team. */
+  readonly email?: string | undefined;
+  /** The address of a team, by which a program finds it again; absent: one is made of its name. */
+  readonly address?: string;
+}
+
+/**
+ * Creates an account with what is decided about it. Without an e-mail it is a team that nobody is in yet, with an address at
+ * which nobody can receive mail.
+ *
+ * @returns Its id.
+ * @throws {GatewayError} `invalid_request` for a field, `conflict` when an account with the e-mail exists.
+ */
+export function createProject(
+  store: TransactionScope,
+  { by, changes, ...fields }: NewProject & { by: Actor; changes: ProjectChanges },
+  now: () => number,
+): Promise<string> {
+  return inTransaction(store, async (scope) => {
+    const accountId = await createEmpty(scope, { by, ...fields }, now);
+    await changeProject(scope, { by, accountId, changes }, now);
+    return accountId;
+  });
+}
+
+async function createEmpty(
+  scope: TransactionScope,
+  { by, name, email, address }: NewProject & { by: Actor },
+  now: () => number,
+): Promise<string> {
+  if (email !== undefined) {
+    return (await auditedActions(createAudited(scope, now), now).createAccount(by, { email, name })).id;
+  }
+  if (name === undefined) {
+    throw new GatewayError("invalid_request", "name is missing; a team, which has no e-mail, needs one", {
+      param: "name",
+    });
+  }
+  const id = newAccountId();
+  const place = address === undefined ? toAddress(name, id) : parseTeamAddress(address);
+  const row = accountRowOf({ id, email: place, name: parseName(name) }, now());
+  try {
+    await scope.db.insertInto("accounts").values(row).execute();
+  } catch (error) {
+    if (!isConstraintError(error)) throw error;
+    throw takenEmail(row.email, error);
+  }
+  const detail = { email: row.email };
+  await recordAudit(scope, { accountId: by.accountId, action: "account.create", subject: id, detail }, now());
+  return id;
+}
+
+/** Somebody who is to work here, with a role in the gateway and in teams. */
+export interface NewUser {
+  readonly email: string;
+  readonly role: Role;
+  readonly teams: readonly { readonly accountId: string; readonly role: TeamRole }[];
+}
+
+/**
+ * Invites a person: opens the account with this e-mail if there is none, gives it the role, makes its holder a member of the
+ * teams, and makes the link with which they set a password. An account whose e-mail was only claimed is taken back first.
+ *
+ * @throws {GatewayError} as `changeAccount` and `invite`
+ */
+export function inviteUser(
+  store: TransactionScope,
+  { by, user: { email, role, teams } }: { by: Actor; user: NewUser },
+  now: () => number,
+): Promise<{ accountId: string; token: string; expiresAt: number }> {
+  return inTransaction(store, async (scope) => {
+    const actions = auditedActions(createAudited(scope, now), now);
+    const person = await findAccount(scope, parseEmail(email));
+    if (person?.holder === "verified") {
+      throw new GatewayError("conflict", `The user ${email} exists already`, { param: "email" });
+    }
+    // Role and teams are in force at once, so that whoever only claimed the e-mail is out before.
+    if (person?.holder === "claimed") {
+      const { id: accountId } = person;
+      await scope.change(async (db) => {
+        await lockOwners(db);
+        await giveToHolder(db, { accountId, by: by.accountId }, now());
+      });
+    }
+    const accountId = person?.id ?? (await actions.createAccount(by, { email })).id;
+    await actions.changeAccount(by, accountId, { role });
+    for (const team of teams) {
+      await addPersonAudited(scope, { by, personId: accountId, ...team }, now());
+    }
+    await scope.change((db) => lockManaged(db, by, accountId));
+    const made = await invite(scope, { accountId, by: by.accountId }, now());
+    await recordAudit(
+      scope,
+      { accountId: by.accountId, action: "account.invite", subject: accountId, detail: {} },
+      now(),
+    );
+    return { accountId, ...made };
+  });
+}
+
+/** Ends the invitation of an account. @throws {GatewayError} `not_found`, `forbidden` */
+export function deleteInvitation(
+  store: TransactionScope,
+  { by, accountId }: { by: Actor; accountId: string },
+  now: () => number,
+): Promise<void> {
+  return inTransaction(store, async (scope) => {
+    await scope.change(async (db) => {
+      await lockManaged(db, by, accountId);
+      await endInvitations(db, accountId);
+    });
+    const entry = { accountId: by.accountId, action: "account.invitation_delete", subject: accountId, detail: {} };
+    await recordAudit(scope, entry, now());
+  });
+}
+
+/** Makes somebody who signs in here a member of a team. @throws {GatewayError} `not_found`, `conflict` */
+export function addToTeam(
+  store: Pick<Store, "db">,
+  membership: { by: Actor; accountId: string; personId: string; role: TeamRole },
+  now: () => number,
+): Promise<void> {
+  const { db } = store;
+  return db.transaction().execute(async (transaction) => {
+    const scope: TransactionScope = { db: transaction, change: (work) => work(transaction) };
+    await addPersonAudited(scope, membership, now());
+  });
+}
+
+async function addPersonAudited(
+  scope: TransactionScope,
+  { by, accountId, personId, role }: { by: Actor; accountId: string; personId: string; role: TeamRole },
+  now: number,
+): Promise<void> {
+  const email = await scope.change(async (db: Transaction<Database>) => {
+    await lockManaged(db, by, accountId);
+    return (await addPerson(db, { accountId, personId, role }, now)).email;
+  });
+  const detail = { email, role };
+  await recordAudit(scope, { accountId: by.accountId, action: "team.add", subject: accountId, detail }, now);
+}
