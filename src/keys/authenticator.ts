@@ -114,7 +114,7 @@ export interface TokenSource {
   authenticate(token: string): Caller | Promise<Caller>;
 }
 
-/** What a {@link TokenSource} needs of the keys that stand for the subjects of its tokens. */
+/** Options of a {@link TokenSource}, of the keys that stand for the subjects of its tokens. */
 export interface TokenKeys {
   /** Usable keys of an account; absent: unlimited. */
   readonly keysMax: number | undefined;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { makeTemporaryPassword } from "../../../src/identity/set-password.ts";
-import { cookieOf, dayMs, member, password, refusalOf } from "./member.ts";
+import { cookieOf, dayMs, member, password, refusalOf } from "../tenants/member.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 describe("sign-in", () => {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { importForeignKeys } from "../../../src/keys/index.ts";
-import { fixture } from "./member.ts";
+import { fixture } from "../tenants/member.ts";
 
 const sha256Of = (text: string) => createHash("sha256").update(text).digest("hex");
 const textOf = (name: string) => `sk-${name}-of-another-gateway`;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { hashPassword, verifyPassword } from "../../../src/identity/password.ts";
 import { setPassword } from "../../../src/identity/set-password.ts";
 import { toSignInAddress } from "../../../src/tenants/sign-in-address.ts";
-import { cookieOf, fixture, member, password, refusalOf } from "./member.ts";
+import { cookieOf, fixture, member, password, refusalOf } from "../tenants/member.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 describe("sign-up", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Member, member, password, refusalOf } from "./member.ts";
+import { type Member, member, password, refusalOf } from "../tenants/member.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 describe("signing in to one account from many addresses", () => {

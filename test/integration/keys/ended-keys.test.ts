@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { bootstrap } from "../../../src/cli/bootstrap.ts";
 import { importForeignKeys } from "../../../src/keys/index.ts";
 import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
-import { fixture } from "./member.ts";
+import { fixture } from "../tenants/member.ts";
 
 const dayMs = 86_400_000;
 const api = "/dashboard/api";
