@@ -13,6 +13,7 @@ import {
 import { recordAudit } from "../../audit/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import type { Manager } from "../../keys/index.ts";
+import type { HttpDeps } from "../deps.ts";
 import {
   emailFields,
   type MetricRuleBody,
@@ -22,8 +23,7 @@ import {
   smtpFields,
   toMetricRuleJson,
   webhookFields,
-} from "../dashboard-api/alerts.ts";
-import type { HttpDeps } from "../deps.ts";
+} from "../forms/alerts.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";

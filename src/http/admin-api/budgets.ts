@@ -12,9 +12,9 @@ import {
   readSpentOfBudgets,
   type StoredBudget,
 } from "../../tenants/index.ts";
-import { idOfModel, readBudget, Usd } from "../dashboard-api/read-fields.ts";
-import { toSubjectBudgetJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
+import { idOfModel, readBudget, Usd } from "../forms/read-fields.ts";
+import { toSubjectBudgetJson } from "../forms/serializers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";

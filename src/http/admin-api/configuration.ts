@@ -69,6 +69,7 @@ import {
   teamActions,
   type User,
 } from "../../tenants/index.ts";
+import type { HttpDeps } from "../deps.ts";
 import {
   type MetricRuleBody,
   metricRuleFields,
@@ -76,19 +77,9 @@ import {
   readThreshold,
   toMetricRuleJson,
   toRuleJson,
-} from "../dashboard-api/alerts.ts";
-import {
-  Email,
-  keyFields,
-  limitFields,
-  Models,
-  modelNamesOf,
-  Period,
-  readBudget,
-  Usd,
-} from "../dashboard-api/read-fields.ts";
-import { toKeyFieldsJson, toLimitsJson } from "../dashboard-api/serializers.ts";
-import type { HttpDeps } from "../deps.ts";
+} from "../forms/alerts.ts";
+import { Email, keyFields, limitFields, Models, modelNamesOf, Period, readBudget, Usd } from "../forms/read-fields.ts";
+import { toKeyFieldsJson, toLimitsJson } from "../forms/serializers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { budgetAmounts, budgetTarget, readBudgetChanges, toTarget } from "./budgets.ts";

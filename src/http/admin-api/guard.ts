@@ -7,8 +7,8 @@ import { AdminAuthenticator, type Manager, scopesOfRole } from "../../keys/index
 import { RateLimiter } from "../../lib/rate-limiter.ts";
 import { type AdminKeyArea, hasScope } from "../../tenants/index.ts";
 import { responses } from "../api/openapi.ts";
-import { alertActions } from "../dashboard-api/alerts.ts";
 import type { Clients, HttpDeps } from "../deps.ts";
+import { alertActions } from "../forms/alerts.ts";
 import { readApiKey } from "../lifecycle/authenticate.ts";
 import { dataHeaders, jsonForPage } from "../lifecycle/headers.ts";
 import { clientAddressOf } from "../lifecycle/http-call.ts";

@@ -18,8 +18,8 @@ import {
   teamActions,
   type User,
 } from "../../tenants/index.ts";
-import { Email } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
+import { Email } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";

@@ -14,6 +14,7 @@ import {
   type ServiceAccount,
 } from "../../keys/index.ts";
 import { type Account, expectManagedKeys, findUsers } from "../../tenants/index.ts";
+import type { HttpDeps } from "../deps.ts";
 import {
   displayNameOf,
   keyFields,
@@ -22,9 +23,8 @@ import {
   readNewKeyFields,
   Usd,
   withModelIds,
-} from "../dashboard-api/read-fields.ts";
-import { toKeyFieldsJson } from "../dashboard-api/serializers.ts";
-import type { HttpDeps } from "../deps.ts";
+} from "../forms/read-fields.ts";
+import { toKeyFieldsJson } from "../forms/serializers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";

@@ -12,6 +12,7 @@ import {
   type ProjectChanges,
   readAccountBudget,
 } from "../../tenants/index.ts";
+import type { HttpDeps } from "../deps.ts";
 import {
   displayNameOf,
   Email,
@@ -23,9 +24,8 @@ import {
   readLimits,
   Usd,
   withModelIds,
-} from "../dashboard-api/read-fields.ts";
-import { toIso, toLimitsJson, toWalletJson } from "../dashboard-api/serializers.ts";
-import type { HttpDeps } from "../deps.ts";
+} from "../forms/read-fields.ts";
+import { toIso, toLimitsJson, toWalletJson } from "../forms/serializers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";

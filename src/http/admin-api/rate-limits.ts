@@ -15,8 +15,8 @@ import {
   type StoredModelLimits,
   setModelLimits,
 } from "../../tenants/index.ts";
-import { displayNameOf, idOfModel, Limit } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
+import { displayNameOf, idOfModel, Limit } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";

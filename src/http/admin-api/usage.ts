@@ -13,8 +13,8 @@ import {
 } from "../../contract/index.ts";
 import { readUsageRows, type UsageFigures, type UsageOfBucket } from "../../reports/index.ts";
 import { responses } from "../api/openapi.ts";
-import { idOfModel } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
+import { idOfModel } from "../forms/read-fields.ts";
 import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";

@@ -11,8 +11,8 @@ import {
   voucherStatuses,
 } from "../../payments/index.ts";
 import { emailsOf } from "../../tenants/index.ts";
-import { readUsd, Usd } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
+import { readUsd, Usd } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";

@@ -15,10 +15,7 @@ import {
 } from "../../reports/index.ts";
 import { toVirtualModel } from "../api/models.ts";
 import type { HttpDeps } from "../deps.ts";
-import { withAnySession, withOwnSession, withSession } from "../lifecycle/session.ts";
-import { formBody } from "../lifecycle/validate.ts";
-import { toCsvText } from "./download.ts";
-import { CursorQuery, readCursor, readUsd } from "./read-fields.ts";
+import { CursorQuery, readCursor, readUsd } from "../forms/read-fields.ts";
 import {
   PageQuery,
   pageSize,
@@ -30,7 +27,10 @@ import {
   toStatementPage,
   toVoucherJson,
   toWalletJson,
-} from "./serializers.ts";
+} from "../forms/serializers.ts";
+import { withAnySession, withOwnSession, withSession } from "../lifecycle/session.ts";
+import { formBody } from "../lifecycle/validate.ts";
+import { toCsvText } from "./download.ts";
 
 const MeQuery = Type.Object({ calls: Type.Optional(Type.String({ maxLength: 40 })) });
 const Redeem = formBody({ code: Type.String({ minLength: 1, maxLength: 100 }) });

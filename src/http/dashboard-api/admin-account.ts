@@ -6,9 +6,16 @@ import { getFreeQuota } from "../../keys/index.ts";
 import { readStatement, readUsage } from "../../reports/index.ts";
 import { type Account, findUser, type RoleLimits, readRoleLimits } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import {
+  PageQuery,
+  toAccountJson,
+  toQuotaJson,
+  toSessionJson,
+  toStatementPage,
+  toWalletJson,
+} from "../forms/serializers.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
 import { toKeysJson } from "./keys.ts";
-import { PageQuery, toAccountJson, toQuotaJson, toSessionJson, toStatementPage, toWalletJson } from "./serializers.ts";
 
 /** The days of usage that the page of an account shows. */
 const usageDays = 30;

@@ -3,10 +3,10 @@ import { Elysia } from "elysia";
 import { createAudited } from "../../audit/index.ts";
 import { accountKinds, accountOrders, auditedActions, searchAccounts } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { pageSize, toAccountRowJson } from "../forms/serializers.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
 import { type Page, streamDownload } from "./download.ts";
 import { createLinkMail } from "./link-mail.ts";
-import { pageSize, toAccountRowJson } from "./serializers.ts";
 
 const Search = Type.Object({
   search: Type.Optional(Type.String({ maxLength: 254 })),

@@ -5,10 +5,10 @@ import type { Store } from "../../db/index.ts";
 import { namesOfAdminKeys } from "../../keys/index.ts";
 import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { CursorQuery, readAccountId, readCursor, readSpan, spanFields } from "../forms/read-fields.ts";
+import { toAuditEntryJson, toIso } from "../forms/serializers.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
 import { type DownloadFormat, type Page, streamDownload } from "./download.ts";
-import { CursorQuery, readAccountId, readCursor, readSpan, spanFields } from "./read-fields.ts";
-import { toAuditEntryJson, toIso } from "./serializers.ts";
 
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 254 }));
 const Filter = Type.Object({ ...spanFields, actor: text, action: text, subject: text });

@@ -3,9 +3,9 @@ import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
 import { mayAdminister } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { toIso } from "../forms/serializers.ts";
 import { withAdminSession, withTeamSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { toIso } from "./serializers.ts";
 
 const Switch = formBody({ on: Type.Boolean(), key: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })) });
 

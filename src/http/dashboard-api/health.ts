@@ -2,8 +2,8 @@ import { Elysia } from "elysia";
 import { gatewayOwner, readFiring } from "../../alerts/index.ts";
 import { healthStates, type ProviderHealth, readHealth, toErrorJson, toTestJson } from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { toIso } from "../forms/serializers.ts";
 import { withAdminSession, withSession } from "../lifecycle/session.ts";
-import { toIso } from "./serializers.ts";
 
 /**
  * GET /dashboard/api/admin/health: the state of every provider that serves models, the worst first, for owners, administrators

@@ -12,9 +12,9 @@ import {
 import { readFigures, readGroups, readLowWallets, readSum } from "../../reports/index.ts";
 import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { nameOfModel } from "../forms/read-fields.ts";
+import { toIso } from "../forms/serializers.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
-import { nameOfModel } from "./read-fields.ts";
-import { toIso } from "./serializers.ts";
 import { toFiguresJson } from "./statistics-json.ts";
 
 const hourMs = 3_600_000;

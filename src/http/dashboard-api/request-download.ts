@@ -3,8 +3,8 @@ import { readKeyNames } from "../../keys/index.ts";
 import { type LogCursor, type RequestFilter, readRequests } from "../../reports/index.ts";
 import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { nameOfModel } from "../forms/read-fields.ts";
 import { type DownloadFormat, type Page, streamDownload } from "./download.ts";
-import { nameOfModel } from "./read-fields.ts";
 import { toRequestJson } from "./request-json.ts";
 
 const columns = [

@@ -1,7 +1,7 @@
 import { formatUsd } from "../../contract/index.ts";
 import type { CallDetail } from "../../kernel/index.ts";
 import type { LoggedRequest, RequestDetail } from "../../reports/index.ts";
-import { toIso } from "./serializers.ts";
+import { toIso } from "../forms/serializers.ts";
 
 /**
  * A request of the log. `state` is `refused` for one that did not become a call; `requests` is how many requests a

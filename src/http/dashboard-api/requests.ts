@@ -12,9 +12,6 @@ import {
 } from "../../reports/index.ts";
 import { emailsOf, mayAdminister, maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { ClientFormat } from "../lifecycle/http-call.ts";
-import { withSession } from "../lifecycle/session.ts";
-import type { DownloadFormat } from "./download.ts";
 import {
   CursorQuery,
   idOfModel,
@@ -24,10 +21,13 @@ import {
   readCursor,
   readSpan,
   spanFields,
-} from "./read-fields.ts";
+} from "../forms/read-fields.ts";
+import { pageSize, toIso } from "../forms/serializers.ts";
+import type { ClientFormat } from "../lifecycle/http-call.ts";
+import { withSession } from "../lifecycle/session.ts";
+import type { DownloadFormat } from "./download.ts";
 import { streamRequests } from "./request-download.ts";
 import { toRequestDetailJson, toRequestJson } from "./request-json.ts";
-import { pageSize, toIso } from "./serializers.ts";
 
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
 const Filter = Type.Object({

@@ -5,10 +5,10 @@ import { endOfPeriod, startOfPeriod } from "../../db/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
 import { readMonthlyStatement } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { nameOfModel } from "../forms/read-fields.ts";
+import { toStatementLineJson } from "../forms/serializers.ts";
 import { withSession } from "../lifecycle/session.ts";
 import { streamDownload } from "./download.ts";
-import { nameOfModel } from "./read-fields.ts";
-import { toStatementLineJson } from "./serializers.ts";
 
 const dayMs = 86_400_000;
 /** Models of one statement; what others cost is one line. */

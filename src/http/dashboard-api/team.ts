@@ -18,11 +18,11 @@ import {
   teamActions,
 } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { Period, readBudget } from "../forms/read-fields.ts";
+import { toIso, toSubjectBudgetJson } from "../forms/serializers.ts";
 import { withAdminSession, withOwnSession, withSession, withTeamSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { createLinkMail } from "./link-mail.ts";
-import { Period, readBudget } from "./read-fields.ts";
-import { toIso, toSubjectBudgetJson } from "./serializers.ts";
 
 const TeamRole = Type.Union([Type.Literal("admin"), Type.Literal("member")]);
 const Invitation = formBody({
