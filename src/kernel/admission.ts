@@ -18,10 +18,11 @@ import {
   toAnswerText,
 } from "../contract/index.ts";
 import { isRecord } from "../lib/json.ts";
-import { costMaxOfRun, type ModelRun, type OutputHold } from "./call.ts";
+import type { ModelRun, OutputHold } from "./call.ts";
 import { textMembers, visitBeside } from "./normalize/output-text.ts";
 import { tokensMax } from "./normalize/prompt-bounds.ts";
 import { boundUnits, toQuotaTokens } from "./normalize/usage-meter.ts";
+import { costMaxOfRun } from "./service-tier.ts";
 import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
 
 /** The errors of a caller without the funds for a call. */

@@ -11,29 +11,18 @@ import {
   type ChatChunk,
   type ChatCompletion,
   type ChatRequest,
-  type CompiledPrice,
-  costMaxNanodollars,
-  costNanodollars,
   type EmbeddingList,
   type EmbeddingsBody,
   type ErrorCode,
-  GatewayError,
+  type GatewayError,
   type GeneratedImages,
-  getOwn,
   type Hold,
   type ImageEditsBody,
   type ImagesRequest,
   type Meters,
-  type Model,
   type ModerationRequest,
   type Moderations,
-  meterTable,
   type PartialImage,
-  type PassedAnswer,
-  type PassthroughFormat,
-  type PassthroughRequest,
-  type Call as PluginCall,
-  type ProviderPlugin,
   type Ranking,
   type RerankRequest,
   type ServerEvent,
@@ -42,9 +31,9 @@ import {
   type TranscriptionRequest,
   UpstreamError,
   type UsageSource,
-  type WirePart,
 } from "../contract/index.ts";
 import type { UsageMeter } from "./normalize/usage-meter.ts";
+import type { Passthrough } from "./passthrough.ts";
 import type { PoolKey } from "./routing/circuits.ts";
 import { type Candidate, type ModelEntry, publicNameOf, type Route } from "./routing/registry.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/http-client.ts";
@@ -583,185 +572,4 @@ function isLongAnswer({ call, request, passthrough }: ModelRun): boolean {
   return (
     Boolean(logprobs) || Boolean(others) || (Array.isArray(include) && include.includes("message.output_text.logprobs"))
   );
-}
-
-/** Providers' own names of tiers, by what clients ask for. */
-const namesOf: Readonly<Record<string, readonly string[]>> = {
-  priority: ["performance", "fast"],
-  default: ["on_demand"],
-};
-
-/** The price of the tier that a request asks for, if the model's price has it. */
-function findAsked({ modelEntry, passthrough, request }: ModelRun, isAnswered: boolean) {
-  const tiers = modelEntry.compiledPrice?.serviceTiers;
-  if (tiers === undefined) return undefined;
-  const isPassed = passthrough !== undefined && (!isAnswered || passthrough.isServing);
-  const tier = isPassed
-    ? passthrough.format.tierOf(passthrough.body)
-    : (request as { service_tier?: unknown }).service_tier;
-  const price = typeof tier === "string" ? getOwn(tiers, tier) : undefined;
-  return price && { tier: tier as string, price };
-}
-
-/** The most that usage can cost by any tier that may serve the call; `undefined` as {@link costMaxNanodollars}. */
-export function costMaxOfRun(run: ModelRun, meters: Meters): number | undefined {
-  const { compiledPrice } = run.modelEntry;
-  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, run.keepsLonger);
-  const requested = findAsked(run, false);
-  if (cost === undefined || requested === undefined) return cost;
-  const other = costMaxNanodollars(requested.price, meters, run.keepsLonger);
-  return other === undefined ? undefined : Math.max(cost, other);
-}
-
-/**
- * The price that a call is charged by: that of the tier that was requested if the provider says that it served it, the
- * more expensive one if the provider says nothing. Of another tier that it says it served its rates count where the row has
- * them and they are lower than the model's own; otherwise the model's own, for which it was held.
- */
-export function priceOfRun(run: ModelRun, meters: Meters): CompiledPrice | undefined {
-  const { compiledPrice } = run.modelEntry;
-  if (compiledPrice?.serviceTiers === undefined) return compiledPrice;
-  const { servedTier } = run;
-  const requested = run.ignored.has("service_tier") ? undefined : findAsked(run, true);
-  const own = costNanodollars(compiledPrice, meters) ?? 0;
-  if (requested !== undefined && servedTier === undefined) {
-    return (costNanodollars(requested.price, meters) ?? 0) > own ? requested.price : compiledPrice;
-  }
-  if (servedTier === undefined) return compiledPrice;
-  const isServed = servedTier === requested?.tier || getOwn(namesOf, requested?.tier ?? "")?.includes(servedTier);
-  if (requested !== undefined && isServed) return requested.price;
-  const served = getOwn(compiledPrice.serviceTiers, servedTier);
-  return served !== undefined && (costNanodollars(served, meters) ?? own) < own ? served : compiledPrice;
-}
-
-/**
- * The passed-through side of a chat call: the request as the client wrote it, and the answer as the provider gave it. The
- * call also has a request in the uniform format, by which it is admitted and by which routes without the format are asked.
- */
-export class Passthrough implements PassedAnswer {
-  readonly format: PassthroughFormat;
-  readonly body: WirePart;
-  /** The client's headers of the format. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly #handler: PassthroughFormat["protocol"] | "compactResponse";
-  /** Why the request cannot be said in the uniform format; then only routes of the client's own format serve it. */
-  untranslatable: GatewayError | undefined = undefined;
-  /** Losses of the translation, for the log of a call that is served by it. */
-  warnings: readonly string[] = [];
-  /** The whole answer, also of a stream of the Responses protocol; absent until a route of the format has given it. */
-  answer: WirePart | undefined = undefined;
-  lastEvent: ServerEvent | undefined = undefined;
-  head: WirePart | undefined = undefined;
-  sequence = 0;
-  /** A route of the client's own format answers. */
-  isServing = false;
-  /** The most searches of the web that its provider may run for the model that is tried. */
-  searchesMax = 0;
-  /** The searches that were seen to begin. */
-  searches = 0;
-
-  /** The most searches of a request that sets no limit. */
-  readonly #searchesDefault: number;
-
-  constructor(
-    { format, body, isCompaction = false }: PassthroughRequest,
-    headers: Readonly<Record<string, string>>,
-    searchesDefault: number,
-  ) {
-    this.format = format;
-    this.#searchesDefault = searchesDefault;
-    this.#handler = isCompaction ? "compactResponse" : format.protocol;
-    this.body = body;
-    this.headers = headers;
-  }
-
-  /** The plugin's handler for the request, if it speaks the client's protocol. */
-  handlerOf({ handlers }: ProviderPlugin) {
-    return handlers[this.#handler]?.bind(handlers);
-  }
-
-  /** Whether a route is asked in the client's protocol. */
-  isServedBy({ plugin, model }: { readonly plugin: ProviderPlugin; readonly model: Model }): boolean {
-    return plugin.handlers[this.#handler] !== undefined && this.format.serves?.(model) !== false;
-  }
-
-  /** Whether a field of the request bounds the answer; a request without one cannot be lowered. */
-  get isBounded(): boolean {
-    return this.format.outputLimit !== undefined && this.#handler !== "compactResponse";
-  }
-
-  /**
-   * The searches of the web that the client lets a provider run: 0 where no route of its format has a price for them, because
-   * the tool is left out there.
-   */
-  searchLimitOf({ model, routes }: ModelEntry): number {
-    if (model.price?.webSearch === undefined || !routes.some((route) => this.isServedBy(route))) return 0;
-    return Math.min(this.format.searchLimitOf(this.body) ?? this.#searchesDefault, meterTable.webSearch.requestMax);
-  }
-
-  /** The most tokens that searches put into one prompt, together; infinite where only the context bounds them. */
-  searchTokensMaxOf({ routes }: ModelEntry): number {
-    if (!this.format.isSearchBounded(this.body)) return Number.POSITIVE_INFINITY;
-    const served = routes.filter((route) => this.isServedBy(route));
-    return Math.max(...served.map(({ model }) => model.searchTokensMax ?? Number.POSITIVE_INFINITY));
-  }
-
-  /** Whether the request is of no use without searches: they are its only tools. */
-  get needsSearch(): boolean {
-    return this.format.hasOnlySearches(this.body);
-  }
-
-  /** Returns a placeholder request to estimate tokens by, where the uniform format cannot express the real one. */
-  toPlaceholderRequest(): ChatRequest {
-    const { outputLimit = "" } = this.format;
-    const { model, stream, [outputLimit]: limit } = this.body;
-    const content = JSON.stringify(this.body);
-    return {
-      model: model as string,
-      messages: [{ role: "user", content }],
-      // It may think, and what it thinks may not show.
-      reasoning_effort: "high",
-      ...(stream === true && { stream: true }),
-      ...(typeof limit === "number" && limit > 0 && { max_completion_tokens: limit }),
-    };
-  }
-
-  /**
-   * The routes that can serve the call. A request that asks for nothing but a search of the web would otherwise be answered
-   * from memory, as if that were what was found.
-   *
-   * @throws {GatewayError} When there is none.
-   */
-  chooseRoutes(modelEntry: ModelEntry): ModelEntry {
-    const { untranslatable, needsSearch } = this;
-    if (needsSearch && this.searchLimitOf(modelEntry) === 0) {
-      const message =
-        "This model has no search of the web here, and the request has no other tool: choose another model";
-      throw new GatewayError("invalid_request", message, { param: "tools" });
-    }
-    if (untranslatable === undefined && !needsSearch) return modelEntry;
-    const routes = modelEntry.routes.filter((route) => this.isServedBy(route));
-    if (routes.length === 0 && untranslatable !== undefined) throw untranslatable;
-    return { ...modelEntry, routes };
-  }
-
-  /** The body, with the output and the searches bounded by what the hold covers. */
-  toBody(
-    { max_completion_tokens, max_tokens }: ChatRequest,
-    model: Model,
-    warn: PluginCall<unknown>["warn"],
-  ): WirePart {
-    const { searchesMax, format } = this;
-    const requestedSearches = format.searchLimitOf(this.body);
-    // Without a price the handler leaves the tool out.
-    const isUnpriced = model.price?.webSearch === undefined;
-    const isSame = requestedSearches === 0 || requestedSearches === searchesMax || isUnpriced;
-    const body = isSame ? this.body : format.withSearchLimit(this.body, searchesMax, warn);
-    const limit = max_completion_tokens || max_tokens;
-    const field = format.outputLimit;
-    if (field === undefined) return body;
-    const requested = body[field];
-    if (!limit || (typeof requested === "number" && requested <= limit)) return body;
-    return { ...body, [field]: limit };
-  }
 }

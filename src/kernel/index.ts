@@ -7,7 +7,6 @@ export {
   type ChatSink,
   type ClientRequest,
   ModelRun,
-  Passthrough,
   type RequestOf,
   type SinkOf,
   type StreamSink,
@@ -16,6 +15,7 @@ export { countPassthrough } from "./capabilities/chat.ts";
 export { chooseSpeechFormat } from "./capabilities/speech.ts";
 export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder, type Slot } from "./overload.ts";
+export { Passthrough } from "./passthrough.ts";
 export { runCall } from "./pipeline.ts";
 export { isProbed, type ProbeResult, probe } from "./probe.ts";
 export {

@@ -22,7 +22,7 @@ import {
   unitMeters,
 } from "../contract/index.ts";
 import { withoutWords } from "../lib/describe-error.ts";
-import { type Attempt, type ModelRun, priceOfRun } from "./call.ts";
+import type { Attempt, ModelRun } from "./call.ts";
 import { getContextTokensMax } from "./normalize/prompt-bounds.ts";
 import {
   addMeters,
@@ -33,6 +33,7 @@ import {
   toQuotaTokens,
   UsageMeter,
 } from "./normalize/usage-meter.ts";
+import { priceOfRun } from "./service-tier.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
 
 const messageCharactersMax = 500;

@@ -1,18 +1,11 @@
 import { getFieldVariable, getVariablePrefix } from "../config/index.ts";
 import { getForm, getPlainFields, type ProviderPlugin } from "../contract/index.ts";
 import { describeRoutes, type ModelEntry, type Registry, type Route } from "../kernel/index.ts";
-import {
-  type AttemptStats,
-  type Failure,
-  type Health,
-  keyHealth,
-  type LastOutcomes,
-  providerHealth,
-  type TestOutcome,
-} from "./health.ts";
+import { type Failure, type Health, keyHealth, type LastOutcomes, providerHealth, type TestOutcome } from "./health.ts";
 import type { PluginState } from "./plugin-state.ts";
 import type { ProviderSettings } from "./provider-settings.ts";
 import type { Providers } from "./providers.ts";
+import type { AttemptStats } from "./route-stats.ts";
 
 /** Routes of one provider that are listed: those in use or in trouble first. */
 const routesMax = 500;

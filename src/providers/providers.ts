@@ -5,10 +5,11 @@ import type { Store } from "../db/index.ts";
 import { type CallObserver, type Log, monotonicNow, type Network } from "../kernel/index.ts";
 import { checkCredential, providerActions } from "./actions.ts";
 import { checkManifest } from "./check-manifest.ts";
-import { HealthLog, RouteStats } from "./health.ts";
+import { HealthLog } from "./health.ts";
 import type { PluginManager, PluginSnapshot } from "./plugin-manager.ts";
 import { syncProviderFiles } from "./provider-files.ts";
 import { ProviderSettings } from "./provider-settings.ts";
+import { RouteStats } from "./route-stats.ts";
 import { type ConnectionTest, type TestResult, testConnection } from "./test-connection.ts";
 import { watchFolders } from "./watch-folders.ts";
 

@@ -27,7 +27,7 @@ import {
 import { withoutWords } from "../../lib/describe-error.ts";
 import { isRecord, JsonBoundsError, JsonTexts, jsonBounds } from "../../lib/json.ts";
 import { chunkTokensMax, largest } from "../admission.ts";
-import { Attempt, Call, type ClientRequest, ModelRun, type Passthrough, priceOfRun } from "../call.ts";
+import { Attempt, Call, type ClientRequest, ModelRun } from "../call.ts";
 import { isOfKey, recordRefusedKey, toClientError, withFailover } from "../failover.ts";
 import {
   type AnswerHead,
@@ -58,7 +58,9 @@ import {
 import { countPieces, countTokens } from "../normalize/tokenizer.ts";
 import type { AnyToolCall } from "../normalize/tool-calls.ts";
 import { type Count, shareOfOpen, toChatUsage, UsageMeter } from "../normalize/usage-meter.ts";
+import type { Passthrough } from "../passthrough.ts";
 import { type ModelEntry, mayUse, orderRoutes, pausedForMs, type Route } from "../routing/registry.ts";
+import { priceOfRun } from "../service-tier.ts";
 import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
 import { OtherFormError } from "../upstream/answer-form.ts";

@@ -13,9 +13,10 @@ import {
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { isEndMark } from "../../lib/sse.ts";
-import type { ModelRun, Passthrough } from "../call.ts";
+import type { ModelRun } from "../call.ts";
 import { OutputText } from "../normalize/output-text.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
+import type { Passthrough } from "../passthrough.ts";
 import { type BegunStream, begin, pump, toReader } from "../streaming.ts";
 import type { Kernel } from "../types.ts";
 import { OtherFormError } from "../upstream/answer-form.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { AttemptWindow } from "../../../src/providers/health.ts";
+import { AttemptWindow } from "../../../src/providers/route-stats.ts";
 
 const minute = 60_000;
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { GatewayError, UpstreamError } from "../../../src/contract/index.ts";
 import { buildRegistry, type CancelReason, ConnectionError, type Route } from "../../../src/kernel/index.ts";
-import { RouteStats } from "../../../src/providers/health.ts";
+import { RouteStats } from "../../../src/providers/route-stats.ts";
 import { helloPlugin } from "../http/support.ts";
 import { attemptOf } from "../kernel/support.ts";
 

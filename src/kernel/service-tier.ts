@@ -1,0 +1,51 @@
+import { type CompiledPrice, costMaxNanodollars, costNanodollars, getOwn, type Meters } from "../contract/index.ts";
+import type { ModelRun } from "./call.ts";
+
+/** Providers' own names of tiers, by what clients ask for. */
+const namesOf: Readonly<Record<string, readonly string[]>> = {
+  priority: ["performance", "fast"],
+  default: ["on_demand"],
+};
+
+/** The price of the tier that a request asks for, if the model's price has it. */
+function findAsked({ modelEntry, passthrough, request }: ModelRun, isAnswered: boolean) {
+  const tiers = modelEntry.compiledPrice?.serviceTiers;
+  if (tiers === undefined) return undefined;
+  const isPassed = passthrough !== undefined && (!isAnswered || passthrough.isServing);
+  const tier = isPassed
+    ? passthrough.format.tierOf(passthrough.body)
+    : (request as { service_tier?: unknown }).service_tier;
+  const price = typeof tier === "string" ? getOwn(tiers, tier) : undefined;
+  return price && { tier: tier as string, price };
+}
+
+/** The most that usage can cost by any tier that may serve the call; `undefined` as {@link costMaxNanodollars}. */
+export function costMaxOfRun(run: ModelRun, meters: Meters): number | undefined {
+  const { compiledPrice } = run.modelEntry;
+  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, run.keepsLonger);
+  const requested = findAsked(run, false);
+  if (cost === undefined || requested === undefined) return cost;
+  const other = costMaxNanodollars(requested.price, meters, run.keepsLonger);
+  return other === undefined ? undefined : Math.max(cost, other);
+}
+
+/**
+ * The price that a call is charged by: that of the tier that was requested if the provider says that it served it, the
+ * more expensive one if the provider says nothing. Of another tier that it says it served its rates count where the row has
+ * them and they are lower than the model's own; otherwise the model's own, for which it was held.
+ */
+export function priceOfRun(run: ModelRun, meters: Meters): CompiledPrice | undefined {
+  const { compiledPrice } = run.modelEntry;
+  if (compiledPrice?.serviceTiers === undefined) return compiledPrice;
+  const { servedTier } = run;
+  const requested = run.ignored.has("service_tier") ? undefined : findAsked(run, true);
+  const own = costNanodollars(compiledPrice, meters) ?? 0;
+  if (requested !== undefined && servedTier === undefined) {
+    return (costNanodollars(requested.price, meters) ?? 0) > own ? requested.price : compiledPrice;
+  }
+  if (servedTier === undefined) return compiledPrice;
+  const isServed = servedTier === requested?.tier || getOwn(namesOf, requested?.tier ?? "")?.includes(servedTier);
+  if (requested !== undefined && isServed) return requested.price;
+  const served = getOwn(compiledPrice.serviceTiers, servedTier);
+  return served !== undefined && (costNanodollars(served, meters) ?? own) < own ? served : compiledPrice;
+}
