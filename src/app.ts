@@ -11,7 +11,7 @@ import {
   nameKeyVariables,
 } from "./config/index.ts";
 import { type ContentLog, openContentLog } from "./content-log/index.ts";
-import { createNetworkList, type Model, type ProviderPlugin } from "./contract/index.ts";
+import { createNetworkList } from "./contract/index.ts";
 import { createStoredResponses, embeddedNodeId, type NodeReport, type Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/deps.ts";
 import { MemoryAccountant } from "./http/memory/call-memory.ts";
@@ -47,6 +47,7 @@ import {
 } from "./ledger/index.ts";
 import type { Observability } from "./observability/index.ts";
 import { createCheckout, type Payments } from "./payments/index.ts";
+import type { Model, ProviderPlugin } from "./provider/index.ts";
 import {
   getModelNames,
   OperatorCatalogueEditor,

@@ -63,7 +63,7 @@ const mutants: readonly Mutant[] = [
   { name: "ids of a whole answer are given out twice", file: answer, from: "|| ids.has(id)", to: "" },
   {
     name: "figures that are texts are none",
-    file: "src/contract/chat.ts",
+    file: "src/provider/chat.ts",
     from: "(figure.test(report) ? Number(report) : report)",
     to: "report",
   },

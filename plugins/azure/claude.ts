@@ -1,6 +1,6 @@
 import { anthropic, isRecord, mapRequests } from "modelgate/plugin";
-import type { ModelParts } from "../../src/contract/index.ts";
 import type { MappedRequest } from "../../src/protocols/map-requests.ts";
+import type { ModelParts } from "../../src/provider/index.ts";
 
 const { modelOptions, ...parts } = anthropic({ headers: { "anthropic-version": "2023-06-01" } });
 

@@ -5,7 +5,7 @@ import {
   fetchToken,
   type ProviderCredential,
 } from "modelgate/plugin";
-import type { CredentialFields } from "../../src/contract/index.ts";
+import type { CredentialFields } from "../../src/provider/index.ts";
 
 const authorityDefault = "https://login.microsoftonline.com";
 /**

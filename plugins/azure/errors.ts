@@ -1,5 +1,5 @@
 import { classifyRefusal, isRecord, parseJson, UpstreamError } from "modelgate/plugin";
-import type { RefusedResponse } from "../../src/contract/index.ts";
+import type { RefusedResponse } from "../../src/provider/index.ts";
 
 /**
  * Reads a refusal. Azure's content filter refuses a prompt with 400 and says which of its rules it broke; what a deployment is

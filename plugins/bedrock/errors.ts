@@ -1,6 +1,7 @@
 import { isRecord, parseJson, type ServerEvent, UpstreamError } from "modelgate/plugin";
-import { isContextLength, type RefusedResponse, type UpstreamErrorKind } from "../../src/contract/index.ts";
+import { isContextLength, type UpstreamErrorKind } from "../../src/contract/index.ts";
 import { retryAfterMs } from "../../src/lib/retry-after.ts";
+import type { RefusedResponse } from "../../src/provider/index.ts";
 
 /** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#API_runtime_Converse_Errors */
 const kinds: Readonly<Record<string, UpstreamErrorKind>> = {

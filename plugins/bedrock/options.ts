@@ -1,5 +1,5 @@
 import type { Model } from "modelgate/plugin";
-import type { ModelOptions } from "../../src/contract/index.ts";
+import type { ModelOptions } from "../../src/provider/index.ts";
 
 /** Options of a row. */
 export const modelOptions: ModelOptions = {

@@ -1,8 +1,9 @@
 import { type AnswerUsage, type ChatCompletion, isRecord, UpstreamError } from "modelgate/plugin";
-import { type ChatUsage, type ToolCall, toFigures, toFinishReason } from "../../src/contract/index.ts";
+import type { ChatUsage } from "../../src/contract/index.ts";
 import { parseShape } from "../../src/lib/parse-shape.ts";
 import { claudeThoughts } from "../../src/protocols/messages/outbound.ts";
 import { FenceStripper, toInput } from "../../src/protocols/messages/provider-stream.ts";
+import { type ToolCall, toFigures, toFinishReason } from "../../src/provider/index.ts";
 import type { Reading } from "./request.ts";
 
 const reasoningShape = { reasoningText: { text: "string", signature: "string" }, redactedContent: "string" } as const;

@@ -6,9 +6,10 @@ import {
   type ServerEvent,
   UpstreamError,
 } from "modelgate/plugin";
-import { type ChatUsage, type ChunkChoice, toAnswerText, toFinishReason } from "../../src/contract/index.ts";
+import type { ChatUsage } from "../../src/contract/index.ts";
 import { parseShape } from "../../src/lib/parse-shape.ts";
 import { FenceStripper } from "../../src/protocols/messages/provider-stream.ts";
+import { type ChunkChoice, toAnswerText, toFinishReason } from "../../src/provider/index.ts";
 import { readStreamError } from "./errors.ts";
 import type { Reading } from "./request.ts";
 import { toDetail, toTier, toUsage } from "./response.ts";

@@ -1,5 +1,5 @@
 import { type AnswerOf, type Handler, isRecord, UpstreamError } from "modelgate/plugin";
-import type { TranscriptWord } from "../../src/contract/index.ts";
+import type { TranscriptWord } from "../../src/provider/index.ts";
 
 /** Speech to text: the file is the body, all else is in the query. https://developers.deepgram.com/reference/speech-to-text/listen-pre-recorded */
 export const transcription: Handler<"transcription"> = async (call) => {

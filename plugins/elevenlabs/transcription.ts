@@ -1,5 +1,5 @@
 import { type AnswerOf, type Handler, isRecord, type RequestOf, UpstreamError } from "modelgate/plugin";
-import type { TranscriptWord } from "../../src/contract/index.ts";
+import type { TranscriptWord } from "../../src/provider/index.ts";
 
 /** Speech to text: https://elevenlabs.io/docs/api-reference/speech-to-text/convert */
 export const transcription: Handler<"transcription"> = async ({ request, model, upstream, warn }) => {

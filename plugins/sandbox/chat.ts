@@ -6,7 +6,8 @@ import {
   type ChatStream,
   fromIterable,
 } from "modelgate/plugin";
-import type { ChatUsage, ChunkChoice } from "../../src/contract/index.ts";
+import type { ChatUsage } from "../../src/contract/index.ts";
+import type { ChunkChoice } from "../../src/provider/index.ts";
 import { applyFaults, failWhole, readFaults, withFaults } from "./faults.ts";
 import { countUsage, getPrompt, type Reply, replyTo, toPieces } from "./reply.ts";
 

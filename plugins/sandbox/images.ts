@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from "node:zlib";
 import { type AnswerOf, type Call, fromIterable, type Handler } from "modelgate/plugin";
-import type { ImageEditsRequest, ImageStream } from "../../src/contract/index.ts";
+import type { ImageEditsRequest, ImageStream } from "../../src/provider/index.ts";
 import { applyFaults, failWhole, readFaults } from "./faults.ts";
 import { hashText } from "./reply.ts";
 

@@ -1,5 +1,5 @@
 import type { Call } from "modelgate/plugin";
-import type { ModerationRequest, ModerationResult, Moderations } from "../../src/contract/index.ts";
+import type { ModerationRequest, ModerationResult, Moderations } from "../../src/provider/index.ts";
 import { applyFaults, failWhole, readFaults } from "./faults.ts";
 import { toPieces } from "./reply.ts";
 

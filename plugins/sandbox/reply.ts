@@ -1,6 +1,7 @@
 import type { ChatRequest, FinishReason, Message, Model } from "modelgate/plugin";
-import type { ChatUsage, Tool, ToolCall } from "../../src/contract/index.ts";
+import type { ChatUsage } from "../../src/contract/index.ts";
 import { readToolChoice } from "../../src/protocols/tools.ts";
+import type { Tool, ToolCall } from "../../src/provider/index.ts";
 import { createExample, findSchema } from "./example.ts";
 
 /** One simulated choice, whole. */

@@ -1,5 +1,5 @@
 import { type AnswerOf, type Handler, isRecord, type RequestOf, UpstreamError } from "modelgate/plugin";
-import type { TranscriptWord } from "../../src/contract/index.ts";
+import type { TranscriptWord } from "../../src/provider/index.ts";
 import { toLanguageCode } from "./language.ts";
 
 /** Speech to text; the kernel has held its length to the row already: https://docs.sarvam.ai/api-reference-docs/speech-to-text/transcribe */

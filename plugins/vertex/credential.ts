@@ -7,7 +7,7 @@ import {
   type ProviderCredential,
   parseJson,
 } from "modelgate/plugin";
-import type { CredentialFields } from "../../src/contract/index.ts";
+import type { CredentialFields } from "../../src/provider/index.ts";
 
 /** A service account, as Google writes it into a file. */
 interface ServiceAccount {

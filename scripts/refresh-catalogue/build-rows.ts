@@ -1,4 +1,5 @@
-import { type Capability, type Model, withoutModelFacts } from "../../src/contract/index.ts";
+import type { Capability } from "../../src/contract/index.ts";
+import { type Model, withoutModelFacts } from "../../src/provider/index.ts";
 import type { Listed } from "./price-list.ts";
 import { listedFacts, type ProviderRules } from "./provider-rules.ts";
 import { successors } from "./rules.ts";

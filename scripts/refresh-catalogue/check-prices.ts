@@ -1,5 +1,6 @@
 import { calcPrice } from "@pydantic/genai-prices";
-import type { Model, Rate } from "../../src/contract/index.ts";
+import type { Rate } from "../../src/contract/index.ts";
+import type { Model } from "../../src/provider/index.ts";
 
 const aheadMs = 60 * 86_400_000;
 

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { findModelFacts, type Model } from "../../src/contract/index.ts";
+import { findModelFacts, type Model } from "../../src/provider/index.ts";
 import { compareModels } from "../../src/providers/compare-models.ts";
 import { readModels } from "../../src/sdk/index.ts";
 import { buildRows } from "./build-rows.ts";

@@ -1,4 +1,5 @@
-import type { Model, Price, Rate } from "../../src/contract/index.ts";
+import type { Price, Rate } from "../../src/contract/index.ts";
+import type { Model } from "../../src/provider/index.ts";
 import {
   isPositive,
   type Listed,

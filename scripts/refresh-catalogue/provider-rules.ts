@@ -1,4 +1,5 @@
-import type { Capability, Model } from "../../src/contract/index.ts";
+import type { Capability } from "../../src/contract/index.ts";
+import type { Model } from "../../src/provider/index.ts";
 import { isPositive, type Listed, toRate, toTieredPrice, toTokenPrice } from "./price-list.ts";
 
 /** The facts of a row that the price list does not have. */

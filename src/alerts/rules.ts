@@ -1,5 +1,6 @@
-import { type Model, nanodollarsPerUsd } from "../contract/index.ts";
+import { nanodollarsPerUsd } from "../contract/index.ts";
 import type { SpentBudget } from "../db/index.ts";
+import type { Model } from "../provider/index.ts";
 import { type FailedCalls, failureMinutes, type ServiceState } from "./service-health.ts";
 
 const dayMs = 86_400_000;

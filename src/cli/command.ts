@@ -1,5 +1,5 @@
 import type { Config } from "../config/index.ts";
-import type { Model, ProviderPlugin } from "../contract/index.ts";
+import type { Model, ProviderPlugin } from "../provider/index.ts";
 
 /** Dependencies of the commands; tests pass in their own. */
 export interface CliContext {

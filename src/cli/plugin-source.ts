@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
-import type { ProviderPlugin } from "../contract/index.ts";
+import type { ProviderPlugin } from "../provider/index.ts";
 import { indexFiles } from "../providers/find-sources.ts";
 import { loadCode } from "../providers/load-code.bun.ts";
 import { loadSource } from "../providers/load-source.ts";

@@ -1,7 +1,7 @@
 import type { App } from "../app.ts";
 import { type Config, getLocalOrigin, getPublicOrigin } from "../config/index.ts";
-import { getDisplayName, getRetirement } from "../contract/index.ts";
 import type { ModelEntry } from "../kernel/index.ts";
+import { getDisplayName, getRetirement } from "../provider/index.ts";
 import type { Bootstrap } from "./bootstrap.ts";
 import { columns } from "./lib/format.ts";
 

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
+import { isPlainUrl } from "../contract/index.ts";
 import {
   type CredentialFields,
   type CredentialForm,
@@ -8,10 +9,9 @@ import {
   formatCredential,
   getForm,
   getPlainFields,
-  isPlainUrl,
   type MachineAddresses,
   type ProviderPlugin,
-} from "../contract/index.ts";
+} from "../provider/index.ts";
 import { readMachineAddresses } from "./machine.ts";
 import { type Setting, settings } from "./settings.ts";
 import { getPublicOrigin } from "./urls.ts";

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { type MachineAddress, type MachineAddresses, trimSlashes } from "../contract/index.ts";
+import { trimSlashes } from "../contract/index.ts";
+import type { MachineAddress, MachineAddresses } from "../provider/index.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,6 +1,7 @@
-import type { Capability, ChatChunk, ServerEvent } from "../contract/index.ts";
+import type { Capability } from "../contract/index.ts";
 import type { ChatSink, ClientRequest } from "../kernel/index.ts";
 import { readJson } from "../lib/json.ts";
+import type { ChatChunk, ServerEvent } from "../provider/index.ts";
 import { charactersMax, readAnswer, type Turn } from "./read-content.ts";
 
 type Delta = Record<string, unknown>;

@@ -4,3 +4,6 @@ import { type TNull, type TOptional, type TSchema, type TUnion, Type } from "@si
 export function optional<T extends TSchema>(schema: T): TOptional<TUnion<[T, TNull]>> {
   return Type.Optional(Type.Union([schema, Type.Null()]));
 }
+
+/** A JSON object that may have further members. */
+export const open = { additionalProperties: true } as const;

@@ -6,8 +6,6 @@
 import {
   type AdmissionRequest,
   type Capability,
-  type ChatChunk,
-  type ChunkChoice,
   type Extension,
   GatewayError,
   type Hold,
@@ -15,9 +13,9 @@ import {
   type Meters,
   sumPromptTokens,
   sumTokens,
-  toAnswerText,
 } from "../contract/index.ts";
 import { isRecord } from "../lib/json.ts";
+import { type ChatChunk, type ChunkChoice, toAnswerText } from "../provider/index.ts";
 import type { ModelRun, OutputHold } from "./call.ts";
 import { textMembers, visitBeside } from "./normalize/output-text.ts";
 import { tokensMax } from "./normalize/prompt-bounds.ts";

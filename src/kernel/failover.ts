@@ -11,13 +11,11 @@ import {
   capabilityForms,
   type ErrorCode,
   GatewayError,
-  type Model,
-  type Call as PluginCall,
-  type ProviderPlugin,
   UpstreamError,
   type UpstreamErrorKind,
 } from "../contract/index.ts";
 import { withoutWords } from "../lib/describe-error.ts";
+import type { Model, Call as PluginCall, ProviderPlugin } from "../provider/index.ts";
 import { Attempt, type ModelRun } from "./call.ts";
 import { affinity, ownerOf, type PoolKey } from "./routing/circuits.ts";
 import { canServe, orderRoutes, pausedForMs, type Route } from "./routing/registry.ts";

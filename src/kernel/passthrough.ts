@@ -1,16 +1,15 @@
-import {
-  type ChatRequest,
-  GatewayError,
-  type Model,
-  meterTable,
-  type PassedAnswer,
-  type PassthroughFormat,
-  type PassthroughRequest,
-  type Call as PluginCall,
-  type ProviderPlugin,
-  type ServerEvent,
-  type WirePart,
-} from "../contract/index.ts";
+import { GatewayError, meterTable } from "../contract/index.ts";
+import type {
+  ChatRequest,
+  Model,
+  PassedAnswer,
+  PassthroughFormat,
+  PassthroughRequest,
+  Call as PluginCall,
+  ProviderPlugin,
+  ServerEvent,
+  WirePart,
+} from "../provider/index.ts";
 import type { ModelEntry } from "./routing/registry.ts";
 
 /**

@@ -4,9 +4,10 @@
  * and the hold of the most that it can cost), ask its routes until one begins to answer, give the answer out, and settle:
  * usage is counted and charged once, whatever happened in between.
  */
-import { type Capability, type CheckInput, GatewayError } from "../contract/index.ts";
+import { type Capability, GatewayError } from "../contract/index.ts";
 import { withoutWords } from "../lib/describe-error.ts";
 import { nextTurn } from "../lib/next-turn.ts";
+import type { CheckInput } from "../provider/index.ts";
 import { admit, fundErrors } from "./admission.ts";
 import { type AnswerOf, type Call, ModelRun } from "./call.ts";
 import { chatHandler } from "./capabilities/chat.ts";

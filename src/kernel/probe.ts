@@ -1,11 +1,5 @@
-import {
-  type Capability,
-  GatewayError,
-  type Model,
-  makeCallId,
-  type ProviderPlugin,
-  UpstreamError,
-} from "../contract/index.ts";
+import { type Capability, GatewayError, makeCallId, UpstreamError } from "../contract/index.ts";
+import type { Model, ProviderPlugin } from "../provider/index.ts";
 import { Attempt, Call, ModelRun } from "./call.ts";
 import { UsageMeter } from "./normalize/usage-meter.ts";
 import { buildRegistry, type Credential } from "./routing/registry.ts";

@@ -6,7 +6,6 @@
 import {
   answerMeters,
   type Capability,
-  contextTokensDefault,
   costNanodollars,
   GatewayError,
   getMeter,
@@ -22,6 +21,7 @@ import {
   unitMeters,
 } from "../contract/index.ts";
 import { withoutWords } from "../lib/describe-error.ts";
+import { contextTokensDefault } from "../provider/index.ts";
 import type { Attempt, ModelRun } from "./call.ts";
 import { getContextTokensMax } from "./normalize/prompt-bounds.ts";
 import {

@@ -3,8 +3,10 @@
  * is behind. Everything between is translated without waiting, by machines with `push` and `end`: the parser of events, the
  * stream of a handler, the normalizer and the encoder of the client's format.
  */
-import { type AnswerStream, UpstreamError } from "../contract/index.ts";
+
+import { UpstreamError } from "../contract/index.ts";
 import { nextTurn } from "../lib/next-turn.ts";
+import type { AnswerStream } from "../provider/index.ts";
 
 /** Marks the kernel's own iterables: those of others may have a member `read` too, as streams of Node do. */
 export const readsBatches: unique symbol = Symbol("reads batches");

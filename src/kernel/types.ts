@@ -1,4 +1,5 @@
-import type { AnswerUsage, Capability, ErrorCode, Ledger, Meters } from "../contract/index.ts";
+import type { Capability, ErrorCode, Ledger, Meters } from "../contract/index.ts";
+import type { AnswerUsage } from "../provider/index.ts";
 import type { AnswerOf, Attempt, Call, ModelRun } from "./call.ts";
 import type { Registry } from "./routing/registry.ts";
 import type { Network } from "./upstream/network.ts";

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
-import { type ServerEvent, UpstreamError } from "../contract/index.ts";
+import { UpstreamError } from "../contract/index.ts";
+import type { ServerEvent } from "../provider/index.ts";
 import { isRecord, parseJson } from "./json.ts";
 
 /** Two lengths and a checksum. */

@@ -1,4 +1,5 @@
-import { toFigures, toWrittenText, UpstreamError } from "../contract/index.ts";
+import { UpstreamError } from "../contract/index.ts";
+import { toFigures, toWrittenText } from "../provider/index.ts";
 import { isRecord } from "./json.ts";
 
 /** Expected shape of a value: a type, a list of such, or an object with these members; `{}` is any object. */

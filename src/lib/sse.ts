@@ -1,5 +1,6 @@
 import { createParser, type EventSourceParser } from "eventsource-parser";
-import { type ServerEvent, UpstreamError } from "../contract/index.ts";
+import { UpstreamError } from "../contract/index.ts";
+import type { ServerEvent } from "../provider/index.ts";
 
 /** The most characters one event may have unless told otherwise. */
 const eventCharactersMaxDefault = 1024 * 1024;

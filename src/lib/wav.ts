@@ -1,4 +1,5 @@
-import { type AnswerStream, UpstreamError } from "../contract/index.ts";
+import { UpstreamError } from "../contract/index.ts";
+import type { AnswerStream } from "../provider/index.ts";
 
 /** Audio as plain samples, and how to read them. */
 export interface Wav {

@@ -1,4 +1,5 @@
-import { UpstreamError, type WebSocketMessage } from "../contract/index.ts";
+import { UpstreamError } from "../contract/index.ts";
+import type { WebSocketMessage } from "../provider/index.ts";
 
 /** The longest message that a provider may send, in bytes. */
 const messageBytesMaxDefault = 16 * 1024 * 1024;

@@ -9,16 +9,10 @@
  *
  * Prompts that are too short for a cache need no rule of their own: their marks are ignored and cost nothing.
  */
-import {
-  type Call,
-  type ChatRequest,
-  getWriteMeter,
-  lifetimeFields,
-  type Message,
-  type Model,
-  UpstreamError,
-} from "../contract/index.ts";
+
+import { getWriteMeter, lifetimeFields, UpstreamError } from "../contract/index.ts";
 import { isRecord, mapChanged } from "../lib/json.ts";
+import type { Call, ChatRequest, Message, Model } from "../provider/index.ts";
 
 /** A mark as Anthropic has it, for five minutes or an hour. */
 export interface CacheMark {

@@ -1,4 +1,4 @@
-import type { ContentPart, Message, ToolCall } from "../contract/index.ts";
+import type { ContentPart, Message, ToolCall } from "../provider/index.ts";
 
 /** A part of the uniform format, with the cache mark of the block or part that it was. */
 export type MarkedPart = ContentPart & { cache_control?: unknown };

@@ -1,13 +1,13 @@
-import {
-  type AuthorizedRequest,
-  type CredentialFields,
-  type MachineRequest,
-  type ProviderCredential,
-  type TokenResponse,
-  UpstreamError,
-} from "../contract/index.ts";
+import { UpstreamError } from "../contract/index.ts";
 import { isRecord, parseJson } from "../lib/json.ts";
 import { keepWith } from "../lib/kept-with.ts";
+import type {
+  AuthorizedRequest,
+  CredentialFields,
+  MachineRequest,
+  ProviderCredential,
+  TokenResponse,
+} from "../provider/index.ts";
 import { classifyRefusal } from "./upstream-errors.ts";
 
 /** Request to a token endpoint, or to the metadata service of the machine. */

@@ -1,13 +1,13 @@
 import type { TSchema } from "@sinclair/typebox";
-import {
-  type ChatChunk,
-  type ChatCompletion,
-  type ChatRequest,
-  GatewayError,
-  type PassedAnswer,
-  type PassthroughRequest,
-  type ServerEvent,
-} from "../contract/index.ts";
+import { GatewayError } from "../contract/index.ts";
+import type {
+  ChatChunk,
+  ChatCompletion,
+  ChatRequest,
+  PassedAnswer,
+  PassthroughRequest,
+  ServerEvent,
+} from "../provider/index.ts";
 
 /**
  * A client's side of a protocol. An inbound wire format reads a request into the uniform format, and writes the answer,

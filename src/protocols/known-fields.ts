@@ -6,11 +6,12 @@
  * other callers is not among them. The manifest of a provider lists what else it takes.
  */
 import { KindGuard, type TSchema } from "@sinclair/typebox";
+import { getOwn } from "../contract/index.ts";
+import { isExactNumber, isRecord, mapChanged } from "../lib/json.ts";
 import {
   type Call,
   ChatRequest,
   EmbeddingsRequest,
-  getOwn,
   type Handlers,
   ImageEditsFields,
   ImagesRequest,
@@ -18,8 +19,7 @@ import {
   type NativeRequest,
   RerankRequest,
   SpeechRequest,
-} from "../contract/index.ts";
-import { isExactNumber, isRecord, mapChanged } from "../lib/json.ts";
+} from "../provider/index.ts";
 import { DecisionRequest } from "./decisions/schema.ts";
 import { MessagesRequest } from "./messages/schema.ts";
 import { ResponsesRequest } from "./responses/schema.ts";

@@ -1,4 +1,4 @@
-import type { Call, Handlers, Model, Upstream, UpstreamRequestOptions } from "../contract/index.ts";
+import type { Call, Handlers, Model, Upstream, UpstreamRequestOptions } from "../provider/index.ts";
 
 /** Where a request of a dialect goes instead, what it says there, and headers that it has there. A form is not looked into. */
 export type RequestMap = (

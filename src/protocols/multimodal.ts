@@ -1,13 +1,7 @@
-import {
-  badRequest,
-  type ChatRequest,
-  type CheckInput,
-  GatewayError,
-  type Message,
-  type Upstream,
-} from "../contract/index.ts";
+import { badRequest, GatewayError } from "../contract/index.ts";
 import { toBase64 } from "../lib/base64.ts";
 import type { DataUrl } from "../lib/data-url.ts";
+import type { ChatRequest, CheckInput, Message, Upstream } from "../provider/index.ts";
 
 /** How many images one request may have fetched: each has up to 20 MB and is held in memory. */
 const fetchesMax = 16;

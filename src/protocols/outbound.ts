@@ -1,4 +1,4 @@
-import type { ProviderPlugin } from "../contract/index.ts";
+import type { ProviderPlugin } from "../provider/index.ts";
 
 /**
  * A provider's side of a protocol, as {@link Inbound} is the client's: an outbound wire format writes a uniform request

@@ -1,4 +1,4 @@
-import type { Call, SpeechRequest } from "../contract/index.ts";
+import type { Call, SpeechRequest } from "../provider/index.ts";
 
 /** The nearest sample rate that a model makes, in Hz. */
 export function nearestSampleRate(sampleRates: readonly number[], target: number): number {

@@ -1,4 +1,4 @@
-import type { Call, ChatRequest, Model } from "../contract/index.ts";
+import type { Call, ChatRequest, Model } from "../provider/index.ts";
 
 /** Fields that every translation handles itself. */
 const handled = ["model", "messages", "stream", "stream_options", "parallel_tool_calls"];

@@ -1,18 +1,17 @@
+import { badRequest, type GatewayError } from "../contract/index.ts";
+import { isRecord, JsonBoundsError, mapChanged, readJson } from "../lib/json.ts";
 import {
-  badRequest,
   type Call,
   type ChatCompletion,
   type ChatHandler,
   type ChatRequest,
   type ChatStream,
   type ChunkChoice,
-  type GatewayError,
   type Message,
   mapPieces,
   type ToolCall,
   toFinishReason,
-} from "../contract/index.ts";
-import { isRecord, JsonBoundsError, mapChanged, readJson } from "../lib/json.ts";
+} from "../provider/index.ts";
 
 const allowedToolsParam = "tool_choice.allowed_tools.tools";
 /** So many of the tools an error names. */

@@ -3,12 +3,12 @@ import {
   getOwn,
   isAmount,
   isContextLength,
-  type RefusedResponse,
   UpstreamError,
   type UpstreamErrorKind,
 } from "../contract/index.ts";
 import { isRecord, JsonBoundsError, readJson } from "../lib/json.ts";
 import { type HeaderReader, retryAfterMs } from "../lib/retry-after.ts";
+import type { RefusedResponse } from "../provider/index.ts";
 
 const sentenceCharactersMax = 1000;
 const noHeaders: HeaderReader = { get: () => null };

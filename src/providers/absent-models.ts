@@ -1,6 +1,7 @@
 import { nameKeyVariables } from "../config/index.ts";
-import { type Caller, GatewayError, getDisplayName, type ProviderPlugin } from "../contract/index.ts";
+import { type Caller, GatewayError } from "../contract/index.ts";
 import { type ExplainAbsence, type Log, mayUse } from "../kernel/index.ts";
+import { getDisplayName, type ProviderPlugin } from "../provider/index.ts";
 import type { PluginStatus } from "./plugin-state.ts";
 import type { AwaitedProvider } from "./unlisted-models.ts";
 

@@ -1,16 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Actor, Audited } from "../audit/index.ts";
-import {
-  findCredentialError,
-  formatCredential,
-  GatewayError,
-  getForm,
-  getSecrets,
-  type ProviderPlugin,
-} from "../contract/index.ts";
+import { GatewayError } from "../contract/index.ts";
 import type { Database, TransactionScope } from "../db/index.ts";
 import { isLocalHost } from "../kernel/index.ts";
 import { isRecord, parseJson, readJson } from "../lib/json.ts";
+import { findCredentialError, formatCredential, getForm, getSecrets, type ProviderPlugin } from "../provider/index.ts";
 import { checkAddresses, checkManifest } from "./check-manifest.ts";
 import { readManifest } from "./manifest.ts";
 import type { PluginSnapshot } from "./plugin-manager.ts";

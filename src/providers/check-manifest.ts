@@ -1,6 +1,7 @@
 import { BlockList, isIP } from "node:net";
-import { GatewayError, type ProviderPlugin } from "../contract/index.ts";
+import { GatewayError } from "../contract/index.ts";
 import { isLocalHost } from "../kernel/index.ts";
+import type { ProviderPlugin } from "../provider/index.ts";
 import { readManifest } from "./manifest.ts";
 
 const bytesMax = 64 * 1024;

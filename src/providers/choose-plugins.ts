@@ -1,4 +1,4 @@
-import { getForm, type Model, type ProviderPlugin } from "../contract/index.ts";
+import { getForm, type Model, type ProviderPlugin } from "../provider/index.ts";
 
 /** Options that decide whether answers are simulated. */
 export interface SandboxOptions {

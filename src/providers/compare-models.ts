@@ -1,5 +1,5 @@
-import type { Model } from "../contract/index.ts";
 import { isRecord } from "../lib/json.ts";
+import type { Model } from "../provider/index.ts";
 
 /**
  * Lists the differences between two catalogues, one line a model: `+ id`, `- id`, or `~ id` with each field before and

@@ -1,6 +1,6 @@
 import { getFieldVariable, getVariablePrefix } from "../config/index.ts";
-import { getForm, getPlainFields, type ProviderPlugin } from "../contract/index.ts";
 import { describeRoutes, type ModelEntry, type Registry, type Route } from "../kernel/index.ts";
+import { getForm, getPlainFields, type ProviderPlugin } from "../provider/index.ts";
 import { type Failure, type Health, keyHealth, type LastOutcomes, providerHealth, type TestOutcome } from "./health.ts";
 import type { PluginState } from "./plugin-state.ts";
 import type { ProviderSettings } from "./provider-settings.ts";

@@ -1,6 +1,6 @@
-import { type AuthorizedRequest, type ModelRow, type ProviderPlugin, readCredential } from "../contract/index.ts";
 import { isRecord, JsonBoundsError, readJson } from "../lib/json.ts";
 import { readShort } from "../lib/read-short.ts";
+import { type AuthorizedRequest, type ModelRow, type ProviderPlugin, readCredential } from "../provider/index.ts";
 import { getReason } from "./read-files.ts";
 
 const answerBytesMax = 4 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import type { ProviderPlugin } from "../contract/index.ts";
+import type { ProviderPlugin } from "../provider/index.ts";
 import type { PluginDefinition } from "../sdk/define-plugin.ts";
 import { PluginError } from "../sdk/errors.ts";
 import { definePlugin } from "../sdk/index.ts";

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { capabilityDefault, type ModelRow, modelCapabilities, type ProviderPlugin } from "../contract/index.ts";
+import { modelCapabilities } from "../contract/index.ts";
 import { shapeChecker } from "../lib/check-shape.ts";
 import { isRecord } from "../lib/json.ts";
 import { listNamedFields } from "../protocols/known-fields.ts";
@@ -11,6 +11,7 @@ import type {
   ResponsesOptions,
   TranscriptionOptions,
 } from "../protocols/openai/request.ts";
+import { capabilityDefault, type ModelRow, type ProviderPlugin } from "../provider/index.ts";
 import type { PluginDefinition } from "../sdk/define-plugin.ts";
 import { PluginError } from "../sdk/errors.ts";
 import { anthropic, type ChatOptions, definePlugin, gemini, openai, openaiModelOptions } from "../sdk/index.ts";

@@ -1,4 +1,4 @@
-import type { Model, ProviderPlugin } from "../contract/index.ts";
+import type { Model, ProviderPlugin } from "../provider/index.ts";
 import { mergeRow, type Row, type RowFile } from "./overrides.ts";
 
 /** One model of one plugin, and where its fields come from. */

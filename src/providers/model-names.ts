@@ -1,5 +1,5 @@
-import type { Model } from "../contract/index.ts";
 import { didYouMean } from "../lib/did-you-mean.ts";
+import type { Model } from "../provider/index.ts";
 import type { PluginSnapshot } from "./plugin-manager.ts";
 
 /** Unknown names of one list that are reported one by one. */

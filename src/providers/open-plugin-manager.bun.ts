@@ -1,6 +1,7 @@
 import { type Config, getCatalogueFolder, getPluginFolders } from "../config/index.ts";
-import { isLoopback, type ProviderPlugin } from "../contract/index.ts";
+import { isLoopback } from "../contract/index.ts";
 import { type Log, monotonicNow, resolveHost, SsrfGuard } from "../kernel/index.ts";
+import type { ProviderPlugin } from "../provider/index.ts";
 import { loadCode } from "./load-code.bun.ts";
 import { PluginManager, type PluginManagerOptions } from "./plugin-manager.ts";
 import type { ProviderSettings } from "./provider-settings.ts";

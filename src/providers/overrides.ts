@@ -1,7 +1,7 @@
 import { basename } from "node:path";
-import type { ModelRow, ProviderPlugin } from "../contract/index.ts";
 import { suggestName } from "../lib/did-you-mean.ts";
 import { isRecord } from "../lib/json.ts";
+import type { ModelRow, ProviderPlugin } from "../provider/index.ts";
 import { PluginError } from "../sdk/errors.ts";
 import { definePlugin } from "../sdk/index.ts";
 import { type FileProblem, type FolderEntry, listFolder, type PluginDirectory } from "./plugin-directory.ts";

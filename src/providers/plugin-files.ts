@@ -1,4 +1,4 @@
-import type { ProviderPlugin } from "../contract/index.ts";
+import type { ProviderPlugin } from "../provider/index.ts";
 import { contentVersion, findSources } from "./find-sources.ts";
 import { type LoadCode, loadSource } from "./load-source.ts";
 import type { FileProblem, PluginDirectory, PluginSource } from "./plugin-directory.ts";

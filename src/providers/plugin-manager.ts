@@ -1,5 +1,4 @@
 import { parse } from "node:path";
-import { getDisplayName, getRetirement, noticeDays, type ProviderPlugin } from "../contract/index.ts";
 import {
   buildRegistry,
   type Credential,
@@ -8,6 +7,7 @@ import {
   type Registry,
   type RegistryMemory,
 } from "../kernel/index.ts";
+import { getDisplayName, getRetirement, noticeDays, type ProviderPlugin } from "../provider/index.ts";
 import { AbsenceLog, AbsentModels } from "./absent-models.ts";
 import { choosePlugins, type PluginChoices, type SandboxOptions } from "./choose-plugins.ts";
 import type { LoadCode } from "./load-source.ts";

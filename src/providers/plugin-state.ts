@@ -1,6 +1,6 @@
 import { nameKeyVariables } from "../config/index.ts";
-import type { ProviderPlugin } from "../contract/index.ts";
 import type { Registry } from "../kernel/index.ts";
+import type { ProviderPlugin } from "../provider/index.ts";
 import { isSimulated } from "./choose-plugins.ts";
 import type { PluginFile } from "./plugin-files.ts";
 

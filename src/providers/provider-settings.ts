@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Config } from "../config/index.ts";
-import { getSecrets, type ProviderPlugin } from "../contract/index.ts";
 import type { Database, Store } from "../db/index.ts";
 import type { Credential } from "../kernel/index.ts";
+import { getSecrets, type ProviderPlugin } from "../provider/index.ts";
 import { SecretBox } from "./secret-box.ts";
 
 /** A stored key of a provider. */

@@ -1,8 +1,9 @@
 import { type Actor, createAudited, recordAudit } from "../audit/index.ts";
 import { type Config, getCatalogueFolder, getPluginFolders } from "../config/index.ts";
-import { GatewayError, type ProviderPlugin } from "../contract/index.ts";
+import { GatewayError } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import { type CallObserver, type Log, monotonicNow, type Network } from "../kernel/index.ts";
+import type { ProviderPlugin } from "../provider/index.ts";
 import { checkCredential, providerActions } from "./actions.ts";
 import { checkManifest } from "./check-manifest.ts";
 import { HealthLog } from "./health.ts";

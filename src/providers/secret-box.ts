@@ -3,8 +3,7 @@ import { chownSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
 import { type Config, getSecretsKeyFile } from "../config/index.ts";
-import { decrypt, encrypt } from "../contract/encryption.ts";
-import { GatewayError } from "../contract/index.ts";
+import { decrypt, encrypt, GatewayError } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 
 interface SecretsKey {

@@ -2,16 +2,12 @@ import {
   compilePrice,
   costNanodollars,
   GatewayError,
-  getRetirement,
-  getSecrets,
-  type Model,
-  type ProviderPlugin,
-  readCredential,
   UpstreamError,
   type UpstreamErrorKind,
 } from "../contract/index.ts";
 import { ConnectionError, type Credential, getBaseUrl, isProbed, type Network, probe } from "../kernel/index.ts";
 import { replaceTexts } from "../lib/escapes.ts";
+import { getRetirement, getSecrets, type Model, type ProviderPlugin, readCredential } from "../provider/index.ts";
 import { readModelList } from "./discover-models.ts";
 
 const testMsMax = 20_000;

@@ -1,5 +1,6 @@
-import { capabilityDefault, isName, type Model, type ProviderPlugin } from "../contract/index.ts";
+import { isName } from "../contract/index.ts";
 import { isLocalHost } from "../kernel/index.ts";
+import { capabilityDefault, type Model, type ProviderPlugin } from "../provider/index.ts";
 import { definePlugin } from "../sdk/index.ts";
 import {
   type CheckHost,

@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { type ProviderPlugin, type VirtualModelRow, VirtualModelRow as VirtualModelSchema } from "../contract/index.ts";
 import { createVirtualModel, type Registry, type VirtualModel } from "../kernel/index.ts";
 import { shapeChecker } from "../lib/check-shape.ts";
 import { suggestName } from "../lib/did-you-mean.ts";
 import { isRecord } from "../lib/json.ts";
+import { type ProviderPlugin, type VirtualModelRow, VirtualModelRow as VirtualModelSchema } from "../provider/index.ts";
 import { PluginError } from "../sdk/errors.ts";
 import { type FileProblem, listFolder, type PluginDirectory } from "./plugin-directory.ts";
 import { readJson } from "./read-files.ts";

@@ -1,9 +1,14 @@
+import { capabilities, getOwn, quoteValue } from "../contract/index.ts";
+import { shapeChecker } from "../lib/check-shape.ts";
+import { suggestName } from "../lib/did-you-mean.ts";
+import { isRecord } from "../lib/json.ts";
+import { withKnownFields } from "../protocols/known-fields.ts";
+import { readUsage } from "../protocols/openai/usage-report.ts";
+import { classifyRefusal } from "../protocols/upstream-errors.ts";
 import {
   type Checks,
-  capabilities,
   capabilityDefault,
   contractVersion,
-  getOwn,
   type Handlers,
   type Model,
   type ModelOptions,
@@ -14,15 +19,8 @@ import {
   type OptionKind,
   optionalHandlers,
   type ProviderPlugin,
-  quoteValue,
   Unlisted,
-} from "../contract/index.ts";
-import { shapeChecker } from "../lib/check-shape.ts";
-import { suggestName } from "../lib/did-you-mean.ts";
-import { isRecord } from "../lib/json.ts";
-import { withKnownFields } from "../protocols/known-fields.ts";
-import { readUsage } from "../protocols/openai/usage-report.ts";
-import { classifyRefusal } from "../protocols/upstream-errors.ts";
+} from "../provider/index.ts";
 import { PluginError } from "./errors.ts";
 import { completeRows, findMissingRates, findUnboundedRate, readModels } from "./read-models.ts";
 

@@ -1,8 +1,18 @@
+export { badRequest, UpstreamError } from "../contract/index.ts";
+export { isRecord, parseJson } from "../lib/json.ts";
+export { streamWav } from "../lib/wav.ts";
+export { fetchToken } from "../protocols/fetch-token.ts";
+export { gemini } from "../protocols/generate-content/outbound.ts";
+export { mapRequests } from "../protocols/map-requests.ts";
+export { anthropic } from "../protocols/messages/outbound.ts";
+export { type ChatOptions, openaiModelOptions } from "../protocols/openai/request.ts";
+export { pickSupportedFields, warnOfOthers } from "../protocols/supported-fields.ts";
+export { readArguments } from "../protocols/tools.ts";
+export { classifyError, classifyRefusal } from "../protocols/upstream-errors.ts";
 export {
   type AnswerOf,
   type AnswerUsage,
   type AuthorizedRequest,
-  badRequest,
   type Call,
   type ChatChunk,
   type ChatCompletion,
@@ -19,19 +29,8 @@ export {
   type ProviderPlugin,
   type RequestOf,
   type ServerEvent,
-  UpstreamError,
   type UpstreamWebSocket,
-} from "../contract/index.ts";
-export { isRecord, parseJson } from "../lib/json.ts";
-export { streamWav } from "../lib/wav.ts";
-export { fetchToken } from "../protocols/fetch-token.ts";
-export { gemini } from "../protocols/generate-content/outbound.ts";
-export { mapRequests } from "../protocols/map-requests.ts";
-export { anthropic } from "../protocols/messages/outbound.ts";
-export { type ChatOptions, openaiModelOptions } from "../protocols/openai/request.ts";
-export { pickSupportedFields, warnOfOthers } from "../protocols/supported-fields.ts";
-export { readArguments } from "../protocols/tools.ts";
-export { classifyError, classifyRefusal } from "../protocols/upstream-errors.ts";
+} from "../provider/index.ts";
 export { bearer, definePlugin } from "./define-plugin.ts";
 export { openai } from "./openai.ts";
 export { readModels } from "./read-models.ts";

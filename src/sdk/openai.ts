@@ -1,4 +1,3 @@
-import type { Call, Handlers, Model } from "../contract/index.ts";
 import { decisionsHandler } from "../protocols/decisions/passthrough.ts";
 import { mapRequests } from "../protocols/map-requests.ts";
 import { chatHandler } from "../protocols/openai/chat.ts";
@@ -11,6 +10,7 @@ import { transcriptionHandler, translationHandler } from "../protocols/openai/tr
 import { rerankHandler } from "../protocols/rerank/outbound.ts";
 import { countChatTokens, withResponsesEndpoint } from "../protocols/responses/outbound.ts";
 import { responsesHandlers } from "../protocols/responses/passthrough.ts";
+import type { Call, Handlers, Model } from "../provider/index.ts";
 
 /**
  * The handlers of a provider that speaks OpenAI's wire format. A capability that is not named has no handler. A model

@@ -1,17 +1,14 @@
 import {
   type Capability,
-  capabilityDefault,
   compilePrice,
-  completeRow,
   getBasicMeters,
   type MeterName,
-  type Model,
-  ModelRow,
   type Price,
   reportedUnits,
 } from "../contract/index.ts";
 import { lowerFirst, shapeChecker } from "../lib/check-shape.ts";
 import { isRecord } from "../lib/json.ts";
+import { capabilityDefault, completeRow, type Model, ModelRow } from "../provider/index.ts";
 import { PluginError } from "./errors.ts";
 
 /** The rates that a price lacks to sell calls of this capability. */

@@ -1,14 +1,5 @@
 import { builtIns } from "../../plugins/index.ts";
-import type {
-  Call,
-  Caller,
-  ChatChunk,
-  ChatRequest,
-  ChatStream,
-  Model,
-  ProviderPlugin,
-  ServerEvent,
-} from "../../src/contract/index.ts";
+import type { Caller } from "../../src/contract/index.ts";
 import { openPassthrough, sendPassthrough } from "../../src/kernel/capabilities/passthrough.ts";
 import { type ChatSink, Call as GatewayCall, type Kernel, ModelRun, Passthrough } from "../../src/kernel/index.ts";
 import { StreamNormalizer } from "../../src/kernel/normalize/answer.ts";
@@ -25,6 +16,15 @@ import { createResponseHead, ResponseStream } from "../../src/protocols/response
 import * as responsesInbound from "../../src/protocols/responses/inbound.ts";
 import { responsesFormat } from "../../src/protocols/responses/passthrough.ts";
 import type { ResponsesRequest } from "../../src/protocols/responses/schema.ts";
+import type {
+  Call,
+  ChatChunk,
+  ChatRequest,
+  ChatStream,
+  Model,
+  ProviderPlugin,
+  ServerEvent,
+} from "../../src/provider/index.ts";
 
 /** What one piece of a provider's stream costs from its bytes to ours, beside OpenAI's own, which is passed through. */
 export interface Translation {

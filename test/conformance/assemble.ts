@@ -1,4 +1,5 @@
-import type { ChatChunk, ChatCompletion, ChatUsage } from "../../src/contract/index.ts";
+import type { ChatUsage } from "../../src/contract/index.ts";
+import type { ChatChunk, ChatCompletion } from "../../src/provider/index.ts";
 
 /** What a chat answer comes to for a client, whichever way it came. */
 export interface Whole {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatCompletion, sumOutputTokens, sumPromptTokens } from "../../src/contract/index.ts";
+import { sumOutputTokens, sumPromptTokens } from "../../src/contract/index.ts";
+import type { ChatCompletion } from "../../src/provider/index.ts";
 import { expectSaid } from "../support/expect-said.ts";
 import { faultsOf, schemaMissing } from "../support/openai-schema.ts";
 import { recordingsMissing } from "../support/recordings.ts";

@@ -5,7 +5,7 @@ import cohereItself from "../../plugins/cohere/index.ts";
 import vertex from "../../plugins/vertex/index.ts";
 import { checkPlugin } from "../../src/cli/plugin-check/check-plugin.ts";
 import type { Fixture } from "../../src/cli/plugin-check/fixture.ts";
-import type { ProviderPlugin } from "../../src/contract/index.ts";
+import type { ProviderPlugin } from "../../src/provider/index.ts";
 import { callOf, createBench, runCall } from "../unit/kernel/support.ts";
 
 const tools = [

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { ChatChunk } from "../../src/contract/index.ts";
+import type { ChatChunk } from "../../src/provider/index.ts";
 
 /** Fields of a chunk that not every model of one provider has either. */
 const optionalFields = ["system_fingerprint", "service_tier"];

@@ -1,4 +1,5 @@
-import type { Capability, ChatRequest } from "../../src/contract/index.ts";
+import type { Capability } from "../../src/contract/index.ts";
+import type { ChatRequest } from "../../src/provider/index.ts";
 import { wavFile } from "../support/wav.ts";
 
 type Json = Record<string, unknown>;

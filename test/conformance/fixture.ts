@@ -1,5 +1,6 @@
-import type { Capability, ChatChunk, ChatCompletion, GatewayError, ProviderPlugin } from "../../src/contract/index.ts";
+import type { Capability, GatewayError } from "../../src/contract/index.ts";
 import type { AnswerOf, RequestOf } from "../../src/kernel/call.ts";
+import type { ChatChunk, ChatCompletion, ProviderPlugin } from "../../src/provider/index.ts";
 import type { Reply } from "../support/reply.ts";
 import { callOf, createBench, type FakeFetch, type FakeLedger, runCall } from "../unit/kernel/support.ts";
 

@@ -5,7 +5,7 @@ import { builtIns, manifests } from "../../plugins/index.ts";
 import { writePluginList } from "../../scripts/list-plugins.ts";
 import { checkPlugin } from "../../src/cli/plugin-check/check-plugin.ts";
 import { readFixtures } from "../../src/cli/plugin-check/fixture.ts";
-import type { Model } from "../../src/contract/index.ts";
+import type { Model } from "../../src/provider/index.ts";
 import { readManifest } from "../../src/providers/manifest.ts";
 import { definePlugin } from "../../src/sdk/index.ts";
 

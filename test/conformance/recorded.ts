@@ -1,5 +1,5 @@
 import { builtIns } from "../../plugins/index.ts";
-import type { ChatRequest, ProviderPlugin } from "../../src/contract/index.ts";
+import type { ChatRequest, ProviderPlugin } from "../../src/provider/index.ts";
 import { type Plan, planOf, providers } from "../e2e/replay/plan.ts";
 import { recordingsOf } from "../support/recordings.ts";
 import { isStream } from "../support/said-in.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatRequest, Model } from "../../src/contract/index.ts";
+import type { ChatRequest, Model } from "../../src/provider/index.ts";
 import { type RecordedRequest, recordingsMissing } from "../support/recordings.ts";
 import { replyOf } from "../support/reply.ts";
 import {

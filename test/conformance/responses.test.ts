@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatCompletion } from "../../src/contract/index.ts";
 import { toResponse } from "../../src/protocols/responses/client-stream.ts";
 import type { ResponseObject } from "../../src/protocols/responses/schema.ts";
+import type { ChatCompletion } from "../../src/provider/index.ts";
 import { faultsOf, schemaMissing } from "../support/openai-schema.ts";
 import { recordingsMissing } from "../support/recordings.ts";
 import { replyOf } from "../support/reply.ts";

@@ -1,5 +1,6 @@
 import { builtIns } from "../../plugins/index.ts";
-import { capabilityForms, type Model, type ProviderPlugin } from "../../src/contract/index.ts";
+import { capabilityForms } from "../../src/contract/index.ts";
+import type { Model, ProviderPlugin } from "../../src/provider/index.ts";
 import { type Feature, features } from "./features.ts";
 import { tryFeature, type Verdict } from "./try-feature.ts";
 

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Capability, ChatCompletion, Model, ProviderPlugin } from "../../src/contract/index.ts";
+import type { Capability } from "../../src/contract/index.ts";
 import type { RequestOf } from "../../src/kernel/call.ts";
+import type { ChatCompletion, Model, ProviderPlugin } from "../../src/provider/index.ts";
 import { cannedReply } from "./canned.ts";
 import { type Feature, plainRequests } from "./features.ts";
 import { type Outcome, serveBy } from "./fixture.ts";

@@ -1,4 +1,4 @@
-import { formatCredential, getForm, type ProviderPlugin, readCredential } from "../../src/contract/index.ts";
+import { formatCredential, getForm, type ProviderPlugin, readCredential } from "../../src/provider/index.ts";
 
 /** The headers by which a plugin carries a key, or the fields of a credential, for a request that matters little. */
 export async function headersOf(

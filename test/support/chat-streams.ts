@@ -1,6 +1,6 @@
-import type { AnswerStream, ChatChunk, ServerEvent } from "../../src/contract/index.ts";
 import type { EventStreamParser } from "../../src/lib/aws-event-stream.ts";
 import { SseParser } from "../../src/lib/sse.ts";
+import type { AnswerStream, ChatChunk, ServerEvent } from "../../src/provider/index.ts";
 
 /** The events of a body whose bytes arrive in pieces: server-sent events, or what another parser reads. */
 export async function* readEvents(

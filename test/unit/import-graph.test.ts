@@ -7,11 +7,12 @@ const root = join(import.meta.dir, "../..");
 /** What each folder of `src` may import from, beside itself. Everything else is a breach. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   contract: [],
-  lib: ["contract"],
-  protocols: ["contract", "lib"],
-  sdk: ["contract", "lib", "protocols"],
-  config: ["contract"],
-  kernel: ["contract", "lib"],
+  provider: ["contract"],
+  lib: ["contract", "provider"],
+  protocols: ["contract", "provider", "lib"],
+  sdk: ["contract", "provider", "lib", "protocols"],
+  config: ["contract", "provider"],
+  kernel: ["contract", "provider", "lib"],
   db: ["contract"],
   ledger: ["contract", "db"],
   reports: ["contract", "db", "ledger"],
@@ -20,12 +21,13 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   keys: ["contract", "lib", "db", "audit", "tenants"],
   identity: ["contract", "lib", "db", "audit", "tenants", "keys"],
   payments: ["contract", "lib", "db", "audit", "tenants"],
-  observability: ["contract", "lib", "config", "kernel", "ledger", "reports"],
-  providers: ["contract", "lib", "protocols", "sdk", "config", "db", "audit", "kernel"],
-  alerts: ["contract", "config", "db", "kernel", "providers"],
-  "content-log": ["contract", "lib", "config", "db", "audit", "kernel", "providers"],
+  observability: ["contract", "provider", "lib", "config", "kernel", "ledger", "reports"],
+  providers: ["contract", "provider", "lib", "protocols", "sdk", "config", "db", "audit", "kernel"],
+  alerts: ["contract", "provider", "config", "db", "kernel", "providers"],
+  "content-log": ["contract", "provider", "lib", "config", "db", "audit", "kernel", "providers"],
   http: [
     "contract",
+    "provider",
     "lib",
     "protocols",
     "sdk",
@@ -48,6 +50,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   dashboard: ["http"],
   "app.ts": [
     "contract",
+    "provider",
     "config",
     "db",
     "ledger",
@@ -64,6 +67,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   cli: [
     "contract",
+    "provider",
     "lib",
     "sdk",
     "config",
@@ -203,7 +207,7 @@ function pluginMayImport(path: string, specifier: string): boolean {
   if (name === "index.ts" || name === "manifests.ts") return target.startsWith("plugins/");
   // Which rows the refresh makes of the price lists: not a part of the plugin.
   if (path.endsWith("/catalogue-rules.ts")) return target.startsWith("scripts/refresh-catalogue/");
-  if (/^src\/(lib|protocols)\/|^src\/contract\/index\.ts$/.test(target)) return true;
+  if (/^src\/(lib|protocols)\/|^src\/(contract|provider)\/index\.ts$/.test(target)) return true;
   return target.startsWith(`plugins/${name}/`) || new RegExp(`^catalogue/${name}\\.json$`).test(target);
 }
 
@@ -227,6 +231,7 @@ test("every file of a large folder has its place in the order", () => {
 
 describe("a breach is found", () => {
   test.each([
+    ["src/contract/upward.ts", 'import "../provider/index.ts";'],
     ["src/contract/upward.ts", 'import "../lib/sse.ts";'],
     ["src/lib/upward.ts", 'import "../protocols/tools.ts";'],
     ["src/protocols/upward.ts", 'import "../sdk/index.ts";'],
@@ -286,7 +291,9 @@ test("nothing stands loose in src but the entry and the composition root", () =>
 
 test("forbidden globals are not reached by way of globalThis", () => {
   const reached = [...source]
-    .filter(([path]) => /^(src\/(contract|lib|protocols|sdk|kernel|providers|ledger|reports|db)|plugins)\//.test(path))
+    .filter(([path]) =>
+      /^(src\/(contract|provider|lib|protocols|sdk|kernel|providers|ledger|reports|db)|plugins)\//.test(path),
+    )
     .filter(([path]) => path !== "src/kernel/upstream/network.ts" && !path.endsWith(".bun.ts"))
     .filter(([, text]) => /(?<!typeof )globalThis\.(fetch|Bun|process|Deno)\b/.test(text));
   expect(reached.map(([path]) => path)).toEqual([]);

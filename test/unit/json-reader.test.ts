@@ -11,7 +11,7 @@ const own = "it reads what the gateway wrote itself";
  */
 const exceptions: Readonly<Record<string, readonly [places: number, reason: string]>> = {
   "src/lib/json.ts": [10, "it is the reader"],
-  "src/contract/credential.ts": [
+  "src/provider/credential.ts": [
     1,
     "it reads the outermost members of the operator's secret, and contract imports nothing",
   ],

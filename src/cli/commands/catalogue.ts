@@ -1,12 +1,5 @@
-import {
-  formatUsd,
-  getDisplayName,
-  getRetirement,
-  type Model,
-  meterNames,
-  parseUsd,
-  type Rate,
-} from "../../contract/index.ts";
+import { formatUsd, meterNames, parseUsd, type Rate } from "../../contract/index.ts";
+import { getDisplayName, getRetirement, type Model } from "../../provider/index.ts";
 import { findMissingRates } from "../../sdk/read-models.ts";
 import { defineCommand } from "../command.ts";
 import {

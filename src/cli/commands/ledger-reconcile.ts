@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { formatUsd, type ProviderPlugin } from "../../contract/index.ts";
+import { formatUsd } from "../../contract/index.ts";
+import type { ProviderPlugin } from "../../provider/index.ts";
 import { ModelNames, type PluginSnapshot } from "../../providers/index.ts";
 import { type RecordedUsage, recordedUsage } from "../../reports/index.ts";
 import { type BuiltIns, defineCommand, UsageError } from "../command.ts";

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { getDisplayName, isNetwork, trimSlashes } from "../../contract/index.ts";
+import { isNetwork, trimSlashes } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import { getDisplayName } from "../../provider/index.ts";
 import type { ModelNames } from "../../providers/index.ts";
 import { UsageError } from "../command.ts";
 import { type ForeignDatabase, type ForeignRow, readFlag, readNumber, readText } from "./foreign-database.bun.ts";

@@ -1,5 +1,6 @@
-import { formatUsd, GatewayError, type Model, parseUsd, type SubjectBudget } from "../../contract/index.ts";
+import { formatUsd, GatewayError, parseUsd, type SubjectBudget } from "../../contract/index.ts";
 import type { ForeignKey } from "../../keys/index.ts";
+import type { Model } from "../../provider/index.ts";
 import { type ProjectChanges, parseEmail } from "../../tenants/index.ts";
 import { columns } from "../lib/format.ts";
 import { readText } from "./foreign-database.bun.ts";

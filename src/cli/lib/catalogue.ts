@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { type Config, getDatabaseFile, nameKeyVariables } from "../../config/index.ts";
-import type { Model, ProviderPlugin } from "../../contract/index.ts";
 import { createLog } from "../../observability/log.ts";
+import type { Model, ProviderPlugin } from "../../provider/index.ts";
 import { type PluginSnapshot, ProviderSettings } from "../../providers/index.ts";
 import { openPluginManager } from "../../providers/open-plugin-manager.bun.ts";
 import type { CliContext } from "../command.ts";

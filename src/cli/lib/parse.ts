@@ -1,5 +1,6 @@
 import type { Config } from "../../config/index.ts";
-import { type BudgetPeriod, getDisplayName, isNetwork, networkForm, parseUsd } from "../../contract/index.ts";
+import { type BudgetPeriod, isNetwork, networkForm, parseUsd } from "../../contract/index.ts";
+import { getDisplayName } from "../../provider/index.ts";
 import { getModelNames } from "../../providers/index.ts";
 import { roles } from "../../tenants/index.ts";
 import { type CliContext, UsageError } from "../command.ts";

@@ -1,5 +1,5 @@
-import type { ProviderPlugin } from "../../contract/index.ts";
 import { parseJson } from "../../lib/json.ts";
+import type { ProviderPlugin } from "../../provider/index.ts";
 import { type Finding, findMisbehaviour } from "./findings.ts";
 import type { Fixture } from "./fixture.ts";
 import { type Outcome, readReply, type Sent, simulate, toBytes } from "./simulate.ts";

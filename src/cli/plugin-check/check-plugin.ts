@@ -1,4 +1,5 @@
-import { type Capability, capabilityForms, type ProviderPlugin } from "../../contract/index.ts";
+import { type Capability, capabilityForms } from "../../contract/index.ts";
+import type { ProviderPlugin } from "../../provider/index.ts";
 import { sendsKeyInClear } from "../../providers/index.ts";
 import { type Check, chatChecks } from "./chat-checks.ts";
 import { errorChecks } from "./error-checks.ts";

@@ -1,4 +1,4 @@
-import type { ProviderPlugin } from "../../contract/index.ts";
+import type { ProviderPlugin } from "../../provider/index.ts";
 import type { Check } from "./chat-checks.ts";
 import { type Finding, findMisbehaviour } from "./findings.ts";
 import type { Fixture } from "./fixture.ts";

@@ -1,13 +1,8 @@
-import {
-  type GatewayError,
-  getSecrets,
-  mediaTypeOf,
-  type ProviderPlugin,
-  UpstreamError,
-} from "../../contract/index.ts";
+import { type GatewayError, mediaTypeOf, UpstreamError } from "../../contract/index.ts";
 import { buildRegistry, type Credential, monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
 import { replaceTexts } from "../../lib/escapes.ts";
 import { parseJson, readJson } from "../../lib/json.ts";
+import { getSecrets, type ProviderPlugin } from "../../provider/index.ts";
 import { describeUpstreamError } from "../../providers/index.ts";
 import { UsageError } from "../command.ts";
 import type { Fixture, Reply } from "./fixture.ts";

@@ -1,4 +1,4 @@
-import { formatCredential, getForm, type ProviderPlugin } from "../../contract/index.ts";
+import { formatCredential, getForm, type ProviderPlugin } from "../../provider/index.ts";
 
 /** A credential of a plugin for simulated calls: the secret where one key is wanted, or the fields of one set of them. */
 export function sampleCredential({ credential }: Pick<ProviderPlugin, "credential">, secret: string): string {

@@ -1,17 +1,12 @@
 import {
   type AdmissionRequest,
   type Capability,
-  type ChatChunk,
-  type ChatCompletion,
   capabilityForms,
   GatewayError,
   type Ledger,
   type LimitState,
-  type ProviderPlugin,
   type Settlement,
-  type Transcript,
 } from "../../contract/index.ts";
-
 import {
   buildRegistry,
   Call,
@@ -28,6 +23,7 @@ import type { WebSocketConnection } from "../../kernel/upstream/web-socket.ts";
 import { writeEventStream } from "../../lib/aws-event-stream.ts";
 import { parseJson } from "../../lib/json.ts";
 import { opcodes, writeClose, writeMessage } from "../../lib/web-socket.ts";
+import type { ChatChunk, ChatCompletion, ProviderPlugin, Transcript } from "../../provider/index.ts";
 import type { Fixture, Reply } from "./fixture.ts";
 import { sampleCredential } from "./sample-credential.ts";
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import * as contract from "../../contract/index.ts";
+import * as provider from "../../provider/index.ts";
 import { typeText } from "./type-text.ts";
 
 const root = join(import.meta.dir, "../../..");
@@ -85,7 +86,7 @@ function split(text: string): Declaration[] {
 }
 
 const schemas = new Map<string, TSchema>(
-  Object.entries(contract as Record<string, unknown>).flatMap(([name, value]) => {
+  Object.entries<unknown>({ ...contract, ...provider }).flatMap(([name, value]) => {
     const isSchema = typeof value === "object" && value !== null && Object.getOwnPropertySymbols(value).length > 0;
     return isSchema ? [[name, value as TSchema] as const] : [];
   }),

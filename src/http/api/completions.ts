@@ -1,7 +1,8 @@
 import { Elysia } from "elysia";
-import { type ChatCompletion, type ChatRequest, makeCallId } from "../../contract/index.ts";
+import { makeCallId } from "../../contract/index.ts";
 import { completionsInbound, toChatRequests, toTextCompletion } from "../../protocols/completions/inbound.ts";
 import { CompletionsRequest, TextCompletion } from "../../protocols/completions/schema.ts";
+import type { ChatCompletion, ChatRequest } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, jsonCall } from "../lifecycle/call-hooks.ts";
 import { executeCall } from "../lifecycle/execute.ts";

@@ -1,13 +1,13 @@
 import { Elysia } from "elysia";
+import { GatewayError } from "../../contract/index.ts";
+import { isRecord } from "../../lib/json.ts";
 import {
   EmbeddingList,
   EmbeddingsBody,
   EmbeddingsRequest,
-  GatewayError,
   TokenListsRequest,
   TokensRequest,
-} from "../../contract/index.ts";
-import { isRecord } from "../../lib/json.ts";
+} from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, jsonCall } from "../lifecycle/call-hooks.ts";
 import { executeCall } from "../lifecycle/execute.ts";

@@ -1,22 +1,21 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia, t } from "elysia";
+import { GatewayError, optional } from "../../contract/index.ts";
+import type { StreamSink } from "../../kernel/index.ts";
+import { fromBase64 } from "../../lib/base64.ts";
+import { readMedia } from "../../lib/data-url.ts";
+import { isRecord } from "../../lib/json.ts";
+import { toNamedEvent } from "../../protocols/inbound.ts";
 import {
   editedImagesMax,
-  GatewayError,
   type GeneratedImage,
   type GeneratedImages,
   type ImageEditsBody,
   ImageEditsFields,
   ImagesRequest,
   ImagesResponse,
-  optional,
   type PartialImage,
-} from "../../contract/index.ts";
-import type { StreamSink } from "../../kernel/index.ts";
-import { fromBase64 } from "../../lib/base64.ts";
-import { readMedia } from "../../lib/data-url.ts";
-import { isRecord } from "../../lib/json.ts";
-import { toNamedEvent } from "../../protocols/inbound.ts";
+} from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, jsonCall, readFormCall } from "../lifecycle/call-hooks.ts";
 import { executeCall } from "../lifecycle/execute.ts";

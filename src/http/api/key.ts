@@ -7,8 +7,6 @@ import {
   type Caller,
   type CallsState,
   formatUsd,
-  getDisplayName,
-  getNames,
   type LimitState,
   type LimitsUsage,
   type QuotaState,
@@ -17,6 +15,7 @@ import {
   type SubjectBudgetState,
   type WalletState,
 } from "../../contract/index.ts";
+import { getDisplayName, getNames } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";

@@ -1,18 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { type Caller, decodePercent, GatewayError, quoteValue } from "../../contract/index.ts";
+import { describeRoutes, type ModelEntry, mayUse, type Registry, type VirtualModel } from "../../kernel/index.ts";
 import {
-  type Caller,
-  decodePercent,
-  GatewayError,
   getDisplayName,
   getNames,
   getRetirement,
   isEnded,
   type Model,
-  quoteValue,
   virtualStrategies,
-} from "../../contract/index.ts";
-import { describeRoutes, type ModelEntry, mayUse, type Registry, type VirtualModel } from "../../kernel/index.ts";
+} from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
 import { ConstantDocument } from "../lifecycle/constant-document.ts";

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from "@sinclair/typebox";
-import { ChatCompletion } from "../../contract/index.ts";
+import { ChatCompletion } from "../../provider/index.ts";
 
 /** The error body, for the OpenAPI document. */
 const ErrorAnswer = Type.Object({

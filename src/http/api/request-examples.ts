@@ -1,6 +1,7 @@
-import { type Capability, getDisplayName } from "../../contract/index.ts";
+import type { Capability } from "../../contract/index.ts";
 import type { ModelEntry } from "../../kernel/index.ts";
 import { commonFields } from "../../protocols/inbound.ts";
+import { getDisplayName } from "../../provider/index.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
 
 /** Bodies of the writes below /organization that are answered, for the OpenAPI document. */

@@ -1,10 +1,11 @@
 import { Elysia } from "elysia";
-import { GatewayError, getDisplayName } from "../../contract/index.ts";
+import { GatewayError } from "../../contract/index.ts";
 import { countTokens } from "../../kernel/index.ts";
 import { expandRequest } from "../../protocols/responses/inbound.ts";
 import { responsesInbound } from "../../protocols/responses/index.ts";
 import { responsesFormat } from "../../protocols/responses/passthrough.ts";
 import { ResponseObject, ResponsesRequest } from "../../protocols/responses/schema.ts";
+import { getDisplayName } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, jsonCall } from "../lifecycle/call-hooks.ts";
 import { executeCall } from "../lifecycle/execute.ts";

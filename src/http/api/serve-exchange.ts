@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { type ChatChunk, type ChatCompletion, type ChatRequest, GatewayError } from "../../contract/index.ts";
+import { GatewayError } from "../../contract/index.ts";
 import { countPassthrough, isHeaderValue, Passthrough } from "../../kernel/index.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
@@ -8,6 +8,7 @@ import type { Exchange, ServedInbound } from "../../protocols/inbound.ts";
 import { createReasoningEnvelope } from "../../protocols/reasoning.ts";
 import { checkResponsesRequest, toChatRequest } from "../../protocols/responses/inbound.ts";
 import { ResponsesRequest } from "../../protocols/responses/schema.ts";
+import type { ChatChunk, ChatCompletion, ChatRequest } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, jsonCall } from "../lifecycle/call-hooks.ts";
 import { executeCall } from "../lifecycle/execute.ts";

@@ -1,9 +1,10 @@
 import { Buffer } from "node:buffer";
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type Meters, type SpeechFormat, SpeechRequest } from "../../contract/index.ts";
+import type { Meters } from "../../contract/index.ts";
 import { chooseSpeechFormat } from "../../kernel/index.ts";
 import { toNamedEvent } from "../../protocols/inbound.ts";
+import { type SpeechFormat, SpeechRequest } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { ByteStream } from "../lifecycle/byte-stream.ts";
 import { apiKeyRoutes, jsonCall } from "../lifecycle/call-hooks.ts";

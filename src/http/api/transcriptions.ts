@@ -1,18 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia, t } from "elysia";
+import { GatewayError, type Meters, sumPromptTokens, TokenUsage } from "../../contract/index.ts";
 import {
   audioFileBytesMax,
   audioFormats,
-  GatewayError,
-  type Meters,
-  sumPromptTokens,
-  TokenUsage,
   type Transcript,
   TranscriptionFields,
   type TranscriptionRequest,
   TranscriptSegment,
   TranscriptWord,
-} from "../../contract/index.ts";
+} from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, readFormCall } from "../lifecycle/call-hooks.ts";
 import { executeCall } from "../lifecycle/execute.ts";

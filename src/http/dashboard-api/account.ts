@@ -1,10 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { formatUsd, GatewayError, getDisplayName, type Model } from "../../contract/index.ts";
+import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { endSession, listSessions } from "../../identity/index.ts";
 import { mayUse } from "../../kernel/index.ts";
 import { getFreeQuota } from "../../keys/index.ts";
 import { redeemedVouchers, redeemVoucher } from "../../payments/index.ts";
+import { getDisplayName, type Model } from "../../provider/index.ts";
 import {
   lowDays,
   readLatestCalls,

@@ -1,7 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { DisplayName, formatUsd, GatewayError } from "../../contract/index.ts";
-import { optional } from "../../contract/optional.ts";
+import { DisplayName, formatUsd, GatewayError, optional } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
 import {

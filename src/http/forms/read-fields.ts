@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { DisplayName, GatewayError, getDisplayName, parseUsd } from "../../contract/index.ts";
-import { optional } from "../../contract/optional.ts";
+import { DisplayName, GatewayError, optional, parseUsd } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
+import { getDisplayName } from "../../provider/index.ts";
 import { getModelNames, type ModelNames } from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
 

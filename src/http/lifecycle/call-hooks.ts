@@ -12,9 +12,10 @@
  */
 import type { TSchema } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type Capability, GatewayError, membersMax } from "../../contract/index.ts";
+import { type Capability, GatewayError } from "../../contract/index.ts";
 import { Call, type CandidateQuery, findCandidates } from "../../kernel/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import { membersMax } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { authenticate } from "./authenticate.ts";
 import { recordEnd } from "./execute.ts";

@@ -5,8 +5,9 @@
 import { Buffer, isUtf8 } from "node:buffer";
 import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import { setImmediate as nextImmediate } from "node:timers/promises";
-import { audioFileBytesMax, GatewayError } from "../../contract/index.ts";
+import { GatewayError } from "../../contract/index.ts";
 import { type CheckedJson, checkJsonBounds, JsonBoundsError, keepJsonText } from "../../lib/json.ts";
+import { audioFileBytesMax } from "../../provider/index.ts";
 import { countedBytesMin, largeBytesMin, type MemoryReservation } from "../memory/call-memory.ts";
 
 /** The least that a body brings, in bytes a millisecond: about 64 kB a second. */

@@ -1,5 +1,5 @@
-import type { ServerEvent } from "../../contract/index.ts";
 import type { StreamSink } from "../../kernel/index.ts";
+import type { ServerEvent } from "../../provider/index.ts";
 
 /** Text that is buffered until Bun pulls the body, in characters. */
 const bufferedCharactersMax = 64 * 1024;

@@ -1,5 +1,6 @@
-import { type AnswerStream, type Speech, type SpeechFormat, UpstreamError } from "../../contract/index.ts";
+import { UpstreamError } from "../../contract/index.ts";
 import { readWav, type Wav } from "../../lib/wav.ts";
+import type { AnswerStream, Speech, SpeechFormat } from "../../provider/index.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 export type WavFormat = Omit<Wav, "pcm">;

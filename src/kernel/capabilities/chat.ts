@@ -2,23 +2,11 @@
  * Chat: what a model takes, the request as a provider is sent it, the answer as the client gets it, and what it costs where the
  * provider does not say.
  */
+
 import {
-  type ChatChunk,
-  type ChatCompletion,
-  ChatRequest,
-  type ChatStream,
-  type ContentPart,
-  contextTokensDefault,
   GatewayError,
-  getDisplayName,
   isAmount,
-  isEnded,
-  type Message,
   type Meters,
-  type Model,
-  type PassthroughFormat,
-  type Call as PluginCall,
-  type ProviderPlugin,
   quoteValue,
   toMeters,
   toTokenMeters,
@@ -26,6 +14,21 @@ import {
 } from "../../contract/index.ts";
 import { withoutWords } from "../../lib/describe-error.ts";
 import { isRecord, JsonBoundsError, JsonTexts, jsonBounds } from "../../lib/json.ts";
+import {
+  type ChatChunk,
+  type ChatCompletion,
+  ChatRequest,
+  type ChatStream,
+  type ContentPart,
+  contextTokensDefault,
+  getDisplayName,
+  isEnded,
+  type Message,
+  type Model,
+  type PassthroughFormat,
+  type Call as PluginCall,
+  type ProviderPlugin,
+} from "../../provider/index.ts";
 import { chunkTokensMax, largest } from "../admission.ts";
 import { Attempt, Call, type ClientRequest, ModelRun } from "../call.ts";
 import { isOfKey, recordRefusedKey, toClientError, withFailover } from "../failover.ts";

@@ -1,12 +1,6 @@
-import {
-  type ChatChunk,
-  type ChatCompletion,
-  type ChunkChoice,
-  type ToolCall,
-  type ToolCallDelta,
-  UpstreamError,
-} from "../../contract/index.ts";
+import { UpstreamError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import type { ChatChunk, ChatCompletion, ChunkChoice, ToolCall, ToolCallDelta } from "../../provider/index.ts";
 import { StreamNormalizer } from "../normalize/answer.ts";
 import { UsageMeter } from "../normalize/usage-meter.ts";
 import { type BatchReader, pump } from "../streaming.ts";

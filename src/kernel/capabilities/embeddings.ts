@@ -1,4 +1,6 @@
 import { Buffer } from "node:buffer";
+import { GatewayError, isReportable, UpstreamError } from "../../contract/index.ts";
+import { base64ToFloats, floatsToBase64 } from "../../lib/base64.ts";
 import {
   type Call,
   type EmbeddingList,
@@ -6,13 +8,9 @@ import {
   type EmbeddingsBody,
   EmbeddingsRequest,
   embeddingTokensMax,
-  GatewayError,
   getDisplayName,
-  isReportable,
   type Model,
-  UpstreamError,
-} from "../../contract/index.ts";
-import { base64ToFloats, floatsToBase64 } from "../../lib/base64.ts";
+} from "../../provider/index.ts";
 import { withFailover } from "../failover.ts";
 import { boundText, readText, tokensMax } from "../normalize/prompt-bounds.ts";
 import { countedCharactersMax, countPieces, countTokens, decodeTokens } from "../normalize/tokenizer.ts";

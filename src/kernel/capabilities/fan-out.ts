@@ -1,15 +1,13 @@
+import { type ChatUsage, reportedUnits, UpstreamError } from "../../contract/index.ts";
+import { isRecord } from "../../lib/json.ts";
 import {
   type Call,
   type ChatChunk,
   type ChatCompletion,
   type ChatRequest,
   type ChatStream,
-  type ChatUsage,
   fromIterable,
-  reportedUnits,
-  UpstreamError,
-} from "../../contract/index.ts";
-import { isRecord } from "../../lib/json.ts";
+} from "../../provider/index.ts";
 import { maySendAgain } from "../failover.ts";
 import { toChunks } from "../normalize/answer.ts";
 import { StreamReader } from "../streaming.ts";

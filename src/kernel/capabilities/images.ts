@@ -1,23 +1,19 @@
 import { Value } from "@sinclair/typebox/value";
+import { getBasicMeters, type Meters, TokenUsage, toTokenMeters, UpstreamError } from "../../contract/index.ts";
+import { isRecord } from "../../lib/json.ts";
 import {
   type Call,
   type GeneratedImages,
-  getBasicMeters,
   type ImageEditsBody,
   ImageEditsFields,
   type ImageEditsRequest,
   type ImageStream,
   type ImagesRequest,
-  type Meters,
   type Model,
   mapPieces,
   type PartialImage,
   type ProviderPlugin,
-  TokenUsage,
-  toTokenMeters,
-  UpstreamError,
-} from "../../contract/index.ts";
-import { isRecord } from "../../lib/json.ts";
+} from "../../provider/index.ts";
 import type { ModelRun } from "../call.ts";
 import { withFailover } from "../failover.ts";
 import { boundText, readText } from "../normalize/prompt-bounds.ts";

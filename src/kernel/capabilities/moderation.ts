@@ -1,12 +1,5 @@
-import {
-  type ChatRequest,
-  isReportable,
-  type Meters,
-  type Model,
-  type ModerationRequest,
-  type Moderations,
-  UpstreamError,
-} from "../../contract/index.ts";
+import { isReportable, type Meters, UpstreamError } from "../../contract/index.ts";
+import type { ChatRequest, Model, ModerationRequest, Moderations } from "../../provider/index.ts";
 import { withFailover } from "../failover.ts";
 import { boundPrompt, chatForm, readPromptText } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";

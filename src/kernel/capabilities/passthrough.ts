@@ -1,3 +1,6 @@
+import { toMeters, UpstreamError } from "../../contract/index.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
+import { isEndMark } from "../../lib/sse.ts";
 import {
   type Call,
   type ChatRequest,
@@ -7,12 +10,8 @@ import {
   type PassthroughFormat,
   type ProviderPlugin,
   type ServerEvent,
-  toMeters,
-  UpstreamError,
   type WirePart,
-} from "../../contract/index.ts";
-import { isRecord, parseJson } from "../../lib/json.ts";
-import { isEndMark } from "../../lib/sse.ts";
+} from "../../provider/index.ts";
 import type { ModelRun } from "../call.ts";
 import { OutputText } from "../normalize/output-text.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";

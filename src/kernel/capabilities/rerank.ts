@@ -1,13 +1,5 @@
-import {
-  getBasicMeters,
-  isReportable,
-  type Meters,
-  type Model,
-  type RankedDocument,
-  type Ranking,
-  RerankRequest,
-  UpstreamError,
-} from "../../contract/index.ts";
+import { getBasicMeters, isReportable, type Meters, UpstreamError } from "../../contract/index.ts";
+import { type Model, type RankedDocument, type Ranking, RerankRequest } from "../../provider/index.ts";
 import { withFailover } from "../failover.ts";
 import { boundText, getContextTokensMax, readText, tokensMax } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";

@@ -1,18 +1,14 @@
+import { GatewayError, getBasicMeters, type Meters, toTokenMeters, UpstreamError } from "../../contract/index.ts";
+import { writeWavHead } from "../../lib/wav.ts";
 import {
   type Call,
-  GatewayError,
-  getBasicMeters,
   getDisplayName,
-  type Meters,
   type Model,
   type ProviderPlugin,
   type Speech,
   type SpeechFormat,
   SpeechRequest,
-  toTokenMeters,
-  UpstreamError,
-} from "../../contract/index.ts";
-import { writeWavHead } from "../../lib/wav.ts";
+} from "../../provider/index.ts";
 import {
   AudioFile,
   type AudioFileOptions,

@@ -1,15 +1,12 @@
 import {
   GatewayError,
   getBasicMeters,
-  getDisplayName,
   isReportable,
   type Meters,
-  type Model,
-  type Transcript,
-  type TranscriptionRequest,
   toTokenMeters,
   UpstreamError,
 } from "../../contract/index.ts";
+import { getDisplayName, type Model, type Transcript, type TranscriptionRequest } from "../../provider/index.ts";
 import { readAudioLength } from "../audio/audio-length.ts";
 import { withFailover } from "../failover.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";

@@ -2,24 +2,22 @@
  * Answers of chat in the uniform form: whole ones by {@link normalizeCompletion}, streamed ones by {@link StreamNormalizer}. Ids, model name,
  * indexes of tool calls and finish reasons are the same for every provider, and what is said is counted on its way.
  */
+
+import { type ChatUsage, GatewayError, toMeters, UpstreamError } from "../../contract/index.ts";
+import { isRecord } from "../../lib/json.ts";
 import {
   type ChatChunk,
   type ChatCompletion,
   type ChatRequest,
-  type ChatUsage,
   type ChunkChoice,
   type FinishReason,
-  GatewayError,
   judgeFinish,
   type ProviderPlugin,
   type ToolCall,
   toAnswerText,
   toFinishReason,
-  toMeters,
   toWrittenText,
-  UpstreamError,
-} from "../../contract/index.ts";
-import { isRecord } from "../../lib/json.ts";
+} from "../../provider/index.ts";
 import { countAudio, getAudio } from "./chat-audio.ts";
 import { ChoiceText, visitBeside } from "./output-text.ts";
 import { type AnyToolCall, getCallTexts, isOpenCall, makeToolCallId, readCallId, StreamedCalls } from "./tool-calls.ts";

@@ -1,6 +1,7 @@
-import type { ChatRequest, ContentPart, Meters, Model } from "../../contract/index.ts";
+import type { Meters } from "../../contract/index.ts";
 import { fromBase64 } from "../../lib/base64.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
+import type { ChatRequest, ContentPart, Model } from "../../provider/index.ts";
 
 export type InputAudio = Extract<ContentPart, { type: "input_audio" }>;
 

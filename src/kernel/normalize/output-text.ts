@@ -2,8 +2,9 @@
  * The text of an answer that goes to its client, in whatever member or event it stands: what is held for before it is sent, and
  * what an estimate counts. A provider may send it in pieces, whole, or in pieces and then once more whole; it counts once.
  */
-import { type OutputReader, toAnswerText } from "../../contract/index.ts";
+
 import { isRecord } from "../../lib/json.ts";
+import { type OutputReader, toAnswerText } from "../../provider/index.ts";
 
 /** Members that are no text of the model: what names and orders the parts of an answer, and its figures. */
 const envelopeNames: ReadonlySet<string> = new Set([

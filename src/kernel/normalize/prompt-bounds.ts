@@ -9,21 +9,19 @@
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import { KindGuard, type TObject, type TSchema, Type } from "@sinclair/typebox";
+import { getWriteMeter, lifetimeFields, type Meters } from "../../contract/index.ts";
+import { decodePercent } from "../../lib/data-url.ts";
+import { isRecord, numberCharsMax } from "../../lib/json.ts";
+import { SchemaBudget, unfoldSchema } from "../../lib/json-schema.ts";
 import {
   ChatRequest,
   contextTokensDefault,
-  getWriteMeter,
   isScalarSchema,
-  lifetimeFields,
-  type Meters,
   type Model,
   type PromptForm,
   type PromptPartKind,
   scalarsOf,
-} from "../../contract/index.ts";
-import { decodePercent } from "../../lib/data-url.ts";
-import { isRecord, numberCharsMax } from "../../lib/json.ts";
-import { SchemaBudget, unfoldSchema } from "../../lib/json-schema.ts";
+} from "../../provider/index.ts";
 import { audioTokensMax, hasAudioPrice, type InputAudio } from "./chat-audio.ts";
 
 /** The most tokens that one image can cost where the row of the model does not say. */

@@ -3,9 +3,10 @@
  * come early, late, in each delta, with other values, or not at all. {@link StreamedCalls} holds the one rule by which a delta
  * finds its call.
  */
-import { randomText, type ToolCallDelta, toAnswerText, UpstreamError } from "../../contract/index.ts";
+import { randomText, UpstreamError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { endsAsJson, isLongJson } from "../../lib/json-end.ts";
+import { type ToolCallDelta, toAnswerText } from "../../provider/index.ts";
 
 /** A tool call as it may come from outside: of a function, or of a custom tool. */
 export interface AnyToolCall {

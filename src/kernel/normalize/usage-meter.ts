@@ -5,7 +5,6 @@ import {
   isAmount,
   isReportable,
   type Meters,
-  type Model,
   meterNames,
   nanodollarsPerUsd,
   outputMeters,
@@ -16,6 +15,7 @@ import {
   type UnitsReport,
   type UsageSource,
 } from "../../contract/index.ts";
+import type { Model } from "../../provider/index.ts";
 import { TextSample } from "./tokenizer.ts";
 
 /** Usage of a call, and its source. */

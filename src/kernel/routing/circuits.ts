@@ -2,9 +2,10 @@
  * Health of routes and keys. A route that keeps failing is paused by its circuit breaker and tried again by one call; a
  * key that is refused or limited is left alone for a while. Sessions stay with the route that served them before.
  */
-import { type Caller, getSecrets, type ProviderCredential, readCredential } from "../../contract/index.ts";
+import type { Caller } from "../../contract/index.ts";
 import { encodedForms } from "../../lib/encoded-forms.ts";
 import { replaceTexts } from "../../lib/escapes.ts";
+import { getSecrets, type ProviderCredential, readCredential } from "../../provider/index.ts";
 
 /** The owner of prompts that a provider may have cached: a session of an account. */
 export function ownerOf({ session, caller }: { session?: string | undefined; caller: Caller }): string | undefined {

@@ -9,14 +9,16 @@ import {
   capabilityForms,
   compilePrice,
   GatewayError,
+} from "../../contract/index.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
+import {
   getDisplayName,
   isEnded,
   type Model,
   type ModelParts,
   membersMax,
   type ProviderPlugin,
-} from "../../contract/index.ts";
-import { didYouMean } from "../../lib/did-you-mean.ts";
+} from "../../provider/index.ts";
 import {
   type CircuitBreakerOptions,
   type CircuitState,

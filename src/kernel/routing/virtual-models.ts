@@ -1,11 +1,5 @@
-import {
-  type CompiledPrice,
-  costNanodollars,
-  type Meters,
-  type Model,
-  type VirtualModelRow,
-  type VirtualStrategy,
-} from "../../contract/index.ts";
+import { type CompiledPrice, costNanodollars, type Meters } from "../../contract/index.ts";
+import type { Model, VirtualModelRow, VirtualStrategy } from "../../provider/index.ts";
 import { affinity } from "./circuits.ts";
 
 /** One model that a virtual model stands for. */

@@ -2,7 +2,9 @@
  * The form of an answer: JSON, events or a page. It is told by the first bytes, because servers label answers wrongly, and some
  * send a whole answer where a stream was asked for, or a stream where a whole one was.
  */
-import { type ServerEvent, type Upstream, UpstreamError } from "../../contract/index.ts";
+
+import { UpstreamError } from "../../contract/index.ts";
+import type { ServerEvent, Upstream } from "../../provider/index.ts";
 import { type BatchReader, readsBatches } from "../streaming.ts";
 import type { BodyReader, Bytes } from "./http-client.ts";
 

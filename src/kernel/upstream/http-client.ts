@@ -2,7 +2,9 @@
  * Requests of the gateway: headers, bodies that are read within their bounds, and one timer for all deadlines. A connection that
  * failed says whether the provider may have received the request, because what it received may be owed.
  */
-import { type HttpMethod, UpstreamError } from "../../contract/index.ts";
+
+import { UpstreamError } from "../../contract/index.ts";
+import type { HttpMethod } from "../../provider/index.ts";
 
 /** A time at which a function is called, unless it was moved or cancelled before. */
 export interface Timeout {

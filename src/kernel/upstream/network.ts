@@ -1,4 +1,4 @@
-import type { MachineAddresses } from "../../contract/index.ts";
+import type { MachineAddresses } from "../../provider/index.ts";
 import { createPublicGet, type PublicGet } from "./download.ts";
 import { HttpClient, type TimeoutScheduler } from "./http-client.ts";
 import { resolveHost, SsrfGuard } from "./ssrf-guard.ts";

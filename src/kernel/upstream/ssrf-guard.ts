@@ -1,6 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
-import { getForm, type ProviderCredential, type ProviderPlugin, UpstreamError } from "../../contract/index.ts";
+import { UpstreamError } from "../../contract/index.ts";
+import { getForm, type ProviderCredential, type ProviderPlugin } from "../../provider/index.ts";
 import type { Route } from "../routing/registry.ts";
 
 /** Where a credential's requests go: where the operator or the credential says, else where the plugin does. */

@@ -4,28 +4,7 @@
  * and memory.
  */
 import { Buffer } from "node:buffer";
-import {
-  type AnswerUsage,
-  type AuthorizedRequest,
-  GatewayError,
-  getForm,
-  type HttpMethod,
-  isFailedFinish,
-  type MachineRequest,
-  mediaTypeOf,
-  type ProviderCredential,
-  type ProviderPlugin,
-  type ServerEvent,
-  type TokenResponse,
-  type Upstream,
-  type UpstreamBytes,
-  UpstreamError,
-  type UpstreamErrorKind,
-  type UpstreamRequestOptions,
-  type UpstreamWebSocket,
-  type WebSocketMessage,
-  type WebSocketOptions,
-} from "../../contract/index.ts";
+import { GatewayError, mediaTypeOf, UpstreamError, type UpstreamErrorKind } from "../../contract/index.ts";
 import { EventStreamParser } from "../../lib/aws-event-stream.ts";
 import { toBase64 } from "../../lib/base64.ts";
 import {
@@ -48,6 +27,24 @@ import {
   writeFrame,
   writeMessage,
 } from "../../lib/web-socket.ts";
+import {
+  type AnswerUsage,
+  type AuthorizedRequest,
+  getForm,
+  type HttpMethod,
+  isFailedFinish,
+  type MachineRequest,
+  type ProviderCredential,
+  type ProviderPlugin,
+  type ServerEvent,
+  type TokenResponse,
+  type Upstream,
+  type UpstreamBytes,
+  type UpstreamRequestOptions,
+  type UpstreamWebSocket,
+  type WebSocketMessage,
+  type WebSocketOptions,
+} from "../../provider/index.ts";
 import { TextSample } from "../normalize/tokenizer.ts";
 import type { PoolKey } from "../routing/circuits.ts";
 import type { Route } from "../routing/registry.ts";

@@ -2,12 +2,12 @@ import type { Attributes } from "@opentelemetry/api";
 import {
   type Capability,
   cacheWriteMeters,
-  type Model,
   nanodollarsPerUsd,
   promptMeters,
   sumOutputTokens,
 } from "../../contract/index.ts";
 import type { Call } from "../../kernel/index.ts";
+import type { Model } from "../../provider/index.ts";
 
 /** OpenTelemetry's operation names, and our own where it has none. */
 export const operations: Readonly<Record<Capability, string>> = {

@@ -1,5 +1,6 @@
-import { ChatCompletion, ChatRequest, GatewayError, type Message } from "../../contract/index.ts";
+import { GatewayError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import { ChatCompletion, ChatRequest, type Message } from "../../provider/index.ts";
 import { leavesCaching } from "../cache-marks.ts";
 import { commonFields, type Exchange, type ServedInbound, toEvent, toOpenaiError } from "../inbound.ts";
 import { effortOfBudget } from "../messages/inbound.ts";

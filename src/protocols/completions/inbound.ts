@@ -1,10 +1,5 @@
-import {
-  type ChatChunk,
-  type ChatCompletion,
-  type ChatRequest,
-  type ChatUsage,
-  GatewayError,
-} from "../../contract/index.ts";
+import { type ChatUsage, GatewayError } from "../../contract/index.ts";
+import type { ChatChunk, ChatCompletion, ChatRequest } from "../../provider/index.ts";
 import { doneEvent } from "../chat/inbound.ts";
 import { commonFields, type Exchange, type Inbound, toEvent, toOpenaiError } from "../inbound.ts";
 import type { CompletionsRequest, TextCompletion } from "./schema.ts";

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { ChatRequest, ChatUsage } from "../../contract/chat.ts";
-import { optional } from "../../contract/optional.ts";
+import { ChatUsage, optional } from "../../contract/index.ts";
+import { ChatRequest } from "../../provider/index.ts";
 
 /** How many prompts one request may have; LangChain sends so many by default. */
 const promptsMax = 20;

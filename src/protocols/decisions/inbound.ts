@@ -1,14 +1,6 @@
-import {
-  badRequest,
-  type ChatCompletion,
-  type ChatRequest,
-  type ChatUsage,
-  type ContentPart,
-  GatewayError,
-  type Message,
-  quoteValue,
-} from "../../contract/index.ts";
+import { badRequest, type ChatUsage, GatewayError, quoteValue } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import type { ChatCompletion, ChatRequest, ContentPart, Message } from "../../provider/index.ts";
 import { commonFields, type Exchange, type ServedInbound, toOpenaiError } from "../inbound.ts";
 import { toResponseUsage } from "../responses/client-stream.ts";
 import { decisionsFormat } from "./passthrough.ts";

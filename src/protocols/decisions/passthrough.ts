@@ -1,11 +1,11 @@
+import { isRecord } from "../../lib/json.ts";
 import {
   type Call,
   type NativeAnswer,
   type NativeRequest,
   type PassthroughFormat,
   scalarsOf,
-} from "../../contract/index.ts";
-import { isRecord } from "../../lib/json.ts";
+} from "../../provider/index.ts";
 import { type RequestOptions, resolveOptions, toBody } from "../openai/request.ts";
 import { readResponsesUsage } from "../responses/passthrough.ts";
 import { classifyError } from "../upstream-errors.ts";

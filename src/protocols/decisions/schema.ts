@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { ChatRequest } from "../../contract/chat.ts";
-import { optional } from "../../contract/optional.ts";
+import { optional } from "../../contract/index.ts";
+import { ChatRequest } from "../../provider/index.ts";
 
 const { model } = ChatRequest.properties;
 /** Most questions of one request, as OpenAI bounds it. */

@@ -1,14 +1,7 @@
-import {
-  type Call,
-  GatewayError,
-  type GeneratedImages,
-  type ImageEditsRequest,
-  type ImagesRequest,
-  type Model,
-  UpstreamError,
-} from "../../contract/index.ts";
+import { GatewayError, UpstreamError } from "../../contract/index.ts";
 import { nearestAspectRatio, nearestTo } from "../../lib/aspect-ratio.ts";
 import { toBase64 } from "../../lib/base64.ts";
+import type { Call, GeneratedImages, ImageEditsRequest, ImagesRequest, Model } from "../../provider/index.ts";
 import { warnOfOthers } from "../supported-fields.ts";
 import { generateContent } from "./provider-stream.ts";
 import type { GenerateAnswer, GenerateBody } from "./schema.ts";

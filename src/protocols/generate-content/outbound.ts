@@ -1,18 +1,9 @@
-import {
-  badRequest,
-  type Call,
-  type ChatRequest,
-  type ContentPart,
-  getOwn,
-  type Message,
-  type Model,
-  type ModelOptions,
-  type ToolCall,
-} from "../../contract/index.ts";
+import { badRequest, getOwn } from "../../contract/index.ts";
 import { type DataUrl, readMedia } from "../../lib/data-url.ts";
 import { isRecord, JsonTexts } from "../../lib/json.ts";
 import { jsonSchemaSubset, openApiSubset, reduceSchema, SchemaBudget } from "../../lib/json-schema.ts";
 import { LruMap } from "../../lib/lru-map.ts";
+import type { Call, ChatRequest, ContentPart, Message, Model, ModelOptions, ToolCall } from "../../provider/index.ts";
 import { countSystemMessages } from "../cache-marks.ts";
 import { placeholderImages as fetched, fetchImages, precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort, toServiceTier } from "../openai/request.ts";

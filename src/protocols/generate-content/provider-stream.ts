@@ -1,24 +1,19 @@
+import { type ChatUsage, countOutput, GatewayError, getOwn, isAmount, UpstreamError } from "../../contract/index.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
+import { parseShape } from "../../lib/parse-shape.ts";
 import {
   type AnswerUsage,
   type ChatChunk,
   type ChatCompletion,
   type ChatStream,
-  type ChatUsage,
   type ChunkChoice,
-  countOutput,
   type FinishReason,
-  GatewayError,
-  getOwn,
-  isAmount,
   judgeFinish,
   type ServerEvent,
   type ToolCall,
   toFigures,
   toFinishReason,
-  UpstreamError,
-} from "../../contract/index.ts";
-import { isRecord, parseJson } from "../../lib/json.ts";
-import { parseShape } from "../../lib/parse-shape.ts";
+} from "../../provider/index.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { answerShape, type GenerateAnswer, type GeneratedCandidate, type GeneratedLogprob } from "./schema.ts";
 import { type CallReading, toToolCall } from "./tools.ts";

@@ -1,14 +1,8 @@
-import {
-  badRequest,
-  type Call,
-  type ChatRequest,
-  type Tool,
-  type ToolCall,
-  toAnswerText,
-} from "../../contract/index.ts";
+import { badRequest } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { openApiSubset, reduceSchema, type SchemaBudget } from "../../lib/json-schema.ts";
 import type { LruMap } from "../../lib/lru-map.ts";
+import { type Call, type ChatRequest, type Tool, type ToolCall, toAnswerText } from "../../provider/index.ts";
 import { readToolChoice } from "../tools.ts";
 import type { GenerateBody, GeneratedPart } from "./schema.ts";
 

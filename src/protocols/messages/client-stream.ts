@@ -1,4 +1,5 @@
-import type { ChatChunk, ChatUsage, ChunkChoice, ToolCallDelta } from "../../contract/index.ts";
+import type { ChatUsage } from "../../contract/index.ts";
+import type { ChatChunk, ChunkChoice, ToolCallDelta } from "../../provider/index.ts";
 import { fitCallId } from "../call-ids.ts";
 import { findForeignDetails, readClaudeBlocks } from "../reasoning.ts";
 import { type MessagesPlan, signReasoning, toEnding, toMessageId, toMessagesUsage } from "./inbound.ts";

@@ -1,10 +1,5 @@
-import {
-  type ContextFigures,
-  type ErrorCode,
-  type GatewayError,
-  type RefusedResponse,
-  UpstreamError,
-} from "../../contract/index.ts";
+import { type ContextFigures, type ErrorCode, type GatewayError, UpstreamError } from "../../contract/index.ts";
+import type { RefusedResponse } from "../../provider/index.ts";
 import { classifyRefusal } from "../upstream-errors.ts";
 import type { MessagesErrorBody } from "./schema.ts";
 

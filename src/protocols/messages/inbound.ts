@@ -1,17 +1,7 @@
 import { createHash } from "node:crypto";
-import {
-  type ChatCompletion,
-  type ChatRequest,
-  type ChatUsage,
-  type ContentPart,
-  GatewayError,
-  type Message,
-  quoteValue,
-  type ResponseFormat,
-  type Tool,
-  UpstreamError,
-} from "../../contract/index.ts";
+import { type ChatUsage, GatewayError, quoteValue, UpstreamError } from "../../contract/index.ts";
 import { isRecord, JsonTexts } from "../../lib/json.ts";
+import type { ChatCompletion, ChatRequest, ContentPart, Message, ResponseFormat, Tool } from "../../provider/index.ts";
 import { fitCallId } from "../call-ids.ts";
 import { type AssistantTurn, Conversation, type MarkedPart, toContent } from "../conversation.ts";
 import {

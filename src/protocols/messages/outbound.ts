@@ -1,16 +1,16 @@
-import {
-  badRequest,
-  type Call,
-  type ChatRequest,
-  type ContentPart,
-  type Message,
-  type Model,
-  type ModelOptions,
-  type Tool,
-  type ToolCall,
-} from "../../contract/index.ts";
+import { badRequest } from "../../contract/index.ts";
 import { readDataUrl } from "../../lib/data-url.ts";
 import { reduceSchema, SchemaBudget, strictSubset } from "../../lib/json-schema.ts";
+import type {
+  Call,
+  ChatRequest,
+  ContentPart,
+  Message,
+  Model,
+  ModelOptions,
+  Tool,
+  ToolCall,
+} from "../../provider/index.ts";
 import { countSystemMessages, limitMarks, markOf, readMark, sendMarked } from "../cache-marks.ts";
 import { CallIds } from "../call-ids.ts";
 import { precheckMultimodal } from "../multimodal.ts";

@@ -1,17 +1,15 @@
+import { badRequest, type ChatUsage, isAmount } from "../../contract/index.ts";
+import { isRecord, mapChanged } from "../../lib/json.ts";
 import {
-  badRequest,
   type Call,
-  type ChatUsage,
   type Handlers,
-  isAmount,
   type Model,
   type NativeAnswer,
   type NativeRequest,
   type PassthroughFormat,
   scalarsOf,
   toFinishReason,
-} from "../../contract/index.ts";
-import { isRecord, mapChanged } from "../../lib/json.ts";
+} from "../../provider/index.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
 import { fitCallId } from "../call-ids.ts";
 import { dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";

@@ -1,19 +1,18 @@
+import { type ChatUsage, UpstreamError } from "../../contract/index.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
+import { parseShape } from "../../lib/parse-shape.ts";
 import {
   type AnswerUsage,
   type ChatChunk,
   type ChatCompletion,
   type ChatStream,
-  type ChatUsage,
   type ChunkChoice,
   type ServerEvent,
   type ToolCall,
   toAnswerText,
   toFigures,
   toFinishReason,
-  UpstreamError,
-} from "../../contract/index.ts";
-import { isRecord, parseJson } from "../../lib/json.ts";
-import { parseShape } from "../../lib/parse-shape.ts";
+} from "../../provider/index.ts";
 import { toClaudeDetail } from "../reasoning.ts";
 import { classifyError } from "../upstream-errors.ts";
 import {

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { optional } from "../../contract/optional.ts";
+import { optional } from "../../contract/index.ts";
 import type { ParsedShape } from "../../lib/parse-shape.ts";
 import type { CacheMark } from "../cache-marks.ts";
 

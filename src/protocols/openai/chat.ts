@@ -1,3 +1,6 @@
+import { getOwn, UpstreamError } from "../../contract/index.ts";
+import { isRecord, JsonBoundsError, mapChanged, readJson } from "../../lib/json.ts";
+import { isEndMark } from "../../lib/sse.ts";
 import {
   type Call,
   type ChatChunk,
@@ -5,16 +8,12 @@ import {
   type ChatRequest,
   type ChatStream,
   type ChunkChoice,
-  getOwn,
   type Model,
   mapPieces,
   type ServerEvent,
   toFinishReason,
   toWrittenText,
-  UpstreamError,
-} from "../../contract/index.ts";
-import { isRecord, JsonBoundsError, mapChanged, readJson } from "../../lib/json.ts";
-import { isEndMark } from "../../lib/sse.ts";
+} from "../../provider/index.ts";
 import { limitMarks, sendMarked, toAnthropicMarks, withCoveredLifetimes } from "../cache-marks.ts";
 import { withFunctionsAsTools } from "../tools.ts";
 import { classifyError, isFailedAnswer } from "../upstream-errors.ts";

@@ -1,5 +1,6 @@
-import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamError } from "../../contract/index.ts";
+import { UpstreamError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import type { Call, Embeddings, EmbeddingsRequest } from "../../provider/index.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { type EmbeddingsOptions, resolveOptions, toBody } from "./request.ts";
 import { completeUsage } from "./usage-report.ts";

@@ -1,3 +1,8 @@
+import { UpstreamError } from "../../contract/index.ts";
+import { toBase64 } from "../../lib/base64.ts";
+import { readDataUrl } from "../../lib/data-url.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
+import { isEndMark } from "../../lib/sse.ts";
 import {
   type Call,
   type GeneratedImage,
@@ -9,12 +14,7 @@ import {
   imageSettingNames,
   type PartialImage,
   type ServerEvent,
-  UpstreamError,
-} from "../../contract/index.ts";
-import { toBase64 } from "../../lib/base64.ts";
-import { readDataUrl } from "../../lib/data-url.ts";
-import { isRecord, parseJson } from "../../lib/json.ts";
-import { isEndMark } from "../../lib/sse.ts";
+} from "../../provider/index.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { type ImageEditsOptions, type ImagesOptions, resolveOptions, toBody } from "./request.ts";
 

@@ -1,11 +1,6 @@
-import {
-  type Call,
-  type ModerationRequest,
-  type ModerationResult,
-  type Moderations,
-  UpstreamError,
-} from "../../contract/index.ts";
+import { UpstreamError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import type { Call, ModerationRequest, ModerationResult, Moderations } from "../../provider/index.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { type RequestOptions, resolveOptions, toBody } from "./request.ts";
 

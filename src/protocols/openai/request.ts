@@ -1,15 +1,15 @@
-import {
-  type Call,
-  type ChatRequest,
-  type ContentPart,
-  getOwn,
-  type Message,
-  type Model,
-  type ModelOptions,
-  type OptionKind,
-  type ToolCall,
-} from "../../contract/index.ts";
+import { getOwn } from "../../contract/index.ts";
 import { isRecord, mapChanged } from "../../lib/json.ts";
+import type {
+  Call,
+  ChatRequest,
+  ContentPart,
+  Message,
+  Model,
+  ModelOptions,
+  OptionKind,
+  ToolCall,
+} from "../../provider/index.ts";
 import { type CallIdTarget, fitCallId } from "../call-ids.ts";
 
 /** How the requests of a provider differ from OpenAI's. All of it is data; a model row's `options` may have the same fields. */

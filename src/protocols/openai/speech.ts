@@ -1,13 +1,7 @@
-import {
-  type Call,
-  fromIterable,
-  type ServerEvent,
-  type Speech,
-  type SpeechRequest,
-  UpstreamError,
-} from "../../contract/index.ts";
+import { UpstreamError } from "../../contract/index.ts";
 import { readBase64 } from "../../lib/base64.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import { type Call, fromIterable, type ServerEvent, type Speech, type SpeechRequest } from "../../provider/index.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { resolveOptions, type SpeechOptions, toBody } from "./request.ts";
 

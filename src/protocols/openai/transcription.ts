@@ -1,11 +1,6 @@
-import {
-  type Call,
-  type Transcript,
-  type TranscriptionRequest,
-  type TranscriptSegment,
-  UpstreamError,
-} from "../../contract/index.ts";
+import { UpstreamError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import type { Call, Transcript, TranscriptionRequest, TranscriptSegment } from "../../provider/index.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { resolveOptions, type TranscriptionOptions } from "./request.ts";
 

@@ -1,5 +1,6 @@
-import { type AnswerUsage, countOutput, toFigures } from "../../contract/index.ts";
+import { countOutput } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import { type AnswerUsage, toFigures } from "../../provider/index.ts";
 
 /**
  * The `usage` of an answer of OpenAI's dialect, or of one of its events: at the top level or in one of its members, as in

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { optional, type RankedDocument, RerankRequest, rerankDocumentsMax } from "../../contract/index.ts";
+import { optional } from "../../contract/index.ts";
+import { type RankedDocument, RerankRequest, rerankDocumentsMax } from "../../provider/index.ts";
 
 const { documents: _, ...fields } = RerankRequest.properties;
 

@@ -1,11 +1,6 @@
-import {
-  type Call,
-  type RankedDocument,
-  type Ranking,
-  type RerankRequest,
-  UpstreamError,
-} from "../../contract/index.ts";
+import { UpstreamError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import type { Call, RankedDocument, Ranking, RerankRequest } from "../../provider/index.ts";
 import { type RequestOptions, resolveOptions, toBody } from "../openai/request.ts";
 import { classifyError } from "../upstream-errors.ts";
 

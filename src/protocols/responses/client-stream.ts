@@ -1,16 +1,7 @@
-import {
-  type ChatChunk,
-  type ChatCompletion,
-  type ChatUsage,
-  type ChunkChoice,
-  type FinishReason,
-  type GatewayError,
-  getOwn,
-  type ToolCallDelta,
-  UpstreamError,
-} from "../../contract/index.ts";
+import { type ChatUsage, type GatewayError, getOwn, UpstreamError } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { endsAsJson, isLongJson } from "../../lib/json-end.ts";
+import type { ChatChunk, ChatCompletion, ChunkChoice, FinishReason, ToolCallDelta } from "../../provider/index.ts";
 import { fitCallId } from "../call-ids.ts";
 import type { Reasoning } from "../reasoning.ts";
 import { toFailure } from "./errors.ts";

@@ -1,11 +1,5 @@
-import {
-  type ErrorBody,
-  type ErrorCode,
-  errorTable,
-  type GatewayError,
-  isOfOperator,
-  type PassedAnswer,
-} from "../../contract/index.ts";
+import { type ErrorBody, type ErrorCode, errorTable, type GatewayError, isOfOperator } from "../../contract/index.ts";
+import type { PassedAnswer } from "../../provider/index.ts";
 import type { NamedEvent } from "../inbound.ts";
 
 /** The HTTP form of an error on this endpoint. */

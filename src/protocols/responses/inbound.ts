@@ -1,17 +1,7 @@
 import { createHash } from "node:crypto";
-import {
-  badRequest,
-  type ChatRequest,
-  type ContentPart,
-  GatewayError,
-  getOwn,
-  type Message,
-  quoteValue,
-  type ResponseFormat,
-  type Tool,
-  type ToolChoice,
-} from "../../contract/index.ts";
+import { badRequest, GatewayError, getOwn, quoteValue } from "../../contract/index.ts";
 import { isRecord, JsonTexts } from "../../lib/json.ts";
+import type { ChatRequest, ContentPart, Message, ResponseFormat, Tool, ToolChoice } from "../../provider/index.ts";
 import { markOf, readMark } from "../cache-marks.ts";
 import { Conversation, toContent } from "../conversation.ts";
 import { isOwnEnvelope, type ReasoningEnvelope } from "../reasoning.ts";

@@ -1,13 +1,6 @@
-import {
-  badRequest,
-  type Call,
-  type ChatRequest,
-  type ContentPart,
-  type Handlers,
-  type Message,
-  type ResponseFormat,
-} from "../../contract/index.ts";
+import { badRequest } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import type { Call, ChatRequest, ContentPart, Handlers, Message, ResponseFormat } from "../../provider/index.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
 import { fitCallId } from "../call-ids.ts";
 import { getStops, stopCompletion, stopStream } from "../openai/chat.ts";

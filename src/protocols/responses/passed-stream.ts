@@ -1,5 +1,6 @@
-import type { GatewayError, PassedAnswer, ServerEvent } from "../../contract/index.ts";
+import type { GatewayError } from "../../contract/index.ts";
 import { isRecord, readJson } from "../../lib/json.ts";
+import type { PassedAnswer, ServerEvent } from "../../provider/index.ts";
 import type { NamedEvent } from "../inbound.ts";
 import { type ResponseEvent, toHeartbeat } from "./client-stream.ts";
 import { toPassedFailure } from "./errors.ts";

@@ -1,18 +1,15 @@
+import { type ChatUsage, countOutput, isAmount, UpstreamError } from "../../contract/index.ts";
+import { isRecord, mapChanged } from "../../lib/json.ts";
 import {
   type Call,
-  type ChatUsage,
-  countOutput,
   type Handlers,
-  isAmount,
   isFailedFinish,
   type NativeAnswer,
   type NativeRequest,
   type PassthroughFormat,
   scalarsOf,
   toFigures,
-  UpstreamError,
-} from "../../contract/index.ts";
-import { isRecord, mapChanged } from "../../lib/json.ts";
+} from "../../provider/index.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
 import { fitCallId } from "../call-ids.ts";
 import { type ResponsesOptions, resolveOptions, toBody } from "../openai/request.ts";

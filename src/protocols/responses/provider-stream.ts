@@ -1,3 +1,6 @@
+import { UpstreamError } from "../../contract/index.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
+import { isEndMark } from "../../lib/sse.ts";
 import {
   type ChatChunk,
   type ChatCompletion,
@@ -9,10 +12,7 @@ import {
   type ToolCallDelta,
   toAnswerText,
   toFinishReason,
-  UpstreamError,
-} from "../../contract/index.ts";
-import { isRecord, parseJson } from "../../lib/json.ts";
-import { isEndMark } from "../../lib/sse.ts";
+} from "../../provider/index.ts";
 import { toResponsesDetail } from "../reasoning.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
 import { readResponsesUsage } from "./passthrough.ts";

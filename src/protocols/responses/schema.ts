@@ -1,5 +1,5 @@
 import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
-import { optional } from "../../contract/optional.ts";
+import { optional } from "../../contract/index.ts";
 
 const open = { additionalProperties: true } as const;
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { isEnded } from "../../../src/contract/index.ts";
+import { isEnded } from "../../../src/provider/index.ts";
 import { catalogueRow } from "../../support/catalogue.ts";
 import { preparePythonClients, pythonClientsMsMax } from "../../support/python.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";

@@ -1,6 +1,6 @@
 import rows from "../../../catalogue/openai.json" with { type: "json" };
 import { sandbox } from "../../../plugins/sandbox/index.ts";
-import { type Caller, type ChatChunk, completeRow } from "../../../src/contract/index.ts";
+import type { Caller } from "../../../src/contract/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import {
   buildRegistry,
@@ -13,6 +13,7 @@ import {
   TimeoutScheduler,
 } from "../../../src/kernel/index.ts";
 import { ProcessLedger } from "../../../src/ledger/index.ts";
+import { type ChatChunk, completeRow } from "../../../src/provider/index.ts";
 import { readModels } from "../../../src/sdk/index.ts";
 import { addPayers } from "../../support/payers.ts";
 

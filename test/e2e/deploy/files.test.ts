@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { dependencies } from "../../../package.json" with { type: "json" };
 import { builtIns } from "../../../plugins/index.ts";
 import { getVariablePrefix, variables } from "../../../src/config/index.ts";
-import { getForm } from "../../../src/contract/index.ts";
+import { getForm } from "../../../src/provider/index.ts";
 
 const folder = join(import.meta.dir, "../../../deploy");
 const read = (name: string) => Bun.file(join(folder, name)).text();

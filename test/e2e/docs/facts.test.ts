@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { describeConfig, readConfig, variables } from "../../../src/config/index.ts";
-import { completeRow, contextTokensDefault, errorTable } from "../../../src/contract/index.ts";
+import { errorTable } from "../../../src/contract/index.ts";
+import { completeRow, contextTokensDefault } from "../../../src/provider/index.ts";
 import { readSection, tableRows } from "./pages.ts";
 
 test("the table of errors in docs/api.md is the table of the code", () => {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-
-import { isEnded, type Model } from "../../../src/contract/index.ts";
 import type { MessagesEvent } from "../../../src/protocols/messages/schema.ts";
 import type { ResponseObject } from "../../../src/protocols/responses/schema.ts";
+import { isEnded, type Model } from "../../../src/provider/index.ts";
 import { readMessage, readMessageEvent } from "../../support/anthropic-schema.ts";
 import { isLong } from "../../support/long.ts";
 import { faultsOf, type SchemaName, schemaMissing } from "../../support/openai-schema.ts";

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type BuiltIns, type CliContext, runCli } from "../../../src/cli/index.ts";
-import { type Model, type ProviderPlugin, UpstreamError } from "../../../src/contract/index.ts";
+import { UpstreamError } from "../../../src/contract/index.ts";
+import type { Model, ProviderPlugin } from "../../../src/provider/index.ts";
 
 /** What a command line came to. */
 export interface Outcome {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { SQL } from "bun";
 import openai from "../../../plugins/openai/index.ts";
 import { toPricedRow } from "../../../src/cli/import/plan.ts";
-import type { Model } from "../../../src/contract/index.ts";
+import type { Model } from "../../../src/provider/index.ts";
 import { readManifest } from "../../../src/providers/manifest.ts";
 import { type Gateway, startGateway } from "../../support/gateway.ts";
 import { type MariaDbServer, startMariaDb, whyNoMariaDb } from "../../support/mariadb.ts";

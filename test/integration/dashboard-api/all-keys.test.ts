@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import type { Handlers } from "../../../src/contract/index.ts";
 import { importForeignKeys } from "../../../src/keys/index.ts";
+import type { Handlers } from "../../../src/provider/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gatewayOwner } from "../../../src/alerts/index.ts";
-import type { Handlers } from "../../../src/contract/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
+import type { Handlers } from "../../../src/provider/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { until } from "../../support/until.ts";

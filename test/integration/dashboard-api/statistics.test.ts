@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Handlers, UpstreamError } from "../../../src/contract/index.ts";
+import { UpstreamError } from "../../../src/contract/index.ts";
+import type { Handlers } from "../../../src/provider/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";

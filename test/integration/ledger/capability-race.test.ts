@@ -2,16 +2,13 @@ import { afterEach, describe, expect, test } from "bun:test";
 import {
   type Caller,
   type Capability,
-  type ChatCompletion,
-  type ChatRequest,
   GatewayError,
-  type Handlers,
-  type Model,
   type ModelCapability,
   makeCallId,
 } from "../../../src/contract/index.ts";
 import type { RequestOf } from "../../../src/kernel/call.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
+import type { ChatCompletion, ChatRequest, Handlers, Model } from "../../../src/provider/index.ts";
 import { wavOf } from "../../support/wav.ts";
 import { callOf, chatModel, createBench, createPlugin, runCall } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";

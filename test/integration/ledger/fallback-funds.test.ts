@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { type Handlers, type Model, makeCallId } from "../../../src/contract/index.ts";
+import { makeCallId } from "../../../src/contract/index.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
+import type { Handlers, Model } from "../../../src/provider/index.ts";
 import { unavailable } from "../../unit/kernel/fallback-bench.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";
 import { callOf, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../../unit/kernel/support.ts";

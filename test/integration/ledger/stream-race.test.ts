@@ -1,13 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import {
-  type Caller,
-  type ChatChunk,
-  fromIterable,
-  GatewayError,
-  type Model,
-  makeCallId,
-} from "../../../src/contract/index.ts";
+import { type Caller, GatewayError, makeCallId } from "../../../src/contract/index.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
+import { type ChatChunk, fromIterable, type Model } from "../../../src/provider/index.ts";
 import { callOf, chatModel, createBench, createPlugin, runCall, startMs } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, type BillingFixture, ledgerFixture, newYear, statesOf } from "./fixture.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { builtIns } from "../../../plugins/index.ts";
-import type { Capability, ProviderPlugin } from "../../../src/contract/index.ts";
+import type { Capability } from "../../../src/contract/index.ts";
+import type { ProviderPlugin } from "../../../src/provider/index.ts";
 import { isLong } from "../../support/long.ts";
 import { exemplarOf } from "./exemplars.ts";
 import { mutantsOf, triedOf } from "./mutants.ts";

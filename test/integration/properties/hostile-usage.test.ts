@@ -1,14 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  type ChatUsage,
-  fromIterable,
-  isAmount,
-  type Model,
-  type ModelCapability,
-  meterNames,
-  type ProviderPlugin,
-} from "../../../src/contract/index.ts";
+import { type ChatUsage, isAmount, type ModelCapability, meterNames } from "../../../src/contract/index.ts";
+import { fromIterable, type Model, type ProviderPlugin } from "../../../src/provider/index.ts";
 import { runs } from "../../support/hostile.ts";
 import { completionOf, finishChunk, Sink, textChunk, usageChunk } from "../../unit/kernel/streams.ts";
 import { callOf, chatModel, createBench, createPlugin, runCall } from "../../unit/kernel/support.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { ProviderPlugin } from "../../../src/contract/index.ts";
+import type { ProviderPlugin } from "../../../src/provider/index.ts";
 import { readManifest } from "../../../src/providers/manifest.ts";
 import { PluginError } from "../../../src/sdk/errors.ts";
 import { expectPrototypesClean, thrownBy } from "../../support/hostile.ts";

@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
-import { type Capability, GatewayError, type ProviderPlugin } from "../../../src/contract/index.ts";
+import { type Capability, GatewayError } from "../../../src/contract/index.ts";
+import type { ProviderPlugin } from "../../../src/provider/index.ts";
 import { expectPrototypesClean, thrownBy } from "../../support/hostile.ts";
 import { wavFile } from "../../support/wav.ts";
 import { fetchOf } from "../../unit/kernel/fake-fetch.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { builtIns } from "../../../plugins/index.ts";
-import { getNames, type Model } from "../../../src/contract/index.ts";
+import { getNames, type Model } from "../../../src/provider/index.ts";
 import { stallProbed, stallSince } from "../../e2e/hostile/stall-probe.ts";
 import { freePort } from "../../support/free-port.ts";
 import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";

@@ -27,8 +27,8 @@ const bounded: Readonly<Record<string, string>> = {
 /** Where one is put together, and whose tests read hostile text by it. */
 const madeIn: Readonly<Record<string, string>> = {
   "src/contract/context-length.ts": "test/unit/contract/context-length.test.ts",
-  "src/contract/credential.ts": "test/unit/contract/credential.test.ts",
-  "src/contract/model-facts.ts": "test/unit/catalogue/facts.test.ts",
+  "src/provider/credential.ts": "test/unit/provider/credential.test.ts",
+  "src/provider/model-facts.ts": "test/unit/catalogue/facts.test.ts",
   "src/contract/name.ts": "test/integration/security/hostile-names.test.ts",
   "src/lib/terminal-text.ts": "test/unit/lib/terminal-text.test.ts",
   "src/protocols/upstream-errors.ts": "test/unit/protocols/upstream-errors.test.ts",

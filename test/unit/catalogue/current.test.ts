@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { builtIns } from "../../../plugins/index.ts";
 import { catalogueFindings } from "../../../src/cli/commands/catalogue.ts";
-import type { Model } from "../../../src/contract/index.ts";
+import type { Model } from "../../../src/provider/index.ts";
 import { readModels } from "../../../src/sdk/index.ts";
 import { expectRows } from "../../support/expect-rows.ts";
 import { files, models as specified } from "./models.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { builtIns } from "../../../plugins/index.ts";
-import { findModelFacts, type Model, normalizeModelName, withoutModelFacts } from "../../../src/contract/index.ts";
+import { findModelFacts, type Model, normalizeModelName, withoutModelFacts } from "../../../src/provider/index.ts";
 import { readModels } from "../../../src/sdk/index.ts";
 
 const root = join(import.meta.dir, "../../..");

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { Capability, Model } from "../../../src/contract/index.ts";
+import type { Capability } from "../../../src/contract/index.ts";
+import type { Model } from "../../../src/provider/index.ts";
 
 const folder = join(import.meta.dir, "../../../catalogue");
 

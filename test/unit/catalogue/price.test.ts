@@ -1,14 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  compilePrice,
-  costNanodollars,
-  formatUsd,
-  type MeterName,
-  type Meters,
-  type Model,
-} from "../../../src/contract/index.ts";
+import { compilePrice, costNanodollars, formatUsd, type MeterName, type Meters } from "../../../src/contract/index.ts";
+import type { Model } from "../../../src/provider/index.ts";
 import { expectRows } from "../../support/expect-rows.ts";
 import { modelOf, models } from "./models.ts";
 

@@ -9,10 +9,10 @@ import {
   listUnpriced,
   type MeterName,
   type Meters,
-  type Model,
   type Price,
   promptMeters,
 } from "../../../src/contract/index.ts";
+import type { Model } from "../../../src/provider/index.ts";
 
 const rows = builtIns.flatMap(({ name, models }) => models.map((model) => ({ plugin: name, model })));
 const premium = rows.filter(({ model }) => model.premium);

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
-import { type Capability, getBasicMeters, type MeterName, type Model, ModelRow } from "../../../src/contract/index.ts";
+import { type Capability, getBasicMeters, type MeterName } from "../../../src/contract/index.ts";
+import { type Model, ModelRow } from "../../../src/provider/index.ts";
 import { expectRows } from "../../support/expect-rows.ts";
 import { files, models, modelsOf } from "./models.ts";
 

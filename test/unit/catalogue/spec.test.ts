@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Capability, Model } from "../../../src/contract/index.ts";
+import type { Capability } from "../../../src/contract/index.ts";
+import type { Model } from "../../../src/provider/index.ts";
 import { modelOf, modelsOf } from "./models.ts";
 import { imagePriceLine, modelsOfProse, modelTables, readCount, specMissing, type TableRow } from "./spec-tables.ts";
 

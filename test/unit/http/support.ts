@@ -1,6 +1,6 @@
 import { readConfig } from "../../../src/config/index.ts";
 import { createContentLog } from "../../../src/content-log/content-log.ts";
-import { type Caller, GatewayError, type ProviderPlugin } from "../../../src/contract/index.ts";
+import { type Caller, GatewayError } from "../../../src/contract/index.ts";
 import { type Blobs, openStore, type StoredBlob } from "../../../src/db/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
 import { MemoryAccountant } from "../../../src/http/memory/call-memory.ts";
@@ -10,6 +10,7 @@ import { createSignIn, TokenIssuers } from "../../../src/identity/index.ts";
 import { LoadShedder } from "../../../src/kernel/index.ts";
 import { createAccounts } from "../../../src/keys/index.ts";
 import { createCheckout } from "../../../src/payments/index.ts";
+import type { ProviderPlugin } from "../../../src/provider/index.ts";
 import { Providers, SecretBox } from "../../../src/providers/index.ts";
 import { completionOf } from "../kernel/streams.ts";
 import { caller, createBench, createPlugin } from "../kernel/support.ts";

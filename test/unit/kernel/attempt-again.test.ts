@@ -1,13 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import {
-  type Call,
-  type Caller,
-  type ChatCompletion,
-  type ChatRequest,
-  fromIterable,
-  UpstreamError,
-} from "../../../src/contract/index.ts";
+import { type Caller, UpstreamError } from "../../../src/contract/index.ts";
 import { describeRoutes } from "../../../src/kernel/index.ts";
+import { type Call, type ChatCompletion, type ChatRequest, fromIterable } from "../../../src/provider/index.ts";
 import { until } from "../../support/until.ts";
 import { type CheckInput, failedBy, fetchOf, json, liveBody, refused, settled, silence } from "./fake-fetch.ts";
 import { completionOf, Sink } from "./streams.ts";

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { builtIns } from "../../../plugins/index.ts";
-import { type AdmissionRequest, type Call, type ChatRequest, GatewayError } from "../../../src/contract/index.ts";
+import { type AdmissionRequest, GatewayError } from "../../../src/contract/index.ts";
 import type { ModelEntry } from "../../../src/kernel/index.ts";
+import type { Call, ChatRequest } from "../../../src/provider/index.ts";
 import { fetchOf, json, refused } from "./fake-fetch.ts";
 import { completionOf } from "./streams.ts";
 import { chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall, runOf } from "./support.ts";

@@ -1,11 +1,6 @@
-import {
-  fromIterable,
-  type Handlers,
-  type Model,
-  UpstreamError,
-  type VirtualModelRow,
-} from "../../../src/contract/index.ts";
+import { UpstreamError } from "../../../src/contract/index.ts";
 import { createVirtualModel } from "../../../src/kernel/index.ts";
+import { fromIterable, type Handlers, type Model, type VirtualModelRow } from "../../../src/provider/index.ts";
 import { completionOf, finishChunk, textChunk, usageChunk } from "./streams.ts";
 import { type Bench, chatCall, chatModel, createBench, createPlugin } from "./support.ts";
 

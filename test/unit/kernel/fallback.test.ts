@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { fromIterable, GatewayError, UpstreamError } from "../../../src/contract/index.ts";
+import { GatewayError, UpstreamError } from "../../../src/contract/index.ts";
+import { fromIterable } from "../../../src/provider/index.ts";
 import { bench, type Chat, listed, unavailable, works } from "./fallback-bench.ts";
 import { Sink, textChunk, textOf } from "./streams.ts";
 import { caller, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";

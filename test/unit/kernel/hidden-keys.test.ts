@@ -1,12 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import {
-  type Call,
-  type ChatCompletion,
-  type ChatRequest,
-  GatewayError,
-  UpstreamError,
-} from "../../../src/contract/index.ts";
+import { GatewayError, UpstreamError } from "../../../src/contract/index.ts";
 import { KeyPool } from "../../../src/kernel/routing/circuits.ts";
+import type { Call, ChatCompletion, ChatRequest } from "../../../src/provider/index.ts";
 import { fetchOf, json, refused } from "./fake-fetch.ts";
 import { chatCall, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 

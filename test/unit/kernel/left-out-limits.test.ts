@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { builtIns, sandbox } from "../../../plugins/index.ts";
-import type { Handlers } from "../../../src/contract/index.ts";
 import { withFunctionsAsTools } from "../../../src/protocols/tools.ts";
+import type { Handlers } from "../../../src/provider/index.ts";
 import { definePlugin, openai } from "../../../src/sdk/index.ts";
 import { fetchOf, json } from "./fake-fetch.ts";
 import { completionOf, Sink } from "./streams.ts";

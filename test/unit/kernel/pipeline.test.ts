@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatRequest, fromIterable, GatewayError, UpstreamError } from "../../../src/contract/index.ts";
+import { GatewayError, UpstreamError } from "../../../src/contract/index.ts";
+import { type ChatRequest, fromIterable } from "../../../src/provider/index.ts";
 import { completionOf, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
 import { caller, chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Call, ChatCompletion, ChatRequest } from "../../../src/contract/index.ts";
+import type { Call, ChatCompletion, ChatRequest } from "../../../src/provider/index.ts";
 import { failedBy, fetchOf, refused } from "./fake-fetch.ts";
 import { chatCall, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 

@@ -1,12 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import {
-  type ChatChunk,
-  type ChatCompletion,
-  fromIterable,
-  GatewayError,
-  UpstreamError,
-} from "../../../src/contract/index.ts";
+import { GatewayError, UpstreamError } from "../../../src/contract/index.ts";
 import { SentRequest } from "../../../src/kernel/upstream/upstream.ts";
+import { type ChatChunk, type ChatCompletion, fromIterable } from "../../../src/provider/index.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
 import { chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 

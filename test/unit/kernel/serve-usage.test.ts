@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatChunk, fromIterable, type Meters, type Settlement } from "../../../src/contract/index.ts";
+import type { Meters, Settlement } from "../../../src/contract/index.ts";
+import { type ChatChunk, fromIterable } from "../../../src/provider/index.ts";
 import { completionOf, finishChunk, Sink, textChunk, usage, usageChunk } from "./streams.ts";
 import { chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { compilePrice, type Model } from "../../../src/contract/index.ts";
+import { compilePrice } from "../../../src/contract/index.ts";
+import type { Model } from "../../../src/provider/index.ts";
 import { definePlugin, openai } from "../../../src/sdk/index.ts";
 import { completionOf, Sink } from "./streams.ts";
 import { chatCall, chatModel, createBench, runCall } from "./support.ts";

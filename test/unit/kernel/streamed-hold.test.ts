@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatChunk, type ChatRequest, GatewayError, type Model } from "../../../src/contract/index.ts";
+import { GatewayError } from "../../../src/contract/index.ts";
 import { chunkTokensMax } from "../../../src/kernel/admission.ts";
+import type { ChatChunk, ChatRequest, Model } from "../../../src/provider/index.ts";
 import { FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
 import { chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 

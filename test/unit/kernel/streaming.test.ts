@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Readable } from "node:stream";
-import { type ChatChunk, type ChatStream, fromIterable, UpstreamError } from "../../../src/contract/index.ts";
+import { UpstreamError } from "../../../src/contract/index.ts";
 import {
   type BatchReader,
   begin,
@@ -10,6 +10,7 @@ import {
   toReader,
   withYielding,
 } from "../../../src/kernel/streaming.ts";
+import { type ChatChunk, type ChatStream, fromIterable } from "../../../src/provider/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { textChunk } from "./streams.ts";
 

@@ -1,5 +1,6 @@
-import type { AnswerStream, ChatChunk, ChatCompletion, ChatUsage, ServerEvent } from "../../../src/contract/index.ts";
+import type { ChatUsage } from "../../../src/contract/index.ts";
 import type { StreamSink } from "../../../src/kernel/index.ts";
+import type { AnswerStream, ChatChunk, ChatCompletion, ServerEvent } from "../../../src/provider/index.ts";
 
 export const usage: ChatUsage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
 

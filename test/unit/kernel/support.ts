@@ -5,13 +5,10 @@ import {
   type Capability,
   type Extension,
   GatewayError,
-  type Handlers,
   type Hold,
   type Ledger,
   type LimitState,
   type LimitsUsage,
-  type Model,
-  type ProviderPlugin,
   type Settlement,
   UpstreamError,
 } from "../../../src/contract/index.ts";
@@ -38,6 +35,7 @@ import { UsageMeter } from "../../../src/kernel/normalize/usage-meter.ts";
 import { KeyPool } from "../../../src/kernel/routing/circuits.ts";
 import type { Network, UpstreamBounds } from "../../../src/kernel/upstream/network.ts";
 import { SsrfGuard } from "../../../src/kernel/upstream/ssrf-guard.ts";
+import type { Handlers, Model, ProviderPlugin } from "../../../src/provider/index.ts";
 import type { PluginDefinition } from "../../../src/sdk/define-plugin.ts";
 import { definePlugin } from "../../../src/sdk/index.ts";
 import { errorOf } from "../../support/error-of.ts";

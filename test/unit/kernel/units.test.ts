@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { fromIterable, getMeter, type Meters, type Model, meterNames } from "../../../src/contract/index.ts";
+import { getMeter, type Meters, meterNames } from "../../../src/contract/index.ts";
 import { ModelRun } from "../../../src/kernel/index.ts";
 import { createUsageMeter } from "../../../src/kernel/settlement.ts";
+import { fromIterable, type Model } from "../../../src/provider/index.ts";
 import { completionOf, finishChunk, Sink, textChunk, usageChunk } from "./streams.ts";
 import { callOf, chatCall, chatModel, createBench, createPlugin, newCall, runCall } from "./support.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { ServerEvent } from "../../../src/contract/index.ts";
 import { SseParser } from "../../../src/lib/sse.ts";
+import type { ServerEvent } from "../../../src/provider/index.ts";
 import { readEvents } from "../../support/chat-streams.ts";
 import { recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { drain, piecesOf } from "../sdk/fake-call.ts";

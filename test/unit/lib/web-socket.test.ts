@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { UpstreamError, type WebSocketMessage } from "../../../src/contract/index.ts";
+import { UpstreamError } from "../../../src/contract/index.ts";
 import { opcodes, WebSocketParser, writeClose, writeFrame, writeMessage } from "../../../src/lib/web-socket.ts";
+import type { WebSocketMessage } from "../../../src/provider/index.ts";
 import { cutAtRandom } from "../../support/random.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Registry } from "prom-client";
-import { type ChatChunk, UpstreamError } from "../../../src/contract/index.ts";
+import { UpstreamError } from "../../../src/contract/index.ts";
 import { resolveModels } from "../../../src/http/lifecycle/call-hooks.ts";
 import { executeCall } from "../../../src/http/lifecycle/execute.ts";
 import { HttpCall } from "../../../src/http/lifecycle/http-call.ts";
@@ -8,6 +8,7 @@ import { CallMemory } from "../../../src/http/memory/call-memory.ts";
 import type { Route } from "../../../src/kernel/index.ts";
 import { CallMetrics } from "../../../src/observability/metrics/call-metrics.ts";
 import { addCommitMetrics } from "../../../src/observability/metrics/gateway-metrics.ts";
+import type { ChatChunk } from "../../../src/provider/index.ts";
 import { type MetricLine, readScrape, sampleOf } from "../../support/prometheus-text.ts";
 import { httpOf } from "../http/support.ts";
 import { Sink } from "../kernel/streams.ts";

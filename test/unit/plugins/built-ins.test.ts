@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { builtIns } from "../../../plugins/index.ts";
-import type { ChatCompletion, ChatRequest, Model } from "../../../src/contract/index.ts";
+import type { ChatCompletion, ChatRequest, Model } from "../../../src/provider/index.ts";
 import { headersOf } from "../../support/authorize.ts";
 import { recordingAt, recordingsMissing } from "../../support/recordings.ts";
 import { fakeCall } from "../sdk/fake-call.ts";

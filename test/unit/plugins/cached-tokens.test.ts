@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { builtIns } from "../../../plugins/index.ts";
-import { type ChatChunk, costNanodollars, type Meters } from "../../../src/contract/index.ts";
+import { costNanodollars, type Meters } from "../../../src/contract/index.ts";
+import type { ChatChunk } from "../../../src/provider/index.ts";
 import { Sink } from "../kernel/streams.ts";
 import { chatCall, createBench, runCall } from "../kernel/support.ts";
 

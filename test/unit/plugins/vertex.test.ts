@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import vertex from "../../../plugins/vertex/index.ts";
-import { type CredentialForm, formatCredential } from "../../../src/contract/index.ts";
+import { type CredentialForm, formatCredential } from "../../../src/provider/index.ts";
 import { callOf, chatCall, createBench, runCall } from "../kernel/support.ts";
 import { fakeCall } from "../sdk/fake-call.ts";
 

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import anthropic from "../../../plugins/anthropic/index.ts";
 import openai from "../../../plugins/openai/index.ts";
-import type { Model, ProviderPlugin } from "../../../src/contract/index.ts";
 import { boundPrompt, chatForm } from "../../../src/kernel/normalize/prompt-bounds.ts";
 import { messagesFormat } from "../../../src/protocols/messages/passthrough.ts";
 import { responsesFormat } from "../../../src/protocols/responses/passthrough.ts";
+import type { Model, ProviderPlugin } from "../../../src/provider/index.ts";
 import { completionOf } from "../kernel/streams.ts";
 import { fakeCall } from "../sdk/fake-call.ts";
 

@@ -7,14 +7,8 @@ import gemini from "../../../plugins/gemini/index.ts";
 import openai from "../../../plugins/openai/index.ts";
 import openrouter from "../../../plugins/openrouter/index.ts";
 import vertex from "../../../plugins/vertex/index.ts";
-import {
-  type ChatRequest,
-  type Message,
-  type Model,
-  type ProviderPlugin,
-  type Tool,
-  UpstreamError,
-} from "../../../src/contract/index.ts";
+import { UpstreamError } from "../../../src/contract/index.ts";
+import type { ChatRequest, Message, Model, ProviderPlugin, Tool } from "../../../src/provider/index.ts";
 import {
   type PromptBlock,
   PromptCache,

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { ConverseStream } from "../../../plugins/bedrock/stream.ts";
-import type { ChatStream, ServerEvent } from "../../../src/contract/index.ts";
 import { MessagesOutboundStream } from "../../../src/protocols/messages/provider-stream.ts";
 import { ResponsesOutboundStream } from "../../../src/protocols/responses/provider-stream.ts";
+import type { ChatStream, ServerEvent } from "../../../src/provider/index.ts";
 
 /** The calls as a client puts them together. */
 function callsOf(stream: ChatStream<ServerEvent>, events: readonly ServerEvent[]): string[] {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { Message } from "../../../src/contract/index.ts";
 import { fetchImages } from "../../../src/protocols/multimodal.ts";
+import type { Message } from "../../../src/provider/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { fakeCall } from "../sdk/fake-call.ts";
 

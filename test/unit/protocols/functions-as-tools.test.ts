@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { withFunctionsAsTools } from "../../../src/protocols/tools.ts";
 import {
   type Call,
   type ChatChunk,
@@ -6,8 +7,7 @@ import {
   type ChatRequest,
   type ChatStream,
   fromIterable,
-} from "../../../src/contract/index.ts";
-import { withFunctionsAsTools } from "../../../src/protocols/tools.ts";
+} from "../../../src/provider/index.ts";
 import { drain, fakeCall } from "../sdk/fake-call.ts";
 
 const functions = [{ name: "f", parameters: { type: "object" } }];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { Handlers } from "../../../src/contract/index.ts";
 import { readJson } from "../../../src/lib/json.ts";
 import { withKnownFields } from "../../../src/protocols/known-fields.ts";
+import type { Handlers } from "../../../src/provider/index.ts";
 import { fakeCall, plainModel } from "../sdk/fake-call.ts";
 
 /** The request that a handler is given, and the names that were left out. */

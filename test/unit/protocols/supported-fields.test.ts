@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { ChatRequest } from "../../../src/contract/index.ts";
 import { pickSupportedFields } from "../../../src/protocols/supported-fields.ts";
+import type { ChatRequest } from "../../../src/provider/index.ts";
 import { plainModel } from "../sdk/fake-call.ts";
 
 const keep = (request: Partial<ChatRequest> & Record<string, unknown>, omit?: string[]) => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { ChatRequest } from "../../../src/contract/index.ts";
 import { readToolChoice } from "../../../src/protocols/tools.ts";
+import type { ChatRequest } from "../../../src/provider/index.ts";
 
 const tools = ["a", "b"].map((name) => ({ type: "function" as const, function: { name } }));
 const read = (choice: unknown, known: ChatRequest["tools"] = tools) =>

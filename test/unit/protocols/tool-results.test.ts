@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Message } from "../../../src/contract/index.ts";
 import { getToolResults, readArguments } from "../../../src/protocols/tools.ts";
+import type { Message } from "../../../src/provider/index.ts";
 
 const call = (id: string, text = "{}") => ({ id, type: "function" as const, function: { name: "f", arguments: text } });
 const result = (id: string): Message => ({ role: "tool", tool_call_id: id, content: id });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { ProviderPlugin } from "../../../src/contract/index.ts";
+import type { ProviderPlugin } from "../../../src/provider/index.ts";
 import { choosePlugins } from "../../../src/providers/choose-plugins.ts";
 
 const plugin = (name: string) =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatRequest, Model, ProviderPlugin } from "../../../src/contract/index.ts";
+import type { ChatRequest, Model, ProviderPlugin } from "../../../src/provider/index.ts";
 import { readManifest } from "../../../src/providers/manifest.ts";
 import { headersOf } from "../../support/authorize.ts";
 import { fakeCall } from "../sdk/fake-call.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { Model, ProviderPlugin } from "../../../src/contract/index.ts";
+import type { Model, ProviderPlugin } from "../../../src/provider/index.ts";
 import { loadCode } from "../../../src/providers/load-code.bun.ts";
 import { PluginManager, type PluginManagerOptions } from "../../../src/providers/plugin-manager.ts";
 import { definePlugin } from "../../../src/sdk/index.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { Model } from "../../../src/contract/index.ts";
+import type { Model } from "../../../src/provider/index.ts";
 import type { PluginSnapshot } from "../../../src/providers/plugin-manager.ts";
 import { caller } from "../kernel/support.ts";
 import { builtIn, code, type Home, makeHome, manifest, stockOf } from "./folder.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { contractVersion } from "../../../src/contract/index.ts";
 import { readUsage } from "../../../src/protocols/openai/usage-report.ts";
 import { classifyRefusal } from "../../../src/protocols/upstream-errors.ts";
+import { contractVersion } from "../../../src/provider/index.ts";
 import { definePlugin, type PluginDefinition } from "../../../src/sdk/define-plugin.ts";
 import { PluginError } from "../../../src/sdk/errors.ts";
 import { openai } from "../../../src/sdk/openai.ts";

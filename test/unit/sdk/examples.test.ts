@@ -17,7 +17,13 @@ interface Example {
 /** The examples, by the name that each stands over. */
 async function examplesOf(): Promise<Map<string, Example>> {
   const examples = new Map<string, Example>();
-  for (const pattern of ["src/sdk/*.ts", "src/lib/*.ts", "src/protocols/**/*.ts", "src/contract/*.ts"]) {
+  for (const pattern of [
+    "src/sdk/*.ts",
+    "src/lib/*.ts",
+    "src/protocols/**/*.ts",
+    "src/contract/*.ts",
+    "src/provider/*.ts",
+  ]) {
     for await (const file of new Glob(pattern).scan(root)) {
       const text = await Bun.file(join(root, file)).text();
       for (const [, comment = "", name = ""] of text.matchAll(documented)) {

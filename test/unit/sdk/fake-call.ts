@@ -1,4 +1,4 @@
-import type { AnswerStream, Call, ChatChunk, Model, ServerEvent, Upstream } from "../../../src/contract/index.ts";
+import type { AnswerStream, Call, ChatChunk, Model, ServerEvent, Upstream } from "../../../src/provider/index.ts";
 import { chunksOf, isStream, readEvents } from "../../support/chat-streams.ts";
 
 /** What a handler asked of its upstream. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, setSystemTime, test } from "bun:test";
-import { readCredential, type TokenResponse } from "../../../src/contract/index.ts";
 import { forgetKept } from "../../../src/lib/kept-with.ts";
 import { fetchToken, type TokenRequest } from "../../../src/protocols/fetch-token.ts";
+import { readCredential, type TokenResponse } from "../../../src/provider/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 
 const start = Date.parse("2026-11-24T12:00:00Z");

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import type { Model } from "../../../src/contract/index.ts";
 import { openApiSubset, reduceSchema } from "../../../src/lib/json-schema.ts";
 import { toBody } from "../../../src/protocols/openai/request.ts";
 import { classifyError, classifyRefusal } from "../../../src/protocols/upstream-errors.ts";
+import type { Model } from "../../../src/provider/index.ts";
 
 /** A table has none of these, though every object does. */
 const names = ["constructor", "valueOf", "toString", "hasOwnProperty", "__proto__"];

@@ -6,7 +6,7 @@ import { deploymentRules, litellmTables, settingRules } from "../../../../src/cl
 import { Losses, type TableRules } from "../../../../src/cli/import/losses.ts";
 import { newApiTables, planNewApi } from "../../../../src/cli/import/new-api.ts";
 import type { DraftPlan } from "../../../../src/cli/import/plan.ts";
-import type { Model } from "../../../../src/contract/index.ts";
+import type { Model } from "../../../../src/provider/index.ts";
 import { ModelNames } from "../../../../src/providers/index.ts";
 
 /**

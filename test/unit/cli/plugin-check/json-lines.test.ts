@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { chatChecks } from "../../../../src/cli/plugin-check/chat-checks.ts";
 import type { Fixture } from "../../../../src/cli/plugin-check/fixture.ts";
-import type { Call, ChatChunk, ChatRequest } from "../../../../src/contract/index.ts";
+import type { Call, ChatChunk, ChatRequest } from "../../../../src/provider/index.ts";
 import { definePlugin, fromIterable, UpstreamError } from "../../../../src/sdk/index.ts";
 
 type Line = { text?: string; done?: true; input_tokens?: number; output_tokens?: number };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type Call, type ChatChunk, type ChatRequest, UpstreamError } from "../../../../src/contract/index.ts";
+import { UpstreamError } from "../../../../src/contract/index.ts";
+import type { Call, ChatChunk, ChatRequest } from "../../../../src/provider/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { parseEvents } from "../../../support/sse.ts";
 import { settled } from "../../kernel/fake-fetch.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import OpenAI from "openai";
-import type { ChatRequest } from "../../../../src/contract/index.ts";
+import type { ChatRequest } from "../../../../src/provider/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { completionOf } from "../../kernel/streams.ts";
 import { chatModel, createPlugin } from "../../kernel/support.ts";

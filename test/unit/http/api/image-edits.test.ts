@@ -4,7 +4,7 @@ import {
   type GeneratedImages,
   type ImageEditsRequest,
   type Model,
-} from "../../../../src/contract/index.ts";
+} from "../../../../src/provider/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { chatModel, createPlugin } from "../../kernel/support.ts";
 import { goodKey, httpOf } from "../support.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type GeneratedImage, UpstreamError } from "../../../../src/contract/index.ts";
+import { UpstreamError } from "../../../../src/contract/index.ts";
+import type { GeneratedImage } from "../../../../src/provider/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { chatModel, createPlugin } from "../../kernel/support.ts";
 import { httpOf } from "../support.ts";

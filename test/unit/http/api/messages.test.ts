@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatChunk, type ChatRequest, GatewayError, UpstreamError } from "../../../../src/contract/index.ts";
+import { GatewayError, UpstreamError } from "../../../../src/contract/index.ts";
+import type { ChatChunk, ChatRequest } from "../../../../src/provider/index.ts";
 import { parseEvents } from "../../../support/sse.ts";
 import { settled } from "../../kernel/fake-fetch.ts";
 import { completionOf, FakeStream, finishChunk, textChunk, usageChunk } from "../../kernel/streams.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Model } from "../../../../src/contract/index.ts";
+import type { Model } from "../../../../src/provider/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { completionOf } from "../../kernel/streams.ts";
 import { caller, chatModel, createPlugin } from "../../kernel/support.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ModerationRequest, Moderations } from "../../../../src/contract/index.ts";
+import type { ModerationRequest, Moderations } from "../../../../src/provider/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { chatModel, createPlugin } from "../../kernel/support.ts";
 import { httpOf } from "../support.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { builtIns } from "../../../../plugins/index.ts";
-import type { Model, ProviderPlugin } from "../../../../src/contract/index.ts";
+import type { Model, ProviderPlugin } from "../../../../src/provider/index.ts";
 import { createBench } from "../../kernel/support.ts";
 import { httpOf } from "../support.ts";
 

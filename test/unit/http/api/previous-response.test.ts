@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatCompletion } from "../../../../src/contract/index.ts";
+import type { ChatCompletion } from "../../../../src/provider/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { parseEvents } from "../../../support/sse.ts";
 import { completionOf } from "../../kernel/streams.ts";

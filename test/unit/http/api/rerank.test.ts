@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Ranking, RerankRequest } from "../../../../src/contract/index.ts";
+import type { Ranking, RerankRequest } from "../../../../src/provider/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { chatModel, createPlugin } from "../../kernel/support.ts";
 import { goodKey, httpOf } from "../support.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Call, ChatRequest } from "../../../../src/contract/index.ts";
 import type { MessagesBlock, MessagesEvent } from "../../../../src/protocols/messages/schema.ts";
+import type { Call, ChatRequest } from "../../../../src/provider/index.ts";
 import { openai } from "../../../../src/sdk/openai.ts";
 import { parseEvents } from "../../../support/sse.ts";
 import { chatModel, createPlugin } from "../../kernel/support.ts";

@@ -1,12 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import {
-  type ChatChunk,
-  type ProviderPlugin,
-  type ServerEvent,
-  UpstreamError,
-} from "../../../../src/contract/index.ts";
+import { UpstreamError } from "../../../../src/contract/index.ts";
 import { SseHeartbeat } from "../../../../src/http/sse/sse-stream.bun.ts";
 import { responsesHandlers } from "../../../../src/protocols/responses/passthrough.ts";
+import type { ChatChunk, ProviderPlugin, ServerEvent } from "../../../../src/provider/index.ts";
 import { parseEvents } from "../../../support/sse.ts";
 import { settled } from "../../kernel/fake-fetch.ts";
 import { finishChunk, textChunk, usageChunk } from "../../kernel/streams.ts";

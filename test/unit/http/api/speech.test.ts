@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { type Speech, UpstreamError } from "../../../../src/contract/index.ts";
+import { UpstreamError } from "../../../../src/contract/index.ts";
 import { writeWav } from "../../../../src/lib/wav.ts";
+import type { Speech } from "../../../../src/provider/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { FakeStream } from "../../kernel/streams.ts";

@@ -1,8 +1,8 @@
 import { beforeEach, expect } from "bun:test";
 import { readConfig } from "../../../../src/config/index.ts";
-import type { ChatCompletion, ChatRequest } from "../../../../src/contract/index.ts";
 import type { Store } from "../../../../src/db/index.ts";
 import type { Accounts } from "../../../../src/keys/index.ts";
+import type { ChatCompletion, ChatRequest } from "../../../../src/provider/index.ts";
 import { temporaryStore } from "../../../integration/db/temporary-store.ts";
 import { completionOf } from "../../kernel/streams.ts";
 import { caller, createPlugin } from "../../kernel/support.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Model, Transcript } from "../../../../src/contract/index.ts";
+import type { Model, Transcript } from "../../../../src/provider/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { wavFile } from "../../../support/wav.ts";
 import { chatModel, createPlugin } from "../../kernel/support.ts";

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatChunk, type ChatRequest, GatewayError } from "../../../../src/contract/index.ts";
+import { GatewayError } from "../../../../src/contract/index.ts";
 import type { HttpDeps } from "../../../../src/http/deps.ts";
 import { resolveModels } from "../../../../src/http/lifecycle/call-hooks.ts";
 import { executeCall } from "../../../../src/http/lifecycle/execute.ts";
 import { HttpCall } from "../../../../src/http/lifecycle/http-call.ts";
 import { CallMemory, MemoryAccountant } from "../../../../src/http/memory/call-memory.ts";
 import { LoadShedder } from "../../../../src/kernel/index.ts";
+import type { ChatChunk, ChatRequest } from "../../../../src/provider/index.ts";
 import { completionOf, Sink } from "../../kernel/streams.ts";
 import { createPlugin, newCall } from "../../kernel/support.ts";
 import { goodKey, helloPlugin, httpOf } from "../support.ts";

@@ -2,14 +2,9 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  type ChatChunk,
-  fromIterable,
-  GatewayError,
-  type Ledger,
-  UpstreamError,
-} from "../../../../src/contract/index.ts";
+import { GatewayError, type Ledger, UpstreamError } from "../../../../src/contract/index.ts";
 import { openStore } from "../../../../src/db/index.ts";
+import { type ChatChunk, fromIterable } from "../../../../src/provider/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { completionOf, FakeStream, finishChunk, textChunk, usageChunk } from "../../kernel/streams.ts";
 import { createPlugin } from "../../kernel/support.ts";

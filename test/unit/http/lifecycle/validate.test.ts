@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { formBody, requestBody, type SchemaError, toInvalidRequest } from "../../../../src/http/lifecycle/validate.ts";
 import {
   ChatRequest,
   EmbeddingsRequest,
   ImagesRequest,
   SpeechRequest,
   TranscriptionFields,
-} from "../../../../src/contract/index.ts";
-import { formBody, requestBody, type SchemaError, toInvalidRequest } from "../../../../src/http/lifecycle/validate.ts";
+} from "../../../../src/provider/index.ts";
 
 /** The error that a wrong value makes. */
 function errorOf(schema: TSchema, value: unknown) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Call, ChatChunk, ChatCompletion, ChatRequest } from "../../../../src/contract/index.ts";
+import type { Call, ChatChunk, ChatCompletion, ChatRequest } from "../../../../src/provider/index.ts";
 import { completionOf, FakeStream, Sink } from "../streams.ts";
 import { callOf, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
 

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { encode } from "gpt-tokenizer/encoding/cl100k_base";
+import { UpstreamError } from "../../../../src/contract/index.ts";
+import { floatsToBase64 } from "../../../../src/lib/base64.ts";
 import {
   type Call,
   type Embeddings,
@@ -7,9 +9,7 @@ import {
   type EmbeddingsRequest,
   embeddingTokensMax,
   type Model,
-  UpstreamError,
-} from "../../../../src/contract/index.ts";
-import { floatsToBase64 } from "../../../../src/lib/base64.ts";
+} from "../../../../src/provider/index.ts";
 import { callOf, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;

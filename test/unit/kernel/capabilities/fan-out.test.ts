@@ -1,12 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import {
-  type Call,
-  type ChatChunk,
-  type ChatRequest,
-  type ChatUsage,
-  UpstreamError,
-} from "../../../../src/contract/index.ts";
+import { type ChatUsage, UpstreamError } from "../../../../src/contract/index.ts";
 import { fanOutMax } from "../../../../src/kernel/capabilities/fan-out.ts";
+import type { Call, ChatChunk, ChatRequest } from "../../../../src/provider/index.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "../streams.ts";
 import { chatCall, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
 

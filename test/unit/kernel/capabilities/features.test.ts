@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { builtIns } from "../../../../plugins/index.ts";
-import type { Model } from "../../../../src/contract/index.ts";
+import type { Model } from "../../../../src/provider/index.ts";
 import { bench, listed, works } from "../fallback-bench.ts";
 import { caller, chatCall, createBench, rejectionOf, runCall } from "../support.ts";
 

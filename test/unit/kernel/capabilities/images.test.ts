@@ -5,7 +5,7 @@ import {
   type ImagesRequest,
   type Model,
   type PartialImage,
-} from "../../../../src/contract/index.ts";
+} from "../../../../src/provider/index.ts";
 import { FakeStream, Sink } from "../streams.ts";
 import { callOf, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { type Model, type Speech, type SpeechRequest, UpstreamError } from "../../../../src/contract/index.ts";
+import { UpstreamError } from "../../../../src/contract/index.ts";
 import { splitText } from "../../../../src/kernel/capabilities/speech.ts";
 import { readWav, writeWav } from "../../../../src/lib/wav.ts";
+import type { Model, Speech, SpeechRequest } from "../../../../src/provider/index.ts";
 import { fetchOf, refused, settled, silence } from "../fake-fetch.ts";
 import { FakeStream, Sink } from "../streams.ts";
 import { callOf, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";

@@ -1,10 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import {
-  GatewayError,
-  type Model,
-  type Transcript,
-  type TranscriptionRequest,
-} from "../../../../src/contract/index.ts";
+import { GatewayError } from "../../../../src/contract/index.ts";
+import type { Model, Transcript, TranscriptionRequest } from "../../../../src/provider/index.ts";
 import { chunk, fileOf, flacFrames, flacHead, wavHead } from "../../../support/audio-files.ts";
 import { wavFile } from "../../../support/wav.ts";
 import { callOf, chatModel, createBench, createPlugin, FakeLedger, rejectionOf, runCall } from "../support.ts";

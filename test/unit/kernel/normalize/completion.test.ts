@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatCompletion } from "../../../../src/contract/index.ts";
 import { collectText, createAnswerHead, normalizeCompletion } from "../../../../src/kernel/normalize/answer.ts";
+import type { ChatCompletion } from "../../../../src/provider/index.ts";
 
 const head = { id: "chatcmpl-1", created: 1_790_000_000, model: "chat-1" };
 const tidied = (raw: Record<string, unknown>) => normalizeCompletion(raw as unknown as ChatCompletion, head);

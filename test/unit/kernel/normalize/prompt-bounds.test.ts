@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import type { Model } from "../../../../src/contract/index.ts";
 import { measureAudio } from "../../../../src/kernel/normalize/chat-audio.ts";
 import { boundPrompt, chatForm, readPromptText } from "../../../../src/kernel/normalize/prompt-bounds.ts";
 import { readJson } from "../../../../src/lib/json.ts";
 import { messagesFormat } from "../../../../src/protocols/messages/passthrough.ts";
 import { responsesFormat } from "../../../../src/protocols/responses/passthrough.ts";
+import type { Model } from "../../../../src/provider/index.ts";
 import { fileOf, flacFrames, flacHead } from "../../../support/audio-files.ts";
 import { wavFile } from "../../../support/wav.ts";
 

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import type { Meters, Model } from "../../../../src/contract/index.ts";
+import type { Meters } from "../../../../src/contract/index.ts";
 import { toQuotaTokens } from "../../../../src/kernel/normalize/usage-meter.ts";
+import type { Model } from "../../../../src/provider/index.ts";
 import { chatModel } from "../support.ts";
 
 const weights = { character: 0.25, image: 1290, audioMs: 0.01, call: 5 };

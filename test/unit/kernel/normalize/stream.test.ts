@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { ChatChunk, ChunkChoice, ToolCallDelta } from "../../../../src/contract/index.ts";
 import { StreamNormalizer } from "../../../../src/kernel/normalize/answer.ts";
 import { UsageMeter } from "../../../../src/kernel/normalize/usage-meter.ts";
+import type { ChatChunk, ChunkChoice, ToolCallDelta } from "../../../../src/provider/index.ts";
 import { finishChunk, textChunk, usageChunk } from "../streams.ts";
 
 const head = { id: "chatcmpl-1", created: 1, model: "chat-1" };

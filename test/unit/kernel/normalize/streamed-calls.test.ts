@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { ToolCallDelta } from "../../../../src/contract/index.ts";
 import { isOpenCall, StreamedCalls } from "../../../../src/kernel/normalize/tool-calls.ts";
+import type { ToolCallDelta } from "../../../../src/provider/index.ts";
 
 const piece = (fields: object) => fields as ToolCallDelta;
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { describeRoutes } from "../../../../src/kernel/index.ts";
 import {
   type Call,
   type ChatChunk,
   type ChatCompletion,
   type ChatRequest,
   fromIterable,
-} from "../../../../src/contract/index.ts";
-import { describeRoutes } from "../../../../src/kernel/index.ts";
+} from "../../../../src/provider/index.ts";
 import { classifyError } from "../../../../src/sdk/index.ts";
 import { fetchOf, json, refused, settled } from "../fake-fetch.ts";
 import { type Chat, listed, withVirtual } from "../fallback-bench.ts";

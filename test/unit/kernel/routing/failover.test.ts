@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { attemptsMax } from "../../../../src/kernel/failover.ts";
 import {
   type Call,
   type ChatChunk,
   type ChatCompletion,
   type ChatRequest,
   fromIterable,
-} from "../../../../src/contract/index.ts";
-import { attemptsMax } from "../../../../src/kernel/failover.ts";
+} from "../../../../src/provider/index.ts";
 import { failedBy, fetchOf, json, liveBody, refused, settled } from "../fake-fetch.ts";
 import { completionOf, Sink, textChunk } from "../streams.ts";
 import { chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { fromIterable, UpstreamError } from "../../../../src/contract/index.ts";
+import { UpstreamError } from "../../../../src/contract/index.ts";
 import { describeRoutes } from "../../../../src/kernel/index.ts";
+import { fromIterable } from "../../../../src/provider/index.ts";
 import { fetchOf, json } from "../fake-fetch.ts";
 import { bench, type Chat, listed, works } from "../fallback-bench.ts";
 import { completionOf, Sink } from "../streams.ts";

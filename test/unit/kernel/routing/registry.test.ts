@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Model, ProviderPlugin } from "../../../../src/contract/index.ts";
 import { buildRegistry, type RegistryMemory } from "../../../../src/kernel/index.ts";
+import type { Model, ProviderPlugin } from "../../../../src/provider/index.ts";
 import { caller, chatModel, createPlugin } from "../support.ts";
 
 const handlers = {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { Caller, Model } from "../../../../src/contract/index.ts";
+import type { Caller } from "../../../../src/contract/index.ts";
 import { buildRegistry } from "../../../../src/kernel/routing/registry.ts";
+import type { Model } from "../../../../src/provider/index.ts";
 import { chatModel, createPlugin } from "../support.ts";
 
 const endsAt = Date.parse("2027-01-14");

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { GatewayError, Model } from "../../../../src/contract/index.ts";
+import type { GatewayError } from "../../../../src/contract/index.ts";
+import type { Model } from "../../../../src/provider/index.ts";
 import { bench, type Chat, listed, unavailable, withVirtual, works } from "../fallback-bench.ts";
 import { caller, chatCall, rejectionOf, runCall } from "../support.ts";
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import type { UpstreamRequestOptions } from "../../../../src/contract/index.ts";
 import type { Route } from "../../../../src/kernel/routing/registry.ts";
 import { HttpClient } from "../../../../src/kernel/upstream/http-client.ts";
 import type { UpstreamBounds } from "../../../../src/kernel/upstream/network.ts";
 import { BoundUpstream } from "../../../../src/kernel/upstream/upstream.ts";
+import type { UpstreamRequestOptions } from "../../../../src/provider/index.ts";
 import { fetchOf, json, liveBody, refused, settled, silence } from "../fake-fetch.ts";
 import { attemptOf, createBench, createPlugin, upstreamErrorOf } from "../support.ts";
 

@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import fc from "fast-check";
-import { ChatRequest, GatewayError } from "../../../../src/contract/index.ts";
+import { GatewayError } from "../../../../src/contract/index.ts";
 import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/provider-stream.ts";
 import type { Turn } from "../../../../src/protocols/messages/schema.ts";
+import { ChatRequest } from "../../../../src/provider/index.ts";
 
 import { streamOf } from "./stream-of.ts";
 import { assemble, drain, eventsFrom, modelOf, plain, translated } from "./support.ts";

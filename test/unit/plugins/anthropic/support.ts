@@ -1,8 +1,8 @@
 import type { ChatChunk, ChatCompletion, ChatRequest, ChatStream, Model, ServerEvent } from "modelgate/plugin";
 import anthropic from "../../../../plugins/anthropic/index.ts";
-import type { ToolCall } from "../../../../src/contract/index.ts";
 import { toMessages } from "../../../../src/protocols/messages/outbound.ts";
 import type { Reading } from "../../../../src/protocols/messages/schema.ts";
+import type { ToolCall } from "../../../../src/provider/index.ts";
 import { chunksOf, readEvents } from "../../../support/chat-streams.ts";
 
 /** How a plain answer is read. */

@@ -1,8 +1,8 @@
 import type { ChatChunk, ChatCompletion, Model } from "modelgate/plugin";
 import rows from "../../../../catalogue/gemini.json" with { type: "json" };
-import type { ToolCall } from "../../../../src/contract/index.ts";
 import { LruMap } from "../../../../src/lib/lru-map.ts";
 import type { CallReading } from "../../../../src/protocols/generate-content/tools.ts";
+import type { ToolCall } from "../../../../src/provider/index.ts";
 
 const models = rows.models as Model[];
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { builtIns, sandbox } from "../../../../plugins/index.ts";
-import { type ChatRequest, capabilities } from "../../../../src/contract/index.ts";
+import { capabilities } from "../../../../src/contract/index.ts";
+import type { ChatRequest } from "../../../../src/provider/index.ts";
 import { ask, askStream, box } from "./sandbox-call.ts";
 
 const tools: NonNullable<ChatRequest["tools"]> = ["get_weather", "get_time"].map((name) => ({

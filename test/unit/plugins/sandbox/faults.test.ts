@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { applyFaults, readFaults } from "../../../../plugins/sandbox/faults.ts";
-import type { AnswerStream, Speech } from "../../../../src/contract/index.ts";
+import type { AnswerStream, Speech } from "../../../../src/provider/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { drain } from "../../sdk/fake-call.ts";
 import { ask, askStream, box, boxCall } from "./sandbox-call.ts";

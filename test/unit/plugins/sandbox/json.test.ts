@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Ajv } from "ajv";
 import { createExample } from "../../../../plugins/sandbox/example.ts";
-import type { ChatRequest } from "../../../../src/contract/index.ts";
+import type { ChatRequest } from "../../../../src/provider/index.ts";
 import { ask } from "./sandbox-call.ts";
 
 const ajv = new Ajv({ strict: false, validateFormats: false });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { inflateSync } from "node:zlib";
-import type { AnswerStream, GeneratedImages, ImageStream, Model } from "../../../../src/contract/index.ts";
 import { readWav, wavMs } from "../../../../src/lib/wav.ts";
+import type { AnswerStream, GeneratedImages, ImageStream, Model } from "../../../../src/provider/index.ts";
 import { drain } from "../../sdk/fake-call.ts";
 import { box, boxCall } from "./sandbox-call.ts";
 

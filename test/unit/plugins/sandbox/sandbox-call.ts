@@ -1,13 +1,6 @@
 import { sandbox } from "../../../../plugins/index.ts";
-import {
-  type Call,
-  type Capability,
-  type ChatCompletion,
-  type ChatRequest,
-  type ChatStream,
-  type Model,
-  modelCapabilities,
-} from "../../../../src/contract/index.ts";
+import { type Capability, modelCapabilities } from "../../../../src/contract/index.ts";
+import type { Call, ChatCompletion, ChatRequest, ChatStream, Model } from "../../../../src/provider/index.ts";
 import { drain, fakeCall, plainModel } from "../../sdk/fake-call.ts";
 
 const models = modelCapabilities.map((capability): Model => ({ ...plainModel, id: `acme-${capability}`, capability }));

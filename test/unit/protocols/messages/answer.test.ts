@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
-import { type ChatCompletion, UpstreamError } from "../../../../src/contract/index.ts";
+import { UpstreamError } from "../../../../src/contract/index.ts";
 import { toMessagesAnswer } from "../../../../src/protocols/messages/inbound.ts";
 import { MessagesAnswer } from "../../../../src/protocols/messages/schema.ts";
+import type { ChatCompletion } from "../../../../src/provider/index.ts";
 import { envelope, planOf, refusalOf } from "./support.ts";
 
 type Choice = ChatCompletion["choices"][number];

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import fc from "fast-check";
-import type { ChatChunk, ChatCompletion } from "../../../../src/contract/index.ts";
 import { toChunks } from "../../../../src/kernel/normalize/answer.ts";
 import { toNamedEvent } from "../../../../src/protocols/inbound.ts";
 import { MessagesStream } from "../../../../src/protocols/messages/client-stream.ts";
 import { type MessagesPlan, toMessagesAnswer } from "../../../../src/protocols/messages/inbound.ts";
 import { MessagesAnswer, type MessagesEvent } from "../../../../src/protocols/messages/schema.ts";
 import { isOwnEnvelope } from "../../../../src/protocols/reasoning.ts";
+import type { ChatChunk, ChatCompletion } from "../../../../src/provider/index.ts";
 import { randomBelow } from "../../../support/random.ts";
 import { accumulate, chunkOf, envelope, planOf } from "./support.ts";
 

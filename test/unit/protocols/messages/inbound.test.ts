@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
-import { ChatRequest } from "../../../../src/contract/index.ts";
 import { refuseOtherProtocols } from "../../../../src/protocols/messages/inbound.ts";
 import { MessagesRequest } from "../../../../src/protocols/messages/schema.ts";
+import { ChatRequest } from "../../../../src/provider/index.ts";
 import { planOf, refusalOf, requestOf, translated } from "./support.ts";
 
 /** A request and what must come of it: fields of the chat request (`null`: absent) and warnings, or how it is refused. */

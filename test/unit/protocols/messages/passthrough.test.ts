@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { Call, Model, NativeRequest } from "../../../../src/contract/index.ts";
 import { fitCallId } from "../../../../src/protocols/call-ids.ts";
 import { messagesHandlers } from "../../../../src/protocols/messages/passthrough.ts";
+import type { Call, Model, NativeRequest } from "../../../../src/provider/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
 
 const row: Model = {

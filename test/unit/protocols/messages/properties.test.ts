@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import fc from "fast-check";
-import { ChatRequest, GatewayError } from "../../../../src/contract/index.ts";
+import { GatewayError } from "../../../../src/contract/index.ts";
 import { countInputTokens, refuseOtherProtocols } from "../../../../src/protocols/messages/inbound.ts";
 import { MessagesRequest } from "../../../../src/protocols/messages/schema.ts";
 import { getToolResults } from "../../../../src/protocols/tools.ts";
+import { ChatRequest } from "../../../../src/provider/index.ts";
 import { rounds } from "../../../support/long.ts";
 import { sign, translated } from "./support.ts";
 

@@ -1,7 +1,8 @@
-import type { ChatChunk, ChatRequest, GatewayError } from "../../../../src/contract/index.ts";
+import type { GatewayError } from "../../../../src/contract/index.ts";
 import { type MessagesPlan, toChatRequest } from "../../../../src/protocols/messages/inbound.ts";
 import type { MessagesAnswer, MessagesEvent, MessagesRequest } from "../../../../src/protocols/messages/schema.ts";
 import { createReasoningEnvelope } from "../../../../src/protocols/reasoning.ts";
+import type { ChatChunk, ChatRequest } from "../../../../src/provider/index.ts";
 
 export const envelope = createReasoningEnvelope(new Uint8Array(32).fill(7), "acc_1");
 

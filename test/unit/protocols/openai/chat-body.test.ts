@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatRequest, Model } from "../../../../src/contract/index.ts";
 import { toChatBody } from "../../../../src/protocols/openai/chat.ts";
 import { type ChatOptions, nearestEffort, resolveOptions } from "../../../../src/protocols/openai/request.ts";
+import type { ChatRequest, Model } from "../../../../src/provider/index.ts";
 import { openai } from "../../../../src/sdk/openai.ts";
 import golden from "../../../fixtures/sdk/chat-bodies.json" with { type: "json" };
 import { fakeCall, plainModel } from "../../sdk/fake-call.ts";

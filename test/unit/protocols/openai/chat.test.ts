@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatRequest, ChatStream } from "../../../../src/contract/index.ts";
+import type { ChatRequest, ChatStream } from "../../../../src/provider/index.ts";
 import { openai } from "../../../../src/sdk/openai.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { drain, eventsOf, fakeCall, plainModel } from "../../sdk/fake-call.ts";

@@ -6,7 +6,7 @@ import type {
   ImageEditsRequest,
   ImageStream,
   ImagesRequest,
-} from "../../../../src/contract/index.ts";
+} from "../../../../src/provider/index.ts";
 import { openai } from "../../../../src/sdk/openai.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";

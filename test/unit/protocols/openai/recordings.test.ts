@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { chat as groq } from "../../../../plugins/groq/options.ts";
 import { chat as openai } from "../../../../plugins/openai/options.ts";
-import type { ChatCompletion, ChatUsage, ChunkChoice, ToolCall } from "../../../../src/contract/index.ts";
+import type { ChatUsage } from "../../../../src/contract/index.ts";
 import { OpenaiStream, toCompletion } from "../../../../src/protocols/openai/chat.ts";
 import type { ChatOptions } from "../../../../src/protocols/openai/request.ts";
+import type { ChatCompletion, ChunkChoice, ToolCall } from "../../../../src/provider/index.ts";
 import { type Recording, recordingAt, recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { ChatCompletion, ChatRequest, ChatStream } from "../../../../src/contract/index.ts";
+import type { ChatCompletion, ChatRequest, ChatStream } from "../../../../src/provider/index.ts";
 import { openai } from "../../../../src/sdk/openai.ts";
 import { drain, eventsOf, fakeCall, plainModel } from "../../sdk/fake-call.ts";
 

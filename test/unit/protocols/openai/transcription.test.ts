@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { TranscriptionRequest } from "../../../../src/contract/index.ts";
 import type { TranscriptionOptions } from "../../../../src/protocols/openai/request.ts";
 import { toTranscript } from "../../../../src/protocols/openai/transcription.ts";
+import type { TranscriptionRequest } from "../../../../src/provider/index.ts";
 import { openai } from "../../../../src/sdk/openai.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 import { fakeCall } from "../../sdk/fake-call.ts";

@@ -1,16 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import OpenAI from "openai";
-import {
-  type ChatChunk,
-  type ChatCompletion,
-  type ChunkChoice,
-  GatewayError,
-  UpstreamError,
-} from "../../../../src/contract/index.ts";
+import { GatewayError, UpstreamError } from "../../../../src/contract/index.ts";
 import { formatEvents } from "../../../../src/protocols/inbound.ts";
 import { type ResponseEvent, ResponseStream, toResponse } from "../../../../src/protocols/responses/client-stream.ts";
 import type { OutputItem, ResponseObject } from "../../../../src/protocols/responses/schema.ts";
+import type { ChatChunk, ChatCompletion, ChunkChoice } from "../../../../src/provider/index.ts";
 import { runs } from "../../../support/hostile.ts";
 import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";
 import { eventsOf, goldenCases, head, planFor, sent } from "./support.ts";

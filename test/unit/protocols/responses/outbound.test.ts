@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatCompletion, ChatRequest, ChatStream, Model } from "../../../../src/contract/index.ts";
+import type { ChatCompletion, ChatRequest, ChatStream, Model } from "../../../../src/provider/index.ts";
 import { openai } from "../../../../src/sdk/openai.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { drain, eventsOf, fakeCall, plainModel } from "../../sdk/fake-call.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Call, NativeRequest } from "../../../../src/contract/index.ts";
 import { fitCallId } from "../../../../src/protocols/call-ids.ts";
+import type { Call, NativeRequest } from "../../../../src/provider/index.ts";
 import { readManifest } from "../../../../src/providers/manifest.ts";
 import { openai } from "../../../../src/sdk/index.ts";
 

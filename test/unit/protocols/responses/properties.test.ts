@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import fc from "fast-check";
-import { ChatRequest, GatewayError } from "../../../../src/contract/index.ts";
+import { GatewayError } from "../../../../src/contract/index.ts";
+import { ChatRequest } from "../../../../src/provider/index.ts";
 import { anyJson, runs } from "../../../support/hostile.ts";
 import { isRequest, translate } from "./support.ts";
 

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import type { ChatChunk } from "../../../../src/contract/index.ts";
 import type { SchemaError } from "../../../../src/http/lifecycle/validate.ts";
 import type { ReasoningEnvelope } from "../../../../src/protocols/reasoning.ts";
 import {
@@ -16,6 +15,7 @@ import {
   toChatRequest,
 } from "../../../../src/protocols/responses/inbound.ts";
 import { ResponsesRequest } from "../../../../src/protocols/responses/schema.ts";
+import type { ChatChunk } from "../../../../src/provider/index.ts";
 
 /** The cases of a folder, each with the sentence it stands for. A new case is a new file. */
 export function goldenCases<Case extends { about: string }>(folder: string): [about: string, golden: Case][] {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { buildRows } from "../../../../scripts/refresh-catalogue/build-rows.ts";
 import type { Listed } from "../../../../scripts/refresh-catalogue/price-list.ts";
 import { rules } from "../../../../scripts/refresh-catalogue/rules.ts";
-import type { Model } from "../../../../src/contract/index.ts";
+import type { Model } from "../../../../src/provider/index.ts";
 import { compareModels } from "../../../../src/providers/compare-models.ts";
 import { readModels } from "../../../../src/sdk/index.ts";
 

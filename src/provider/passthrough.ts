@@ -1,5 +1,5 @@
 import { KindGuard, type TSchema } from "@sinclair/typebox";
-import type { UpstreamError } from "./error.ts";
+import type { UpstreamError } from "../contract/index.ts";
 import type { Model } from "./model.ts";
 import type { Call as PluginCall, ServerEvent } from "./plugin.ts";
 

@@ -1,7 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { optional } from "./optional.ts";
+import { ChatUsage, open, optional } from "../contract/index.ts";
 
-const open = { additionalProperties: true } as const;
 /** Left out of the types of plugins: it reaches only those that take the form. */
 const ofCustomTools = { ...open, "x-native-form": "customTools" } as const;
 
@@ -229,53 +228,6 @@ export type ChatRequest = Static<typeof ChatRequest>;
 
 export const finishReasons = ["stop", "length", "tool_calls", "content_filter", "function_call"] as const;
 export type FinishReason = (typeof finishReasons)[number];
-
-/**
- * Tokens of one chat answer, OpenAI's shape: cached and cache-written tokens are parts of `prompt_tokens`, reasoning
- * is a part of `completion_tokens`. `cache_write_tokens` (billed apart), the part of them that is kept for an hour,
- * `web_search_requests` and `cost` are our additions.
- */
-export const ChatUsage = Type.Object(
-  {
-    prompt_tokens: Type.Integer(),
-    completion_tokens: Type.Optional(Type.Integer()),
-    total_tokens: Type.Optional(Type.Integer()),
-    prompt_tokens_details: optional(
-      Type.Object(
-        {
-          cached_tokens: optional(Type.Integer()),
-          cache_write_tokens: optional(Type.Integer()),
-          cache_write_1h_tokens: optional(Type.Integer()),
-          cache_write_12h_tokens: optional(Type.Integer()),
-          /** OpenAI's: the written tokens by how long they are kept, such as `ttl_30m_tokens` and `ttl_12h_tokens`. */
-          cache_write_tokens_details: optional(Type.Record(Type.String(), Type.Unknown())),
-          audio_tokens: optional(Type.Integer()),
-          image_tokens: optional(Type.Integer()),
-          cached_tokens_details: optional(Type.Object({ audio_tokens: optional(Type.Integer()) }, open)),
-        },
-        open,
-      ),
-    ),
-    completion_tokens_details: optional(
-      Type.Object(
-        {
-          reasoning_tokens: optional(Type.Integer()),
-          audio_tokens: optional(Type.Integer()),
-          image_tokens: optional(Type.Integer()),
-        },
-        open,
-      ),
-    ),
-    /** The searches of the web that the provider ran and charges for; absent where it does not say. */
-    web_search_requests: optional(Type.Integer()),
-    pages: optional(Type.Number({ description: "Pages that the provider charges for" })),
-    seconds: optional(Type.Number({ description: "Seconds that the provider charges for" })),
-    /** The list price of all of it in dollars; absent when that is not known. */
-    cost: Type.Optional(Type.Number()),
-  },
-  open,
-);
-export type ChatUsage = Static<typeof ChatUsage>;
 
 const FinishReasonSchema = Type.Union([...finishReasons.map((reason) => Type.Literal(reason)), Type.Null()]);
 

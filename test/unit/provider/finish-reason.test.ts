@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { judgeFinish, toFinishReason, type UpstreamError } from "../../../src/contract/index.ts";
+import type { UpstreamError } from "../../../src/contract/index.ts";
+import { judgeFinish, toFinishReason } from "../../../src/provider/index.ts";
 
 /** The words of each provider's documentation, and what a client of OpenAI must be told of them. */
 const words: Record<string, string[]> = {

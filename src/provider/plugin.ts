@@ -1,11 +1,9 @@
+import type { Capability, ChatUsage, TokenUsage, UpstreamError } from "../contract/index.ts";
 import type { ChatStream } from "./answer-stream.ts";
-import type { Capability } from "./capability.ts";
-import type { ChatCompletion, ChatRequest, ChatUsage } from "./chat.ts";
+import type { ChatCompletion, ChatRequest } from "./chat.ts";
 import type { CredentialForm, MachineRequest, ProviderCredential } from "./credential.ts";
 import type { Embeddings, EmbeddingsRequest } from "./embeddings.ts";
-import type { UpstreamError } from "./error.ts";
 import type { GeneratedImages, ImageEditsRequest, ImageStream, ImagesRequest } from "./images.ts";
-import type { TokenUsage } from "./meters.ts";
 import type { Model, Unlisted } from "./model.ts";
 import type { ModerationRequest, Moderations } from "./moderation.ts";
 import type { Ranking, RerankRequest } from "./rerank.ts";

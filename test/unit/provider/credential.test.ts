@@ -6,7 +6,7 @@ import {
   getPlainFields,
   getSecrets,
   readCredential,
-} from "../../../src/contract/index.ts";
+} from "../../../src/provider/index.ts";
 
 const form: CredentialForm = {
   fields: [

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { UnitsReport } from "./meters.ts";
+import type { UnitsReport } from "../contract/index.ts";
 
 const open = { additionalProperties: true } as const;
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { optional } from "../contract/index.ts";
 import type { AnswerStream } from "./answer-stream.ts";
-import { optional } from "./optional.ts";
 
 /** Formats of speech. Every model makes the first two; the others are those that its row names. */
 export const speechFormats = ["wav", "pcm", "mp3", "opus", "aac", "flac"] as const;

@@ -1,6 +1,5 @@
+import { quoteValue, UpstreamError } from "../contract/index.ts";
 import { type FinishReason, finishReasons } from "./chat.ts";
-import { UpstreamError } from "./error.ts";
-import { quoteValue } from "./text.ts";
 
 /**
  * The words by which providers name the end of an answer, by OpenAI's word for it. In lower case, with `_` between words:

@@ -1,6 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import type { UnitsReport } from "./meters.ts";
-import { optional } from "./optional.ts";
+import { optional, type UnitsReport } from "../contract/index.ts";
 
 /** Request of an `embeddings` handler. */
 export const EmbeddingsRequest = Type.Object(

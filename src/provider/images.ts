@@ -1,7 +1,6 @@
 import { type Static, type TOptional, type TString, Type } from "@sinclair/typebox";
+import { optional, TokenUsage } from "../contract/index.ts";
 import type { AnswerStream } from "./answer-stream.ts";
-import { TokenUsage } from "./meters.ts";
-import { optional } from "./optional.ts";
 
 /** Body of POST /images/generations. `size` is open-ended: WIDTHxHEIGHT in pixels, or `auto`. */
 export const ImagesRequest = Type.Object(

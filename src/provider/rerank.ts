@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { UnitsReport } from "./meters.ts";
-import { optional } from "./optional.ts";
+import { optional, type UnitsReport } from "../contract/index.ts";
 
 /** The most documents of one request: Cohere's limit, applied to every provider. */
 export const rerankDocumentsMax = 10_000;

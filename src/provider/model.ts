@@ -1,9 +1,14 @@
 import { type Static, type TNumber, type TOptional, Type } from "@sinclair/typebox";
-import { type Capability, modelCapabilities } from "./capability.ts";
-import { type MeterName, quotaWeights, unitMeters } from "./meters.ts";
+import {
+  type Capability,
+  type MeterName,
+  modelCapabilities,
+  namePattern,
+  Price,
+  quotaWeights,
+  unitMeters,
+} from "../contract/index.ts";
 import { findModelFacts } from "./model-facts.ts";
-import { namePattern } from "./name.ts";
-import { Price } from "./price.ts";
 
 const day = Type.String({
   pattern: "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$",
