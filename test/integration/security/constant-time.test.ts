@@ -25,7 +25,7 @@ const compareNone: Readonly<Record<string, string>> = {
   "http/lifecycle/constant-document.ts": "a document's version",
   "keys/keys.ts": "the id of a token's key is made from its subject",
   "identity/tokens/token-authenticator.ts": "a token is found by its hash, in memory, after it was verified",
-  "identity/auth-http.ts": "a placeholder address is made from it",
+  "tenants/sign-in-address.ts": "a placeholder address is made from it",
   "payments/vouchers.ts": "a voucher is found by its code's hash, in an index",
   "http/admin-api/guard.ts": "a repeated request is found by its hash, in an index",
   "http/lifecycle/idempotency.ts": "a repeated request is found by its hash, in an index",

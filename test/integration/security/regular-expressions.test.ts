@@ -14,7 +14,7 @@ interface Found {
 
 /** Files with one whose time grows with the square of what it reads, and what bounds that. */
 const bounded: Readonly<Record<string, string>> = {
-  "src/identity/auth-http.ts": "an address of at most 254 characters",
+  "src/tenants/sign-in-address.ts": "an address of at most 254 characters",
   "src/cli/plugin-check/record.ts": "what the operator's own recording holds",
   "src/cli/plugin-new/build-types.bun.ts": "our own source, when the program is built",
   "src/config/config.ts": "what the operator set",
@@ -27,11 +27,11 @@ const bounded: Readonly<Record<string, string>> = {
 /** Where one is put together, and whose tests read hostile text by it. */
 const madeIn: Readonly<Record<string, string>> = {
   "src/contract/context-length.ts": "test/unit/contract/context-length.test.ts",
-  "src/provider/credential.ts": "test/unit/provider/credential.test.ts",
-  "src/provider/model-facts.ts": "test/unit/catalogue/facts.test.ts",
   "src/contract/name.ts": "test/integration/security/hostile-names.test.ts",
   "src/lib/terminal-text.ts": "test/unit/lib/terminal-text.test.ts",
   "src/protocols/upstream-errors.ts": "test/unit/protocols/upstream-errors.test.ts",
+  "src/provider/credential.ts": "test/unit/provider/credential.test.ts",
+  "src/provider/model-facts.ts": "test/unit/catalogue/facts.test.ts",
 };
 
 /** Every regular expression of the program, and every place where one is put together. */
