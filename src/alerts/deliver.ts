@@ -5,7 +5,7 @@ import type { Log } from "../kernel/index.ts";
 import type { SecretBox } from "../providers/index.ts";
 import { openChannel, recordOutcome } from "./channels.ts";
 import { sendEmail } from "./email.ts";
-import { createTestMessage, DeliveryError, type Message, toSubject } from "./message.ts";
+import { type AlertMessage, createTestMessage, DeliveryError, toSubject } from "./message.ts";
 import { gatewayOwner, parseSmtpUrl, readSmtp, type Smtp } from "./settings.ts";
 import type { OpenChannel } from "./storeless.ts";
 import { createWebhooks } from "./webhook.ts";
@@ -48,7 +48,7 @@ export function createDelivery(deps: DeliveryDeps) {
   const sendWebhook = createWebhooks({ proxyEnv, now });
 
   /** @param smtp The mail server where it is known; it is read otherwise. */
-  async function send({ channel, target }: OpenChannel, message: Message, knownSmtp?: Smtp): Promise<void> {
+  async function send({ channel, target }: OpenChannel, message: AlertMessage, knownSmtp?: Smtp): Promise<void> {
     if (channel.kind === "webhook") {
       const send = channel.owner === gatewayOwner ? sendOwnWebhook : sendWebhook;
       await send({ url: target.url ?? "", secret: target.secret }, message);
@@ -63,7 +63,7 @@ export function createDelivery(deps: DeliveryDeps) {
   }
 
   /** Sends and records the outcome. Returns why it failed. */
-  async function attempt(id: string, message: Message): Promise<string | undefined> {
+  async function attempt(id: string, message: AlertMessage): Promise<string | undefined> {
     let error: string | undefined;
     try {
       await send(await openChannel(store, secrets, id), message);
@@ -84,7 +84,7 @@ export function createDelivery(deps: DeliveryDeps) {
       .where("next_at", "=", row.next_at)
       .executeTakeFirstOrThrow();
     if (numUpdatedRows === 0n) return;
-    const error = await attempt(row.channel_id, JSON.parse(row.body) as Message);
+    const error = await attempt(row.channel_id, JSON.parse(row.body) as AlertMessage);
     const pauseMs = pausesMs[row.attempts];
     if (error === undefined || pauseMs === undefined) {
       await db.deleteFrom("alert_messages").where("id", "=", row.id).execute();

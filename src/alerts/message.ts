@@ -18,7 +18,7 @@ export interface AlertNotice {
 }
 
 /** Body of a webhook. Slack and those like it show `text`. */
-export interface Message {
+export interface AlertMessage {
   /** The same when it is sent again. */
   readonly id: string;
   readonly type: "alert" | "test";
@@ -29,7 +29,7 @@ export interface Message {
 /** Alerts in one message; more are only counted. */
 const noticesMax = 50;
 
-export function createMessage(notices: readonly AlertNotice[], publicUrl: string | undefined): Message {
+export function createMessage(notices: readonly AlertNotice[], publicUrl: string | undefined): AlertMessage {
   const shown = notices.slice(0, noticesMax);
   const lines = shown.map(({ status, text }) => (status === "resolved" ? `Resolved: ${text}` : text));
   const rest = notices.length - shown.length;
@@ -39,12 +39,12 @@ export function createMessage(notices: readonly AlertNotice[], publicUrl: string
   return { id: createId(), type: "alert", text, alerts: shown };
 }
 
-export function createTestMessage(): Message {
+export function createTestMessage(): AlertMessage {
   return { id: createId(), type: "test", text: "modelgate: this is a test. Alerts arrive here.", alerts: [] };
 }
 
 /** The subject of an e-mail. */
-export function toSubject({ type, alerts }: Message): string {
+export function toSubject({ type, alerts }: AlertMessage): string {
   if (type === "test") return "[modelgate] Test";
   const [first] = alerts;
   if (alerts.length === 1 && first !== undefined) {

@@ -36,7 +36,7 @@ export interface MeasuredCalls {
 }
 
 /** Measures calls; the database's reports do so. */
-export type Measure = (calls: MeasuredCalls) => Promise<Measurement>;
+export type MeasureCalls = (calls: MeasuredCalls) => Promise<Measurement>;
 
 /** Unit of each metric. */
 export const metricUnits = {
@@ -116,7 +116,7 @@ const unknownRule = () => new GatewayError("not_found", "There is no such rule; 
 /** Findings of the enabled rules. */
 export async function checkMetricRules(
   rules: readonly MetricRule[],
-  measure: Measure,
+  measure: MeasureCalls,
   now: number,
 ): Promise<Finding[]> {
   const findings: Finding[] = [];

@@ -7,7 +7,7 @@ import { createDelivery, type DeliveryDeps, findSmtp } from "./deliver.ts";
 import { tryAcquireLease } from "./leases.ts";
 import { checkLedger, type VerifyLedger } from "./ledger-check.ts";
 import { DeliveryError } from "./message.ts";
-import { checkMetricRules, listMetricRules, type Measure } from "./metric-rules.ts";
+import { checkMetricRules, listMetricRules, type MeasureCalls } from "./metric-rules.ts";
 import { readNodeState, readSharedState } from "./read-state.ts";
 import { type OwnedFinding, readMutes, recordFindings, roundMs, toAlertId } from "./record-findings.ts";
 import { checkNode, checkService, checkShared, type Finding, type Thresholds } from "./rules.ts";
@@ -32,7 +32,7 @@ export interface AlertsDeps extends DeliveryDeps {
   /** The ids of the models that were called lately. */
   readonly usedModels: () => Promise<ReadonlySet<string>>;
   /** Measures calls, for rules of the operator's own. */
-  readonly measure: Measure;
+  readonly measure: MeasureCalls;
   readonly service: ServiceHealth;
   /** Verifies the ledger apart from this process; absent: it is not verified by itself. */
   readonly verifyLedger?: VerifyLedger | undefined;

@@ -1,5 +1,5 @@
 import type { Channel, Target } from "./channels.ts";
-import { type AlertNotice, createMessage, type Message } from "./message.ts";
+import { type AlertMessage, type AlertNotice, createMessage } from "./message.ts";
 import type { Finding, Thresholds } from "./rules.ts";
 import type { Smtp } from "./settings.ts";
 
@@ -43,7 +43,7 @@ interface Telling {
 }
 
 interface StorelessOptions {
-  readonly send: (channel: OpenChannel, message: Message, smtp: Smtp | undefined) => Promise<void>;
+  readonly send: (channel: OpenChannel, message: AlertMessage, smtp: Smtp | undefined) => Promise<void>;
   readonly idOf: (finding: Finding) => string;
   readonly publicUrl: string | undefined;
 }

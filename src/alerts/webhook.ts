@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import { isIP } from "node:net";
 import { createNetworkList, GatewayError } from "../contract/index.ts";
 import { createPublicRequest, isPublicAddress } from "../kernel/index.ts";
-import { DeliveryError, type Message, sendMsMax } from "./message.ts";
+import { type AlertMessage, DeliveryError, sendMsMax } from "./message.ts";
 
 export interface WebhookOptions {
   /** Private networks that may be reached, as CIDR ranges or addresses; absent: public addresses only. */
@@ -13,7 +13,7 @@ export interface WebhookOptions {
 }
 
 /** Sends a message to a webhook, once. @throws {DeliveryError} */
-export type SendWebhook = (to: { url: string; secret?: string | undefined }, message: Message) => Promise<void>;
+export type SendWebhook = (to: { url: string; secret?: string | undefined }, message: AlertMessage) => Promise<void>;
 
 /**
  * Webhooks are reached at public addresses over https, and at the addresses that the operator listed over http too. They

@@ -1,5 +1,5 @@
 export {
-  type Actor,
+  type Administrator,
   actorPrefix,
   adminKeyOf,
   commandLine,
@@ -7,7 +7,7 @@ export {
   isProgram,
   toAdminKeyActor,
   tokenIssuer,
-} from "./actor.ts";
+} from "./administrator.ts";
 export { type Audited, createAudited } from "./audited.ts";
 export { type AuditCursor, type AuditFilter, type AuditRow, readAudit, readAuditEntry } from "./read-audit.ts";
 export { type AuditEntry, recordAudit } from "./record-audit.ts";

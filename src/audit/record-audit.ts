@@ -1,6 +1,6 @@
 import { userInfo } from "node:os";
 import type { TransactionScope } from "../db/index.ts";
-import { commandLine } from "./actor.ts";
+import { commandLine } from "./administrator.ts";
 
 /** An action of an administrator, of a command, of the identity provider, of a token, or of a payment provider with money. */
 export interface AuditEntry {

@@ -7,7 +7,7 @@ import { loadSource } from "../providers/load-source.ts";
 import { UsageError } from "./command.ts";
 
 /** A plugin given by its path on the command line. */
-export interface PluginFile {
+export interface LoadedPlugin {
   readonly plugin: ProviderPlugin;
   /** The file that was loaded, absolute. */
   readonly entry: string;
@@ -21,7 +21,7 @@ export interface PluginFile {
  * @throws {UsageError} When there is no such plugin.
  * @throws {PluginError} When it is invalid; one message with file, position and remedy.
  */
-export async function loadPluginAt(path: string): Promise<PluginFile> {
+export async function loadPluginAt(path: string): Promise<LoadedPlugin> {
   const whole = resolve(path);
   if (!existsSync(whole))
     throw new UsageError(`There is no ${path}, expected a plugin: name.json, name.ts, name.js or a folder`);

@@ -2,7 +2,7 @@ import type { Capability } from "../contract/index.ts";
 import type { ChatSink, ClientRequest } from "../kernel/index.ts";
 import { readJson } from "../lib/json.ts";
 import type { ChatChunk, ServerEvent } from "../provider/index.ts";
-import { charactersMax, readAnswer, type Turn } from "./read-content.ts";
+import { type ContentTurn, charactersMax, readAnswer } from "./read-content.ts";
 
 type Delta = Record<string, unknown>;
 
@@ -36,11 +36,11 @@ export class AnswerCopy<C extends Capability = Capability> {
   }
 
   /** @param answer Undefined for a stream, and for a call that failed. */
-  toTurns(answer: unknown): Turn[] {
+  toTurns(answer: unknown): ContentTurn[] {
     const whole = readAnswer(answer, this.request);
     if (whole.length > 0) return whole;
     if (this.#soundBytes > 0) return [{ role: "audio", text: `[audio ${Math.ceil(this.#soundBytes / 1024)} kB]` }];
-    const turns: Turn[] = [...this.#turns.values()].filter(({ text }) => text !== "");
+    const turns: ContentTurn[] = [...this.#turns.values()].filter(({ text }) => text !== "");
     if (this.#isCut) turns.push({ role: "left out", text: "[…]" });
     return turns;
   }

@@ -2,12 +2,12 @@ import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import type { NewContent, Store } from "../db/index.ts";
 import { hasSecrets, type SecretBox } from "../providers/index.ts";
-import type { Turn } from "./read-content.ts";
+import type { ContentTurn } from "./read-content.ts";
 
 /** Content of a request and of its answer. */
 export interface Content {
-  readonly request: readonly Turn[];
-  readonly answer: readonly Turn[];
+  readonly request: readonly ContentTurn[];
+  readonly answer: readonly ContentTurn[];
 }
 
 const [compress, decompress] = [promisify(gzip), promisify(gunzip)];

@@ -6,7 +6,7 @@ import type { Call, ClientRequest, Log } from "../kernel/index.ts";
 import type { SecretBox } from "../providers/index.ts";
 import { AnswerCopy } from "./answer-copy.ts";
 import { type Content, sealContent } from "./content-box.ts";
-import { readRequest, type Turn } from "./read-content.ts";
+import { type ContentTurn, readRequestContent } from "./read-content.ts";
 import type { Redact } from "./redact.ts";
 
 const flushMs = 500;
@@ -79,7 +79,7 @@ export class ContentKeeper {
     setImmediate(() => {
       try {
         const send = this.#deps.sink?.prepare(call as unknown as Call);
-        this.#add(copy.request, { request: readRequest(copy.request), answer: copy.toTurns(answer) }, send);
+        this.#add(copy.request, { request: readRequestContent(copy.request), answer: copy.toTurns(answer) }, send);
       } catch (error) {
         this.#lose(1, error);
       }
@@ -153,8 +153,8 @@ export class ContentKeeper {
     return await sealContent(this.#deps, call, content);
   }
 
-  async #redact(turns: readonly Turn[]): Promise<Turn[]> {
-    const redacted: Turn[] = [];
+  async #redact(turns: readonly ContentTurn[]): Promise<ContentTurn[]> {
+    const redacted: ContentTurn[] = [];
     for (const { role, text } of turns) redacted.push({ role, text: await this.#deps.redact(text) });
     return redacted;
   }

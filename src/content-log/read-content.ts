@@ -2,7 +2,7 @@ import type { ClientRequest } from "../kernel/index.ts";
 import { BoundedText, writeText } from "./write-text.ts";
 
 /** One message, or what else was said, of a kept request or answer. */
-export interface Turn {
+export interface ContentTurn {
   /** `user`, `assistant`, `tool call` and the like. */
   readonly role: string;
   readonly text: string;
@@ -15,7 +15,7 @@ export const charactersMax = 131_072;
 type Exchange = Pick<ClientRequest, "capability" | "body" | "passthrough">;
 
 /** The text of what a client sent: of a long conversation its end. */
-export function readRequest({ capability, body: uniform, passthrough }: Exchange): Turn[] {
+export function readRequestContent({ capability, body: uniform, passthrough }: Exchange): ContentTurn[] {
   const body = (passthrough?.body ?? uniform) as unknown as Record<string, unknown>;
   if (capability === "chat") return readConversation(body);
   if (capability === "embeddings") return readLast([body.input].flat().map(toInput));
@@ -40,7 +40,7 @@ export function readRequest({ capability, body: uniform, passthrough }: Exchange
 }
 
 /** The text of a whole answer. */
-export function readAnswer(answer: unknown, { capability, passthrough }: Exchange): Turn[] {
+export function readAnswer(answer: unknown, { capability, passthrough }: Exchange): ContentTurn[] {
   const whole = (passthrough?.answer ?? answer ?? {}) as Record<string, unknown>;
   if (Array.isArray(whole.choices)) {
     const choices = whole.choices as readonly { message?: unknown }[];
@@ -60,7 +60,7 @@ export function readAnswer(answer: unknown, { capability, passthrough }: Exchang
 
 type Said = readonly [role: string, value: unknown];
 
-function readConversation({ system, instructions, messages, input, prompt }: Record<string, unknown>): Turn[] {
+function readConversation({ system, instructions, messages, input, prompt }: Record<string, unknown>): ContentTurn[] {
   const pieces: Said[] = [];
   if (system || instructions) pieces.push(["system", system ?? instructions]);
   for (const item of [messages ?? input ?? prompt].flat()) pieces.push(toTurn(item));
@@ -80,8 +80,8 @@ function toInput(value: unknown, place: number, all: readonly unknown[]): Said {
   return ["text", place === 0 ? `[${all.length} tokens]` : undefined];
 }
 
-function readFirst(pieces: readonly Said[]): Turn[] {
-  const turns: Turn[] = [];
+function readFirst(pieces: readonly Said[]): ContentTurn[] {
+  const turns: ContentTurn[] = [];
   let room = charactersMax;
   for (const [place, [role, value]] of pieces.entries()) {
     if (room <= 0) return [...turns, toLeftOut(pieces.length - place)];
@@ -91,8 +91,8 @@ function readFirst(pieces: readonly Said[]): Turn[] {
 }
 
 /** From the end on, because a conversation repeats what was said before. */
-function readLast(pieces: readonly Said[]): Turn[] {
-  const turns: Turn[] = [];
+function readLast(pieces: readonly Said[]): ContentTurn[] {
+  const turns: ContentTurn[] = [];
   let room = charactersMax;
   for (let place = pieces.length - 1; place >= 0; place--) {
     if (room <= 0) return [toLeftOut(place + 1), ...turns.reverse()];
@@ -102,7 +102,7 @@ function readLast(pieces: readonly Said[]): Turn[] {
   return turns.reverse();
 }
 
-function addTurn(turns: Turn[], role: string, value: unknown, room: number): number {
+function addTurn(turns: ContentTurn[], role: string, value: unknown, room: number): number {
   const text = new BoundedText(room);
   writeText(text, value);
   const content = text.toString();
@@ -111,6 +111,6 @@ function addTurn(turns: Turn[], role: string, value: unknown, room: number): num
   return content.length + 16;
 }
 
-function toLeftOut(count: number): Turn {
+function toLeftOut(count: number): ContentTurn {
   return { role: "left out", text: `[${count} more]` };
 }

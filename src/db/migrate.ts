@@ -2,7 +2,7 @@ import { type Kysely, sql } from "kysely";
 import { StoreError } from "./errors.ts";
 import { lockSchema } from "./locks.ts";
 import { migrations } from "./migrations/index.ts";
-import { type Engine, hashOf, type Migration, statementsOf } from "./migrations/migration.ts";
+import { type Engine, type Migration, migrationHash, statementsOf } from "./migrations/migration.ts";
 import type { Database } from "./schema.ts";
 
 /**
@@ -21,7 +21,7 @@ export async function migrate(db: Kysely<Database>, engine: Engine, now: () => n
       for (const statement of statementsOf(migration, engine)) await sql.raw(statement).execute(transaction);
       await transaction
         .insertInto("schema_versions")
-        .values({ version: migration.version, hash: hashOf(migration, engine), applied_at: now() })
+        .values({ version: migration.version, hash: migrationHash(migration, engine), applied_at: now() })
         .execute();
     }
   });
@@ -51,7 +51,7 @@ async function missingFrom(db: Kysely<Database>, engine: Engine): Promise<readon
   const versions = await db.selectFrom("schema_versions").selectAll().orderBy("version").execute();
   const isOurs = versions.every(({ version, hash }, place) => {
     const migration = migrations[place];
-    return migration === undefined || (migration.version === version && hashOf(migration, engine) === hash);
+    return migration === undefined || (migration.version === version && migrationHash(migration, engine) === hash);
   });
   if (!isOurs) {
     throw new StoreError(

@@ -44,7 +44,7 @@ export function openBetterAuth(
 }
 
 /** A stored session that has not expired by better-auth's clock. */
-export interface Session {
+export interface StoredSession {
   readonly id: string;
   readonly userId: string;
   /** Milliseconds since 1970. */
@@ -55,7 +55,7 @@ export interface Session {
  * Reads the session of a request's cookies without refreshing it; `undefined` when the cookie is missing, forged or unknown,
  * or the session has ended.
  */
-export function openSessions(options: AuthOptions): (cookies: string) => Promise<Session | undefined> {
+export function openSessions(options: AuthOptions): (cookies: string) => Promise<StoredSession | undefined> {
   let failure: unknown;
   const report = (error: unknown) => {
     failure = error;

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { Session } from "./better-auth.ts";
+import type { StoredSession } from "./better-auth.ts";
 
 const keptMs = 60_000;
 const keptMax = 2000;
@@ -11,10 +11,10 @@ const cookiesLengthMax = 2000;
  * costs most of such a request. Whether the session still exists, and what its user may do, is not remembered.
  */
 export function cacheSessions(
-  readSession: (cookies: string) => Promise<Session | undefined>,
+  readSession: (cookies: string) => Promise<StoredSession | undefined>,
   now: () => number,
-): (cookies: string) => Promise<Session | undefined> {
-  const cache = new LRUCache<string, Session>({ max: keptMax, ttl: keptMs });
+): (cookies: string) => Promise<StoredSession | undefined> {
+  const cache = new LRUCache<string, StoredSession>({ max: keptMax, ttl: keptMs });
   return async (cookies) => {
     const cachedSession = cache.get(cookies);
     if (cachedSession !== undefined && cachedSession.expiresAt > now()) return cachedSession;

@@ -1,6 +1,6 @@
 import { GatewayError } from "../contract/index.ts";
 import { isRoleOf, type Role, type Store, type TeamRole } from "../db/index.ts";
-import { readModelList } from "../tenants/index.ts";
+import { readAllowedModels } from "../tenants/index.ts";
 
 /** A signed-in user. */
 export interface SessionUser {
@@ -104,7 +104,7 @@ export async function readSessionUser(
     freeTokensPerDay: row.free_tokens_per_day ?? undefined,
     roleFreeTokensPerDay: row.role_free_tokens_per_day ?? undefined,
     isEmailClaimed: row.holder_email_verified === 0,
-    allowedModels: readModelList(row.allowed_models),
+    allowedModels: readAllowedModels(row.allowed_models),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import { LRUCache } from "lru-cache";
-import { type Actor, recordAudit, toAdminKeyActor } from "../audit/index.ts";
+import { type Administrator, recordAudit, toAdminKeyActor } from "../audit/index.ts";
 import {
   adminKeyForm,
   createNetworkList,
@@ -52,7 +52,7 @@ export interface AdminKey {
  * The caller of the management API: an admin key, which has the rights of the person who vouches for it as far as its
  * scopes go, or a person in their session.
  */
-export interface Manager extends Actor {
+export interface ApiAdministrator extends Administrator {
   readonly scopes: readonly AdminScope[];
   /** Absent: a session. */
   readonly key: AdminKey | undefined;
@@ -88,7 +88,7 @@ const usedMs = 60_000;
  */
 export async function createAdminKey(
   store: Store,
-  by: Actor | Manager,
+  by: Administrator | ApiAdministrator,
   fields: NewAdminKey,
   now: number,
 ): Promise<{ id: string; key: string }> {
@@ -194,7 +194,7 @@ export interface RevokedAdminKey {
 }
 
 interface Revocation {
-  readonly by: Actor;
+  readonly by: Administrator;
   readonly id: string;
   /** Also revoke the API keys whose secrets it was given. */
   readonly revokesApiKeys?: boolean | undefined;
@@ -293,7 +293,7 @@ export class AdminAuthenticator {
    * @throws {GatewayError} `invalid_api_key` for a key that is missing, malformed, incorrect, revoked, expired, not allowed from
    * this address, or whose maker may not have it any more.
    */
-  async authenticate(token: string, address: string): Promise<Manager & { readonly key: AdminKey }> {
+  async authenticate(token: string, address: string): Promise<ApiAdministrator & { readonly key: AdminKey }> {
     if (!isAdminKey(token)) {
       const problem = token === "" ? "No admin key was sent" : "This is no admin key, and API keys only make calls";
       throw invalid(`${problem}: send the header 'Authorization: Bearer ${adminKeyForm}'`);

@@ -1,9 +1,9 @@
 export {
   AdminAuthenticator,
   type AdminKey,
+  type ApiAdministrator,
   createAdminKey,
   listAdminKeys,
-  type Manager,
   namesOfAdminKeys,
   type RevokedAdminKey,
   readAdminKey,

@@ -11,7 +11,7 @@ import {
 } from "../contract/index.ts";
 import type { Database } from "../db/index.ts";
 import { validateExpiry } from "../lib/expiry.ts";
-import { checkModelList } from "../tenants/index.ts";
+import { checkAllowedModels } from "../tenants/index.ts";
 
 /** The fields of a key that its owner can set. */
 export interface KeyFields {
@@ -37,7 +37,7 @@ export function checkKeyFields(
   checkLimits(bounds);
   if (name !== undefined) checkName(name, "key name");
   if (expiresAt !== undefined) validateExpiry(expiresAt, now);
-  if (allowedModels !== undefined) checkModelList(allowedModels);
+  if (allowedModels !== undefined) checkAllowedModels(allowedModels);
   if (allowedNetworks !== undefined) checkNetworks(allowedNetworks);
 }
 

@@ -16,7 +16,7 @@ import {
   type TransactionScope,
 } from "../db/index.ts";
 import { isBehind, type PageQuery, toPageStart } from "../db/page.ts";
-import { type Imported, noteImported, readModelList, unknownAccount } from "../tenants/index.ts";
+import { type Imported, noteImported, readAllowedModels, unknownAccount } from "../tenants/index.ts";
 import { equalHashes, hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
 import { toForeignKeyId, toImportedHash } from "./foreign-key.ts";
 import {
@@ -661,7 +661,7 @@ function toApiKey(row: Selectable<Database["keys"]> & { spent_nanodollars: numbe
     id: row.id,
     accountId: row.account_id,
     name: row.name,
-    allowedModels: readModelList(row.allowed_models),
+    allowedModels: readAllowedModels(row.allowed_models),
     bounds: toKeyLimits(row),
     spentNanodollars: row.spent_nanodollars === null ? 0 : row.spent_nanodollars,
     createdAt: row.created_at,

@@ -75,7 +75,7 @@ const hexValues = Uint8Array.from({ length: 256 }, (_, byte) => {
  * The bytes of percent-encoded text; undefined where it is none. Over bytes, because the platform's decoder takes several times
  * as long.
  */
-export function decodePercent(text: string): Buffer | undefined {
+export function decodePercentBytes(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, "utf8");
   let length = bytes.indexOf(percent);
   if (length === -1) return bytes;
@@ -97,7 +97,7 @@ export function decodePercent(text: string): Buffer | undefined {
 }
 
 function percentToBase64(body: string, param: string | undefined): string {
-  const bytes = decodePercent(body);
+  const bytes = decodePercentBytes(body);
   if (bytes === undefined) throw malformed("its data is neither base64 nor percent-encoded text", param);
   return toBase64(bytes);
 }

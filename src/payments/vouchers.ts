@@ -1,6 +1,6 @@
 import { createHash, randomInt } from "node:crypto";
 import type { Selectable } from "kysely";
-import type { Actor, Audited } from "../audit/index.ts";
+import type { Administrator, Audited } from "../audit/index.ts";
 import { formatUsd, GatewayError } from "../contract/index.ts";
 import { type Database, moveWallet, type Store, type TransactionScope } from "../db/index.ts";
 import { validateExpiry } from "../lib/expiry.ts";
@@ -211,7 +211,7 @@ function hashCode(code: string): string {
 /** The actions of administrators with vouchers; each writes an audit entry with who did it (`by`). */
 export function voucherActions(audited: Audited, now: () => number) {
   return {
-    createVoucher: (by: Actor, voucher: { nanodollars: number; expiresAt: number | undefined }) =>
+    createVoucher: (by: Administrator, voucher: { nanodollars: number; expiresAt: number | undefined }) =>
       audited(
         (scope) => createVoucher(scope, voucher, now()),
         ({ id }) => {
@@ -220,7 +220,7 @@ export function voucherActions(audited: Audited, now: () => number) {
           return { accountId: by.accountId, action: "voucher.create", subject: id, detail };
         },
       ),
-    voidVoucher: (by: Actor, idOrCode: string) =>
+    voidVoucher: (by: Administrator, idOrCode: string) =>
       audited(
         (scope) => voidVoucher(scope, idOrCode, now()),
         ({ id }) => ({ accountId: by.accountId, action: "voucher.void", subject: id, detail: {} }),

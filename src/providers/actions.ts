@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Actor, Audited } from "../audit/index.ts";
+import type { Administrator, Audited } from "../audit/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import type { Database, TransactionScope } from "../db/index.ts";
 import { isLocalHost } from "../kernel/index.ts";
@@ -8,9 +8,9 @@ import { findCredentialError, formatCredential, getForm, getSecrets, type Provid
 import { checkAddresses, checkManifest } from "./check-manifest.ts";
 import { readManifest } from "./manifest.ts";
 import type { PluginSnapshot } from "./plugin-manager.ts";
-import { hashOf, isUnchanged } from "./provider-files.ts";
+import { fileHash, isUnchanged } from "./provider-files.ts";
 import {
-  ownerOf,
+  keyOwnerOf,
   type ProviderRow,
   type ProviderSettings,
   type SandboxSetting,
@@ -59,7 +59,7 @@ export function providerActions(deps: ActionsDeps) {
     { db }: TransactionScope,
     { name, keyId, key, by }: Record<"name" | "keyId" | "key" | "by", string>,
   ) => {
-    const sealed = await sealSecret(settings.box, db, { owner: ownerOf(name, keyId), content: key });
+    const sealed = await sealSecret(settings.box, db, { owner: keyOwnerOf(name, keyId), content: key });
     const values = { id: keyId, provider: name, ...sealed, last4: getLast4(key), set_by: by, set_at: now() };
     await db
       .insertInto("provider_keys")
@@ -75,7 +75,7 @@ export function providerActions(deps: ActionsDeps) {
      * @returns The id of the key.
      */
     async add(
-      { accountId: by, role }: Actor,
+      { accountId: by, role }: Administrator,
       name: string,
       manifest: unknown,
       secret?: unknown,
@@ -103,7 +103,7 @@ export function providerActions(deps: ActionsDeps) {
      * Replaces the manifest of a provider that was added here. Its keys stay where they go to the same hosts in the same form;
      * they were not given for others, and are removed.
      */
-    async replaceManifest({ accountId: by, role }: Actor, name: string, manifest: unknown): Promise<void> {
+    async replaceManifest({ accountId: by, role }: Administrator, name: string, manifest: unknown): Promise<void> {
       const row = expectManaged(deps, name, "change its models in the catalogue, or its file");
       const { plugin, text } = checkManifest(name, manifest, role === "owner");
       if (text === row.manifest) return;
@@ -148,7 +148,7 @@ export function providerActions(deps: ActionsDeps) {
       );
     },
     /** Adds a key of a provider, or replaces the one with the id. Returns its id. */
-    async setKey({ accountId: by, role }: Actor, name: string, secret: unknown, id?: string): Promise<string> {
+    async setKey({ accountId: by, role }: Administrator, name: string, secret: unknown, id?: string): Promise<string> {
       const plugin = expectKnown(deps, name);
       const { baseUrl } = settings.readGiven(plugin);
       const key = checkNew(settings, name, checkCredential({ plugin, baseUrl }, secret, role), id);
@@ -212,7 +212,7 @@ function expectManaged({ settings, folder }: ActionsDeps, name: string, advice: 
 /** The column `earlier_manifests` once the row has another manifest. */
 function earlierOf(row: ProviderRow | undefined): string | null {
   if (row?.manifest === undefined) return null;
-  const hashes = [...row.earlierManifests, hashOf(row.manifest)];
+  const hashes = [...row.earlierManifests, fileHash(row.manifest)];
   return JSON.stringify([...new Set(hashes)].slice(-earlierManifestsMax));
 }
 
@@ -249,7 +249,7 @@ function expectFreeName({ settings, snapshot }: ActionsDeps, name: string): void
 export function checkCredential(
   { plugin, baseUrl }: { plugin: ProviderPlugin /** That of the environment. */; baseUrl: string | undefined },
   secret: unknown,
-  role: Actor["role"],
+  role: Administrator["role"],
 ): string {
   const form = getForm(plugin.credential);
   if (form === undefined) return checkKey(secret);

@@ -9,7 +9,7 @@ export type { PluginManagerOptions, PluginSnapshot } from "./plugin-manager.ts";
 export type { PluginState, PluginStatus } from "./plugin-state.ts";
 export { ProviderSettings } from "./provider-settings.ts";
 export { Providers } from "./providers.ts";
-export { parseJson } from "./read-files.ts";
+export { parseFile } from "./read-files.ts";
 export { hasSecrets, SecretBox, type StoredSmtp, sealSecret, smtpSetting } from "./secret-box.ts";
 export { readStateFile, removeStateFile, writeStateFile } from "./state-file.ts";
 export { describeUpstreamError } from "./test-connection.ts";

@@ -4,7 +4,7 @@ import { PluginError } from "../sdk/errors.ts";
 import * as sdk from "../sdk/index.ts";
 import type { LoadCode } from "./load-source.ts";
 import { isWithin, type PluginSource } from "./plugin-directory.ts";
-import { readText } from "./read-files.ts";
+import { readTextFile } from "./read-files.ts";
 
 const pluginModule = "modelgate/plugin";
 /** Platform modules that a plugin may import: pure computation, no file system, no network, no process. */
@@ -90,7 +90,7 @@ function guardImports(source: PluginSource, refusals: string[]): Bun.BunPlugin {
         if (!isOwn(path))
           throw badRequest(`it imports ${name}, which lies outside of its folder; put the file itself there`);
         try {
-          return { contents: readText(path), loader };
+          return { contents: readTextFile(path), loader };
         } catch (error) {
           throw badRequest(path === source.entry ? getMessage(error) : `${name}: ${getMessage(error)}`);
         }

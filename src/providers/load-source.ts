@@ -4,7 +4,7 @@ import { PluginError } from "../sdk/errors.ts";
 import { definePlugin } from "../sdk/index.ts";
 import { readManifest } from "./manifest.ts";
 import type { PluginSource } from "./plugin-directory.ts";
-import { readJson } from "./read-files.ts";
+import { readJsonFile } from "./read-files.ts";
 
 /**
  * Runs a plugin's code, including the files beside it.
@@ -26,7 +26,7 @@ export async function loadSource(source: PluginSource, loadCode: LoadCode): Prom
     }
     const plugin =
       source.kind === "manifest"
-        ? readManifest(readJson(source.entry), source.name)
+        ? readManifest(readJsonFile(source.entry), source.name)
         : await loadDefined(source, loadCode);
     if (plugin.name === source.name) return plugin;
     throw new PluginError(`it calls itself ${plugin.name}, but the file says ${source.name}; make the two agree`);

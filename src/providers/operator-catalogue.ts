@@ -10,7 +10,7 @@ import { compareModels } from "./compare-models.ts";
 import type { ModelLayers } from "./model-layers.ts";
 import { listFolder, type PluginDirectory } from "./plugin-directory.ts";
 import type { PluginManager } from "./plugin-manager.ts";
-import { parseJson, readText } from "./read-files.ts";
+import { parseFile, readTextFile } from "./read-files.ts";
 import { prepareFile } from "./write-file.ts";
 
 /** Content of the operator's files at one moment. */
@@ -110,8 +110,8 @@ export class OperatorCatalogueEditor {
     return new Map(
       files.map(({ name, path, label }) => {
         try {
-          const text = readText(path);
-          const value = parseJson(text);
+          const text = readTextFile(path);
+          const value = parseFile(text);
           return [name.slice(0, -5), { text, value, isSigned: isRecord(value) && isRecord(value.plugins) }];
         } catch (cause) {
           const reason = cause instanceof Error ? cause.message : String(cause);

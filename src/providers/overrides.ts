@@ -5,7 +5,7 @@ import type { ModelRow, ProviderPlugin } from "../provider/index.ts";
 import { PluginError } from "../sdk/errors.ts";
 import { definePlugin } from "../sdk/index.ts";
 import { type FileProblem, type FolderEntry, listFolder, type PluginDirectory } from "./plugin-directory.ts";
-import { readJson } from "./read-files.ts";
+import { readJsonFile } from "./read-files.ts";
 import { virtualFile } from "./virtual-models.ts";
 
 /** A row as a file has it: the fields it names. */
@@ -109,7 +109,7 @@ export class Overrides {
 
   #read({ path, name, label, fingerprint }: FolderEntry, before: readonly RowFile[]): KnownFile {
     try {
-      const files = toRowFiles(readJson(path), label, basename(name, ".json"));
+      const files = toRowFiles(readJsonFile(path), label, basename(name, ".json"));
       for (const file of files) {
         const last = before.find(({ plugin }) => plugin === file.plugin);
         if (last !== undefined) this.#lastGood.set(file, last);

@@ -34,7 +34,7 @@ export function isUnchanged(folder: string, row: ProviderRow): boolean {
 }
 
 /** The SHA-256 of the file of a manifest, in hexadecimal. */
-export function hashOf(manifest: string): string {
+export function fileHash(manifest: string): string {
   return hash(toFileText(manifest));
 }
 

@@ -35,7 +35,7 @@ export type SandboxSetting = Config["sandbox"];
 export const sandboxRow = "sandbox";
 
 /** The owner of an encrypted key: its ciphertext is of no use for another provider or id. */
-export function ownerOf(provider: string, id: string): string {
+export function keyOwnerOf(provider: string, id: string): string {
   return `provider key ${provider} ${id}`;
 }
 
@@ -99,7 +99,7 @@ export class ProviderSettings {
   }
 
   #toKey({ id, provider, last4, set_by, set_at, ...key }: Database["provider_keys"]): StoredKey & { provider: string } {
-    const secret = this.box.open(ownerOf(provider, id), key.secrets_id, key.secret);
+    const secret = this.box.open(keyOwnerOf(provider, id), key.secrets_id, key.secret);
     if (secret !== undefined) for (const text of getSecrets(secret)) this.#redacted.add(text);
     return { id, provider, last4, setBy: set_by, setAt: set_at, secret };
   }

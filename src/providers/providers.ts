@@ -1,4 +1,4 @@
-import { type Actor, createAudited, recordAudit } from "../audit/index.ts";
+import { type Administrator, createAudited, recordAudit } from "../audit/index.ts";
 import { type Config, getCatalogueFolder, getPluginFolders } from "../config/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
@@ -172,7 +172,7 @@ export class Providers {
    */
   async test(
     network: Network,
-    by: Pick<Actor, "accountId">,
+    by: Pick<Administrator, "accountId">,
     name: string,
     options: { model?: string | undefined; keyId?: string | undefined },
   ) {
@@ -195,7 +195,7 @@ export class Providers {
    */
   async testUnsaved(
     network: Network,
-    by: Actor,
+    by: Administrator,
     {
       name,
       manifest,
@@ -235,7 +235,7 @@ export class Providers {
   }
 
   async #noteTest(
-    { accountId }: Pick<Actor, "accountId">,
+    { accountId }: Pick<Administrator, "accountId">,
     name: string,
     about: Readonly<Record<string, string | undefined>>,
   ): Promise<void> {

@@ -6,7 +6,7 @@ import { PluginError } from "../sdk/errors.ts";
 const fileBytesMax = 8 * 1024 * 1024;
 
 /** @throws {PluginError} When it cannot be read, is empty or is larger than 8 MB. */
-export function readText(path: string): string {
+export function readTextFile(path: string): string {
   try {
     const { size } = statSync(path);
     if (size > fileBytesMax) {
@@ -34,12 +34,12 @@ export function getReason(error: unknown): string {
  *
  * @throws {PluginError} With the line and column where it stops being JSON.
  */
-export function readJson(path: string): unknown {
-  return parseJson(readText(path));
+export function readJsonFile(path: string): unknown {
+  return parseFile(readTextFile(path));
 }
 
-/** {@link readJson} of a text. */
-export function parseJson(text: string, source: JsonSource = "file"): unknown {
+/** {@link readJsonFile} of a text. */
+export function parseFile(text: string, source: JsonSource = "file"): unknown {
   try {
     return readBoundedJson(text, source);
   } catch (cause) {

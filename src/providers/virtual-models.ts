@@ -6,7 +6,7 @@ import { isRecord } from "../lib/json.ts";
 import { type ProviderPlugin, type VirtualModelRow, VirtualModelRow as VirtualModelSchema } from "../provider/index.ts";
 import { PluginError } from "../sdk/errors.ts";
 import { type FileProblem, listFolder, type PluginDirectory } from "./plugin-directory.ts";
-import { readJson } from "./read-files.ts";
+import { readJsonFile } from "./read-files.ts";
 
 /** The file of the catalogue folder that has them. */
 export const virtualFile = "virtual.json";
@@ -44,7 +44,7 @@ export class VirtualModels {
       return;
     }
     try {
-      this.#rows = toRows(readJson(join(this.#folder.path, virtualFile)));
+      this.#rows = toRows(readJsonFile(join(this.#folder.path, virtualFile)));
     } catch (error) {
       const reason = (error as Error).message;
       this.#error = `Cannot use ${this.#label}: ${reason}${this.#served.size === 0 ? "" : "; its last version stays in force"}`;

@@ -37,7 +37,6 @@ export {
 } from "./statistics.ts";
 export {
   type DaySpan,
-  type Period,
   periods,
   type RecordedUsage,
   readUsage,
@@ -45,9 +44,10 @@ export {
   readUsageRows,
   recordedUsage,
   spanDaysMax,
+  type UsageBucket,
+  type UsageByModel,
   type UsageFigures,
   type UsageOfBucket,
-  type UsageSum,
   type UsageSums,
 } from "./usage.ts";
 export { lowDays, readLowWallets, readWalletPace, type WalletPace } from "./wallet-pace.ts";

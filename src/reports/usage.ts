@@ -5,7 +5,7 @@ import { readFigures, readGroups, type StatisticsGroup } from "./statistics.ts";
 
 /** Lengths of a bucket of usage. */
 export const periods = ["hourly", "daily", "weekly", "monthly", "yearly"] as const;
-export type Period = (typeof periods)[number];
+export type UsageBucket = (typeof periods)[number];
 
 /** Whole UTC days, both counted, as days since 1970. */
 export interface DaySpan {
@@ -21,7 +21,7 @@ interface Bucket {
 }
 
 /** The most days that may be asked for at once, so that an answer has at most about 750 buckets. */
-export const spanDaysMax: Readonly<Record<Period, number>> = {
+export const spanDaysMax: Readonly<Record<UsageBucket, number>> = {
   hourly: 31,
   daily: 366,
   weekly: 1_830,
@@ -41,22 +41,22 @@ export const usageFigures = [
 export type UsageFigures = Record<(typeof usageFigures)[number], number>;
 
 /** The figures of one model in one hour, or in the day that begins with it. */
-export interface UsageRow extends UsageFigures {
+export interface ModelUsage extends UsageFigures {
   /** Hours since 1970. */
   hour: number;
   model: string;
 }
 
 /** Figures with what each model, or other group, has of them, by its name. */
-export interface UsageSum {
+export interface UsageByModel {
   readonly figures: UsageFigures;
   readonly byModel: ReadonlyMap<string, UsageFigures>;
 }
 
 /** Figures in buckets, and all of them together. */
 export interface UsageSums {
-  readonly totals: UsageSum;
-  readonly buckets: readonly (Bucket & UsageSum)[];
+  readonly totals: UsageByModel;
+  readonly buckets: readonly (Bucket & UsageByModel)[];
 }
 
 const dayHours = 24;
@@ -74,7 +74,7 @@ const rowsMax = 50_000;
 export async function readUsage(
   store: Store,
   accountId: string,
-  { period, ...span }: DaySpan & { readonly period: Period },
+  { period, ...span }: DaySpan & { readonly period: UsageBucket },
 ): Promise<UsageSums> {
   const hours = period === "hourly" ? 1 : dayHours;
   return sumUsage(createBuckets(period, span), await readRows(store, hours, span, { accountId }));
@@ -103,7 +103,7 @@ export async function recordedUsage(
 export async function readUsageBy(
   store: Store,
   accountId: string,
-  { period, group, startDay, endDay }: DaySpan & { readonly period: Period; readonly group: StatisticsGroup },
+  { period, group, startDay, endDay }: DaySpan & { readonly period: UsageBucket; readonly group: StatisticsGroup },
 ): Promise<UsageSums> {
   const hours = period === "hourly" ? 1 : dayHours;
   const buckets = ((endDay - startDay + 1) * dayHours) / hours;
@@ -131,7 +131,7 @@ interface UsageRowsQuery {
 }
 
 /** Figures of one bucket. Names that are not told apart are empty. */
-export interface UsageOfBucket extends UsageRow {
+export interface UsageOfBucket extends ModelUsage {
   readonly accountId: string;
   readonly keyId: string;
 }
@@ -184,7 +184,7 @@ async function readRows(
   hours: 1 | typeof dayHours,
   span: DaySpan,
   { accountId, plugin }: UsageFilter,
-): Promise<readonly UsageRow[]> {
+): Promise<readonly ModelUsage[]> {
   const ofPlugin = plugin === undefined ? sql`` : sql`and plugin = ${plugin}`;
   const summed = sql`select hour, model, ${sql.join(usageFigures.map((name) => sql.ref(name)))} from usage
     where hours = ${sql.lit(hours)} and kind = 'call' and account_id = ${accountId ?? ""}
@@ -201,7 +201,7 @@ async function readRows(
       : sql`(select * from calls where ${isUncounted} order by calls.seq limit ${sql.lit(uncountedMax)})
         as recent where account_id = ${accountId}`;
   const [from, until] = [span.startDay * dayHours * hourMs, (span.endDay + 1) * dayHours * hourMs];
-  const { rows } = await sql<UsageRow>`${summed} union all
+  const { rows } = await sql<ModelUsage>`${summed} union all
     select (opened_at / ${sql.lit(hours * hourMs)}) * ${sql.lit(hours)} as hour, model, ${sql.join(figures)}
     from ${recent} and opened_at >= ${sql.lit(from)} and opened_at < ${sql.lit(until)} ${ofPlugin}
     order by model`.execute(store.db);
@@ -225,7 +225,7 @@ async function readStarts({ db }: Store, hours: number, { startDay, endDay }: Da
 }
 
 /** Sorts rows into buckets. A bucket without a row is all zeros; a row outside of all buckets is left out. */
-export function sumUsage(buckets: readonly Bucket[], rows: Iterable<UsageRow>): UsageSums {
+export function sumUsage(buckets: readonly Bucket[], rows: Iterable<ModelUsage>): UsageSums {
   const totals = emptySum();
   const sums = buckets.map((bucket) => ({ ...bucket, ...emptySum() }));
   for (const row of rows) {
@@ -237,11 +237,11 @@ export function sumUsage(buckets: readonly Bucket[], rows: Iterable<UsageRow>): 
   return { totals, buckets: sums };
 }
 
-interface MutableUsageSum extends UsageSum {
+interface MutableUsageSum extends UsageByModel {
   readonly byModel: Map<string, UsageFigures>;
 }
 
-function addTo({ figures, byModel }: MutableUsageSum, row: UsageRow): void {
+function addTo({ figures, byModel }: MutableUsageSum, row: ModelUsage): void {
   let modelFigures = byModel.get(row.model);
   if (modelFigures === undefined) {
     modelFigures = zeros();
@@ -262,7 +262,7 @@ function zeros(): UsageFigures {
 }
 
 /** The buckets that a span is cut into, without gaps; the first and the last are as short as the span has them. */
-export function createBuckets(period: Period, { startDay, endDay }: DaySpan): Bucket[] {
+export function createBuckets(period: UsageBucket, { startDay, endDay }: DaySpan): Bucket[] {
   const end = (endDay + 1) * dayHours;
   const buckets: Bucket[] = [];
   for (let start = startDay * dayHours; start < end; ) {
@@ -288,7 +288,7 @@ export function findBucketIndex(buckets: readonly Bucket[], hour: number): numbe
 
 const calendar = { daily: "day", weekly: "week", monthly: "month" } as const;
 
-function nextBoundary(period: Period, hour: number): number {
+function nextBoundary(period: UsageBucket, hour: number): number {
   if (period === "hourly") return hour + 1;
   if (period === "yearly") return Date.UTC(new Date(hour * hourMs).getUTCFullYear() + 1, 0, 1) / hourMs;
   return endOfPeriod(Math.floor(hour / dayHours), calendar[period]) / hourMs;

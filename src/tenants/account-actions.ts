@@ -1,4 +1,4 @@
-import type { Actor, Audited } from "../audit/index.ts";
+import type { Administrator, Audited } from "../audit/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import { type Account, createAccount, disableAccount, setQuota } from "./accounts.ts";
 import { type AccountChanges, changeAccount } from "./change-account.ts";
@@ -8,12 +8,12 @@ import { lockManaged, lockOwners } from "./roles.ts";
 /** The actions of administrators; each writes an audit entry with who did it (`by`). */
 export function auditedActions(audited: Audited, now: () => number) {
   return {
-    createAccount: (by: Actor, fields: { email: string; name?: string | undefined }): Promise<Account> =>
+    createAccount: (by: Administrator, fields: { email: string; name?: string | undefined }): Promise<Account> =>
       audited(
         (scope) => createAccount(scope, fields, now()),
         ({ id, email }) => ({ accountId: by.accountId, action: "account.create", subject: id, detail: { email } }),
       ),
-    invite: (by: Actor, accountId: string) =>
+    invite: (by: Administrator, accountId: string) =>
       audited(
         async (scope) => {
           await scope.change((db) => lockManaged(db, by, accountId));
@@ -22,7 +22,7 @@ export function auditedActions(audited: Audited, now: () => number) {
         () => ({ accountId: by.accountId, action: "account.invite", subject: accountId, detail: {} }),
       ),
     /** Sets the daily free quota of an account; `undefined` restores the configured one. */
-    setQuota: (by: Actor, accountId: string, tokens: number | undefined) =>
+    setQuota: (by: Administrator, accountId: string, tokens: number | undefined) =>
       audited(
         (scope) => setQuota(scope, accountId, tokens),
         () => ({
@@ -33,7 +33,7 @@ export function auditedActions(audited: Audited, now: () => number) {
         }),
       ),
     /** Disables an account with its keys and users, or enables it again. Nobody disables their own. */
-    setDisabled: (by: Actor, accountId: string, disabled: boolean) =>
+    setDisabled: (by: Administrator, accountId: string, disabled: boolean) =>
       audited(
         async (scope) => {
           if (disabled && accountId === by.accountId) {
@@ -49,7 +49,7 @@ export function auditedActions(audited: Audited, now: () => number) {
         () => ({ accountId: by.accountId, action: "account.disabled", subject: accountId, detail: { disabled } }),
       ),
     /** Changes name, e-mail or role; an entry is written only when something is different afterwards. */
-    changeAccount: (by: Actor, accountId: string, changes: AccountChanges) =>
+    changeAccount: (by: Administrator, accountId: string, changes: AccountChanges) =>
       audited(
         (scope) => changeAccount(scope, { actor: by, accountId, changes }, now()),
         (detail) => {
@@ -58,7 +58,7 @@ export function auditedActions(audited: Audited, now: () => number) {
         },
       ),
     /** Ends the sessions of an account's user, and returns how many there were. */
-    endSessions: (by: Actor, accountId: string) =>
+    endSessions: (by: Administrator, accountId: string) =>
       audited(
         async (scope) => {
           await scope.change((db) => lockManaged(db, by, accountId));

@@ -13,7 +13,7 @@ import {
   type Store,
   type TransactionScope,
 } from "../db/index.ts";
-import { readModelList } from "./allowed-models.ts";
+import { readAllowedModels } from "./allowed-models.ts";
 import { unknownAccount } from "./lock-account.ts";
 import { expectAnotherOwner, lockOwners } from "./roles.ts";
 
@@ -407,7 +407,7 @@ export function toAccount(row: Selectable<Database["accounts"]> & { email_verifi
     requestsPerMinute: row.requests_per_minute ?? undefined,
     tokensPerMinute: row.tokens_per_minute ?? undefined,
     concurrentCalls: row.concurrent_calls ?? undefined,
-    allowedModels: readModelList(row.allowed_models),
+    allowedModels: readAllowedModels(row.allowed_models),
     budget:
       row.budget_nanodollars === null
         ? undefined

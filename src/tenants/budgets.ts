@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Transaction } from "kysely";
 import { LRUCache } from "lru-cache";
-import { type Actor, recordAudit } from "../audit/index.ts";
+import { type Administrator, recordAudit } from "../audit/index.ts";
 import {
   type BudgetSubject,
   budgetPeriods,
@@ -31,7 +31,7 @@ export interface BudgetChanges {
   readonly raise?: SubjectBudget["raise"] | null;
 }
 
-type NewBudget = { readonly by: Actor; readonly accountId: string } & BudgetTarget &
+type NewBudget = { readonly by: Administrator; readonly accountId: string } & BudgetTarget &
   Pick<SubjectBudget, "limitNanodollars" | "raise">;
 
 /** Spending of one subject in the running period of a budget. */
@@ -88,7 +88,7 @@ export async function createBudget(
 /** Changes a budget; what was spent stays. @throws {GatewayError} `invalid_request`, `not_found` */
 export async function changeBudget(
   store: TransactionScope,
-  { by, accountId, id, changes }: { by: Actor; accountId: string; id: string; changes: BudgetChanges },
+  { by, accountId, id, changes }: { by: Administrator; accountId: string; id: string; changes: BudgetChanges },
   now: number,
 ): Promise<StoredBudget> {
   checkChanges(changes, now);
@@ -114,7 +114,7 @@ export async function changeBudget(
 /** Deletes a budget and what it has counted. @throws {GatewayError} `not_found` */
 export async function deleteBudget(
   store: TransactionScope,
-  { by, accountId, id }: { by: Actor; accountId: string; id: string },
+  { by, accountId, id }: { by: Administrator; accountId: string; id: string },
   now: number,
 ): Promise<void> {
   await store.change(async (db) => {
@@ -308,7 +308,7 @@ function unknownBudget(id: string): GatewayError {
 
 function record(
   db: Transaction<Database>,
-  by: Actor,
+  by: Administrator,
   what: "create" | "change" | "delete",
   row: BudgetsTable,
   now: number,

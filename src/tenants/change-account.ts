@@ -1,9 +1,9 @@
 import type { Transaction } from "kysely";
-import type { Actor } from "../audit/index.ts";
+import type { Administrator } from "../audit/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import { type Database, isConstraintError, type Role, type TransactionScope } from "../db/index.ts";
 import { parseEmail, parseName, takenEmail } from "./accounts.ts";
-import { checkModelList, readModelList } from "./allowed-models.ts";
+import { checkAllowedModels, readAllowedModels } from "./allowed-models.ts";
 import { expectAnotherOwner, lockManaged, lockOwners } from "./roles.ts";
 import { toSignInAddress } from "./sign-in-address.ts";
 import { createUser, endInvitations, endOtherAccess, findUser, passwordProvider, removeSecondFactor } from "./users.ts";
@@ -21,7 +21,7 @@ export interface AccountChanges {
 export type AccountDifference = Readonly<Record<string, string | null>>;
 
 interface AccountChange {
-  readonly actor: Actor;
+  readonly actor: Administrator;
   readonly accountId: string;
   readonly changes: AccountChanges;
 }
@@ -72,12 +72,12 @@ export async function changeAccount(
 }
 
 function listModels(column: string | null): string | null {
-  return readModelList(column)?.join(", ") ?? null;
+  return readAllowedModels(column)?.join(", ") ?? null;
 }
 
 function toModelsColumn(models: AccountChanges["allowedModels"], before: string | null): string | null {
   if (models === undefined) return before;
-  if (models !== null) checkModelList(models);
+  if (models !== null) checkAllowedModels(models);
   return models && JSON.stringify([...new Set(models)]);
 }
 
@@ -120,7 +120,12 @@ async function endLinks(db: Transaction<Database>, accountId: string): Promise<v
 
 async function writeRole(
   db: Transaction<Database>,
-  { actor, accountId, role, roleBefore }: { actor: Actor; accountId: string; role: Role; roleBefore: Role | undefined },
+  {
+    actor,
+    accountId,
+    role,
+    roleBefore,
+  }: { actor: Administrator; accountId: string; role: Role; roleBefore: Role | undefined },
   now: number,
 ): Promise<void> {
   if (role === "owner" && actor.role !== "owner") {

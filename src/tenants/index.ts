@@ -30,7 +30,7 @@ export {
   hasScope,
   scopesOfOwners,
 } from "./admin-scopes.ts";
-export { checkModelList, readModelList } from "./allowed-models.ts";
+export { checkAllowedModels, readAllowedModels } from "./allowed-models.ts";
 export {
   type BudgetChanges,
   type BudgetTarget,
@@ -70,7 +70,14 @@ export {
   readUserOf,
   type User,
 } from "./pages.ts";
-export { findMembers, findTwoPeople, listPeople, type Member, type Person, type TeamActor } from "./people.ts";
+export {
+  findMembers,
+  findTwoPeople,
+  listPeople,
+  type Person,
+  type TeamAdministrator,
+  type TeamMember,
+} from "./people.ts";
 export {
   addToTeam,
   changeProject,

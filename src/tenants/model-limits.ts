@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Transaction } from "kysely";
 import { LRUCache } from "lru-cache";
-import { type Actor, recordAudit } from "../audit/index.ts";
+import { type Administrator, recordAudit } from "../audit/index.ts";
 import { GatewayError, isAmount, type ModelLimits, quoteValue, type RateLimits } from "../contract/index.ts";
 import type { Database, ModelLimitsTable, Store, TransactionScope } from "../db/index.ts";
 import { lockManaged } from "./roles.ts";
@@ -43,7 +43,7 @@ const limitNames = Object.keys(columnOf) as (keyof RateLimits)[];
  */
 export async function setModelLimits(
   store: TransactionScope,
-  { by, limits, ...target }: { readonly by: Actor; readonly limits: RateLimits } & ModelLimitTarget,
+  { by, limits, ...target }: { readonly by: Administrator; readonly limits: RateLimits } & ModelLimitTarget,
   now: number,
 ): Promise<StoredModelLimits> {
   checkModelLimits({ ...target, limits });
@@ -80,7 +80,7 @@ export async function setModelLimits(
 export async function changeModelLimits(
   store: TransactionScope,
   change: {
-    readonly by: Actor;
+    readonly by: Administrator;
     readonly accountId: string | undefined;
     readonly id: string;
     readonly changes: { readonly [Name in keyof RateLimits]: number | null | undefined };
@@ -97,7 +97,7 @@ export async function changeModelLimits(
 /** @param accountId Absent: limits for each account. @throws {GatewayError} `not_found`, `forbidden` */
 export async function deleteModelLimits(
   store: TransactionScope,
-  { by, accountId, id }: { readonly by: Actor; readonly accountId: string | undefined; readonly id: string },
+  { by, accountId, id }: { readonly by: Administrator; readonly accountId: string | undefined; readonly id: string },
   now: number,
 ): Promise<void> {
   await store.change(async (db) => {
@@ -246,7 +246,7 @@ function unknownLimits(id: string): GatewayError {
 
 function record(
   db: Transaction<Database>,
-  by: Actor,
+  by: Administrator,
   what: "set" | "delete",
   row: ModelLimitsTable,
   now: number,

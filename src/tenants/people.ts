@@ -1,5 +1,5 @@
 import type { Transaction } from "kysely";
-import type { Actor } from "../audit/index.ts";
+import type { Administrator } from "../audit/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import type { Database, Role, Store, TeamRole } from "../db/index.ts";
 import { expectKnownHolder, findAccount } from "./accounts.ts";
@@ -63,7 +63,7 @@ export async function findTwoPeople({ db }: Pick<Store, "db">, accountId: string
 }
 
 /** Somebody who works in an account that is not their own. */
-export interface Member {
+export interface TeamMember {
   /** The id of their own account. */
   readonly personId: string;
   readonly email: string;
@@ -74,7 +74,7 @@ export interface Member {
 export async function findMembers(
   { db }: Pick<Store, "db">,
   accountIds?: readonly string[],
-): Promise<ReadonlyMap<string, Member[]>> {
+): Promise<ReadonlyMap<string, TeamMember[]>> {
   if (accountIds?.length === 0) return new Map();
   let query = db
     .selectFrom("memberships")
@@ -83,7 +83,7 @@ export async function findMembers(
     .select(["memberships.account_id", "memberships.role", "accounts.id", "accounts.email"]);
   if (accountIds !== undefined) query = query.where("memberships.account_id", "in", accountIds);
   const rows = await query.orderBy("memberships.joined_at").orderBy("accounts.id").execute();
-  const members = new Map<string, Member[]>();
+  const members = new Map<string, TeamMember[]>();
   for (const { account_id: accountId, id: personId, email, role } of rows) {
     const list = members.get(accountId) ?? [];
     list.push({ personId, email, role });
@@ -93,7 +93,7 @@ export async function findMembers(
 }
 
 /** Person who changes a team: one of its admins, or an operator of the gateway. */
-export interface TeamActor extends Actor {
+export interface TeamAdministrator extends Administrator {
   readonly isOperator: boolean;
 }
 
@@ -102,7 +102,7 @@ export interface TeamActor extends Actor {
  *
  * @throws {GatewayError} `not_found`, `forbidden`
  */
-export async function lockTeam(db: Transaction<Database>, actor: TeamActor, accountId: string): Promise<void> {
+export async function lockTeam(db: Transaction<Database>, actor: TeamAdministrator, accountId: string): Promise<void> {
   if (actor.isOperator) return void (await lockManaged(db, actor, accountId));
   await lockManaged(db, { ...actor, role: "owner" }, accountId);
   const people = await listPeople({ db }, accountId);
@@ -167,7 +167,12 @@ export async function setTeamRole(
  */
 export async function removePerson(
   db: Transaction<Database>,
-  { accountId, personId, revokeKeysAt, actor }: PersonOfTeam & { revokeKeysAt: number | undefined; actor: TeamActor },
+  {
+    accountId,
+    personId,
+    revokeKeysAt,
+    actor,
+  }: PersonOfTeam & { revokeKeysAt: number | undefined; actor: TeamAdministrator },
 ): Promise<Person> {
   const person = await findMember(db, { accountId, personId });
   if (!actor.isOperator) await expectAnotherAdmin(db, { accountId, personId });

@@ -1,5 +1,5 @@
 import type { Transaction } from "kysely";
-import { type Actor, createAudited, recordAudit } from "../audit/index.ts";
+import { type Administrator, createAudited, recordAudit } from "../audit/index.ts";
 import { type AccountBudget, formatUsd, GatewayError, isAmount } from "../contract/index.ts";
 import {
   type Database,
@@ -43,7 +43,7 @@ export interface ProjectChanges extends AccountChanges {
 /** Changes an account in one transaction, with an audit entry for each thing that is decided. @throws {GatewayError} */
 export function changeProject(
   store: TransactionScope,
-  { by, accountId, changes }: { by: Actor; accountId: string; changes: ProjectChanges },
+  { by, accountId, changes }: { by: Administrator; accountId: string; changes: ProjectChanges },
   now: () => number,
 ): Promise<void> {
   return inTransaction(store, async (scope) => {
@@ -69,7 +69,7 @@ export function changeProject(
 
 async function setLimits(
   scope: TransactionScope,
-  { by, accountId, changes }: { by: Actor; accountId: string; changes: ProjectChanges },
+  { by, accountId, changes }: { by: Administrator; accountId: string; changes: ProjectChanges },
   now: number,
 ): Promise<void> {
   const columns = {
@@ -106,7 +106,7 @@ interface NewProject {
  */
 export function createProject(
   store: TransactionScope,
-  { by, changes, ...fields }: NewProject & { by: Actor; changes: ProjectChanges },
+  { by, changes, ...fields }: NewProject & { by: Administrator; changes: ProjectChanges },
   now: () => number,
 ): Promise<string> {
   return inTransaction(store, async (scope) => {
@@ -118,7 +118,7 @@ export function createProject(
 
 async function createEmpty(
   scope: TransactionScope,
-  { by, name, email, address }: NewProject & { by: Actor },
+  { by, name, email, address }: NewProject & { by: Administrator },
   now: () => number,
 ): Promise<string> {
   if (email !== undefined) {
@@ -158,7 +158,7 @@ export interface NewUser {
  */
 export function inviteUser(
   store: TransactionScope,
-  { by, user: { email, role, teams } }: { by: Actor; user: NewUser },
+  { by, user: { email, role, teams } }: { by: Administrator; user: NewUser },
   now: () => number,
 ): Promise<{ accountId: string; token: string; expiresAt: number }> {
   return inTransaction(store, async (scope) => {
@@ -194,7 +194,7 @@ export function inviteUser(
 /** Ends the invitation of an account. @throws {GatewayError} `not_found`, `forbidden` */
 export function deleteInvitation(
   store: TransactionScope,
-  { by, accountId }: { by: Actor; accountId: string },
+  { by, accountId }: { by: Administrator; accountId: string },
   now: () => number,
 ): Promise<void> {
   return inTransaction(store, async (scope) => {
@@ -210,7 +210,7 @@ export function deleteInvitation(
 /** Makes somebody who signs in here a member of a team. @throws {GatewayError} `not_found`, `conflict` */
 export function addToTeam(
   store: Pick<Store, "db">,
-  membership: { by: Actor; accountId: string; personId: string; role: TeamRole },
+  membership: { by: Administrator; accountId: string; personId: string; role: TeamRole },
   now: () => number,
 ): Promise<void> {
   const { db } = store;
@@ -222,7 +222,7 @@ export function addToTeam(
 
 async function addPersonAudited(
   scope: TransactionScope,
-  { by, accountId, personId, role }: { by: Actor; accountId: string; personId: string; role: TeamRole },
+  { by, accountId, personId, role }: { by: Administrator; accountId: string; personId: string; role: TeamRole },
   now: number,
 ): Promise<void> {
   const email = await scope.change(async (db: Transaction<Database>) => {

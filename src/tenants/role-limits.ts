@@ -3,7 +3,7 @@
  * configured one; the look-up of a key decides that, so that a change is in force with the next call.
  */
 
-import { type Actor, recordAudit } from "../audit/index.ts";
+import { type Administrator, recordAudit } from "../audit/index.ts";
 import { GatewayError, isAmount } from "../contract/index.ts";
 import { type AccountRole, isRoleOf, type RoleLimitsTable, type Store, type TransactionScope } from "../db/index.ts";
 import { roles } from "./roles.ts";
@@ -52,7 +52,11 @@ export async function readRoleLimits({ db }: Pick<Store, "db">, accountId: strin
 }
 
 /** @throws {GatewayError} `invalid_request`; `forbidden` for the limits of owners, which owners alone change. */
-export function checkRoleLimits({ role: actorRole }: Actor, role: AccountRole, changes: RoleLimitChanges): void {
+export function checkRoleLimits(
+  { role: actorRole }: Administrator,
+  role: AccountRole,
+  changes: RoleLimitChanges,
+): void {
   if (role === "owner" && actorRole !== "owner") {
     throw new GatewayError("forbidden", "These are the limits of owners; only owners may change them");
   }
@@ -67,7 +71,7 @@ export function checkRoleLimits({ role: actorRole }: Actor, role: AccountRole, c
 /** Changes the limits of all accounts of a role that have none of their own. @throws {GatewayError} as {@link checkRoleLimits} */
 export async function changeRoleLimits(
   store: TransactionScope,
-  { by, role, changes }: { readonly by: Actor; readonly role: AccountRole; readonly changes: RoleLimitChanges },
+  { by, role, changes }: { readonly by: Administrator; readonly role: AccountRole; readonly changes: RoleLimitChanges },
   now: number,
 ): Promise<RoleLimits> {
   checkRoleLimits(by, role, changes);

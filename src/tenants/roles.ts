@@ -1,5 +1,5 @@
 import type { Transaction } from "kysely";
-import { type Actor, adminKeyOf, commandLine } from "../audit/index.ts";
+import { type Administrator, adminKeyOf, commandLine } from "../audit/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import type { AdminKeysTable, Database, Role, Store } from "../db/index.ts";
 import { readJson } from "../lib/json.ts";
@@ -29,7 +29,7 @@ export function mayAdminister(role: Role): boolean {
  */
 export async function lockManaged(
   db: Transaction<Database>,
-  actor: Actor,
+  actor: Administrator,
   accountId: string,
 ): Promise<Role | undefined> {
   await lockAccount(db, accountId);
@@ -46,7 +46,11 @@ export async function lockManaged(
  *
  * @throws {GatewayError} `forbidden`
  */
-export async function expectManagedKeys({ db }: Pick<Store, "db">, actor: Actor, accountId: string): Promise<void> {
+export async function expectManagedKeys(
+  { db }: Pick<Store, "db">,
+  actor: Administrator,
+  accountId: string,
+): Promise<void> {
   if (actor.role === "owner") return;
   const holder = await db.selectFrom("users").select("role").where("account_id", "=", accountId).executeTakeFirst();
   if (holder?.role !== "owner") return;

@@ -6,7 +6,7 @@ import { setAccountBudget } from "./account-budget.ts";
 import { expectKnownHolder, findAccount, parseEmail } from "./accounts.ts";
 import { createTeam, renameTeam } from "./create-team.ts";
 import { lockAccount } from "./lock-account.ts";
-import { lockTeam, removePerson, setTeamRole, type TeamActor } from "./people.ts";
+import { lockTeam, removePerson, setTeamRole, type TeamAdministrator } from "./people.ts";
 import { createTeamInvitation, deleteTeamInvitation, type NewTeamInvitation } from "./team-invitations.ts";
 
 interface TeamEntry {
@@ -48,7 +48,7 @@ export function teamActions(store: Store, now: () => number) {
   const audited = audit(now);
   const write = teamWriter(store, now);
   return {
-    invite: (by: TeamActor, fields: Omit<NewTeamInvitation, "by">) =>
+    invite: (by: TeamAdministrator, fields: Omit<NewTeamInvitation, "by">) =>
       write(
         async (db) => {
           await lockTeam(db, by, fields.accountId);
@@ -60,7 +60,7 @@ export function teamActions(store: Store, now: () => number) {
           return { by: by.accountId, action: "invite", accountId, detail: { role, email } };
         },
       ),
-    deleteInvitation: (by: TeamActor, accountId: string, id: string) =>
+    deleteInvitation: (by: TeamAdministrator, accountId: string, id: string) =>
       write(
         async (db) => {
           await lockTeam(db, by, accountId);
@@ -68,7 +68,10 @@ export function teamActions(store: Store, now: () => number) {
         },
         () => ({ by: by.accountId, action: "invitation_delete", accountId }),
       ),
-    setRole: (by: TeamActor, { accountId, ...person }: { accountId: string; personId: string; role: TeamRole }) =>
+    setRole: (
+      by: TeamAdministrator,
+      { accountId, ...person }: { accountId: string; personId: string; role: TeamRole },
+    ) =>
       write(
         async (db) => {
           await lockTeam(db, by, accountId);
@@ -77,7 +80,7 @@ export function teamActions(store: Store, now: () => number) {
         ({ email }) => ({ by: by.accountId, action: "role", accountId, detail: { email, role: person.role } }),
       ),
     /** Removes a person from a team; everybody may remove themselves. */
-    remove: (by: TeamActor, person: { accountId: string; personId: string; revokesKeys: boolean }) => {
+    remove: (by: TeamAdministrator, person: { accountId: string; personId: string; revokesKeys: boolean }) => {
       const { accountId, personId, revokesKeys } = person;
       const remove = audited(
         async (db) => {
@@ -95,7 +98,7 @@ export function teamActions(store: Store, now: () => number) {
       );
       return revokesKeys ? store.change(remove) : store.db.transaction().execute(remove);
     },
-    rename: (by: TeamActor, accountId: string, name: string) =>
+    rename: (by: TeamAdministrator, accountId: string, name: string) =>
       write(
         async (db) => {
           await lockTeam(db, by, accountId);
@@ -109,7 +112,7 @@ export function teamActions(store: Store, now: () => number) {
         }),
       ),
     /** Sets the budget of the account, or removes it. */
-    setBudget: (by: TeamActor, accountId: string, budget: AccountBudget | undefined) => {
+    setBudget: (by: TeamAdministrator, accountId: string, budget: AccountBudget | undefined) => {
       const set = audited(
         async (db) => {
           await lockTeam(db, by, accountId);
@@ -123,7 +126,7 @@ export function teamActions(store: Store, now: () => number) {
       return store.change(set);
     },
     /** Creates a team of a person. */
-    create: (by: TeamActor, name: string) =>
+    create: (by: TeamAdministrator, name: string) =>
       write(
         (db) => createTeam(db, { founder: by.accountId, name }, now()),
         ({ accountId, name }) => ({ by: by.accountId, action: "create", accountId, detail: { name } }),

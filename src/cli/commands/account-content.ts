@@ -1,7 +1,7 @@
 import { readSwitches, setSwitch } from "../../content-log/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { parseKeyId } from "../lib/parse.ts";
-import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
+import { expectAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 export const accountContent = defineCommand({
   name: "account content",
@@ -17,7 +17,7 @@ export const accountContent = defineCommand({
     const keyId = flags.key === undefined ? undefined : parseKeyId(flags.key);
     if (keyId !== undefined && on === undefined) throw new UsageError("--key needs --keep on or --keep off");
     const work = async ({ store, accounts }: OpenedStore) => {
-      const { id: accountId, email } = await findAccount(accounts, args.A);
+      const { id: accountId, email } = await expectAccount(accounts, args.A);
       if (on !== undefined) await setSwitch({ store, config, now: () => now }, { accountId, keyId, on, by: "cli" });
       const { account, keyIds } = await readSwitches(store, accountId);
       return { id: accountId, email, content_log: config.contentLog, account, keys: keyIds };

@@ -5,9 +5,9 @@ import { readWalletState } from "../../ledger/index.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
 import { type Account, readRoles, roles } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
-import { columns, formatLink, toAccountJson, toIsoTime, toWalletJson } from "../lib/format.ts";
+import { accountOutput, columns, formatLink, toIsoTime, walletOutput } from "../lib/format.ts";
 import { parseAllowedModels, parseOrNone, parseRole, parseTokens } from "../lib/parse.ts";
-import { findAccount, findRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
+import { expectAccount, expectRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const changeFlags = {
   role: { value: "R", description: `What its user may do: ${roles.join(", ")}` },
@@ -50,7 +50,7 @@ export const accountList = defineCommand({
       ].join(", ");
     const rows = accounts.map((account) => [account.id, account.email, stateOf(account), account.name ?? ""]);
     const empty = "No accounts yet; create one with modelgate account create --email E";
-    const json = accounts.map((account) => ({ ...toAccountJson(account), role: roleOf.get(account.id) ?? null }));
+    const json = accounts.map((account) => ({ ...accountOutput(account), role: roleOf.get(account.id) ?? null }));
     return { json, text: rows.length === 0 ? empty : columns([["id", "e-mail", "role", "name"], ...rows]) };
   },
 });
@@ -63,11 +63,11 @@ export const accountShow = defineCommand({
   example: "account show ada@example.org",
   async run(_context, { args, config }) {
     const json = await withStore(config, async ({ store, accounts }) => {
-      const account = await findAccount(accounts, args.A);
-      const wallet = toWalletJson(await readWalletState(store, account.id));
+      const account = await expectAccount(accounts, args.A);
+      const wallet = walletOutput(await readWalletState(store, account.id));
       const { length: keys } = await accounts.listKeys(account.id);
       const role = (await readRoles(store, account.id)).get(account.id) ?? null;
-      return { ...toAccountJson(account), role, ...wallet, keys };
+      return { ...accountOutput(account), role, ...wallet, keys };
     });
     const absent: Readonly<Record<string, string>> = {
       name: "none",
@@ -99,10 +99,10 @@ export const accountSet = defineCommand({
     const allowedModels = await parseOrNone(models, (list) => parseAllowedModels(list, context, config));
     const changes = { role, email, name: name === "none" ? null : name, allowedModels };
     const change = async ({ store, accounts, actions }: OpenedStore) => {
-      const { id } = await findRecipient(accounts, args.A);
+      const { id } = await expectRecipient(accounts, args.A);
       await actions.changeAccount(commandLine, id, changes);
-      const account = await findAccount(accounts, id);
-      return { ...toAccountJson(account), role: (await readRoles(store, id)).get(id) ?? null };
+      const account = await expectAccount(accounts, id);
+      return { ...accountOutput(account), role: (await readRoles(store, id)).get(id) ?? null };
     };
     const json = await withStore(config, change, now);
     const limited = json.allowed_models === null ? [] : [`models: ${json.allowed_models.join(", ")}`];
@@ -121,12 +121,12 @@ function switchCommand(name: "disable" | "enable", description: string) {
     example: `account ${name} ada@example.org`,
     async run(_context, { args, config, now }) {
       const change = async ({ accounts, actions }: OpenedStore) => {
-        const { id } = await findAccount(accounts, args.A);
+        const { id } = await expectAccount(accounts, args.A);
         await actions.setDisabled(commandLine, id, name === "disable");
-        return await findAccount(accounts, id);
+        return await expectAccount(accounts, id);
       };
       const account = await withStore(config, change, now);
-      const json = { ...toAccountJson(account), disabled_at: toIsoTime(account.disabledAt) };
+      const json = { ...accountOutput(account), disabled_at: toIsoTime(account.disabledAt) };
       return { json, text: `${account.id}  ${toTerminalLine(account.email)}  ${name}d` };
     },
   });
@@ -147,7 +147,7 @@ export const accountInvite = defineCommand({
   example: "account invite ada@example.org",
   async run(_context, { args, config, now }) {
     const invite = async ({ accounts, actions }: OpenedStore) =>
-      actions.invite(commandLine, (await findAccount(accounts, args.A)).id);
+      actions.invite(commandLine, (await expectAccount(accounts, args.A)).id);
     const { token, expiresAt } = await withStore(config, invite, now);
     const url = `${getPublicOrigin(config, config.port)}/#invitation=${token}`;
     return { json: { url, token, expires_at: toIsoTime(expiresAt) }, text: formatLink(config, url, expiresAt) };
@@ -162,7 +162,7 @@ export const accountPassword = defineCommand({
   example: "account password ada@example.org",
   async run(_context, { args, config, now }) {
     const { email, password } = await withStore(config, async ({ store, accounts }) => {
-      const { id: accountId, email } = await findAccount(accounts, args.A);
+      const { id: accountId, email } = await expectAccount(accounts, args.A);
       const password = await makeTemporaryPassword(store, { accountId, role: "member", by: "cli" }, now);
       await recordAudit(store, { accountId: "cli", action: "account.password", subject: accountId, detail: {} }, now);
       return { email, password };
@@ -183,7 +183,7 @@ export const quotaSet = defineCommand({
   async run(_context, { flags, config }) {
     const tokens = parseTokens(flags.tokens);
     const { id, email } = await withStore(config, async ({ accounts, actions }) => {
-      const account = await findRecipient(accounts, flags.account);
+      const account = await expectRecipient(accounts, flags.account);
       await actions.setQuota(commandLine, account.id, tokens);
       return account;
     });

@@ -5,7 +5,7 @@ import { type Config, getCatalogueFolder } from "../../config/index.ts";
 import { isLoopback } from "../../contract/index.ts";
 import { readShort } from "../../lib/read-short.ts";
 import { compareModels } from "../../providers/compare-models.ts";
-import { parseJson, readText } from "../../providers/read-files.ts";
+import { parseFile, readTextFile } from "../../providers/read-files.ts";
 import { prepareFile, replaceFile } from "../../providers/write-file.ts";
 import { type CliContext, defineCommand, UsageError } from "../command.ts";
 import { loadOffline } from "../lib/catalogue.ts";
@@ -24,7 +24,7 @@ export const catalogueUpdate = defineCommand({
   example: "catalogue update https://prices.example.com/modelgate.json --yes",
   async run(context, { config, args, flags }) {
     const file = args.FILE;
-    const catalogue = await within(file, async () => checkCatalogue(parseJson(await read(file))));
+    const catalogue = await within(file, async () => checkCatalogue(parseFile(await read(file))));
     checkSignature(file, catalogue, config);
     const target = join(getCatalogueFolder(config).path, updateName);
     expectNewer(target, { file, catalogue });
@@ -44,8 +44,10 @@ export const catalogueSign = defineCommand({
   args: ["FILE"],
   example: "catalogue sign prices.json --key private.pem",
   async run(_, { args, flags }) {
-    const catalogue = await within(args.FILE, async () => checkCatalogue(parseJson(readText(args.FILE))));
-    const { signed, publicKey } = await within(flags.key, async () => signCatalogue(catalogue, readText(flags.key)));
+    const catalogue = await within(args.FILE, async () => checkCatalogue(parseFile(readTextFile(args.FILE))));
+    const { signed, publicKey } = await within(flags.key, async () =>
+      signCatalogue(catalogue, readTextFile(flags.key)),
+    );
     replaceFile(args.FILE, `${JSON.stringify(signed, null, 2)}\n`);
     const text = `Signed serial ${signed.serial}. Gateways that take it need CATALOGUE_PUBLIC_KEY=${publicKey}`;
     return { json: { serial: signed.serial, public_key: publicKey }, text };
@@ -79,7 +81,7 @@ function checkSignature(file: string, catalogue: SignedCatalogue, { cataloguePub
 }
 
 async function read(place: string): Promise<string> {
-  if (!/^https?:/.test(place)) return readText(place);
+  if (!/^https?:/.test(place)) return readTextFile(place);
   const url = new URL(place);
   if (url.protocol === "http:" && !isLoopback(url.hostname))
     throw new Error("it is not https; take it from an https address");
@@ -107,7 +109,7 @@ function expectNewer(target: string, { file, catalogue }: Update): void {
 function readInstalled(target: string): SignedCatalogue | undefined {
   if (!existsSync(target)) return undefined;
   try {
-    return checkCatalogue(parseJson(readFileSync(target, "utf8")));
+    return checkCatalogue(parseFile(readFileSync(target, "utf8")));
   } catch (error) {
     throw unusable(`${target}, which is in force`, error);
   }

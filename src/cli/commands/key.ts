@@ -13,7 +13,7 @@ import {
   parseOrNone,
   parsePeriod,
 } from "../lib/parse.ts";
-import { findAccount, findRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
+import { expectAccount, expectRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const limitFlags = {
   "budget-usd": { value: "5.00", description: "Budget for its premium calls in a period" },
@@ -49,7 +49,7 @@ export const keyCreate = defineCommand({
     const bounds = parseLimits(flags, (text, parse) => parse(text));
     const allowedNetworks = flags.networks === undefined ? undefined : parseNetworkList(flags.networks);
     const create = async ({ accounts }: OpenedStore) => {
-      const { id: accountId } = await findRecipient(accounts, flags.account);
+      const { id: accountId } = await expectRecipient(accounts, flags.account);
       return accounts.createKey({
         accountId,
         by: "cli",
@@ -74,7 +74,7 @@ export const keyList = defineCommand({
   example: "key list --account ada@example.org",
   async run(_context, { flags, config, now }) {
     const { keys, emails } = await withStore(config, async ({ accounts }) => {
-      const account = flags.account === undefined ? undefined : await findAccount(accounts, flags.account);
+      const account = flags.account === undefined ? undefined : await expectAccount(accounts, flags.account);
       const emails = new Map((await accounts.list()).map(({ id, email }) => [id, email]));
       return { keys: await accounts.listKeys(account?.id), emails };
     });

@@ -4,7 +4,7 @@ import { exportCalls, type WrittenCall } from "../../reports/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { toFields, toJson } from "../export/call-rows.ts";
 import { parseDay } from "../lib/parse.ts";
-import { findAccount, withStore } from "../lib/with-store.ts";
+import { expectAccount, withStore } from "../lib/with-store.ts";
 
 const dayMs = 86_400_000;
 
@@ -44,7 +44,7 @@ export const ledgerExport = defineCommand({
       throw new UsageError(`Cannot export from ${flags.from} to ${flags.to}: the last day is before the first`);
     const format = json ? "json" : parseFormat(flags.format);
     await withStore(config, async ({ store, accounts }) => {
-      const accountId = flags.account === undefined ? undefined : (await findAccount(accounts, flags.account)).id;
+      const accountId = flags.account === undefined ? undefined : (await expectAccount(accounts, flags.account)).id;
       if (format === "csv") context.stdout(`${csvHeader}\n`);
       let before = format === "json" ? "[\n" : "";
       for await (const page of exportCalls(store, { from, until, accountId })) {

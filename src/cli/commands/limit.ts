@@ -3,7 +3,7 @@ import { deleteModelLimits, getAccountLabel, listModelLimits, setModelLimits } f
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
 import { parseKeyId, parseLimit, parseModel, readModelNames } from "../lib/parse.ts";
-import { findAccount, findRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
+import { expectAccount, expectRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const owner = {
   account: {
@@ -63,7 +63,7 @@ export const limitList = defineCommand({
     const json = await withStore(
       config,
       async ({ store, accounts }) => {
-        const account = flags.account === undefined ? undefined : await findAccount(accounts, flags.account);
+        const account = flags.account === undefined ? undefined : await expectAccount(accounts, flags.account);
         const labels = new Map((await accounts.list()).map((each) => [each.id, getAccountLabel(each)]));
         const list = await listModelLimits(store, account?.id, Number.MAX_SAFE_INTEGER);
         return list.map(({ id, accountId, keyId, model, limits }) => ({
@@ -116,7 +116,7 @@ async function findOwner(
   { account, key }: { readonly account?: string | undefined; readonly key?: string | undefined },
 ) {
   if (account !== undefined && key !== undefined) throw new UsageError("--account and --key exclude each other");
-  if (account !== undefined) return { accountId: (await findRecipient(accounts, account)).id };
+  if (account !== undefined) return { accountId: (await expectRecipient(accounts, account)).id };
   if (key === undefined) return {};
   const keyId = parseKeyId(key);
   const keyOwner = await accounts.findKeyOwner(keyId);

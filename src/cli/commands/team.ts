@@ -5,7 +5,7 @@ import { listPeople, listTeamInvitations, teamActions } from "../../tenants/inde
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, formatLink } from "../lib/format.ts";
 import { parseBudget, parsePeriod, parseRevokesKeys } from "../lib/parse.ts";
-import { findAccount, findRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
+import { expectAccount, expectRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const operator = { ...commandLine, isOperator: true };
 const person = { value: "P", description: "Id or e-mail of the person's own account", required: true } as const;
@@ -18,7 +18,7 @@ export const teamList = defineCommand({
   example: "team list ada@example.org",
   async run(_context, { args, config, now }) {
     const json = await withStore(config, async ({ store, accounts }) => {
-      const { id } = await findAccount(accounts, args.A);
+      const { id } = await expectAccount(accounts, args.A);
       const people = (await listPeople(store, id)).map(({ id, email, name, teamRole, isHolder, joinedAt }) => ({
         id,
         email,
@@ -61,7 +61,7 @@ export const teamInvite = defineCommand({
     const days = flags.days === undefined ? undefined : parseDays(flags.days);
     const role = parseTeamRole(flags.role ?? "member");
     const invite = async ({ store, accounts }: OpenedStore) => {
-      const { id: accountId } = await findRecipient(accounts, args.A);
+      const { id: accountId } = await expectRecipient(accounts, args.A);
       return await teamActions(store, () => now).invite(operator, { accountId, role, email: flags.email, days });
     };
     const { id, token, expiresAt } = await withStore(config, invite, now);
@@ -80,8 +80,8 @@ export const teamSet = defineCommand({
     const role = parseTeamRole(flags.role);
     const set = async ({ store, accounts }: OpenedStore) => {
       const [{ id: accountId }, { id, email }] = [
-        await findAccount(accounts, args.A),
-        await (role === "admin" ? findRecipient : findAccount)(accounts, flags.person),
+        await expectAccount(accounts, args.A),
+        await (role === "admin" ? expectRecipient : expectAccount)(accounts, flags.person),
       ];
       await teamActions(store, () => now).setRole(operator, { accountId, personId: id, role });
       return { id, email, team_role: role };
@@ -101,8 +101,8 @@ export const teamRemove = defineCommand({
     const revokesKeys = parseRevokesKeys(flags.keys);
     const remove = async ({ store, accounts }: OpenedStore) => {
       const [{ id: accountId }, { id, email }] = [
-        await findAccount(accounts, args.A),
-        await findAccount(accounts, flags.person),
+        await expectAccount(accounts, args.A),
+        await expectAccount(accounts, flags.person),
       ];
       await teamActions(store, () => now).remove(operator, { accountId, personId: id, revokesKeys });
       return { id, email, keys_revoked: revokesKeys };
@@ -125,7 +125,7 @@ export const teamBudget = defineCommand({
     const period = parsePeriod(flags.period ?? "month");
     const budget = flags.usd === "none" ? undefined : { limitNanodollars: parseBudget("--usd", flags.usd), period };
     const set = async ({ store, accounts }: OpenedStore) => {
-      const { id, email } = await findRecipient(accounts, args.A);
+      const { id, email } = await expectRecipient(accounts, args.A);
       await teamActions(store, () => now).setBudget(operator, id, budget);
       return { id, email };
     };

@@ -3,9 +3,9 @@ import type { Config } from "../../config/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import { creditWallet, readWalletState } from "../../ledger/index.ts";
 import { type CommandResult, defineCommand } from "../command.ts";
-import { toWalletJson } from "../lib/format.ts";
+import { walletOutput } from "../lib/format.ts";
 import { parseAmount } from "../lib/parse.ts";
-import { findAccount, findRecipient, withStore } from "../lib/with-store.ts";
+import { expectAccount, expectRecipient, withStore } from "../lib/with-store.ts";
 
 const flags = {
   account: { value: "A", description: "Id or e-mail of the account", required: true },
@@ -40,10 +40,10 @@ export const walletShow = defineCommand({
   example: "wallet show --account ada@example.org",
   async run(_context, { flags, config }) {
     const wallet = await withStore(config, async ({ store, accounts }) => {
-      const { id } = await findAccount(accounts, flags.account);
+      const { id } = await expectAccount(accounts, flags.account);
       return readWalletState(store, id);
     });
-    const json = toWalletJson(wallet);
+    const json = walletOutput(wallet);
     return { json, text: `balance ${json.balance_usd} USD, held ${json.held_usd} USD` };
   },
 });
@@ -59,7 +59,7 @@ async function bookEntry(config: Config, entry: Entry, kind: "credit" | "debit")
   const usd = parseAmount(entry.usd);
   const { note, reference } = entry;
   const { wallet, repeated } = await withStore(config, async ({ store, accounts }) => {
-    const find = kind === "credit" ? findRecipient : findAccount;
+    const find = kind === "credit" ? expectRecipient : expectAccount;
     const { id: accountId } = await find(accounts, entry.account);
     const nanodollars = kind === "credit" ? usd : -usd;
     const credit = { accountId, nanodollars, note, reference };
@@ -72,7 +72,7 @@ async function bookEntry(config: Config, entry: Entry, kind: "credit" | "debit")
     );
     return { wallet: await readWalletState(store, accountId), repeated };
   });
-  const json = toWalletJson(wallet);
+  const json = walletOutput(wallet);
   const verb = kind === "credit" ? "Credited" : "Debited";
   const done = repeated ? `Reference ${reference} was already booked` : `${verb} ${formatUsd(usd)} USD`;
   return { json: { ...json, repeated }, text: `${done}; the balance is ${json.balance_usd} USD` };

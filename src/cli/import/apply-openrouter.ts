@@ -3,7 +3,7 @@ import { GatewayError } from "../../contract/index.ts";
 import { inTransaction } from "../../db/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import { createProject, findImported, noteImported, type ProjectChanges } from "../../tenants/index.ts";
-import { findRecipient, type OpenedStore } from "../lib/with-store.ts";
+import { expectRecipient, type OpenedStore } from "../lib/with-store.ts";
 import { addBudgets, noteBudgets } from "./apply-plan.ts";
 import type { OpenRouterKey } from "./openrouter.ts";
 import { toKeyFields } from "./restrictions.ts";
@@ -46,7 +46,7 @@ export async function makeKeys(
   const accountId =
     account === undefined
       ? await openTeam(store, { changes: { freeTokensPerDay }, now })
-      : (await findRecipient(accounts, account)).id;
+      : (await expectRecipient(accounts, account)).id;
   if (creditNanodollars > 0) {
     const fields = {
       accountId,

@@ -88,7 +88,7 @@ function decodeBytes(bytes: Uint8Array): string | number {
 }
 
 /** A text, also where it is kept as a number; `undefined` for an empty one. */
-export function readText(value: unknown): string | undefined {
+export function textOf(value: unknown): string | undefined {
   const text = typeof value === "number" || typeof value === "bigint" ? String(value) : value;
   return typeof text === "string" && text.trim() !== "" ? text.trim() : undefined;
 }
@@ -105,7 +105,7 @@ export function readNumber(value: unknown): number | undefined {
  *
  * @param unreadable The meaning of a value that is no flag: the stricter one.
  */
-export function readFlag(value: unknown, unreadable: boolean): boolean {
+export function flagOf(value: unknown, unreadable: boolean): boolean {
   if (value === null || value === undefined) return false;
   const text = String(value).trim();
   if (["true", "1"].includes(text)) return true;

@@ -4,7 +4,7 @@ import { isRecord, parseJson } from "../../lib/json.ts";
 import { getDisplayName } from "../../provider/index.ts";
 import type { ModelNames } from "../../providers/index.ts";
 import { UsageError } from "../command.ts";
-import { type ForeignDatabase, type ForeignRow, readFlag, readNumber, readText } from "./foreign-database.bun.ts";
+import { type ForeignDatabase, type ForeignRow, flagOf, readNumber, textOf } from "./foreign-database.bun.ts";
 import schemas from "./foreign-schemas.json" with { type: "json" };
 import {
   callingKeyTypes,
@@ -160,7 +160,7 @@ async function examineOtherTables(
 /** Models that were added while it ran. Their fields are encrypted by LITELLM_SALT_KEY, also the name of the model. */
 function readStoredModels(rows: readonly ForeignRow[], losses: Losses): ForeignRow[] {
   const used = rows.filter((row) => {
-    if (readFlag(row.blocked, true)) losses.note(`${row.model_name} is blocked there, and left out`);
+    if (flagOf(row.blocked, true)) losses.note(`${row.model_name} is blocked there, and left out`);
     const effect = "these models are left out";
     const rules = litellmTables.models;
     const { model_name: owner } = row;
@@ -171,7 +171,7 @@ function readStoredModels(rows: readonly ForeignRow[], losses: Losses): ForeignR
       defaults: defaultsOf("models"),
       effect,
     });
-    return !readFlag(row.blocked, true) && holds.length === 0;
+    return !flagOf(row.blocked, true) && holds.length === 0;
   });
   const plain = used.filter(
     ({ litellm_params: params }) => isRecord(params) && /^[\w.-]+\//.test(String(params.model)),
@@ -204,7 +204,7 @@ function planModels(
   const added = new Map<string, Rates | undefined>();
   for (const row of deployments) {
     const params = isRecord(row.litellm_params) ? row.litellm_params : {};
-    const [group, full] = [readText(row.model_name), readText(params.model)];
+    const [group, full] = [textOf(row.model_name), textOf(params.model)];
     if (group === undefined || full === undefined) continue;
     const slash = full.indexOf("/");
     const [provider, upstream] = slash === -1 ? ["openai", full] : [full.slice(0, slash), full.slice(slash + 1)];
@@ -221,7 +221,7 @@ function planModels(
       note(`${group}: ${variable} is not set here, so the key of its provider is missing`),
     );
     const weight = readNumber(params.weight);
-    const baseUrl = readText(params.api_base);
+    const baseUrl = textOf(params.api_base);
     const isCustom = baseUrl !== undefined && plugin !== undefined && !clouds.has(plugin);
     if (isCustom || (plugin === undefined && baseUrl !== undefined)) {
       const dialect = provider === "anthropic" ? "anthropic" : "openai";
@@ -336,10 +336,10 @@ function toTheirs(params: Record<string, unknown>, info: unknown): Rates | undef
 
 /** `os.environ/NAME` is read from this environment. */
 function readKey(value: unknown, env: Reading["env"], onMissing: (variable: string) => void): string | undefined {
-  const text = readText(value);
+  const text = textOf(value);
   const variable = /^os\.environ\/(\w+)$/.exec(text ?? "")?.[1];
   if (variable === undefined) return text;
-  const secret = readText(env[variable]);
+  const secret = textOf(env[variable]);
   if (secret === undefined) onMissing(variable);
   return secret;
 }
@@ -394,7 +394,7 @@ function readSettings(config: Record<string, unknown>, stored: readonly ForeignR
   return {
     heldFor,
     networks: isUsable && networks !== undefined && networks.length > 0 ? networks : undefined,
-    appliesUserBudgets: readFlag(general.apply_user_budget_to_team_keys, true),
+    appliesUserBudgets: flagOf(general.apply_user_budget_to_team_keys, true),
   };
 }
 
@@ -441,19 +441,19 @@ function planPeople(
   const heldFor = new Map<string, readonly string[]>();
   for (const row of tables.teams) {
     const ref = `team:${row.team_id}`;
-    const name = readText(row.team_alias) ?? String(row.team_id);
+    const name = textOf(row.team_alias) ?? String(row.team_id);
     const { restriction, heldFor: holds } = read("teams", row, `Team ${name}`);
     heldFor.set(ref, holds);
     accounts.set(ref, { ref, name: name.slice(0, 200), restriction, creditNanodollars: 0 });
   }
   const ofUser = new Map<string, { restriction: Restriction; heldFor: readonly string[] }>();
   const ownKeys = new Set(
-    tables.keys.filter(({ team_id: team }) => readText(team) === undefined).map((row) => row.user_id),
+    tables.keys.filter(({ team_id: team }) => textOf(team) === undefined).map((row) => row.user_id),
   );
   for (const row of tables.users) {
     const id = String(row.user_id);
     const email = readEmail(row.user_email, `The user ${id}`, losses.note);
-    const name = readText(row.user_alias) ?? email ?? id;
+    const name = textOf(row.user_alias) ?? email ?? id;
     const user = read("users", row, `User ${name}`);
     ofUser.set(id, user);
     if (email === undefined && !ownKeys.has(id)) continue;
@@ -513,11 +513,11 @@ function restrictMembers(tables: Tables, drafts: readonly Draft[], read: Read): 
     drafts.filter(({ row }) => row.user_id === user && row.team_id === team);
   for (const row of tables.team_members) {
     const keys = keysOf(row.user_id, row.team_id);
-    if (readText(row.budget_id) !== undefined) seen.add(`${row.user_id} ${row.team_id}`);
+    if (textOf(row.budget_id) !== undefined) seen.add(`${row.user_id} ${row.team_id}`);
     if (keys.length > 0) restrictKeys(keys, read("team_members", row, `Member ${row.user_id} of team ${row.team_id}`));
   }
   for (const team of tables.teams) {
-    const budget_id = readText(toObject(team.metadata).team_member_budget_id);
+    const budget_id = textOf(toObject(team.metadata).team_member_budget_id);
     if (budget_id === undefined) continue;
     const users = new Set(drafts.filter(({ row }) => row.team_id === team.team_id).map(({ row }) => row.user_id));
     for (const user of users) {
@@ -552,7 +552,7 @@ function restrictProjects(tables: Tables, drafts: readonly Draft[], read: Read):
       model_rpm_limit: row.model_rpm_limit,
       model_tpm_limit: row.model_tpm_limit,
     };
-    const name = readText(row.project_alias) ?? row.project_id;
+    const name = textOf(row.project_alias) ?? row.project_id;
     if (keys.length > 0) restrictKeys(keys, read("projects", { ...row, metadata }, `Project ${name}`));
   }
   for (const row of tables.organizations) {
@@ -597,12 +597,12 @@ function examineOwner(name: LiteLlmTable, row: ForeignRow, owner: string, losses
 }
 
 function nameOfKey(row: ForeignRow): string {
-  return (readText(row.key_alias) ?? readText(row.key_name) ?? String(row.token).slice(0, 8)).slice(0, 200);
+  return (textOf(row.key_alias) ?? textOf(row.key_name) ?? String(row.token).slice(0, 8)).slice(0, 200);
 }
 
 /** Whether a key may make calls there at all, and what of its routes cannot be carried over. */
 function readUse(row: ForeignRow, name: string, losses: Losses): { mayCall: boolean; heldFor: string[] } {
-  const type = readText(row.key_type);
+  const type = textOf(row.key_type);
   const routes = toList(row.allowed_routes);
   const others = routes.filter((route) => !callingRoutes.has(route) && !managingRoutes.test(route));
   const onlyManages = routes.length > 0 && routes.every((route) => managingRoutes.test(route));
@@ -616,7 +616,7 @@ function readUse(row: ForeignRow, name: string, losses: Losses): { mayCall: bool
 
 function toDraftKey({ row, name, account, restriction, heldFor }: Draft, { networks }: GatewaySettings): DraftKey {
   const stored = String(row.token);
-  const expires = readText(row.expires);
+  const expires = textOf(row.expires);
   const expiresAt = toUtc(expires);
   return {
     account,
@@ -657,7 +657,7 @@ function readRestriction(
     ],
     models: lists[0],
     modelLimits: readModelLimits(own, targetsOf, note),
-    isBlocked: readFlag(row.blocked, true),
+    isBlocked: flagOf(row.blocked, true),
   };
   return both(restriction, { ...unrestricted, models: lists[1] });
 }
@@ -736,7 +736,7 @@ function readModelBudgets(
     const targets = targetsOf(name);
     if (targets.length === 0) note(`has a budget of ${name}, which nothing here serves`);
     if (targets.length > 1) note(`has a budget of ${name}, which ${targets.length} models share here`);
-    const budget = toBudget({ limit: nanodollars, spent: 0, days: toDays(readText(duration)) }, note);
+    const budget = toBudget({ limit: nanodollars, spent: 0, days: toDays(textOf(duration)) }, note);
     for (const model of targets) {
       const share = Math.floor(budget.limitNanodollars / targets.length);
       const key = `${budget.period} ${model}`;
@@ -763,7 +763,7 @@ function readBudget(row: ForeignRow, note: (message: string) => void): PlannedBu
     return [{ limitNanodollars: 0, period: "lifetime" }];
   }
   const spent = toNanodollars(row.spend) ?? 0;
-  return [toBudget({ limit, spent, days: toDays(readText(row.budget_duration)) }, note)];
+  return [toBudget({ limit, spent, days: toDays(textOf(row.budget_duration)) }, note)];
 }
 
 /** `30d`, `1mo`, `24h`, `90s` in days; `undefined` where a budget never begins anew. */
@@ -789,7 +789,7 @@ function toModelList(
 /** A list of texts, also as a database without lists has it. Text that is none is a name that nothing has. */
 function toList(value: unknown): string[] {
   const parsed = typeof value === "string" ? (parseJson(value, "file") ?? [value]) : value;
-  return (Array.isArray(parsed) ? parsed : []).flatMap((one) => readText(one) ?? []);
+  return (Array.isArray(parsed) ? parsed : []).flatMap((one) => textOf(one) ?? []);
 }
 
 function isFilled(value: unknown): boolean {

@@ -4,7 +4,7 @@ import { isRecord, parseJson } from "../../lib/json.ts";
 import { getDisplayName } from "../../provider/index.ts";
 import type { ModelNames } from "../../providers/index.ts";
 import { UsageError } from "../command.ts";
-import { type ForeignDatabase, type ForeignRow, readFlag, readNumber, readText } from "./foreign-database.bun.ts";
+import { type ForeignDatabase, type ForeignRow, flagOf, readNumber, textOf } from "./foreign-database.bun.ts";
 import schemas from "./foreign-schemas.json" with { type: "json" };
 import type { Losses, TableRules } from "./losses.ts";
 import {
@@ -160,7 +160,7 @@ export async function planNewApi(
       note(`Token ${row.name} has no user`);
       return [];
     }
-    if (readText(row.key) === undefined) {
+    if (textOf(row.key) === undefined) {
       note(`Token ${row.name} has no text, and is left out`);
       return [];
     }
@@ -254,7 +254,7 @@ class Groups {
 
   /** The limit of requests that each user has, as requests a minute. */
   #limitsOf(group: string): Restriction["limits"] {
-    if (!readFlag(this.#settings.get("ModelRequestRateLimitEnabled"), true)) return {};
+    if (!flagOf(this.#settings.get("ModelRequestRateLimitEnabled"), true)) return {};
     const read = (name: string) => readNumber(this.#settings.get(`ModelRequestRateLimit${name}`));
     const minutes = read("DurationMinutes") ?? 1;
     const ofGroup = readSetting(this.#settings, "ModelRequestRateLimitGroup")?.[group];
@@ -310,19 +310,19 @@ function planChannels(
   // The channel with the highest number comes first there.
   const sorted = channels.toSorted((one, other) => (readNumber(other.priority) ?? 0) - (readNumber(one.priority) ?? 0));
   for (const row of sorted) {
-    const name = readText(row.name) ?? `channel ${row.id}`;
+    const name = textOf(row.name) ?? `channel ${row.id}`;
     if (readNumber(row.status) !== 1) {
       note(`The channel ${name} is disabled and left out`);
       continue;
     }
     const type = readNumber(row.type) ?? 0;
     const plugin = plugins[type];
-    const baseUrl = readText(row.base_url);
+    const baseUrl = textOf(row.base_url);
     const mapping = readJsonObject(row.model_mapping);
-    const own = (readText(row.models) ?? "").split(",").filter((model) => model !== "");
+    const own = (textOf(row.models) ?? "").split(",").filter((model) => model !== "");
     const keys = readKeys(row.key, row.channel_info);
     examine("channels", row, `The channel ${name}`, losses);
-    const ofGroups = (readText(row.group) ?? "default").split(",").flatMap((group) => readText(group) ?? []);
+    const ofGroups = (textOf(row.group) ?? "default").split(",").flatMap((group) => textOf(group) ?? []);
     const offer = (model: string) => {
       const present = groupsOf.get(model) ?? new Set();
       for (const group of ofGroups) present.add(group);
@@ -384,7 +384,7 @@ function planChannels(
 
 /** One key, one in each line, or a JSON list of them; without those that are switched off among several. */
 function readKeys(value: unknown, info: unknown): string[] {
-  const text = readText(value);
+  const text = textOf(value);
   if (text === undefined) return [];
   const list = text.startsWith("[") ? parseJson(text, "file") : undefined;
   const keys = Array.isArray(list)
@@ -393,7 +393,7 @@ function readKeys(value: unknown, info: unknown): string[] {
   const { is_multi_key: isMulti, multi_key_status_list: statuses } = readJsonObject(info);
   const states = readJsonObject(statuses);
   return keys.flatMap((key, place) =>
-    !readFlag(isMulti, true) || isOn({ status: states[place] }) ? (readText(key) ?? []) : [],
+    !flagOf(isMulti, true) || isOn({ status: states[place] }) ? (textOf(key) ?? []) : [],
   );
 }
 
@@ -403,11 +403,11 @@ function readJsonObject(value: unknown): Record<string, unknown> {
 }
 
 function nameOfUser(row: ForeignRow): string {
-  return readText(row.display_name) ?? readText(row.username) ?? `user ${row.id}`;
+  return textOf(row.display_name) ?? textOf(row.username) ?? `user ${row.id}`;
 }
 
 function groupOfUser(row: ForeignRow): string {
-  return readText(row.group) ?? "default";
+  return textOf(row.group) ?? "default";
 }
 
 function toAccount(
@@ -447,7 +447,7 @@ function isOn({ status }: ForeignRow): boolean {
  * whose balance is credited anew: the code by which they invite others stays.
  */
 function refOf({ id, username, aff_code: code }: ForeignRow): string {
-  return `user:${id}:${readText(code) ?? username}`;
+  return `user:${id}:${textOf(code) ?? username}`;
 }
 
 interface KeyReading {
@@ -463,17 +463,15 @@ const budgetUsdMax = 9_000_000;
 
 function toKey(row: ForeignRow, owner: ForeignRow, { units, readList, groups, losses, heldFor }: KeyReading): DraftKey {
   const stored = String(row.key).trim();
-  const name = (readText(row.name) ?? `token ${row.id}`).slice(0, 200);
+  const name = (textOf(row.name) ?? `token ${row.id}`).slice(0, 200);
   const note = (message: string) => losses.note(`Token ${name} ${message}`);
   const text = stored.startsWith("sk-") ? stored : `sk-${stored}`;
   const holds = [...heldFor, ...examine("tokens", row, `Token ${name}`, losses)];
-  const group = readText(row.group) ?? "";
+  const group = textOf(row.group) ?? "";
   const ofToken = groups.readToken(group, groupOfUser(owner));
   if (ofToken === undefined && losses.lose("tokens.group", `Token ${name}`)) holds.push("tokens.group");
   if (ofToken?.length === 0) note(`is of the group ${group}, which its user may not use, and is revoked here`);
-  const networks = (readText(row.allow_ips) ?? "")
-    .split("\n")
-    .flatMap((line) => readText(line.replaceAll(",", "")) ?? []);
+  const networks = (textOf(row.allow_ips) ?? "").split("\n").flatMap((line) => textOf(line.replaceAll(",", "")) ?? []);
   const wrong = networks.filter((network) => !isNetwork(network));
   if (wrong.length > 0) note(`has networks that are none (${wrong.join(", ")}) and is revoked here`);
   const models = readModels(row, readList, note);
@@ -481,7 +479,7 @@ function toKey(row: ForeignRow, owner: ForeignRow, { units, readList, groups, lo
   const own: Restriction = {
     ...unrestricted,
     // The rest lasts for ever.
-    budgets: readFlag(row.unlimited_quota, false)
+    budgets: flagOf(row.unlimited_quota, false)
       ? []
       : [
           {
@@ -523,8 +521,8 @@ function readModels(
   readList: (names: readonly string[]) => string[],
   note: (message: string) => void,
 ): string[] | undefined {
-  if (!readFlag(row.model_limits_enabled, true)) return undefined;
-  const models = (readText(row.model_limits) ?? "").split(",").filter(Boolean);
+  if (!flagOf(row.model_limits_enabled, true)) return undefined;
+  const models = (textOf(row.model_limits) ?? "").split(",").filter(Boolean);
   if (models.length === 0) note("may use no model there, and is revoked here");
   return readList(models);
 }

@@ -3,7 +3,7 @@ import type { ForeignKey } from "../../keys/index.ts";
 import type { Model } from "../../provider/index.ts";
 import { type ProjectChanges, parseEmail } from "../../tenants/index.ts";
 import { columns } from "../lib/format.ts";
-import { readText } from "./foreign-database.bun.ts";
+import { textOf } from "./foreign-database.bun.ts";
 import type { Losses } from "./losses.ts";
 import type { PlannedBudget, PlannedModelLimits, Restriction } from "./restrictions.ts";
 
@@ -99,7 +99,7 @@ export interface PlannedKey extends Omit<ForeignKey, "accountId"> {
  * such as that of an imported team, is none either: it would lead to the account of another.
  */
 export function readEmail(value: unknown, owner: string, note: (message: string) => void): string | undefined {
-  const text = readText(value);
+  const text = textOf(value);
   if (text === undefined) return undefined;
   try {
     return parseEmail(text);

@@ -17,14 +17,14 @@ export function columns(cells: readonly (readonly string[])[]): string {
 }
 
 /** An account in `--json` output. */
-export function toAccountJson({ freeTokensPerDay, allowedModels, ...account }: Account) {
+export function accountOutput({ freeTokensPerDay, allowedModels, ...account }: Account) {
   const { id, email, name } = account;
   const own = { free_tokens_per_day: freeTokensPerDay ?? null, allowed_models: allowedModels ?? null };
   return { id, email, verified: isVerified(account) ?? null, name: name ?? null, ...own };
 }
 
 /** A wallet in `--json` output: US dollars as exact decimal text. */
-export function toWalletJson({ balanceNanodollars, heldNanodollars }: WalletState) {
+export function walletOutput({ balanceNanodollars, heldNanodollars }: WalletState) {
   return { balance_usd: formatUsd(balanceNanodollars), held_usd: formatUsd(heldNanodollars) };
 }
 

@@ -42,11 +42,11 @@ export async function withStore<T>(
 /**
  * Finds the account to which a command gives something: money, a key, a right or room to spend.
  *
- * @throws {UsageError} as {@link findAccount}
+ * @throws {UsageError} as {@link expectAccount}
  * @throws {GatewayError} `conflict` for an e-mail that is only claimed: see `findRecipient` of the accounts.
  */
-export async function findRecipient(accounts: Accounts, text: string): Promise<Account> {
-  return (await accounts.findRecipient(text)) ?? (await findAccount(accounts, text));
+export async function expectRecipient(accounts: Accounts, text: string): Promise<Account> {
+  return (await accounts.findRecipient(text)) ?? (await expectAccount(accounts, text));
 }
 
 /**
@@ -55,7 +55,7 @@ export async function findRecipient(accounts: Accounts, text: string): Promise<A
  *
  * @throws {UsageError}
  */
-export async function findAccount(accounts: Accounts, text: string): Promise<Account> {
+export async function expectAccount(accounts: Accounts, text: string): Promise<Account> {
   const account = await accounts.find(text);
   if (account !== undefined) return account;
   const all = await accounts.list();

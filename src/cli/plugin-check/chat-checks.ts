@@ -1,13 +1,13 @@
 import { parseJson } from "../../lib/json.ts";
 import type { ProviderPlugin } from "../../provider/index.ts";
-import { type Finding, findMisbehaviour } from "./findings.ts";
+import { type CheckFinding, findMisbehaviour } from "./findings.ts";
 import type { Fixture } from "./fixture.ts";
 import { type Outcome, readReply, type Sent, simulate, toBytes } from "./simulate.ts";
 
 /** One row of the table: what is looked at, and how. */
 export interface Check {
   readonly name: string;
-  run(): Promise<Finding>;
+  run(): Promise<CheckFinding>;
 }
 
 const anywhere =
@@ -47,7 +47,7 @@ export function chatChecks(plugin: ProviderPlugin, fixtures: readonly Fixture[])
 function findMissing(
   plugin: ProviderPlugin,
   fixtures: { whole: Fixture | undefined; stream: Fixture | undefined; calling: Fixture | undefined },
-): Finding {
+): CheckFinding {
   const noTools = plugin.models.every(({ capability, omit }) => capability !== "chat" || omit?.includes("tools"));
   const missing = [
     fixtures.whole === undefined ? "a whole answer" : "",
@@ -59,13 +59,13 @@ function findMissing(
   return { wrong: `no fixture shows ${missing.join(", ")}`, fix };
 }
 
-async function tryNulls(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
+async function tryNulls(plugin: ProviderPlugin, fixture: Fixture): Promise<CheckFinding> {
   const nulls = { stop: null, tools: null, seed: null, max_tokens: null, response_format: null, logprobs: null };
   const outcome = await simulate(plugin, { ...fixture, request: { ...nulls, ...fixture.request } }, fixture.reply);
   return findFailure(outcome, "treat null as absent: read fields with ?? or by pickSupportedFields(…)");
 }
 
-async function tryConversation(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
+async function tryConversation(plugin: ProviderPlugin, fixture: Fixture): Promise<CheckFinding> {
   const call = { id: "call_1", type: "function", function: { name: "weather", arguments: '{"city":"Paris"}' } };
   const ask = (result: object) => {
     const messages = [
@@ -93,7 +93,7 @@ async function tryConversation(plugin: ProviderPlugin, fixture: Fixture): Promis
 }
 
 /** Takes every figure of tokens out of the provider's answer: by its name, or because the fixture says it is one. */
-async function tryWithoutUsage(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
+async function tryWithoutUsage(plugin: ProviderPlugin, fixture: Fixture): Promise<CheckFinding> {
   const { promptTokens, completionTokens } = fixture.expect ?? {};
   const figures = [promptTokens, completionTokens].filter((figure) => figure !== undefined);
   const { json: whole, text: events, awsEvents } = fixture.reply;
@@ -137,7 +137,7 @@ function eventsWithoutUsage(text: string, figures: readonly unknown[]): string {
   return strip(text) ?? text.split("\n").map(stripLine).join("\n");
 }
 
-async function tryBytewise(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
+async function tryBytewise(plugin: ProviderPlugin, fixture: Fixture): Promise<CheckFinding> {
   const once = await simulate(plugin, fixture, fixture.reply);
   const pieces: Sent["pieces"] = (body) => Array.from(body, (_, at) => body.slice(at, at + 1));
   const bytewise = await simulate(plugin, fixture, { ...fixture.reply, pieces });
@@ -147,7 +147,7 @@ async function tryBytewise(plugin: ProviderPlugin, fixture: Fixture): Promise<Fi
   return { wrong: "cut into single bytes it says something else", fix: anywhere };
 }
 
-async function tryCuts(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
+async function tryCuts(plugin: ProviderPlugin, fixture: Fixture): Promise<CheckFinding> {
   const body = toBytes(fixture.reply);
   const text = new TextDecoder("latin1").decode(body);
   const betweenEvents = [...text.matchAll(/(?:\r?\n)+/g)].map(({ index, 0: gap }) => index + gap.length);
@@ -165,7 +165,7 @@ async function tryCuts(plugin: ProviderPlugin, fixture: Fixture): Promise<Findin
 }
 
 /** Why a call was not answered. */
-function findFailure(outcome: Outcome, fix: string): Finding {
+function findFailure(outcome: Outcome, fix: string): CheckFinding {
   const misbehaviour = findMisbehaviour(outcome);
   if (misbehaviour !== undefined) return misbehaviour;
   if (outcome.error !== undefined) return { wrong: `the caller is told: ${outcome.error.message}`, fix };

@@ -3,7 +3,7 @@ import type { ProviderPlugin } from "../../provider/index.ts";
 import { sendsKeyInClear } from "../../providers/index.ts";
 import { type Check, chatChecks } from "./chat-checks.ts";
 import { errorChecks } from "./error-checks.ts";
-import { type Finding, findDifference } from "./findings.ts";
+import { type CheckFinding, findDifference } from "./findings.ts";
 import type { Fixture } from "./fixture.ts";
 import { openaiFixtures } from "./openai-fixtures.ts";
 import { simulate, simulatedKey } from "./simulate.ts";
@@ -48,7 +48,7 @@ export async function checkPlugin(plugin: ProviderPlugin, own: readonly Fixture[
   return marks;
 }
 
-function findClearText(plugin: ProviderPlugin): Finding {
+function findClearText(plugin: ProviderPlugin): CheckFinding {
   if (!sendsKeyInClear(plugin)) return undefined;
   return {
     wrong: `the key is sent in clear text to ${plugin.baseUrl}`,
@@ -56,7 +56,7 @@ function findClearText(plugin: ProviderPlugin): Finding {
   };
 }
 
-const noFixture: Finding = {
+const noFixture: CheckFinding = {
   wrong: "nothing shows how its provider answers",
   fix: "write a fixture with this capability into fixtures/",
 };
@@ -73,7 +73,7 @@ async function listSpoken(plugin: ProviderPlugin, capabilities: ReadonlySet<Capa
   return spoken;
 }
 
-async function tryKey(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
+async function tryKey(plugin: ProviderPlugin, fixture: Fixture): Promise<CheckFinding> {
   if (plugin.credential === "none") return undefined;
   const { requests } = await simulate(plugin, fixture, fixture.reply);
   const isSent = requests.some(

@@ -1,6 +1,6 @@
 import type { ProviderPlugin } from "../../provider/index.ts";
 import type { Check } from "./chat-checks.ts";
-import { type Finding, findMisbehaviour } from "./findings.ts";
+import { type CheckFinding, findMisbehaviour } from "./findings.ts";
 import type { Fixture } from "./fixture.ts";
 import { type Sent, simulate, simulatedKey } from "./simulate.ts";
 
@@ -37,7 +37,7 @@ export function errorChecks(plugin: ProviderPlugin, fixture: Fixture): Check[] {
   ];
 }
 
-async function tryStatuses(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
+async function tryStatuses(plugin: ProviderPlugin, fixture: Fixture): Promise<CheckFinding> {
   for (const [status, codes] of statuses) {
     const headers = { "retry-after": "7" };
     const json = { error: { ...errorBody.error, message: status === 401 ? `Bad key ${simulatedKey}` : message } };
@@ -55,7 +55,7 @@ async function tryStatuses(plugin: ProviderPlugin, fixture: Fixture): Promise<Fi
   return undefined;
 }
 
-async function tryJunk(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
+async function tryJunk(plugin: ProviderPlugin, fixture: Fixture): Promise<CheckFinding> {
   for (const [name, answer] of junk) {
     const outcome = await simulate(plugin, fixture, answer);
     const misbehaviour = findMisbehaviour(outcome);

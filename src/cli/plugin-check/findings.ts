@@ -4,10 +4,10 @@ import type { Fixture } from "./fixture.ts";
 import { type Outcome, readReply, simulatedKey } from "./simulate.ts";
 
 /** A problem and its fix; `undefined` if there is none. */
-export type Finding = { readonly wrong: string; readonly fix: string } | undefined;
+export type CheckFinding = { readonly wrong: string; readonly fix: string } | undefined;
 
 /** Finds what no plugin may do in any call: throw what is not an `UpstreamError`, or show its key. */
-export function findMisbehaviour({ thrown, error }: Outcome): Finding {
+export function findMisbehaviour({ thrown, error }: Outcome): CheckFinding {
   if (thrown.length > 0) {
     const [first] = thrown;
     const message = first instanceof Error ? `${first.name}: ${first.message}` : String(first);
@@ -23,7 +23,7 @@ export function findMisbehaviour({ thrown, error }: Outcome): Finding {
 }
 
 /** Whether an answer is what a fixture expects. */
-export function findDifference(fixture: Fixture, outcome: Outcome): Finding {
+export function findDifference(fixture: Fixture, outcome: Outcome): CheckFinding {
   const { expect = {} } = fixture;
   const { error, settlement, requests } = outcome;
   if (expect.error !== undefined) {

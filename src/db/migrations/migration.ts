@@ -15,6 +15,6 @@ export function statementsOf(migration: Migration, engine: Engine): string[] {
 }
 
 /** Stands in a database beside the version, so that what another migration of this version made is not taken for ours. */
-export function hashOf(migration: Migration, engine: Engine): string {
+export function migrationHash(migration: Migration, engine: Engine): string {
   return createHash("sha256").update(migration.sql[engine]).digest("hex");
 }

@@ -12,7 +12,7 @@ import {
 } from "../../alerts/index.ts";
 import { recordAudit } from "../../audit/index.ts";
 import { GatewayError } from "../../contract/index.ts";
-import type { Manager } from "../../keys/index.ts";
+import type { ApiAdministrator } from "../../keys/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import {
   emailFields,
@@ -121,7 +121,7 @@ type Detail = Readonly<Record<string, string | boolean>>;
 
 const recorder =
   ({ store, now }: HttpDeps) =>
-  ({ accountId }: Manager, action: string, subject: string, detail: Detail = {}) =>
+  ({ accountId }: ApiAdministrator, action: string, subject: string, detail: Detail = {}) =>
     recordAudit(store, { accountId, action, subject, detail }, now());
 
 function alertsController(deps: HttpDeps, api: AdminApi) {
@@ -354,7 +354,7 @@ function mailServerController(deps: HttpDeps, api: AdminApi) {
       server: { host, port, tls: isTls, user: user ?? null, from, has_password: password !== undefined },
     };
   };
-  const expectOwner = ({ role }: Manager) => {
+  const expectOwner = ({ role }: ApiAdministrator) => {
     if (role === "owner") return;
     throw new GatewayError("forbidden", "Only owners and their admin keys change the mail server");
   };

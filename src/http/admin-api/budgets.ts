@@ -18,7 +18,7 @@ import { toSubjectBudgetJson } from "../forms/serializers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
-import { invalid, listOf, listParameters, nullable, optional, readPage, toList } from "./lists.ts";
+import { invalid, listOf, listParameters, nullable, readPage, removable, toList } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
 const Subject = Type.Unsafe<BudgetSubject>(
@@ -30,13 +30,13 @@ const Subject = Type.Unsafe<BudgetSubject>(
 const Period = Type.Unsafe<StoredBudget["period"]>(Type.Union(budgetPeriods.map((period) => Type.Literal(period))));
 const Name = Type.String({ minLength: 1, maxLength: 200, description: "Which of them; `null`: each by itself" });
 const Until = Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" });
-const raise = { raise_usd: optional(Usd), raise_until: optional(Until) };
+const raise = { raise_usd: removable(Usd), raise_until: removable(Until) };
 
 /** The fields that say what a budget counts, and of which there is one budget each. */
 export const budgetTarget = {
   subject: Subject,
-  name: optional(Name),
-  api_key_id: optional(Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the project" })),
+  name: removable(Name),
+  api_key_id: removable(Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the project" })),
   budget_period: Period,
 };
 /** The fields that can be changed. */

@@ -4,12 +4,12 @@ import { recordAudit } from "../../audit/index.ts";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { inTransaction } from "../../db/index.ts";
 import { describeRoutes } from "../../kernel/index.ts";
-import type { Manager } from "../../keys/index.ts";
-import { getTerms, parseJson, setRow, setTerms } from "../../providers/index.ts";
+import type { ApiAdministrator } from "../../keys/index.ts";
+import { getTerms, parseFile, setRow, setTerms } from "../../providers/index.ts";
 import { PluginError } from "../../sdk/errors.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
-import { declaredBytes, readChunks, toWellFormedJson } from "../lifecycle/read-body.ts";
+import { declaredBytes, readBodyText, toWellFormedJson } from "../lifecycle/read-body.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
 import {
@@ -420,7 +420,7 @@ async function writeFiles(
     param,
   }: {
     request: Request;
-    admin: Manager;
+    admin: ApiAdministrator;
     files: Readonly<Record<string, unknown>>;
     /** The revision of the files that were edited; absent: of those that are there. */
     revision?: string | undefined;
@@ -462,9 +462,9 @@ export function changeCatalogue(deps: HttpDeps, files: Readonly<Record<string, u
 /** @throws {GatewayError} `payload_too_large`, or `invalid_request` with the line and column. */
 export async function readCatalogueBody(request: Request): Promise<unknown> {
   declaredBytes(request, catalogueBytesMax);
-  const text = await readChunks(request, catalogueBytesMax);
+  const text = await readBodyText(request, catalogueBytesMax);
   if (text === "") return null;
-  return refusing(() => parseJson(toWellFormedJson(text), "body"), "body", "Cannot read the body as JSON: ");
+  return refusing(() => parseFile(toWellFormedJson(text), "body"), "body", "Cannot read the body as JSON: ");
 }
 
 /** An error in the files is an error of the request. */

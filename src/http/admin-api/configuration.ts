@@ -23,13 +23,13 @@ import { recordAudit } from "../../audit/index.ts";
 import { DisplayName, formatUsd, GatewayError, quoteValue } from "../../contract/index.ts";
 import { parseTokenIssuers } from "../../identity/index.ts";
 import {
+  type ApiAdministrator,
   type ApiKey,
   checkKeyFields,
   createServiceAccount,
   findServiceAccounts,
   listServiceAccounts,
   listUsableKeys,
-  type Manager,
   type ServiceAccount,
 } from "../../keys/index.ts";
 import { readJson } from "../../lib/json.ts";
@@ -60,12 +60,12 @@ import {
   listModelLimits,
   listRoleLimits,
   listUsersPage,
-  type Member,
   parseEmail,
   parseTeamAddress,
   type StoredBudget,
   type StoredModelLimits,
   setModelLimits,
+  type TeamMember,
   teamActions,
   type User,
 } from "../../tenants/index.ts";
@@ -85,7 +85,7 @@ import { formBody } from "../lifecycle/validate.ts";
 import { budgetAmounts, budgetTarget, readBudgetChanges, toTarget } from "./budgets.ts";
 import { changeCatalogue, readCatalogueBody } from "./catalogue.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, lacksScope, writeOnce } from "./guard.ts";
-import { invalid, optional, readFlag } from "./lists.ts";
+import { invalid, readFlag, removable } from "./lists.ts";
 import { readKeyChanges, readKeyLimits } from "./project-keys.ts";
 import { readProjectChanges } from "./projects.ts";
 import { idOfLimitedModel } from "./rate-limits.ts";
@@ -104,13 +104,13 @@ const AccountEntry = Type.Object(
         description: "Somebody only signed up with this e-mail. Without it, the document gives such an account nothing",
       }),
     ),
-    name: optional(DisplayName),
+    name: removable(DisplayName),
     status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("archived")])),
-    allowed_models: optional(Models),
-    free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+    allowed_models: removable(Models),
+    free_tokens_per_day: removable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
     ...limitFields,
-    budget_usd: optional(Usd),
-    budget_period: optional(Period),
+    budget_usd: removable(Usd),
+    budget_period: removable(Period),
     people: Type.Optional(
       Type.Array(
         Type.Object({ email: Email, role: Type.Union([Type.Literal("admin"), Type.Literal("member")]) }, closed),
@@ -126,10 +126,10 @@ const KeyEntry = Type.Object(
     account: { ...Email, description: "The e-mail of its account, or the address of its team" },
     name: { ...DisplayName, description: "By which a key is found where no id is given, or none has it" },
     status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("revoked")])),
-    service_account: optional({ ...Text(200), description: "The name of the service account whose key it is" }),
-    expires_at: optional(Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" })),
+    service_account: removable({ ...Text(200), description: "The name of the service account whose key it is" }),
+    expires_at: removable(Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" })),
     ...keyFields,
-    budget_period: optional(Period),
+    budget_period: removable(Period),
   },
   closed,
 );
@@ -143,8 +143,8 @@ const ProviderEntry = Type.Object(
       Type.Unknown({ description: "Of one that was added here or is now; its keys are set apart" }),
     ),
     enabled: Type.Optional(Type.Boolean()),
-    priority: optional(Type.Integer({ minimum: 0, maximum: 1000 })),
-    weight: optional(Type.Integer({ minimum: 0, maximum: 1000 })),
+    priority: removable(Type.Integer({ minimum: 0, maximum: 1000 })),
+    weight: removable(Type.Integer({ minimum: 0, maximum: 1000 })),
   },
   closed,
 );
@@ -153,7 +153,7 @@ const RuleEntry = Type.Object(
   {
     rule: { ...Text(60), description: "`metric`: a rule of the operator's own" },
     enabled: Type.Optional(Type.Boolean()),
-    threshold: optional(Type.String({ maxLength: 30 })),
+    threshold: removable(Type.String({ maxLength: 30 })),
     id: Type.Optional(Text(100)),
     name: Type.Optional({
       ...metricRuleFields.name,
@@ -189,7 +189,7 @@ const RateLimitEntry = Type.Object(
       ...Email,
       description: "The e-mail of its account, or the address of its team; absent: each",
     }),
-    api_key_id: optional({ ...Text(100), description: "`null`: all keys of the account together" }),
+    api_key_id: removable({ ...Text(100), description: "`null`: all keys of the account together" }),
     model: Text(200),
     ...limitFields,
     status: Type.Optional(Type.Union([Type.Literal("present"), Type.Literal("removed")])),
@@ -207,7 +207,7 @@ const RoleLimitEntry = Type.Object(
       },
     ),
     ...limitFields,
-    free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+    free_tokens_per_day: removable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
   },
   closed,
 );
@@ -310,7 +310,7 @@ interface Step extends Change {
 
 interface Planning {
   readonly deps: HttpDeps;
-  readonly admin: Manager;
+  readonly admin: ApiAdministrator;
   readonly document: Document;
   /** The accounts and teams that the document names, by the names that it has for them. */
   readonly accounts: ReadonlyMap<string, Account>;
@@ -393,7 +393,7 @@ async function runSteps({ deps, admin, createdKeys }: Planning, steps: readonly 
 }
 
 /** The sections that a request asks for and its key may read. @throws {GatewayError} `invalid_request`, `forbidden` */
-function chooseSections(admin: Manager, text: string | null): Section[] {
+function chooseSections(admin: ApiAdministrator, text: string | null): Section[] {
   const mayRead = (section: Section) => hasScope(admin.scopes, areas[section], "read");
   if (text === null || text === "") {
     const readable = sections.filter(mayRead);
@@ -507,7 +507,7 @@ function expectFew(section: Section, count: number): void {
   );
 }
 
-function toAccountEntry(account: Account, members: readonly Member[] = []): Static<typeof AccountEntry> {
+function toAccountEntry(account: Account, members: readonly TeamMember[] = []): Static<typeof AccountEntry> {
   const { budget } = account;
   return {
     email: account.email,
@@ -735,7 +735,12 @@ async function findUsersByEmail({ store }: HttpDeps, emails: readonly string[]):
 
 function planPerson(
   { deps: { store, now, accounts }, admin }: Planning,
-  { email, person, role, member }: { email: string; person: User; role: Member["role"]; member: Member | undefined },
+  {
+    email,
+    person,
+    role,
+    member,
+  }: { email: string; person: User; role: TeamMember["role"]; member: TeamMember | undefined },
 ): Step {
   return {
     section: "accounts",
@@ -1040,7 +1045,7 @@ async function planRoleLimits({ deps: { store, now }, admin, document }: Plannin
 /** The service account of this name, which is created when there is none. @returns Its id. */
 async function openServiceAccount(
   { store, now }: HttpDeps,
-  admin: Manager,
+  admin: ApiAdministrator,
   { accountId, name }: { accountId: string; name: string },
 ): Promise<string> {
   const present = await listServiceAccounts(store, accountId, { limit: entriesMax });

@@ -3,7 +3,7 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
 import type { KeyedRequest } from "../../db/index.ts";
-import { AdminAuthenticator, type Manager, scopesOfRole } from "../../keys/index.ts";
+import { AdminAuthenticator, type ApiAdministrator, scopesOfRole } from "../../keys/index.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
 import { type AdminKeyArea, hasScope } from "../../tenants/index.ts";
 import { responses } from "../api/openapi.ts";
@@ -23,7 +23,7 @@ const requestsPerMinuteMin = 1200;
 
 /** State shared by all mounts of the admin API. */
 export interface AdminApi {
-  readonly authenticate: (request: Request, server: Clients | null) => Promise<Manager>;
+  readonly authenticate: (request: Request, server: Clients | null) => Promise<ApiAdministrator>;
   /** With the limits on changes and test messages. */
   readonly alerts: ReturnType<typeof alertActions>;
 }
@@ -64,7 +64,7 @@ function readSessionCookie({ headers }: Request): string {
 }
 
 /** Whoever is signed in acts for the gateway, whichever account their session is in. */
-async function readManager(deps: HttpDeps, request: Request): Promise<Manager> {
+async function readManager(deps: HttpDeps, request: Request): Promise<ApiAdministrator> {
   checkOrigin(request);
   const { ownAccountId: accountId, role } = await readOperator(deps, request);
   return { accountId, role, scopes: scopesOfRole(role), key: undefined, vouchedBy: accountId };
@@ -81,7 +81,7 @@ export function adminRoutes(
   area: AdminKeyArea | undefined,
   readBody: (request: Request) => Promise<unknown> = readSmallJson,
 ) {
-  const actors = new WeakMap<Request, Promise<Manager>>();
+  const actors = new WeakMap<Request, Promise<ApiAdministrator>>();
   const find = async (request: Request, server: Clients | null) => {
     rejectNullCharacters(request.url, "address");
     const actor = await authenticate(request, server);
@@ -154,14 +154,14 @@ function describeRoute({ summary, answer, failures }: Route, { description, quer
 }
 
 /** Viewers lack scopes to write, and are refused before. */
-export function lacksScope({ key, accountId }: Manager, scope: string): GatewayError {
+export function lacksScope({ key, accountId }: ApiAdministrator, scope: string): GatewayError {
   const whose = key === undefined ? `The role of ${accountId}` : `The admin key ${key.id}`;
   return new GatewayError("forbidden", `${whose} lacks the scope ${scope}`);
 }
 
 interface Write {
   readonly request: Request;
-  readonly admin: Manager;
+  readonly admin: ApiAdministrator;
   readonly body?: unknown;
 }
 

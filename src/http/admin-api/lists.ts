@@ -7,7 +7,7 @@ export function nullable<Schema extends TSchema>(schema: Schema) {
 }
 
 /** A field that may be absent, or `null`, which removes what is set. */
-export function optional<Schema extends TSchema>(schema: Schema) {
+export function removable<Schema extends TSchema>(schema: Schema) {
   return Type.Optional(nullable(schema));
 }
 

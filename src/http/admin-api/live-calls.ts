@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type Actor, recordAudit } from "../../audit/index.ts";
+import { type Administrator, recordAudit } from "../../audit/index.ts";
 import { capabilities, formatUsd, GatewayError } from "../../contract/index.ts";
 import type { Call, LoadShedder } from "../../kernel/index.ts";
 import { type RemoteCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
@@ -107,7 +107,7 @@ async function liveCalls(deps: HttpDeps): Promise<Static<typeof LiveCalls>> {
  *
  * @throws {GatewayError} `not_found`, or `unavailable` when it may run in another process and the store does not answer.
  */
-async function endCall(deps: HttpDeps, { by, id }: { by: Actor; id: string }): Promise<void> {
+async function endCall(deps: HttpDeps, { by, id }: { by: Administrator; id: string }): Promise<void> {
   const { loadShedder, store } = deps;
   const detail = detailOf(findRunning(loadShedder, id)) ?? (await readRemoteDetail(deps, id));
   if (detail === undefined) throw new GatewayError("not_found", "No such call is running: it may have ended meanwhile");

@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { DisplayName, formatUsd } from "../../contract/index.ts";
 import {
+  type ApiAdministrator,
   type ApiKey,
   createServiceAccount,
   deleteServiceAccount,
@@ -9,7 +10,6 @@ import {
   graceSecondsDefault,
   graceSecondsMax,
   listServiceAccounts,
-  type Manager,
   readServiceAccount,
   type ServiceAccount,
 } from "../../keys/index.ts";
@@ -32,10 +32,10 @@ import {
   listOf,
   listParameters,
   nullable,
-  optional,
   readExpiry,
   readFlag,
   readPage,
+  removable,
   toList,
   toSeconds,
   toSecondsOrNull,
@@ -44,8 +44,8 @@ import { readProject } from "./projects.ts";
 
 const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
 const limits = {
-  expires_in_seconds: optional(Seconds),
-  expires_at: optional(Seconds),
+  expires_in_seconds: removable(Seconds),
+  expires_at: removable(Seconds),
   ...keyFields,
 };
 const NewKey = formBody({ name: DisplayName, ...limits });
@@ -53,7 +53,7 @@ const KeyChange = formBody({ name: Type.Optional(DisplayName), ...limits });
 const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: graceSecondsMax })) });
 const NewServiceAccount = formBody({
   name: DisplayName,
-  create_service_account_only: optional(Type.Boolean()),
+  create_service_account_only: removable(Type.Boolean()),
   ...limits,
 });
 
@@ -299,7 +299,7 @@ export function serviceAccountController(deps: HttpDeps, api: AdminApi) {
 }
 
 /** A project whose keys the caller may make and change. @throws {GatewayError} `not_found`, `forbidden` */
-async function readManaged(deps: HttpDeps, admin: Manager, id: string): Promise<Account> {
+async function readManaged(deps: HttpDeps, admin: ApiAdministrator, id: string): Promise<Account> {
   const project = await readProject(deps, id);
   await expectManagedKeys(deps.store, admin, project.id);
   return project;

@@ -34,19 +34,19 @@ import {
   listOf,
   listParameters,
   nullable,
-  optional,
   readFlag,
   readPage,
+  removable,
   toList,
   toSeconds,
   toSecondsOrNull,
 } from "./lists.ts";
 
 const decided = {
-  allowed_models: optional(Models),
-  free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  allowed_models: removable(Models),
+  free_tokens_per_day: removable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
   ...limitFields,
-  budget_usd: optional(Usd),
+  budget_usd: removable(Usd),
   budget_period: Type.Optional(Period),
 };
 const NewProject = formBody({ name: Type.Optional(DisplayName), email: Type.Optional(Email), ...decided });
@@ -55,7 +55,7 @@ const Role = Type.Union(
   { description: "Role in the gateway of the person whose account it is, also before they sign in" },
 );
 const ProjectChange = formBody({
-  name: optional(DisplayName),
+  name: removable(DisplayName),
   email: Type.Optional(Email),
   status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("archived")])),
   role: Type.Optional(Role),

@@ -20,18 +20,18 @@ import { displayNameOf, idOfModel, Limit } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
-import { invalid, listOf, listParameters, nullable, optional, readPage, toList } from "./lists.ts";
+import { invalid, listOf, listParameters, nullable, readPage, removable, toList } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
 const ModelName = Type.String({ minLength: 1, maxLength: 200, description: "Any name of the model" });
 const KeyId = Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the project together" });
 const bounds = {
-  max_requests_per_1_minute: optional(Limit),
-  max_tokens_per_1_minute: optional(Limit),
-  max_concurrent_calls: optional(Limit),
+  max_requests_per_1_minute: removable(Limit),
+  max_tokens_per_1_minute: removable(Limit),
+  max_concurrent_calls: removable(Limit),
 };
 const NewLimit = formBody({ model: ModelName, ...bounds });
-const NewProjectLimit = formBody({ model: ModelName, api_key_id: optional(KeyId), ...bounds });
+const NewProjectLimit = formBody({ model: ModelName, api_key_id: removable(KeyId), ...bounds });
 const LimitChange = formBody(bounds);
 
 const RateLimitObject = Type.Object({
@@ -47,7 +47,7 @@ type RateLimitObject = Static<typeof RateLimitObject>;
 
 const RoleLimitChange = formBody({
   ...bounds,
-  free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  free_tokens_per_day: removable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
 });
 const RoleLimitObject = Type.Object({
   id: Type.Union(

@@ -20,16 +20,16 @@ import {
   listOf,
   listParameters,
   nullable,
-  optional,
   readExpiry,
   readPage,
+  removable,
   toList,
   toSeconds,
   toSecondsOrNull,
 } from "./lists.ts";
 
 const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
-const NewVoucher = formBody({ usd: Usd, expires_in_seconds: optional(Seconds), expires_at: optional(Seconds) });
+const NewVoucher = formBody({ usd: Usd, expires_in_seconds: removable(Seconds), expires_at: removable(Seconds) });
 const VoucherObject = Type.Object({
   id: Type.String(),
   object: Type.Literal("organization.voucher"),

@@ -10,7 +10,7 @@ import { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
 import { requestBody } from "../lifecycle/validate.ts";
-import { NamedEvent, responses } from "./openapi.ts";
+import { EventBody, responses } from "./openapi.ts";
 import { serveExchange } from "./serve-exchange.ts";
 
 const Body = requestBody(CompletionsRequest);
@@ -32,7 +32,7 @@ export function completionsController(deps: HttpDeps) {
         summary: "Text generation from a prompt (legacy)",
         description: "Each prompt is one message of the user to a chat model, and one call in the ledger.",
         tags: ["Calls"],
-        responses: responses({ "application/json": TextCompletion, "text/event-stream": NamedEvent }),
+        responses: responses({ "application/json": TextCompletion, "text/event-stream": EventBody }),
       },
     },
   );

@@ -9,7 +9,7 @@ import { clientOrigin, parseUrl } from "../lifecycle/origin.ts";
 import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
 import { ownerOfNetwork } from "../memory/call-memory.ts";
 import { SharedFiles } from "../memory/shared-files.ts";
-import { Bytes, responses } from "./openapi.ts";
+import { ByteBody, responses } from "./openapi.ts";
 
 /** How long a generated file and its URL live. */
 const fileLifetimeMs = 3_600_000;
@@ -100,7 +100,7 @@ export function filesController(deps: HttpDeps, send: ReturnType<typeof createFi
           schema: { type: "string" as const },
         })),
         security: [],
-        responses: responses({ "image/*": Bytes }, [400, 404, 429, 500, 503]),
+        responses: responses({ "image/*": ByteBody }, [400, 404, 429, 500, 503]),
       },
     },
   );

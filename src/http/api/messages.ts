@@ -11,7 +11,7 @@ import type { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
 import { requestBody } from "../lifecycle/validate.ts";
-import { InputTokens, NamedEvent, responsesOfMessages } from "./openapi.ts";
+import { EventBody, InputTokens, responsesOfMessages } from "./openapi.ts";
 import { type CountLimiter, countExchange, serveExchange } from "./serve-exchange.ts";
 
 /** Characters that a count looks at; the rest is taken in proportion. */
@@ -43,7 +43,7 @@ export function messagesController(deps: HttpDeps, counts: CountLimiter) {
           summary: "Chat by Anthropic's Messages protocol",
           description: "For Claude Code and Anthropic's SDKs. Errors have Anthropic's envelope and statuses.",
           tags: ["Calls"],
-          responses: responsesOfMessages({ "application/json": MessagesAnswer, "text/event-stream": NamedEvent }),
+          responses: responsesOfMessages({ "application/json": MessagesAnswer, "text/event-stream": EventBody }),
         },
       },
     )

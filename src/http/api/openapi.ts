@@ -79,7 +79,7 @@ export const ChatEvent = Type.Object({
 });
 
 /** An event of a stream whose events have names, for the OpenAPI document. */
-export const NamedEvent = Type.Object({
+export const EventBody = Type.Object({
   event: Type.String(),
   data: Type.String({ contentMediaType: "application/json" }),
 });
@@ -94,7 +94,7 @@ export const Compaction = Type.Object(
 );
 
 /** A body of bytes, for the OpenAPI document. */
-export const Bytes = Type.String({ format: "binary" });
+export const ByteBody = Type.String({ format: "binary" });
 
 /**
  * The responses of an endpoint, for the OpenAPI document (`detail.responses`). They are not validated at run time, which

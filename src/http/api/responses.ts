@@ -13,7 +13,7 @@ import type { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
 import { requestBody } from "../lifecycle/validate.ts";
-import { Compaction, InputTokens, NamedEvent, responsesOfResponses } from "./openapi.ts";
+import { Compaction, EventBody, InputTokens, responsesOfResponses } from "./openapi.ts";
 import type { ResponseStore } from "./response-store.ts";
 import { type CountLimiter, countExchange, findPassthrough, serveExchange } from "./serve-exchange.ts";
 
@@ -38,7 +38,7 @@ export function responsesController(deps: HttpDeps, { store, counts }: { store: 
             "For Codex, the AI SDK and the Agents SDK. Responses are stored for a while, unless `store` is false, for " +
             "`previous_response_id` and `item_reference`.",
           tags: ["Calls"],
-          responses: responsesOfResponses({ "application/json": ResponseObject, "text/event-stream": NamedEvent }),
+          responses: responsesOfResponses({ "application/json": ResponseObject, "text/event-stream": EventBody }),
         },
       },
     )

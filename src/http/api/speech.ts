@@ -14,7 +14,7 @@ import { replyOnce } from "../lifecycle/idempotency.ts";
 import { callHeaders, sseReply } from "../lifecycle/respond.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { SseStream } from "../sse/sse-stream.bun.ts";
-import { Bytes, responses } from "./openapi.ts";
+import { ByteBody, responses } from "./openapi.ts";
 
 const Body = requestBody(SpeechRequest);
 
@@ -53,7 +53,7 @@ export function speechController(deps: HttpDeps) {
         description: "With `stream_format: sse` the file comes in `speech.audio.delta` events.",
         tags: ["Calls"],
         responses: responses({
-          ...Object.fromEntries(Object.values(mediaTypes).map((type) => [type, Bytes])),
+          ...Object.fromEntries(Object.values(mediaTypes).map((type) => [type, ByteBody])),
           "text/event-stream": Type.Unknown({ description: "speech.audio.delta events, then speech.audio.done" }),
         }),
       },

@@ -16,13 +16,13 @@ import {
 import { getFreeQuota } from "../../keys/index.ts";
 import {
   type DaySpan,
-  type Period,
   periods,
   readUsage,
   readUsageBy,
   spanDaysMax,
+  type UsageBucket,
+  type UsageByModel,
   type UsageFigures,
-  type UsageSum,
   type UsageSums,
 } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -81,7 +81,7 @@ const parameters = ["startDate", "endDate", "period", "group_by"].map((name) => 
   schema: { type: "string" as const, ...(name === "group_by" && { enum: [...groups], default: "model" }) },
 }));
 
-type UsageQuery = DaySpan & { readonly period: Period; readonly group: Group };
+type UsageQuery = DaySpan & { readonly period: UsageBucket; readonly group: Group };
 
 /** GET /usage: the usage of the user's account in UTC buckets. */
 export function usageController(deps: HttpDeps) {
@@ -142,7 +142,7 @@ function toRecord(
   };
 }
 
-function toGroupsJson(group: Group, sum: UsageSum | undefined) {
+function toGroupsJson(group: Group, sum: UsageByModel | undefined) {
   const list = [...(sum?.byModel ?? [])].map(([value, figures]) => ({ [group]: value, ...toFiguresJson(figures) }));
   return { [`by_${group}`]: list };
 }

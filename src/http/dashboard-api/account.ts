@@ -18,7 +18,7 @@ import { toVirtualModel } from "../api/models.ts";
 import type { HttpDeps } from "../deps.ts";
 import { CursorQuery, readCursor, readUsd } from "../forms/read-fields.ts";
 import {
-  PageQuery,
+  PageNumber,
   pageSize,
   toCallJson,
   toLatestCallsJson,
@@ -85,7 +85,7 @@ export function accountController(deps: HttpDeps) {
   return new Elysia()
     .use(withSession(deps))
     .get("/entries", async ({ user, query }) => toStatementPage(await readStatement(store, user.accountId), query), {
-      query: PageQuery,
+      query: PageNumber,
     })
     .get("/entries.csv", async ({ user, set }) => {
       set.headers["content-type"] = "text/csv; charset=utf-8";

@@ -7,7 +7,7 @@ import { readStatement, readUsage } from "../../reports/index.ts";
 import { type Account, findUser, type RoleLimits, readRoleLimits } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import {
-  PageQuery,
+  PageNumber,
   toAccountJson,
   toQuotaJson,
   toSessionJson,
@@ -69,7 +69,7 @@ export function adminAccountController(deps: HttpDeps) {
         await getAccount(id);
         return toStatementPage(await readStatement(store, id), query);
       },
-      { query: PageQuery },
+      { query: PageNumber },
     )
     .get("/usage", async ({ params: { id } }) => {
       await getAccount(id);

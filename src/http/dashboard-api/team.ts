@@ -14,7 +14,7 @@ import {
   readSpentOfBudgets,
   readTeamInvitation,
   type SpentBudget,
-  type TeamActor,
+  type TeamAdministrator,
   teamActions,
 } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -48,7 +48,7 @@ const changesPerMinuteMax = 60;
 const budgetsShown = 100;
 
 /** With the person, by whom a mail is. */
-type Inviter = TeamActor & { readonly user: SessionUser };
+type Inviter = TeamAdministrator & { readonly user: SessionUser };
 
 /** Handlers of team admins for their own team, and of administrators of the gateway for any. */
 function createTeamHandlers(deps: HttpDeps) {
@@ -97,28 +97,36 @@ function createTeamHandlers(deps: HttpDeps) {
       const error = await mail.send(by.user, { kind: "team", to: email.trim(), token, expiresAt, team });
       return { ...json, mail_error: error ?? null };
     },
-    rename: async (by: TeamActor, accountId: string, text: string) => {
+    rename: async (by: TeamAdministrator, accountId: string, text: string) => {
       changes.take(by.accountId);
       return { id: accountId, name: (await actions.rename(by, accountId, text)).name };
     },
-    deleteInvitation: async (by: TeamActor, accountId: string, id: string) => {
+    deleteInvitation: async (by: TeamAdministrator, accountId: string, id: string) => {
       changes.take(by.accountId);
       await actions.deleteInvitation(by, accountId, id);
       return { id };
     },
-    setBudget: async (by: TeamActor, accountId: string, { budget_usd: usd, budget_period }: Static<typeof Budget>) => {
+    setBudget: async (
+      by: TeamAdministrator,
+      accountId: string,
+      { budget_usd: usd, budget_period }: Static<typeof Budget>,
+    ) => {
       changes.take(by.accountId);
       const budget = usd === null ? undefined : { limitNanodollars: readBudget(usd), period: budget_period };
       await actions.setBudget(by, accountId, budget);
       return { budget_usd: usd };
     },
-    setRole: async (by: TeamActor, accountId: string, change: { id: string } & Static<typeof RoleChange>) => {
+    setRole: async (by: TeamAdministrator, accountId: string, change: { id: string } & Static<typeof RoleChange>) => {
       changes.take(by.accountId);
       const { id, role } = change;
       await actions.setRole(by, { accountId, personId: id, role });
       return { id, role };
     },
-    remove: async (by: TeamActor, accountId: string, { id, keys }: { id: string; keys: "revoke" | undefined }) => {
+    remove: async (
+      by: TeamAdministrator,
+      accountId: string,
+      { id, keys }: { id: string; keys: "revoke" | undefined },
+    ) => {
       changes.take(by.accountId);
       await actions.remove(by, { accountId, personId: id, revokesKeys: keys === "revoke" });
       return { id };

@@ -80,10 +80,10 @@ export function toStatementLineJson({ at, kind, nanodollars, note, balanceNanodo
   };
 }
 
-export const PageQuery = Type.Object({ page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })) });
+export const PageNumber = Type.Object({ page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })) });
 
 /** One page of a whole statement. */
-export function toStatementPage(lines: readonly StatementLine[], query: Static<typeof PageQuery>) {
+export function toStatementPage(lines: readonly StatementLine[], query: Static<typeof PageNumber>) {
   const page = Number(query.page ?? "1");
   const shown = lines.slice((page - 1) * pageSize, page * pageSize);
   return { data: shown.map(toStatementLineJson), page, pages: Math.max(1, Math.ceil(lines.length / pageSize)) };

@@ -20,7 +20,7 @@ import type { HttpDeps } from "../deps.ts";
 import { authenticate } from "./authenticate.ts";
 import { recordEnd } from "./execute.ts";
 import { type ClientFormat, type Endpoint, type HttpCall, type RouteContext, readNamesOfBody } from "./http-call.ts";
-import { declaredBytes, formBytesMax, jsonBytesMax, readForm, readJson } from "./read-body.ts";
+import { declaredBytes, formBytesMax, jsonBytesMax, readForm, readJsonBody } from "./read-body.ts";
 import { validateBody } from "./validate.ts";
 
 /**
@@ -68,7 +68,7 @@ export function jsonCall<Schema extends TSchema>(deps: HttpDeps, schema: Schema,
     context.call = call;
     deps.ledger.checkRequests(call.caller);
     declaredBytes(context.request, jsonBytesMax);
-    const body = await readJson(context.request, { reservation: call.memory.request, beforeParsing });
+    const body = await readJsonBody(context.request, { reservation: call.memory.request, beforeParsing });
     takeModels(body, call);
     call.requestedModel = (body as { model?: unknown } | null)?.model;
     call.forbidsStoring = (body as { store?: unknown } | null)?.store === false;

@@ -93,7 +93,10 @@ interface ReadOptions {
  *
  * @throws {GatewayError} `payload_too_large`, `unavailable`, `rate_limit_exceeded` or `invalid_request`.
  */
-export async function readJson(request: Request, { reservation, beforeParsing }: ReadOptions = {}): Promise<unknown> {
+export async function readJsonBody(
+  request: Request,
+  { reservation, beforeParsing }: ReadOptions = {},
+): Promise<unknown> {
   refuseEncoding(request);
   const bytes = await readBytes(request, jsonBytesMax, reservation);
   const text = bytes.length > largeBytesMin ? await runInOwnTurn(decodeJson, bytes) : decodeJson(bytes);
@@ -205,7 +208,7 @@ function interruptedBodyError(cause: unknown): GatewayError {
 }
 
 /** A body as text, up to a limit. */
-export async function readChunks(request: Request, bytesMax: number): Promise<string> {
+export async function readBodyText(request: Request, bytesMax: number): Promise<string> {
   return decode(await readBytes(request, bytesMax));
 }
 
@@ -253,7 +256,7 @@ async function readChunked(
 }
 
 /** Parses JSON that is neither too deep nor too wide. @throws {GatewayError} `invalid_request` */
-export function parseJson(text: string): unknown {
+export function parseBody(text: string): unknown {
   return parse(checkBody(toWellFormedJson(text)));
 }
 

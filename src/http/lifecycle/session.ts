@@ -5,7 +5,7 @@ import { mayAdminister, maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { dataHeaders, jsonForPage } from "./headers.ts";
 import { checkOrigin } from "./origin.ts";
-import { declaredBytes, parseJson, readChunks } from "./read-body.ts";
+import { declaredBytes, parseBody, readBodyText } from "./read-body.ts";
 import { withStoreTimeout } from "./store-timeout.ts";
 
 /** The largest body of a form of the dashboard, in bytes: a key with five hundred models. */
@@ -18,7 +18,7 @@ const smallBytesMax = 256 * 1024;
  */
 export async function readSmall(request: Request): Promise<string> {
   declaredBytes(request, smallBytesMax);
-  const text = await readChunks(request, smallBytesMax);
+  const text = await readBodyText(request, smallBytesMax);
   rejectNullCharacters(text, "body");
   return text;
 }
@@ -30,7 +30,7 @@ export async function readSmall(request: Request): Promise<string> {
  */
 export async function readSmallJson(request: Request): Promise<unknown> {
   const text = await readSmall(request);
-  return text === "" ? null : parseJson(text);
+  return text === "" ? null : parseBody(text);
 }
 
 /** The JSON escape of a null character whose backslash is not itself escaped. */

@@ -1,4 +1,4 @@
-import { type Actor, recordAudit } from "../../audit/index.ts";
+import { type Administrator, recordAudit } from "../../audit/index.ts";
 import { GatewayError, isIssuer } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import { parseJson } from "../../lib/json.ts";
@@ -209,7 +209,7 @@ export class TokenIssuers {
    *
    * @throws {GatewayError} `invalid_request`, or `conflict` where the environment sets them.
    */
-  async write(by: Actor, text: string, now: number): Promise<readonly TokenIssuer[]> {
+  async write(by: Administrator, text: string, now: number): Promise<readonly TokenIssuer[]> {
     if (this.isFromEnvironment) {
       throw new GatewayError("conflict", "JWT_ISSUERS sets the issuers; change it there");
     }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import { type Actor, createAudited, tokenIssuer } from "../../audit/index.ts";
+import { type Administrator, createAudited, tokenIssuer } from "../../audit/index.ts";
 import { type BudgetPeriod, type Caller, GatewayError, parseUsd, quoteValue, toName } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import { createTokenKey, type TokenKeys, type TokenSource, tokenKeyId } from "../../keys/index.ts";
@@ -209,7 +209,7 @@ async function createAccountOf(
   store: Store,
   { issuer, name, now }: { issuer: TokenIssuer; name: string; now: () => number },
 ): Promise<string> {
-  const by: Actor = tokenIssuer;
+  const by: Administrator = tokenIssuer;
   try {
     if (/^[^@\s]+@[^@\s]+$/.test(name)) {
       const actions = auditedActions(createAudited(store, now), now);

@@ -10,7 +10,7 @@
 import { Buffer, isUtf8 } from "node:buffer";
 import { KindGuard, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { getWriteMeter, lifetimeFields, type Meters } from "../../contract/index.ts";
-import { decodePercent } from "../../lib/data-url.ts";
+import { decodePercentBytes } from "../../lib/data-url.ts";
 import { isRecord, numberCharsMax } from "../../lib/json.ts";
 import { SchemaBudget, unfoldSchema } from "../../lib/json-schema.ts";
 import {
@@ -560,7 +560,7 @@ function isTextUrl(url: string): boolean {
   if (head === null) return false;
   const data = url.slice(head[0].length);
   const isBase64 = head[1]?.toLowerCase().endsWith(";base64") === true;
-  const bytes = isBase64 ? Buffer.from(data, "base64") : decodePercent(data);
+  const bytes = isBase64 ? Buffer.from(data, "base64") : decodePercentBytes(data);
   if (bytes === undefined || (isBase64 && !isUtf8(bytes))) return false;
   return !bytes.includes(0) && !bytes.includes("%PDF-");
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openStore } from "../../../src/db/index.ts";
 import { migrations } from "../../../src/db/migrations/index.ts";
-import { hashOf, statementsOf } from "../../../src/db/migrations/migration.ts";
+import { migrationHash, statementsOf } from "../../../src/db/migrations/migration.ts";
 import { newDatabase, queryPostgres, whyNoPostgres } from "../../support/postgres.ts";
 import { storeOptions } from "./store-options.ts";
 import { temporaryFile } from "./temporary-store.ts";
@@ -20,7 +20,7 @@ const hashes = {
 
 describe("migrations", () => {
   test.each(["sqlite", "postgres"] as const)("of %s are those whose hashes are written down here", (engine) => {
-    expect(migrations.map((migration) => hashOf(migration, engine))).toEqual(hashes[engine]);
+    expect(migrations.map((migration) => migrationHash(migration, engine))).toEqual(hashes[engine]);
   });
 
   test("are numbered without a gap, and each file of SQL belongs to one", () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SecretBox } from "../../../src/providers/index.ts";
-import { ownerOf } from "../../../src/providers/provider-settings.ts";
+import { keyOwnerOf } from "../../../src/providers/provider-settings.ts";
 import { until } from "../../support/until.ts";
 import { call, engines, enter, manifestOf, open, provider, start, startNode, useNode } from "./fixture.ts";
 
@@ -146,7 +146,7 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
     const { send, find } = await useNode(node, cookie);
     // Of a provider whose file is gone.
     const { secret, secretsId } = new SecretBox({ home: node.home, secretsKey: undefined }).seal(
-      ownerOf("secrettool", "k1"),
+      keyOwnerOf("secrettool", "k1"),
       "given to another provider",
       true,
     );

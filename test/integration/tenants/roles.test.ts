@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createAudited } from "../../../src/audit/audited.ts";
-import { type Actor, commandLine } from "../../../src/audit/index.ts";
+import { type Administrator, commandLine } from "../../../src/audit/index.ts";
 import { readAudit } from "../../../src/audit/read-audit.ts";
 import type { Role } from "../../../src/db/index.ts";
 import { acceptInvitation } from "../../../src/identity/accept-invitation.ts";
@@ -17,7 +17,7 @@ async function people<const Name extends string>(given: Record<Name, Role>) {
   await parts.store.setting("session_secret", () => secret);
   const { store, now } = parts;
   const actions = auditedActions(createAudited(store, now), now);
-  const actors = {} as Record<Name, Actor & { cookie: string }>;
+  const actors = {} as Record<Name, Administrator & { cookie: string }>;
   for (const [name, role] of Object.entries<Role>(given)) {
     const { id: accountId } = await parts.accounts.create({ email: `${name}@example.org` });
     actors[name as Name] = { accountId, role, cookie: await enterAs(store, { accountId, role }, now()) };
@@ -30,7 +30,8 @@ async function people<const Name extends string>(given: Record<Name, Role>) {
         .where("account_id", "=", actors[name].accountId)
         .executeTakeFirstOrThrow()
     ).role;
-  const setRole = (by: Actor, name: Name, role: Role) => actions.changeAccount(by, actors[name].accountId, { role });
+  const setRole = (by: Administrator, name: Name, role: Role) =>
+    actions.changeAccount(by, actors[name].accountId, { role });
   return { ...parts, actions, actors, roleOf, setRole };
 }
 
@@ -153,7 +154,7 @@ describe("the last owner", () => {
   test("remains when two owners are demoted or disabled at once", async () => {
     for (const round of [0, 1, 2, 3]) {
       const { setRole, actions, actors, store } = await people({ ada: "owner", ben: "owner" });
-      const disable = (by: Actor, { accountId }: Actor) => actions.setDisabled(by, accountId, true);
+      const disable = (by: Administrator, { accountId }: Administrator) => actions.setDisabled(by, accountId, true);
       const outcomes = await Promise.allSettled([
         round % 2 === 0 ? setRole(actors.ada, "ben", "member") : disable(actors.ada, actors.ben),
         round < 2 ? setRole(actors.ben, "ada", "member") : disable(actors.ben, actors.ada),

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { charactersMax, readAnswer, readRequest } from "../../../src/content-log/read-content.ts";
+import { charactersMax, readAnswer, readRequestContent } from "../../../src/content-log/read-content.ts";
 import type { Capability } from "../../../src/contract/index.ts";
 
 const callOf = (capability: Capability, body: object, passthrough?: object) =>
-  ({ capability, body, passthrough }) as unknown as Parameters<typeof readRequest>[0];
+  ({ capability, body, passthrough }) as unknown as Parameters<typeof readRequestContent>[0];
 
 const base64 = "iVBORw0KGgo".repeat(400);
 
@@ -86,8 +86,8 @@ describe("the text of a request", () => {
     ],
   ])("of %s is what its messages say, without the bytes of media", (_, body, turns) => {
     const expected = turns.map(([role, text]) => ({ role: role as string, text: text as string }));
-    expect(readRequest(callOf("chat", body))).toEqual(expected);
-    expect(readRequest(callOf("chat", { messages: [] }, { body }))).toEqual(expected);
+    expect(readRequestContent(callOf("chat", body))).toEqual(expected);
+    expect(readRequestContent(callOf("chat", { messages: [] }, { body }))).toEqual(expected);
     expect(JSON.stringify(expected)).not.toContain("iVBOR");
   });
 
@@ -100,18 +100,18 @@ describe("the text of a request", () => {
     ["speech", { input: "Read this", instructions: "Slowly" }, ["instructions: Slowly", "text: Read this"]],
     ["transcription", { file: new File(["x".repeat(5000)], "a.wav") }, ["file: [audio a.wav 5 kB]"]],
   ] as const)("of %s %j", (capability, body, lines) => {
-    const turns = readRequest(callOf(capability, body));
+    const turns = readRequestContent(callOf(capability, body));
     expect(turns.map(({ role, text }) => `${role}: ${text}`)).toEqual([...lines]);
   });
 
   test("is the end of a conversation that is too long, and what is nothing but large costs little", () => {
     const messages = Array.from({ length: 3000 }, (_, at) => ({ role: "user", content: `${at} ${"x".repeat(100)}` }));
-    const turns = readRequest(callOf("chat", { messages }));
+    const turns = readRequestContent(callOf("chat", { messages }));
     expect(turns[0]).toEqual({ role: "left out", text: expect.stringMatching(/^\[\d+ more\]$/) });
     expect(turns.at(-1)?.text).toStartWith("2999 ");
     expect(JSON.stringify(turns).length).toBeLessThan(2 * charactersMax);
 
-    const [one] = readRequest(
+    const [one] = readRequestContent(
       callOf("chat", { messages: [{ role: "user", content: "x".repeat(10 * charactersMax) }] }),
     );
     expect(one?.text).toEndWith("xxx […]");
@@ -120,7 +120,7 @@ describe("the text of a request", () => {
     for (let level = 0; level < 200; level++) deep = [{ deep }];
     const wide = Object.fromEntries(Array.from({ length: 500_000 }, (_, at) => [`a${at}`, at]));
     for (const content of [deep, [wide], Array.from({ length: 500_000 }, () => "")]) {
-      const [turn] = readRequest(callOf("chat", { messages: [{ role: "user", content }] }));
+      const [turn] = readRequestContent(callOf("chat", { messages: [{ role: "user", content }] }));
       expect(turn?.text.length ?? 0).toBeLessThan(charactersMax + 10);
     }
   });

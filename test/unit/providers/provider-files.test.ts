@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLog } from "../../../src/observability/log.ts";
-import { hashOf, isUnchanged, syncProviderFiles } from "../../../src/providers/provider-files.ts";
+import { fileHash, isUnchanged, syncProviderFiles } from "../../../src/providers/provider-files.ts";
 import type { ProviderRow } from "../../../src/providers/provider-settings.ts";
 
 const manifestOf = (version: number) => JSON.stringify({ version });
@@ -17,7 +17,7 @@ const row: ProviderRow = {
   weight: undefined,
   isRemoved: false,
   manifest: manifestOf(3),
-  earlierManifests: [hashOf(manifestOf(1)), hashOf(manifestOf(2))],
+  earlierManifests: [fileHash(manifestOf(1)), fileHash(manifestOf(2))],
 };
 const sync = (changed: Partial<ProviderRow> = {}) =>
   syncProviderFiles(

@@ -4,12 +4,12 @@ import {
   createBuckets,
   type DaySpan,
   findBucketIndex,
-  type Period,
+  type ModelUsage,
   periods,
   spanDaysMax,
   sumUsage,
+  type UsageBucket,
   type UsageFigures,
-  type UsageRow,
   usageFigures,
 } from "../../../../src/reports/usage.ts";
 
@@ -19,7 +19,7 @@ const spanOf = (start: string, end: string): DaySpan => ({ startDay: dayOf(start
 const textOf = (hour: number) => new Date(hour * 3_600_000).toISOString().slice(0, 13);
 
 describe("buckets", () => {
-  test.each<[Period, string, string, string[]]>([
+  test.each<[UsageBucket, string, string, string[]]>([
     ["daily", "2026-11-20", "2026-11-21", ["2026-11-20T00 2026-11-21T00", "2026-11-21T00 2026-11-22T00"]],
     ["daily", "2024-02-28", "2024-02-29", ["2024-02-28T00 2024-02-29T00", "2024-02-29T00 2024-03-01T00"]],
     ["weekly", "2026-11-16", "2026-11-22", ["2026-11-16T00 2026-11-23T00"]],
@@ -91,7 +91,7 @@ describe("sums", () => {
       fc.property(anyPeriod, anySpan, anyRows, (period, span, drawn) => {
         const hours = (span.endDay - span.startDay + 1) * 24;
         const rows = drawn.map(
-          ({ offset, model, figures }): UsageRow => ({
+          ({ offset, model, figures }): ModelUsage => ({
             ...figures,
             model,
             hour: span.startDay * 24 + (offset % hours),

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Store } from "../../../../src/db/index.ts";
-import { type Period, readUsage } from "../../../../src/reports/index.ts";
+import { readUsage, type UsageBucket } from "../../../../src/reports/index.ts";
 import { recordCalls } from "../../../support/payers.ts";
 import { insertUsage, rollUp } from "../../../support/usage.ts";
 import { endOf, openOf } from "../../db/facts.ts";
@@ -15,7 +15,7 @@ async function count(store: Store, accountId: string, hours: readonly number[], 
   for (const hour of hours) await insertUsage(store, [{ accountId, hour, model, ...one }]);
 }
 
-test.each<[Period, number[]]>([
+test.each<[UsageBucket, number[]]>([
   ["hourly", [1, ...Array(22).fill(0), 1, 2, ...Array(23).fill(0)]],
   ["daily", [2, 2]],
   ["yearly", [4]],
@@ -30,7 +30,7 @@ test.each<[Period, number[]]>([
   expect([...totals.byModel.keys()]).toEqual(["chat-1", "chat-2"]);
 });
 
-test.each<Period>(["hourly", "daily"])(
+test.each<UsageBucket>(["hourly", "daily"])(
   "usage read %s has a call from its end on, before and after it is summed up",
   async (period) => {
     const store = await temporaryStore();

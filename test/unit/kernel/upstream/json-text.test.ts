@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { readJson } from "../../../../src/http/lifecycle/read-body.ts";
+import { readJsonBody } from "../../../../src/http/lifecycle/read-body.ts";
 import { toJsonText } from "../../../../src/lib/json.ts";
 import { anyJson, runs } from "../../../support/hostile.ts";
 import { httpOf } from "../../http/support.ts";
@@ -8,7 +8,7 @@ import { httpOf } from "../../http/support.ts";
 type Body = Record<string, unknown>;
 const padding = "x".repeat(5000);
 const read = async (text: string) =>
-  (await readJson(new Request("http://gateway.example", { method: "POST", body: text }))) as Body;
+  (await readJsonBody(new Request("http://gateway.example", { method: "POST", body: text }))) as Body;
 
 function toWellFormed(value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();

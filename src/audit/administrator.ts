@@ -1,16 +1,16 @@
 import type { Role } from "../db/index.ts";
 
 /** Person or key that makes a change. */
-export interface Actor {
+export interface Administrator {
   readonly accountId: string;
   readonly role: Role;
 }
 
 /** Commands run on the operator's machine. */
-export const commandLine: Actor = { accountId: "cli", role: "owner" };
+export const commandLine: Administrator = { accountId: "cli", role: "owner" };
 
 /** The first call of a token (JWT), whose issuer the operator trusts with accounts by JWT_ISSUERS. */
-export const tokenIssuer: Actor = { accountId: "jwt", role: "owner" };
+export const tokenIssuer: Administrator = { accountId: "jwt", role: "owner" };
 
 /** Whether an actor is a command, an admin key or a token, rather than a person. */
 export function isProgram(actorId: string): boolean {
@@ -18,7 +18,7 @@ export function isProgram(actorId: string): boolean {
 }
 
 /** The identity provider, which the operator trusts with roles by OIDC_ROLE_CLAIM. */
-export const identityProvider: Actor = { accountId: "oidc", role: "owner" };
+export const identityProvider: Administrator = { accountId: "oidc", role: "owner" };
 
 /** Prefix of admin keys as actors: `admin-key:<id>`. */
 export const actorPrefix = "admin-key:";
