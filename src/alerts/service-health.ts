@@ -1,4 +1,4 @@
-import type { Call, CallObserver } from "../kernel/index.ts";
+import type { CallObserver, ClientCall } from "../kernel/index.ts";
 
 const bucketMs = 10_000;
 const [longBuckets, shortBuckets] = [60, 12];
@@ -49,7 +49,7 @@ export class ServiceHealth {
   observe(next: CallObserver): CallObserver {
     return {
       attempted: (attempt) => next.attempted(attempt),
-      ended: (call: Call, httpRequest) => {
+      ended: (call: ClientCall, httpRequest) => {
         this.#count(call.status);
         next.ended(call, httpRequest);
       },

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Config } from "../config/index.ts";
 import type { Capability } from "../contract/index.ts";
 import type { Contents, NewContent, Store } from "../db/index.ts";
-import type { Call, ClientRequest, Log } from "../kernel/index.ts";
+import type { ClientCall, ClientRequest, Log } from "../kernel/index.ts";
 import type { SecretBox } from "../providers/index.ts";
 import { AnswerCopy } from "./answer-copy.ts";
 import { type Content, sealContent } from "./content-box.ts";
@@ -18,7 +18,7 @@ const batchRows = 50;
 /** Gets the content that is kept, to send it on. */
 export interface ContentSink {
   /** Takes what it needs of a call that has ended; the returned function gets the text, which is redacted. */
-  prepare(call: Call): (content: Content) => void;
+  prepare(call: ClientCall): (content: Content) => void;
 }
 
 export interface KeeperDeps {
@@ -71,14 +71,14 @@ export class ContentKeeper {
    *
    * @param answer Undefined for a stream, and for a call that failed.
    */
-  keep<C extends Capability>(call: Call<C>, copy: AnswerCopy<C>, answer: unknown): void {
+  keep<C extends Capability>(call: ClientCall<C>, copy: AnswerCopy<C>, answer: unknown): void {
     // A request that did not become a call has no row in the ledger to stand beside.
     if (call.run?.hold === undefined) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#taking.add(promise);
     setImmediate(() => {
       try {
-        const send = this.#deps.sink?.prepare(call as unknown as Call);
+        const send = this.#deps.sink?.prepare(call as unknown as ClientCall);
         this.#add(copy.request, { request: readRequestContent(copy.request), answer: copy.toTurns(answer) }, send);
       } catch (error) {
         this.#lose(1, error);

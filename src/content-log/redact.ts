@@ -1,6 +1,6 @@
 import type { RE2JS } from "re2js";
 import { ConfigError } from "../config/index.ts";
-import { type Reading, readEscapes, replaceSpans, type Span, toSourceSpan } from "../lib/escapes.ts";
+import { type EscapeReading, readEscapes, replaceSpans, type Span, toSourceSpan } from "../lib/escapes.ts";
 
 /** Replaces secrets and personal data in a text. */
 export type Redact = (text: string) => Promise<string>;
@@ -87,7 +87,7 @@ export async function createRedact(patterns: string | undefined): Promise<Redact
     let readings = readEscapes(text);
     for (const find of finders) {
       for (let depth = 0; depth < readings.length; depth++) {
-        const secrets = await find((readings[depth] as Reading).text, pace);
+        const secrets = await find((readings[depth] as EscapeReading).text, pace);
         if (secrets.length === 0) continue;
         const spans = secrets.map((span) => toSourceSpan(readings, depth, span));
         readings = readEscapes(replaceSpans(readings[0].text, spans, replacement));

@@ -1,5 +1,5 @@
 /**
- * The four objects of a call. A {@link ClientRequest} is what came in and never changes. A {@link Call} is the life of it
+ * The four objects of a call. A {@link ClientRequest} is what came in and never changes. A {@link ClientCall} is the life of it
  * until the answer has ended: it can be cancelled, has a deadline, and tells what became of it. A {@link ModelRun} is one
  * model that is tried for it, with its own hold, usage and row in the ledger; a fallback to another model makes a new one,
  * so that nothing of a model that failed is left for the next. An {@link Attempt} is one request to one route with one key.
@@ -54,8 +54,8 @@ interface Exchanges {
   speech: { request: SpeechRequest; answer: undefined; sink: StreamSink<Uint8Array<ArrayBuffer>> };
 }
 
-export type RequestOf<C extends Capability> = Exchanges[C]["request"];
-export type AnswerOf<C extends Capability> = Exchanges[C]["answer"];
+export type ExchangeRequest<C extends Capability> = Exchanges[C]["request"];
+export type ExchangeAnswer<C extends Capability> = Exchanges[C]["answer"];
 export type SinkOf<C extends Capability> = Exchanges[C]["sink"];
 
 /** Receives a streamed answer. The kernel writes to it, the HTTP side sends. */
@@ -93,7 +93,7 @@ export interface ClientRequest<C extends Capability = Capability> {
   readonly caller: Caller;
   readonly capability: C;
   /** The request in the uniform format. */
-  readonly body: RequestOf<C>;
+  readonly body: ExchangeRequest<C>;
   /** Where a streamed answer goes; absent when the answer is wanted whole. */
   readonly sink?: SinkOf<C> | undefined;
   /** The client's wire format. Only chat has defaults of this API's own. */
@@ -132,7 +132,7 @@ const warningsMax = 20;
 const warningCharactersMax = 500;
 
 /** One call, from its checked request to its log line. */
-export class Call<C extends Capability = Capability> {
+export class ClientCall<C extends Capability = Capability> {
   readonly request: ClientRequest<C>;
   /** The models that were tried, in order; the last one serves the call, or failed last. */
   readonly runs: ModelRun<C>[] = [];
@@ -299,7 +299,7 @@ export interface OutputHold {
 
 /** One model that is tried for a call, with one row in the ledger. */
 export class ModelRun<C extends Capability = Capability> {
-  readonly call: Call<C>;
+  readonly call: ClientCall<C>;
   /** The id of its row in the ledger: the call's own, and one made of that for each model after the first. */
   readonly ledgerId: string;
   /** No other model follows. */
@@ -311,7 +311,7 @@ export class ModelRun<C extends Capability = Capability> {
   /** Name of the model in the answer. */
   readonly publicName: string;
   /** The request as this model takes it, lowered to what is left. */
-  request: RequestOf<C>;
+  request: ExchangeRequest<C>;
   readonly usageMeter: UsageMeter;
   /** The requests to its routes, in order. */
   readonly attempts: Attempt[] = [];
@@ -366,7 +366,7 @@ export class ModelRun<C extends Capability = Capability> {
 
   /** @param usageMeterOf Creates what counts its usage. */
   constructor(
-    call: Call<C>,
+    call: ClientCall<C>,
     candidate: Pick<Candidate, "modelEntry" | "isSuccession"> & Partial<Pick<Candidate, "name">>,
     { usageMeterOf, isLast = true }: { usageMeterOf(run: ModelRun<C>): UsageMeter; isLast?: boolean },
   ) {

@@ -15,9 +15,9 @@ import {
   type UpstreamErrorKind,
 } from "../contract/index.ts";
 import { withoutWords } from "../lib/describe-error.ts";
-import type { Model, Call as PluginCall, ProviderPlugin } from "../provider/index.ts";
+import type { Call, Model, ProviderPlugin } from "../provider/index.ts";
 import { Attempt, type ModelRun } from "./call.ts";
-import { affinity, ownerOf, type PoolKey } from "./routing/circuits.ts";
+import { affinity, cacheOwnerOf, type PoolKey } from "./routing/circuits.ts";
 import { canServe, orderRoutes, pausedForMs, type Route } from "./routing/registry.ts";
 import type { Kernel } from "./types.ts";
 import { LongAnswerError } from "./upstream/http-client.ts";
@@ -35,7 +35,7 @@ export interface RouteTask<Request, Answer> {
   /** The request as this row of the model takes it. */
   requestFor(model: Model, attempt: Attempt): Request;
   /** Runs the plugin's handler; resolves once the provider has begun to answer with content. */
-  run(plugin: ProviderPlugin, call: PluginCall<Request>): Promise<Answer>;
+  run(plugin: ProviderPlugin, call: Call<Request>): Promise<Answer>;
 }
 
 /**
@@ -53,7 +53,7 @@ export async function withFailover<Request, Answer>(
   const { call } = run;
   const { id, startedMs, leavesCaching = false } = call.request;
   const { accountId } = run.caller;
-  const owner = ownerOf(call.request);
+  const owner = cacheOwnerOf(call.request);
   const routes = chooseRoutes(kernel, run, owner);
   let { beginMsMax: longestMs } = network.bounds;
   for (const { model } of routes) longestMs = Math.max(longestMs, (model.timeoutSeconds ?? 0) * 1000);

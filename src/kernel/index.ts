@@ -1,13 +1,13 @@
 export {
-  type AnswerOf,
   Attempt,
-  Call,
   type CallMemoryBounds,
   type CancelReason,
   type ChatSink,
+  ClientCall,
   type ClientRequest,
+  type ExchangeAnswer,
+  type ExchangeRequest,
   ModelRun,
-  type RequestOf,
   type SinkOf,
   type StreamSink,
 } from "./call.ts";

@@ -1,5 +1,5 @@
 import { GatewayError } from "../contract/index.ts";
-import type { Call } from "./call.ts";
+import type { ClientCall } from "./call.ts";
 import { monotonicNow } from "./upstream/http-client.ts";
 
 /** The limits of one process. */
@@ -125,7 +125,7 @@ const grantsMin = 16;
  */
 export class LoadShedder {
   readonly lag: EventLoopLag;
-  readonly #running = new Set<Call>();
+  readonly #running = new Set<ClientCall>();
   readonly #owners = new Map<string, OwnerLoad>();
   readonly #slotsMax: number;
   readonly #now: () => number;
@@ -167,7 +167,7 @@ export class LoadShedder {
   }
 
   /** Running calls, oldest first. */
-  get running(): ReadonlySet<Call> {
+  get running(): ReadonlySet<ClientCall> {
     return this.#running;
   }
 
@@ -237,7 +237,7 @@ export class LoadShedder {
   }
 
   /** @throws {GatewayError} `unavailable` when the process shuts down. */
-  startCall(slot: Slot, call: Call): void {
+  startCall(slot: Slot, call: ClientCall): void {
     this.expectOpen();
     slot.uses++;
     if (slot.isWaiting) {
@@ -248,7 +248,7 @@ export class LoadShedder {
   }
 
   /** A call has ended. Repeating it does nothing. */
-  endCall(slot: Slot, call: Call): void {
+  endCall(slot: Slot, call: ClientCall): void {
     if (this.#running.delete(call)) this.#endUse(slot);
   }
 

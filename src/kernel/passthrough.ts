@@ -1,11 +1,11 @@
 import { GatewayError, meterTable } from "../contract/index.ts";
 import type {
+  Call,
   ChatRequest,
   Model,
   PassedAnswer,
   PassthroughFormat,
   PassthroughRequest,
-  Call as PluginCall,
   ProviderPlugin,
   ServerEvent,
   WirePart,
@@ -124,11 +124,7 @@ export class Passthrough implements PassedAnswer {
   }
 
   /** The body, with the output and the searches bounded by what the hold covers. */
-  toBody(
-    { max_completion_tokens, max_tokens }: ChatRequest,
-    model: Model,
-    warn: PluginCall<unknown>["warn"],
-  ): WirePart {
+  toBody({ max_completion_tokens, max_tokens }: ChatRequest, model: Model, warn: Call<unknown>["warn"]): WirePart {
     const { searchesMax, format } = this;
     const requestedSearches = format.searchLimitOf(this.body);
     // Without a price the handler leaves the tool out.

@@ -9,29 +9,29 @@ import { withoutWords } from "../lib/describe-error.ts";
 import { nextTurn } from "../lib/next-turn.ts";
 import type { CheckInput } from "../provider/index.ts";
 import { admit, fundErrors } from "./admission.ts";
-import { type AnswerOf, type Call, ModelRun } from "./call.ts";
-import { chatHandler } from "./capabilities/chat.ts";
-import { embeddingsHandler } from "./capabilities/embeddings.ts";
-import { imageEditsHandler, imagesHandler } from "./capabilities/images.ts";
-import { moderationHandler } from "./capabilities/moderation.ts";
-import { rerankHandler } from "./capabilities/rerank.ts";
-import { speechHandler } from "./capabilities/speech.ts";
-import { transcriptionHandler, translationHandler } from "./capabilities/transcription.ts";
+import { type ClientCall, type ExchangeAnswer, ModelRun } from "./call.ts";
+import { chatCapability } from "./capabilities/chat.ts";
+import { embeddingsCapability } from "./capabilities/embeddings.ts";
+import { imageEditsCapability, imagesCapability } from "./capabilities/images.ts";
+import { moderationCapability } from "./capabilities/moderation.ts";
+import { rerankCapability } from "./capabilities/rerank.ts";
+import { speechCapability } from "./capabilities/speech.ts";
+import { transcriptionCapability, translationCapability } from "./capabilities/transcription.ts";
 import { isOfModel, mayFallBack, recordLateFailure, toClientError, withEarlierFailures } from "./failover.ts";
 import type { Candidate, Candidates } from "./routing/registry.ts";
 import { createUsageMeter, forgiveUnbegun, recordOwed, settle } from "./settlement.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
 
 const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
-  chat: chatHandler,
-  embeddings: embeddingsHandler,
-  images: imagesHandler,
-  imageEdits: imageEditsHandler,
-  transcription: transcriptionHandler,
-  translation: translationHandler,
-  speech: speechHandler,
-  moderation: moderationHandler,
-  rerank: rerankHandler,
+  chat: chatCapability,
+  embeddings: embeddingsCapability,
+  images: imagesCapability,
+  imageEdits: imageEditsCapability,
+  transcription: transcriptionCapability,
+  translation: translationCapability,
+  speech: speechCapability,
+  moderation: moderationCapability,
+  rerank: rerankCapability,
 };
 
 /**
@@ -44,9 +44,9 @@ const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
  */
 export async function runCall<C extends Capability>(
   kernel: Kernel,
-  call: Call<C>,
+  call: ClientCall<C>,
   candidates: Candidates,
-): Promise<AnswerOf<C>> {
+): Promise<ExchangeAnswer<C>> {
   const { capability, startedMs, sink } = call.request;
   const handler: CapabilityHandler<C> = handlers[capability];
   const usageMeterOf = (run: ModelRun<C>) => createUsageMeter(kernel, run, handler);
@@ -78,7 +78,7 @@ async function runModel<C extends Capability>(
   kernel: Kernel,
   run: ModelRun<C>,
   handler: CapabilityHandler<C>,
-): Promise<AnswerOf<C>> {
+): Promise<ExchangeAnswer<C>> {
   const { call } = run;
   try {
     const validating = handler.validate(run, kernel);

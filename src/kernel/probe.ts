@@ -1,6 +1,6 @@
 import { type Capability, GatewayError, makeCallId, UpstreamError } from "../contract/index.ts";
 import type { Model, ProviderPlugin } from "../provider/index.ts";
-import { Attempt, Call, ModelRun } from "./call.ts";
+import { Attempt, ClientCall, ModelRun } from "./call.ts";
 import { UsageMeter } from "./normalize/usage-meter.ts";
 import { buildRegistry, type Credential } from "./routing/registry.ts";
 import type { Network } from "./upstream/network.ts";
@@ -64,7 +64,7 @@ export async function probe(network: Network, { plugin, credential, msMax, ...op
   const startedMs = network.now();
   const id = makeCallId(Date.now());
   const request = { model: model.id, ...requests[model.capability] };
-  const call = new Call({
+  const call = new ClientCall({
     id,
     openedAt: Date.now(),
     startedMs,
@@ -92,7 +92,7 @@ export async function probe(network: Network, { plugin, credential, msMax, ...op
   }
 }
 
-function toUpstreamError(error: unknown, { cancelReason }: Call, msMax: number): UpstreamError {
+function toUpstreamError(error: unknown, { cancelReason }: ClientCall, msMax: number): UpstreamError {
   if (cancelReason === "timeout") return new UpstreamError("timeout", `It did not answer within ${msMax / 1000} s`);
   if (error instanceof UpstreamError) return error;
   return new UpstreamError("bad_response", "Its answer could not be read", { cause: error });

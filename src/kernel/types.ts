@@ -1,6 +1,6 @@
 import type { Capability, ErrorCode, Ledger, Meters } from "../contract/index.ts";
 import type { AnswerUsage } from "../provider/index.ts";
-import type { AnswerOf, Attempt, Call, ModelRun } from "./call.ts";
+import type { Attempt, ClientCall, ExchangeAnswer, ModelRun } from "./call.ts";
 import type { Registry } from "./routing/registry.ts";
 import type { Network } from "./upstream/network.ts";
 
@@ -36,7 +36,7 @@ export interface CallObserver {
   /** An attempt ended: the provider began to answer, or the attempt failed with its error. */
   attempted(attempt: Attempt): void;
   /** A call ended and is final. Only the headers of its HTTP request are of use. */
-  ended(call: Call, httpRequest: Request): void;
+  ended(call: ClientCall, httpRequest: Request): void;
   /** An error was answered, with or without a call. `unrun`: it ended a call that never ran, such as one whose key could not be checked. */
   refused(code: ErrorCode, unrun?: UnrunCall): void;
 }
@@ -83,5 +83,5 @@ export interface CapabilityHandler<C extends Capability> {
   /** Counts what went in and, by the output of the usage meter, came out. */
   estimate(run: ModelRun<C>, kernel: Kernel): Promise<Meters>;
   /** Asks the provider. Resolves with the whole answer, or with `undefined` once the sink has all of it. */
-  execute(kernel: Kernel, run: ModelRun<C>): Promise<AnswerOf<C>>;
+  execute(kernel: Kernel, run: ModelRun<C>): Promise<ExchangeAnswer<C>>;
 }

@@ -5,7 +5,7 @@
  */
 
 /** A text with one more level of escapes put back to characters than the reading before it. */
-export interface Reading {
+export interface EscapeReading {
   readonly text: string;
   /** Places in this text and in that of the reading before, from which both go on alike; empty for the text itself. */
   readonly anchors: readonly (readonly [place: number, before: number])[];
@@ -36,8 +36,8 @@ const entities: Readonly<Record<string, string>> = { quot: '"', apos: "'", amp: 
 const otherCharacter = "\ufffd";
 
 /** The text, then what it is with one level of escapes read, with two, and so on as long as there are some. */
-export function readEscapes(text: string): readonly [Reading, ...Reading[]] {
-  const readings: [Reading, ...Reading[]] = [{ text, anchors: [] }];
+export function readEscapes(text: string): readonly [EscapeReading, ...EscapeReading[]] {
+  const readings: [EscapeReading, ...EscapeReading[]] = [{ text, anchors: [] }];
   let last = text;
   while (readings.length <= levelsMax && hasEscape.test(last)) {
     const next = readLevel(last);
@@ -48,7 +48,7 @@ export function readEscapes(text: string): readonly [Reading, ...Reading[]] {
   return readings;
 }
 
-function readLevel(text: string): Reading | undefined {
+function readLevel(text: string): EscapeReading | undefined {
   const pieces: string[] = [];
   const anchors: [number, number][] = [[0, 0]];
   let place = 0;
@@ -79,17 +79,17 @@ function toCharacter([whole, braced, unicode, byte, control, percent, hex, decim
 }
 
 /** A span of one of the readings as a span of the text itself, with all of the escapes that it has a character of. */
-export function toSourceSpan(readings: readonly Reading[], depth: number, { start, end }: Span): Span {
+export function toSourceSpan(readings: readonly EscapeReading[], depth: number, { start, end }: Span): Span {
   let [first, behind] = [start, end];
   for (let level = depth; level > 0; level--) {
-    const { anchors } = readings[level] as Reading;
+    const { anchors } = readings[level] as EscapeReading;
     [first, behind] = [toPlaceBefore(anchors, first), toPlaceBefore(anchors, behind)];
   }
   return { start: first, end: behind };
 }
 
 /** The last anchor of a place counts, so that a terminal's sequence is not part of what follows it. */
-function toPlaceBefore(anchors: Reading["anchors"], place: number): number {
+function toPlaceBefore(anchors: EscapeReading["anchors"], place: number): number {
   let [low, high] = [0, anchors.length - 1];
   while (low < high) {
     const middle = (low + high + 1) >> 1;
@@ -118,7 +118,7 @@ export function replaceTexts(text: string, hidden: Iterable<string>, replacement
   for (const one of [...hidden].sort((a, b) => b.length - a.length)) {
     if (one === "") continue;
     for (let depth = 0; depth < readings.length; depth++) {
-      const reading = (readings[depth] as Reading).text;
+      const reading = (readings[depth] as EscapeReading).text;
       const spans: Span[] = [];
       for (let start = reading.indexOf(one); start !== -1; start = reading.indexOf(one, start + one.length)) {
         spans.push(toSourceSpan(readings, depth, { start, end: start + one.length }));

@@ -3,7 +3,7 @@ import { OTLPLogExporter } from "@opentelemetry/exporter-logs-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BatchLogRecordProcessor, LoggerProvider } from "@opentelemetry/sdk-logs";
 import { trimSlashes } from "../contract/index.ts";
-import type { Call } from "../kernel/index.ts";
+import type { ClientCall } from "../kernel/index.ts";
 import type { OtlpOptions } from "./otlp-options.ts";
 import { operations, providerName } from "./traces/span-attributes.ts";
 
@@ -23,14 +23,14 @@ interface Turn {
 /** Prompts and answers that are sent to the collector as events of the GenAI conventions. */
 export interface ContentExport {
   /** Takes what an event says of a call that has ended; the returned function sends it with its text, which is redacted. */
-  prepare(call: Call): (content: { readonly request: readonly Turn[]; readonly answer: readonly Turn[] }) => void;
+  prepare(call: ClientCall): (content: { readonly request: readonly Turn[]; readonly answer: readonly Turn[] }) => void;
   close(): Promise<void>;
 }
 
 /** @param spanOf The span of a call that has ended. */
 export function openOtlpContents(
   { endpoint, headers, serviceName, version }: OtlpOptions,
-  spanOf: (call: Call) => SpanContext | undefined,
+  spanOf: (call: ClientCall) => SpanContext | undefined,
 ): ContentExport {
   const provider = new LoggerProvider({
     resource: resourceFromAttributes({ "service.name": serviceName, "service.version": version }),

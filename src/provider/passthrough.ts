@@ -1,7 +1,7 @@
 import { KindGuard, type TSchema } from "@sinclair/typebox";
 import type { UpstreamError } from "../contract/index.ts";
 import type { Model } from "./model.ts";
-import type { Call as PluginCall, ServerEvent } from "./plugin.ts";
+import type { Call, ServerEvent } from "./plugin.ts";
 
 /** The JSON of a whole answer, or of one event, of a wire format. */
 export type WirePart = Record<string, unknown>;
@@ -78,7 +78,7 @@ export interface PassthroughFormat {
   /** Whether the only tools of a body are such searches. */
   hasOnlySearches(body: WirePart): boolean;
   /** A copy of a body with such a tool that allows so many searches; for 0 without the tool. */
-  withSearchLimit(body: WirePart, searches: number, warn: PluginCall<unknown>["warn"]): WirePart;
+  withSearchLimit(body: WirePart, searches: number, warn: Call<unknown>["warn"]): WirePart;
   /** How many searches an answer has run, or an event begins. */
   countSearches(part: WirePart): number;
   /** Whether an event says only that the provider has taken the request: no route is committed by it. */

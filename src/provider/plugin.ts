@@ -363,3 +363,6 @@ export interface ProviderPlugin {
    */
   readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined;
 }
+
+/** Takes what a translation had to leave out or change. */
+export type Warn = (message: string, ignored?: string | readonly string[]) => void;

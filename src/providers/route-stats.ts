@@ -1,5 +1,5 @@
 import { GatewayError, UpstreamError } from "../contract/index.ts";
-import { type Attempt, type Call, type CallObserver, ConnectionError, type Route } from "../kernel/index.ts";
+import { type Attempt, type CallObserver, type ClientCall, ConnectionError, type Route } from "../kernel/index.ts";
 import { type Failure, getOrCreate } from "./health.ts";
 
 /**
@@ -78,7 +78,7 @@ export class RouteStats implements CallObserver {
     this.#listener?.record(route.plugin.name, key?.index, failure);
   }
 
-  ended(call: Call, httpRequest: Request): void {
+  ended(call: ClientCall, httpRequest: Request): void {
     this.#next?.ended(call, httpRequest);
     const { attempt, error, model = "" } = call.run ?? {};
     if (attempt?.isAnswered !== true || error === undefined || !lateErrors.has(call.errorCode ?? "")) return;

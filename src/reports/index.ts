@@ -39,7 +39,7 @@ export {
   type DaySpan,
   periods,
   type RecordedUsage,
-  readUsage,
+  readUsageBuckets,
   readUsageBy,
   readUsageRows,
   recordedUsage,

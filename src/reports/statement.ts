@@ -1,5 +1,5 @@
 import { dayOf, type Store, startOfDay, startOfPeriod } from "../db/index.ts";
-import { readUsage, type UsageFigures } from "./usage.ts";
+import { readUsageBuckets, type UsageFigures } from "./usage.ts";
 
 /** A line of an account's statement: a movement made by hand, or all charges of a UTC day together. */
 export interface StatementLine {
@@ -74,7 +74,7 @@ export async function readMonthlyStatement(
   { from, until }: { from: number; until: number },
 ): Promise<MonthlyStatement> {
   const span = { startDay: dayOf(from), endDay: dayOf(until) - 1 };
-  const { totals } = await readUsage(store, accountId, { period: "monthly", ...span });
+  const { totals } = await readUsageBuckets(store, accountId, { period: "monthly", ...span });
   // After the models: a call that ends in between is among the charges alone.
   const lines = (await readStatement(store, accountId)).reverse();
   const before = lines.filter(({ at }) => at < from);

@@ -71,7 +71,7 @@ const rowsMax = 50_000;
 /**
  * An account's ended calls in buckets, to the last one that ended. Sums of hours are there for as long as calls are.
  */
-export async function readUsage(
+export async function readUsageBuckets(
   store: Store,
   accountId: string,
   { period, ...span }: DaySpan & { readonly period: UsageBucket },

@@ -1,7 +1,13 @@
 import { builtIns } from "../../plugins/index.ts";
 import type { Caller } from "../../src/contract/index.ts";
 import { openPassthrough, sendPassthrough } from "../../src/kernel/capabilities/passthrough.ts";
-import { type ChatSink, Call as GatewayCall, type Kernel, ModelRun, Passthrough } from "../../src/kernel/index.ts";
+import {
+  type ChatSink,
+  ClientCall as GatewayCall,
+  type Kernel,
+  ModelRun,
+  Passthrough,
+} from "../../src/kernel/index.ts";
 import { StreamNormalizer } from "../../src/kernel/normalize/answer.ts";
 import { boundPrompt } from "../../src/kernel/normalize/prompt-bounds.ts";
 import { UsageMeter } from "../../src/kernel/normalize/usage-meter.ts";
@@ -141,8 +147,9 @@ export async function measureLargeRequest(times: number): Promise<Record<string,
       const native = new Passthrough({ format: formats[protocol], body }, {}, 8);
       const request =
         protocol === "messages"
-          ? messagesInbound.toChatRequest(bodies.messages, { envelope, warn: () => undefined }).request
-          : responsesInbound.toChatRequest(bodies.responses as ResponsesRequest, { envelope, stored: false }).chat;
+          ? messagesInbound.fromMessagesRequest(bodies.messages, { envelope, warn: () => undefined }).request
+          : responsesInbound.fromResponsesRequest(bodies.responses as ResponsesRequest, { envelope, stored: false })
+              .chat;
       boundPrompt(native.body, formats[protocol].prompt, model);
       await plugin?.handlers[protocol]?.({
         ...call,
@@ -165,7 +172,7 @@ const writers: Record<string, () => Write> = {
   chat: () => (chunk) => JSON.stringify(chunk),
   responses() {
     const envelope = createReasoningEnvelope(new Uint8Array(32), "a");
-    const { plan } = responsesInbound.toChatRequest({ model: "x", input: "Hello" }, { envelope, stored: false });
+    const { plan } = responsesInbound.fromResponsesRequest({ model: "x", input: "Hello" }, { envelope, stored: false });
     const stream = new ResponseStream(
       plan,
       createResponseHead("x", () => 1),
@@ -175,7 +182,7 @@ const writers: Record<string, () => Write> = {
   messages() {
     const envelope = createReasoningEnvelope(new Uint8Array(32), "a");
     const body = { model: "x", max_tokens: 9000, messages: [{ role: "user", content: "Hello" }] };
-    const { plan } = messagesInbound.toChatRequest(body, { envelope, warn: () => undefined });
+    const { plan } = messagesInbound.fromMessagesRequest(body, { envelope, warn: () => undefined });
     const stream = new MessagesStream(plan);
     return (chunk) => formatEvents(stream.push(chunk));
   },

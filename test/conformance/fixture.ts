@@ -1,5 +1,5 @@
 import type { Capability, GatewayError } from "../../src/contract/index.ts";
-import type { AnswerOf, RequestOf } from "../../src/kernel/call.ts";
+import type { ExchangeAnswer, ExchangeRequest } from "../../src/kernel/call.ts";
 import type { ChatChunk, ChatCompletion, ProviderPlugin } from "../../src/provider/index.ts";
 import type { Reply } from "../support/reply.ts";
 import { callOf, createBench, type FakeFetch, type FakeLedger, runCall } from "../unit/kernel/support.ts";
@@ -39,10 +39,10 @@ function networkOf(reply: Reply, sent: Sent[], pieces: Uint8Array<ArrayBuffer>[]
 /** One call through the kernel's own way of a call, over a provider that answers with the reply. */
 export async function serveBy<C extends Capability>(
   plugin: ProviderPlugin,
-  { capability, request }: { capability: C; request: RequestOf<C> },
+  { capability, request }: { capability: C; request: ExchangeRequest<C> },
   reply: Reply,
   pieces?: Uint8Array<ArrayBuffer>[],
-): Promise<Outcome<AnswerOf<C>>> {
+): Promise<Outcome<ExchangeAnswer<C>>> {
   const sent: Sent[] = [];
   const chunks: ChatChunk[] = [];
   const { kernel, ledger } = createBench([plugin], { fetch: networkOf(reply, sent, pieces) });
@@ -56,7 +56,7 @@ export async function serveBy<C extends Capability>(
   const isStream = (request as { stream?: unknown }).stream === true || capability === "speech";
   const call = callOf(capability, request, isStream ? { sink } : {});
   const [answer, error] = await runCall(kernel, call).then(
-    (given): [AnswerOf<C>, undefined] => [given, undefined],
+    (given): [ExchangeAnswer<C>, undefined] => [given, undefined],
     (thrown): [undefined, GatewayError] => [undefined, thrown as GatewayError],
   );
   return { answer, chunks, error, sent, notes: call.warnings, ledger };
@@ -65,7 +65,7 @@ export async function serveBy<C extends Capability>(
 /** A streamed or whole chat answer through the kernel. */
 export function chatBy(
   plugin: ProviderPlugin,
-  request: RequestOf<"chat">,
+  request: ExchangeRequest<"chat">,
   reply: Reply,
   pieces?: Uint8Array<ArrayBuffer>[],
 ) {

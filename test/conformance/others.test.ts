@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Capability } from "../../src/contract/index.ts";
-import type { RequestOf } from "../../src/kernel/call.ts";
+import type { ExchangeRequest } from "../../src/kernel/call.ts";
 import { faultsOf, schemaMissing } from "../support/openai-schema.ts";
 import { recordingsMissing } from "../support/recordings.ts";
 import { replyOf } from "../support/reply.ts";
@@ -28,7 +28,7 @@ function serveCase(one: Case) {
   const capability = capabilityOf[one.endpoint];
   const file =
     capability === "transcription" ? { file: wavFile(2000), audioMs: 2000, response_format: "verbose_json" } : {};
-  const request = { ...one.body, ...file, model: one.row.id } as unknown as RequestOf<typeof capability>;
+  const request = { ...one.body, ...file, model: one.row.id } as unknown as ExchangeRequest<typeof capability>;
   return serveBy(one.plugin, { capability, request }, replyOf(one.recording));
 }
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Capability } from "../../src/contract/index.ts";
-import type { RequestOf } from "../../src/kernel/call.ts";
+import type { ExchangeRequest } from "../../src/kernel/call.ts";
 import type { ChatCompletion, Model, ProviderPlugin } from "../../src/provider/index.ts";
 import { cannedReply } from "./canned.ts";
 import { type Feature, plainRequests } from "./features.ts";
@@ -44,9 +44,11 @@ function ask(plugin: ProviderPlugin, model: Model, capability: Capability, reque
     isClaude: model.upstreamId.startsWith("claude") && plugin.name !== "bedrock",
   });
   const only = { ...plugin, models: [model] };
-  return serveBy(only, { capability, request: request as unknown as RequestOf<typeof capability> }, reply) as Promise<
-    Outcome<unknown>
-  >;
+  return serveBy(
+    only,
+    { capability, request: request as unknown as ExchangeRequest<typeof capability> },
+    reply,
+  ) as Promise<Outcome<unknown>>;
 }
 
 /** Groq streams no answer that is held to a schema. */

@@ -9,7 +9,7 @@ import {
 } from "../../contract/index.ts";
 import {
   buildRegistry,
-  Call,
+  ClientCall,
   findCandidates,
   type Kernel,
   type Log,
@@ -121,7 +121,7 @@ export async function serveOnce(
   const caller = { accountId: "check", keyId: "check", limits: limitsOfCaller, freeTokensPerDay: 1 };
   const isStream = request.stream === true || capability === "speech";
   const openedAt = Date.now();
-  const call = new Call({
+  const call = new ClientCall({
     id: "req_check",
     openedAt,
     startedMs: now(),

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type Administrator, recordAudit } from "../../audit/index.ts";
 import { capabilities, formatUsd, GatewayError } from "../../contract/index.ts";
-import type { Call, LoadShedder } from "../../kernel/index.ts";
+import type { ClientCall, LoadShedder } from "../../kernel/index.ts";
 import { type RemoteCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
 import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -122,14 +122,14 @@ export function endRunning(loadShedder: LoadShedder, id: string): boolean {
   return call !== undefined;
 }
 
-function findRunning({ running }: LoadShedder, id: string): Call | undefined {
+function findRunning({ running }: LoadShedder, id: string): ClientCall | undefined {
   return [...running].find((call) => call.id === id);
 }
 
 /** The account and model of a call, as the audit log names them. */
 type CallDetail = { account: string; model: string | null };
 
-function detailOf(call: Call | undefined): CallDetail | undefined {
+function detailOf(call: ClientCall | undefined): CallDetail | undefined {
   return call && { account: call.request.caller.accountId, model: call.run?.model ?? null };
 }
 
@@ -155,12 +155,12 @@ async function readRemoteCalls(deps: HttpDeps, id?: string): Promise<RemoteCalls
   }
 }
 
-function callIds(running: ReadonlySet<Call>): string[] {
+function callIds(running: ReadonlySet<ClientCall>): string[] {
   return [...running].map(({ id }) => id);
 }
 
 function toRunningCallJson(
-  { request, run, attempts }: Call,
+  { request, run, attempts }: ClientCall,
   { now, process }: { now: number; process: string | null },
 ) {
   const { id, openedAt, startedMs, capability, caller, sink } = request;

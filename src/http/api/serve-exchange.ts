@@ -6,7 +6,7 @@ import { RateLimiter } from "../../lib/rate-limiter.ts";
 import { chatInbound, fromOtherHabits, isResponsesBody } from "../../protocols/chat/inbound.ts";
 import type { Exchange, ServedInbound } from "../../protocols/inbound.ts";
 import { createReasoningEnvelope } from "../../protocols/reasoning.ts";
-import { checkResponsesRequest, toChatRequest } from "../../protocols/responses/inbound.ts";
+import { checkResponsesRequest, fromResponsesRequest } from "../../protocols/responses/inbound.ts";
 import { ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { ChatChunk, ChatCompletion, ChatRequest } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -168,7 +168,7 @@ function toChatBody(deps: HttpDeps, body: unknown, call: HttpCall): ChatRequest 
   checkResponsesRequest(body);
   const request = checkBody(ResponsesRequest, body);
   const envelope = createReasoningEnvelope(deps.sealKey, call.caller.accountId);
-  const { chat, plan } = toChatRequest(request, { envelope, stored: false });
+  const { chat, plan } = fromResponsesRequest(request, { envelope, stored: false });
   for (const message of plan.warnings) call.warn(message);
   return { ...chat, ...(request.store === false && { store: false }) };
 }

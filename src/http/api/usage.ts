@@ -17,7 +17,7 @@ import { getFreeQuota } from "../../keys/index.ts";
 import {
   type DaySpan,
   periods,
-  readUsage,
+  readUsageBuckets,
   readUsageBy,
   spanDaysMax,
   type UsageBucket,
@@ -92,7 +92,7 @@ export function usageController(deps: HttpDeps) {
     const query = readUsageQuery(parseUrl(request).searchParams, deps.now());
     if (query.group !== "model") await deps.rollup?.freshen();
     const [sums, grouped, quota, wallet] = await Promise.all([
-      readUsage(deps.store, accountId, query),
+      readUsageBuckets(deps.store, accountId, query),
       query.group === "model" ? undefined : readUsageBy(deps.store, accountId, query),
       deps.ledger.readQuotaState({ accountId, freeTokensPerDay }),
       deps.ledger.readWalletState(accountId),

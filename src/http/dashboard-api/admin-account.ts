@@ -3,7 +3,7 @@ import { answerColumns, formatUsd, GatewayError, promptColumns, sumColumns } fro
 import { dayOf } from "../../db/index.ts";
 import { listSessions } from "../../identity/index.ts";
 import { getFreeQuota } from "../../keys/index.ts";
-import { readStatement, readUsage } from "../../reports/index.ts";
+import { readStatement, readUsageBuckets } from "../../reports/index.ts";
 import { type Account, findUser, type RoleLimits, readRoleLimits } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import {
@@ -74,7 +74,11 @@ export function adminAccountController(deps: HttpDeps) {
     .get("/usage", async ({ params: { id } }) => {
       await getAccount(id);
       const endDay = dayOf(now());
-      const { totals } = await readUsage(store, id, { period: "daily", startDay: endDay - usageDays + 1, endDay });
+      const { totals } = await readUsageBuckets(store, id, {
+        period: "daily",
+        startDay: endDay - usageDays + 1,
+        endDay,
+      });
       const data = [...totals.byModel].map(([model, figures]) => ({
         model,
         requests: figures.requests,

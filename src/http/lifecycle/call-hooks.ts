@@ -13,7 +13,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type Capability, GatewayError } from "../../contract/index.ts";
-import { Call, type CandidateQuery, findCandidates } from "../../kernel/index.ts";
+import { type CandidateQuery, ClientCall, findCandidates } from "../../kernel/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { membersMax } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -165,7 +165,7 @@ function resolveAgain(
   const isUnknown = (name: string) => registry.byName(name) === undefined && !registry.virtualModels.has(name);
   const unknown = (query.models ?? [query.model]).filter(isUnknown);
   const refuse = (reason: unknown): never => {
-    const refused = new Call(call.toRequest({ capability: query.capability, request: body as never }));
+    const refused = new ClientCall(call.toRequest({ capability: query.capability, request: body as never }));
     refused.refusal = reason instanceof GatewayError ? reason : undefined;
     recordEnd(deps, refused, call.httpRequest);
     throw reason;

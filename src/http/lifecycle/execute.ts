@@ -1,5 +1,5 @@
 import { type Capability, type GatewayError, UpstreamError } from "../../contract/index.ts";
-import { type AnswerOf, type Attempt, Call, runCall } from "../../kernel/index.ts";
+import { type Attempt, ClientCall, type ExchangeAnswer, runCall } from "../../kernel/index.ts";
 import { RefusedKeyError } from "../../keys/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type CallRequest, type HttpCall, readClientRequestId } from "./http-call.ts";
@@ -13,17 +13,17 @@ export async function executeCall<C extends Capability>(
   deps: HttpDeps,
   httpCall: HttpCall,
   requested: CallRequest<C>,
-): Promise<AnswerOf<C>> {
+): Promise<ExchangeAnswer<C>> {
   const { candidates } = httpCall;
   if (candidates === undefined) throw new TypeError("The model of this request was not resolved");
   const { keeper } = deps.contentLog;
   const request = httpCall.toRequest(requested);
   const copy = keeper?.copy(request);
-  const call = new Call(copy?.request ?? request);
-  httpCall.execution = call as unknown as Call;
+  const call = new ClientCall(copy?.request ?? request);
+  httpCall.execution = call as unknown as ClientCall;
   deps.loadShedder.startCall(httpCall.slot, httpCall.execution);
   httpCall.disableIdleTimeout();
-  let answer: AnswerOf<C> | undefined;
+  let answer: ExchangeAnswer<C> | undefined;
   try {
     answer = await runCall(deps.kernel, call, candidates);
     return answer;
@@ -80,7 +80,7 @@ function toStorable(text: string, charactersMax: number): string {
 }
 
 /** Tells metrics, traces and the operator's log of a call that has ended, whatever became of it. */
-export function recordEnd(deps: HttpDeps, call: Call, httpRequest: Request): void {
+export function recordEnd(deps: HttpDeps, call: ClientCall, httpRequest: Request): void {
   deps.kernel.observer?.ended(call, httpRequest);
   const { request, run, state, warnings, failures } = call;
   // Failures of the gateway or a provider are warnings, so that a level shows them alone.

@@ -1,13 +1,13 @@
 import { isIP } from "node:net";
 import { type Caller, type Capability, createNetworkList, type Meters } from "../../contract/index.ts";
 import {
-  type Call,
   type Candidates,
+  type ClientCall,
   type ClientRequest,
+  type ExchangeRequest,
   type ModelEntry,
   type Passthrough,
   publicNameOf,
-  type RequestOf,
   type Slot,
 } from "../../kernel/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
@@ -34,7 +34,7 @@ const idleSecondsMax = 255;
 
 /** An endpoint's request to the kernel. */
 export type CallRequest<C extends Capability> = Pick<ClientRequest<C>, "capability" | "sink"> & {
-  readonly request: RequestOf<C>;
+  readonly request: ExchangeRequest<C>;
 };
 
 /** A request with a valid API key on its way: `call` in the context of its route, also in `onError`. */
@@ -77,7 +77,7 @@ export class HttpCall {
   /** It has taken one of the requests per minute without being admitted. */
   isCounted = false;
   /** Its run in the kernel; absent until it is executed. */
-  execution: Call | undefined = undefined;
+  execution: ClientCall | undefined = undefined;
   /** Cost of the whole request; known once its answer is complete. */
   costNanodollars: number | undefined = undefined;
   readonly #server: Sockets | null;
@@ -128,7 +128,7 @@ export class HttpCall {
   }
 
   /** How it is recorded. Final once it has ended. */
-  get state(): Call["state"] {
+  get state(): ClientCall["state"] {
     return this.execution?.state ?? "refused";
   }
 

@@ -1,5 +1,5 @@
 import { formatUsd, GatewayError, type LimitState, UpstreamError } from "../../contract/index.ts";
-import type { Call, Log } from "../../kernel/index.ts";
+import type { ClientCall, Log } from "../../kernel/index.ts";
 import { writeJsonInTurns } from "../../lib/json.ts";
 import { type NamedEvent, toEvent, toNamedEvent } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -129,7 +129,7 @@ export function callHeaders(call: HttpCall, sandbox: boolean, contentType: strin
 }
 
 /** The model that served one of several that could have, and those that were tried before it. */
-function addFallbackHeaders(headers: ResponseHeaders, { run, failures }: Call): void {
+function addFallbackHeaders(headers: ResponseHeaders, { run, failures }: ClientCall): void {
   headers["x-modelgate-model"] = toHeaderText(run?.model ?? "");
   if (failures.length === 0) return;
   headers["x-modelgate-failed"] = toHeaderText(

@@ -1,10 +1,10 @@
-import { type AudioFile, ByteReader, readTag } from "./byte-reader.ts";
+import { type AudioBlob, ByteReader, readTag } from "./byte-reader.ts";
 import { measureFlac } from "./flac.ts";
 import { measureMatroska } from "./matroska.ts";
 import { measureMp4 } from "./mp4.ts";
 import { measureMpeg } from "./mpeg.ts";
 import { measureOgg } from "./ogg.ts";
-import { type Measure, measureWav } from "./wav.ts";
+import { type MeasuredLength, measureWav } from "./wav.ts";
 
 /** How long a file plays, in whole milliseconds. */
 export interface AudioLength {
@@ -29,7 +29,7 @@ const boxNames = ["ftyp", "moov", "mdat", "free", "skip", "wide"];
  * a few bytes of silence: only what is counted bounds the length. The work is bounded by {@link chunksMax} and
  * {@link framesMax}, whatever is in the file.
  */
-export async function readAudioLength(file: AudioFile): Promise<AudioLength> {
+export async function readAudioLength(file: AudioBlob): Promise<AudioLength> {
   const { ms, msMax, audioBytes = file.size, bytesPerMsMax } = (await measure(file)).found ?? unknown;
   const isSensible = ms !== undefined && ms > 0 && ms < Number.MAX_SAFE_INTEGER;
   const audioMs = isSensible ? Math.ceil(ms) : undefined;
@@ -42,10 +42,10 @@ export async function readAudioLength(file: AudioFile): Promise<AudioLength> {
   };
 }
 
-const unknown: Measure = { bytesPerMsMax: anyBytesPerMs };
+const unknown: MeasuredLength = { bytesPerMsMax: anyBytesPerMs };
 
 /** Measures a file by its bytes. Also returns the reader, which counted the work. */
-export async function measure(file: AudioFile): Promise<{ found: Measure | undefined; reader: ByteReader }> {
+export async function measure(file: AudioBlob): Promise<{ found: MeasuredLength | undefined; reader: ByteReader }> {
   const head = new DataView(await file.slice(0, 12).arrayBuffer());
   const measureFormat = head.byteLength < 12 ? undefined : chooseFormat(head);
   const reader = new ByteReader(
@@ -55,7 +55,7 @@ export async function measure(file: AudioFile): Promise<{ found: Measure | undef
   return { found: await measureFormat?.(reader), reader };
 }
 
-function chooseFormat(head: DataView): (reader: ByteReader) => Promise<Measure | undefined> {
+function chooseFormat(head: DataView): (reader: ByteReader) => Promise<MeasuredLength | undefined> {
   const tag = readTag(head);
   if ((tag === "RIFF" || tag === "RF64") && readTag(head, 8) === "WAVE") return measureWav;
   if (tag === "fLaC") return measureFlac;

@@ -4,12 +4,12 @@ import { Buffer } from "node:buffer";
  * The part of a `Blob` that is read. Bytes that are in memory already are read in place: a `Blob` of them would be a
  * copy.
  */
-export interface AudioFile {
+export interface AudioBlob {
   readonly size: number;
   slice(start: number, end: number): { arrayBuffer(): Promise<ArrayBuffer> };
 }
 
-export function fileOfBytes(bytes: Uint8Array<ArrayBuffer>): AudioFile {
+export function fileOfBytes(bytes: Uint8Array<ArrayBuffer>): AudioBlob {
   return {
     size: bytes.length,
     slice: (start, end) => ({ arrayBuffer: async () => bytes.slice(start, end).buffer }),
@@ -26,12 +26,12 @@ export class ByteReader {
   visits = 0;
   /** Bytes copied from the file. */
   bytesRead = 0;
-  readonly #file: AudioFile;
+  readonly #file: AudioBlob;
   readonly #visitsMax: number;
   #window = new Uint8Array(0);
   #windowStart = 0;
 
-  constructor(file: AudioFile, visitsMax: number) {
+  constructor(file: AudioBlob, visitsMax: number) {
     this.#file = file;
     this.#visitsMax = visitsMax;
     this.size = file.size;

@@ -1,5 +1,5 @@
 import type { ByteReader } from "./byte-reader.ts";
-import type { Measure } from "./wav.ts";
+import type { MeasuredLength } from "./wav.ts";
 
 const windowBytes = 1024 * 1024;
 /** The longest header of a frame, in bytes. */
@@ -15,7 +15,7 @@ const sampleRates = [0, 88_200, 176_400, 192_000, 8000, 16_000, 22_050, 24_000, 
  * frame with a right checksum counts as one, so that the sum is never below what a decoder plays.
  * https://www.rfc-editor.org/rfc/rfc9639#name-frame-header
  */
-export async function measureFlac(reader: ByteReader): Promise<Measure | undefined> {
+export async function measureFlac(reader: ByteReader): Promise<MeasuredLength | undefined> {
   const info = await reader.view(18, 8);
   if (info === undefined) return undefined;
   const packed = info.getBigUint64(0);

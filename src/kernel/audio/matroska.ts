@@ -1,6 +1,6 @@
 import { type ByteReader, countMarks } from "./byte-reader.ts";
 import { getOpusPacketMs } from "./opus.ts";
-import type { Measure } from "./wav.ts";
+import type { MeasuredLength } from "./wav.ts";
 
 /** WebM may hold video, of 100 Mbit/s at the most. */
 const videoBytesPerMs = 12_500;
@@ -42,7 +42,7 @@ const parents: ReadonlySet<number> = new Set([
  * what it cannot read. The duration and the timestamps are claims, which can only raise the length.
  * https://www.rfc-editor.org/rfc/rfc9559
  */
-export async function measureMatroska(reader: ByteReader): Promise<Measure> {
+export async function measureMatroska(reader: ByteReader): Promise<MeasuredLength> {
   let view = new DataView(new ArrayBuffer(0));
   let [base, at] = [0, 0];
   let [scaleNs, duration, clusterTime, lastTime] = [1_000_000, 0, 0, 0];

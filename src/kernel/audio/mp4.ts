@@ -1,11 +1,11 @@
 import { type ByteReader, readTag } from "./byte-reader.ts";
-import type { Measure } from "./wav.ts";
+import type { MeasuredLength } from "./wav.ts";
 
 /** MP4 may hold video, of 100 Mbit/s at the most. */
 const videoBytesPerMs = 12_500;
 
 /** The length of an MP4 file by its movie header, or that of its fragments. */
-export async function measureMp4(reader: ByteReader): Promise<Measure> {
+export async function measureMp4(reader: ByteReader): Promise<MeasuredLength> {
   const movie = await findBox(reader, "moov", { start: 0, end: reader.size });
   const header = movie && (await findBox(reader, "mvhd", movie));
   const bytesPerMsMax = videoBytesPerMs;

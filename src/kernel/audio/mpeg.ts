@@ -1,5 +1,5 @@
 import type { ByteReader } from "./byte-reader.ts";
-import type { Measure } from "./wav.ts";
+import type { MeasuredLength } from "./wav.ts";
 
 const windowBytes = 1024 * 1024;
 const tagsMax = 8;
@@ -29,7 +29,7 @@ const bytesPerMsMax = 56;
  * @returns `undefined` when more than a little of the file is not frames, or another thing stands before them: that may
  *   be the beginning of another format, behind which a decoder does not look for frames.
  */
-export async function measureMpeg(reader: ByteReader): Promise<Measure | undefined> {
+export async function measureMpeg(reader: ByteReader): Promise<MeasuredLength | undefined> {
   const start = await skipTags(reader);
   if (start === undefined || !(await beginsWithFrame(reader, start))) return undefined;
   const strangeMax = (reader.size - start) * strangeShareMax;

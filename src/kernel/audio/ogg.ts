@@ -1,6 +1,6 @@
 import { type ByteReader, countMarks, readTag } from "./byte-reader.ts";
 import { getOpusPacketMs } from "./opus.ts";
-import type { Measure } from "./wav.ts";
+import type { MeasuredLength } from "./wav.ts";
 
 /** 512 kbit/s, the highest bitrate of Opus and Vorbis for one channel. */
 const oggBytesPerMs = 64;
@@ -30,7 +30,7 @@ interface Stream {
  * @returns `undefined` for other contents. Without a bound where a page is broken, there are too many to be counted, or one
  *   stands inside of another: a decoder that refuses the outer one by its checksum plays the inner ones.
  */
-export async function measureOgg(reader: ByteReader): Promise<Measure | undefined> {
+export async function measureOgg(reader: ByteReader): Promise<MeasuredLength | undefined> {
   const streams = new Map<number, Stream>();
   let isCounted = true;
   let pages = 0;

@@ -1,7 +1,7 @@
 import { type ByteReader, readTag } from "./byte-reader.ts";
 
 /** Length of a file as far as its bytes give it. */
-export interface Measure {
+export interface MeasuredLength {
   /** Length as the file claims it, or as counted. A caller can forge a claim. */
   ms?: number | undefined;
   /** The most that it can play, where everything in it that plays was counted. */
@@ -28,7 +28,7 @@ const guidEnd = "000000001000800000aa00389b71";
  *
  * @returns `undefined` for other than plain samples, and where two formats are given: decoders differ in which they take.
  */
-export async function measureWav(reader: ByteReader): Promise<Measure | undefined> {
+export async function measureWav(reader: ByteReader): Promise<MeasuredLength | undefined> {
   let bytesPerMs: number | undefined;
   let audioBytes: number | undefined;
   const tag = await reader.view(0, 4);

@@ -15,6 +15,7 @@ import {
 import { withoutWords } from "../../lib/describe-error.ts";
 import { isRecord, JsonBoundsError, JsonTexts, jsonBounds } from "../../lib/json.ts";
 import {
+  type Call,
   type ChatChunk,
   type ChatCompletion,
   ChatRequest,
@@ -26,11 +27,10 @@ import {
   type Message,
   type Model,
   type PassthroughFormat,
-  type Call as PluginCall,
   type ProviderPlugin,
 } from "../../provider/index.ts";
 import { chunkTokensMax, largest } from "../admission.ts";
-import { Attempt, Call, type ClientRequest, ModelRun } from "../call.ts";
+import { Attempt, ClientCall, type ClientRequest, ModelRun } from "../call.ts";
 import { isOfKey, recordRefusedKey, toClientError, withFailover } from "../failover.ts";
 import {
   type AnswerHead,
@@ -185,7 +185,7 @@ const temperatureDefault = 0.7;
 /** A chat answer that has begun: whole, or as a stream. */
 type OpenedChat = { completion: ChatCompletion } | ({ completion?: undefined } & BegunStream<ChatChunk>);
 
-export const chatHandler: CapabilityHandler<"chat"> = {
+export const chatCapability: CapabilityHandler<"chat"> = {
   validate(run, kernel) {
     if (run.passthrough !== undefined) run.modelEntry = run.passthrough.chooseRoutes(run.modelEntry);
     run.request = withOneOutputLimit(run.request);
@@ -335,7 +335,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
  * Runs a chat handler and waits for the first content: a stream that fails after an empty role has not begun, so that
  * another route can still serve the call.
  */
-async function openChat(plugin: ProviderPlugin, call: PluginCall<ChatRequest>): Promise<OpenedChat> {
+async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<OpenedChat> {
   const answer = await answerOf(plugin, call);
   if (isStream(answer)) {
     if (call.request.stream !== true) throw new TypeError("A stream was returned where stream is not true");
@@ -355,10 +355,10 @@ async function openChat(plugin: ProviderPlugin, call: PluginCall<ChatRequest>): 
   return { completion: answer };
 }
 
-type Chat = (call: PluginCall<ChatRequest>) => Promise<ChatCompletion | ChatStream>;
+type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | ChatStream>;
 
 /** The answer of a handler. One that came in the other form than was asked for is read in that form. */
-async function answerOf(plugin: ProviderPlugin, call: PluginCall<ChatRequest>): Promise<ChatCompletion | ChatStream> {
+async function answerOf(plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<ChatCompletion | ChatStream> {
   const { handlers, name } = plugin;
   if (handlers.chat === undefined) throw new TypeError(`Plugin '${name}' has no chat handler`);
   const chat: Chat = handlers.chat.bind(handlers);
@@ -376,7 +376,7 @@ async function answerOf(plugin: ProviderPlugin, call: PluginCall<ChatRequest>): 
 /** Reads a whole answer that came for a stream, or puts a stream together that came for a whole answer. */
 async function readOtherForm(
   chat: Chat,
-  call: PluginCall<ChatRequest>,
+  call: Call<ChatRequest>,
   error: unknown,
 ): Promise<ChatCompletion | ChatStream> {
   if (!(error instanceof OtherFormError)) throw error;
@@ -926,7 +926,7 @@ async function ask(
   const handler = route?.plugin.handlers[name]?.bind(route.plugin.handlers) as TokenCounter | undefined;
   if (route === undefined || handler === undefined) return undefined;
   const key = route.keys.take(now());
-  const call = new Call(requested);
+  const call = new ClientCall(requested);
   const run = new ModelRun(call, { modelEntry }, { usageMeterOf: () => new UsageMeter(async () => ({})) });
   const attempt = new Attempt(run, route, key, now());
   call.setDeadline(network.timeouts, now() + countMsMax);
@@ -965,7 +965,7 @@ async function ask(
   }
 }
 
-type TokenCounter = (call: PluginCall<unknown>) => Promise<number>;
+type TokenCounter = (call: Call<unknown>) => Promise<number>;
 
 /** Whether a route makes fewer choices at a time than are asked for, so that it is asked once for each. */
 function needsFanOut({ plugin, model }: Pick<Route, "plugin" | "model">, { n }: Pick<ChatRequest, "n">): boolean {

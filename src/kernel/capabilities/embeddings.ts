@@ -12,7 +12,7 @@ import {
   type Model,
 } from "../../provider/index.ts";
 import { withFailover } from "../failover.ts";
-import { boundText, readText, tokensMax } from "../normalize/prompt-bounds.ts";
+import { boundText, textPieces, tokensMax } from "../normalize/prompt-bounds.ts";
 import { countedCharactersMax, countPieces, countTokens, decodeTokens } from "../normalize/tokenizer.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { refuseOtherSchemes } from "../upstream/media-addresses.ts";
@@ -22,7 +22,7 @@ const bytesPerTokenMax = 8;
 /** A foreign vocabulary counts up to a quarter more tokens than the model's own, so only what is beyond is refused. */
 const foreignMargin = 1.25;
 
-export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
+export const embeddingsCapability: CapabilityHandler<"embeddings"> = {
   validate(run) {
     const { request, modelEntry } = run;
     const { model, routes } = modelEntry;
@@ -51,7 +51,7 @@ export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
     const tokens = inputs.reduce((sum, input) => sum + (typeof input === "string" ? 0 : input.length), 0);
     const { input: _, user, ...others } = request;
     const otherTokens =
-      inputs.length * (await countPieces(readText(others, EmbeddingsRequest))) +
+      inputs.length * (await countPieces(textPieces(others, EmbeddingsRequest))) +
       (await countPieces(user ? [user] : []));
     return { inputToken: tokens + (await countPieces(texts, true)) + otherTokens };
   },

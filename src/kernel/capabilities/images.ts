@@ -16,7 +16,7 @@ import {
 } from "../../provider/index.ts";
 import type { ModelRun } from "../call.ts";
 import { withFailover } from "../failover.ts";
-import { boundText, readText } from "../normalize/prompt-bounds.ts";
+import { boundText, textPieces } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
 import { type BegunStream, begin, pump, StreamReader, toReader } from "../streaming.ts";
 import type { CapabilityHandler } from "../types.ts";
@@ -63,7 +63,7 @@ const handler: CapabilityHandler<"images" | "imageEdits"> = {
       : usageMeter.output.length;
     const images = Math.min(count, Math.max(0, spare) + each * open.filter(isCut).length);
     if (!isByToken(run)) return toImageMeters(run, images);
-    const promptTokens = await countPieces(readText(wordsOf(run.request), ImageEditsFields), true);
+    const promptTokens = await countPieces(textPieces(wordsOf(run.request), ImageEditsFields), true);
     const meters = toMeters(run, images, promptTokens);
     const requests = Math.max(images, open.length);
     const imageInputToken = requests * imageInputTokensMax(run);
@@ -107,8 +107,8 @@ const handler: CapabilityHandler<"images" | "imageEdits"> = {
   },
 };
 
-export const imagesHandler = handler as unknown as CapabilityHandler<"images">;
-export const imageEditsHandler = handler as unknown as CapabilityHandler<"imageEdits">;
+export const imagesCapability = handler as unknown as CapabilityHandler<"images">;
+export const imageEditsCapability = handler as unknown as CapabilityHandler<"imageEdits">;
 
 /** The fields that hold words. */
 function wordsOf(request: AnyRequest): object {

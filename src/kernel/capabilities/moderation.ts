@@ -6,7 +6,7 @@ import { countPieces } from "../normalize/tokenizer.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { refuseOtherSchemes } from "../upstream/media-addresses.ts";
 
-export const moderationHandler: CapabilityHandler<"moderation"> = {
+export const moderationCapability: CapabilityHandler<"moderation"> = {
   validate({ request }) {
     if (typeof request.input !== "string" && typeof request.input[0] !== "string") refuseOtherSchemes(request);
   },

@@ -1,7 +1,7 @@
 import { getBasicMeters, isReportable, type Meters, UpstreamError } from "../../contract/index.ts";
 import { type Model, type RankedDocument, type Ranking, RerankRequest } from "../../provider/index.ts";
 import { withFailover } from "../failover.ts";
-import { boundText, getContextTokensMax, readText, tokensMax } from "../normalize/prompt-bounds.ts";
+import { boundText, getContextTokensMax, textPieces, tokensMax } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
 import type { CapabilityHandler } from "../types.ts";
 
@@ -12,7 +12,7 @@ const [unitDocuments, documentTokens] = [100, 500];
 /** A long query leaves so much of each part to the document. */
 const partTokensMin = 250;
 
-export const rerankHandler: CapabilityHandler<"rerank"> = {
+export const rerankCapability: CapabilityHandler<"rerank"> = {
   validate() {},
 
   upperBound: ({ request, modelEntry: { model } }) => boundRequest(request, model),
@@ -24,7 +24,7 @@ export const rerankHandler: CapabilityHandler<"rerank"> = {
 
   async estimate({ request, modelEntry: { model } }) {
     const { documents, ...others } = request;
-    const query = await countPieces(readText(others, RerankRequest));
+    const query = await countPieces(textPieces(others, RerankRequest));
     if (isByUnit(model)) {
       const sizes = await Promise.all(documents.map((document) => countPieces([document])));
       return { searchUnit: countUnits(sizes, query, model) };

@@ -17,7 +17,7 @@ import {
   wavHeaderBytes,
 } from "../audio/audio-file.ts";
 import { withFailover } from "../failover.ts";
-import { boundText, readText, tokensMax } from "../normalize/prompt-bounds.ts";
+import { boundText, textPieces, tokensMax } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
 import type { ModelEntry } from "../routing/registry.ts";
 import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";
@@ -67,7 +67,7 @@ interface Sound {
   format?: WavFormat | undefined;
 }
 
-export const speechHandler: CapabilityHandler<"speech"> = {
+export const speechCapability: CapabilityHandler<"speech"> = {
   validate({ request, modelEntry: { model } }) {
     checkLength(request, model);
     if (!isOpenaiVoice(request.voice)) checkOneOf("voice", request.voice, model.voices, model);
@@ -98,7 +98,7 @@ export const speechHandler: CapabilityHandler<"speech"> = {
       const isUnheard = length === 0 && owedRequests.length > 0;
       const made = isUnheard ? Math.ceil((cutAfterMs / 1000) * usualTokensPerSecond) : length;
       return {
-        inputToken: await countPieces(readText(request, SpeechRequest), true),
+        inputToken: await countPieces(textPieces(request, SpeechRequest), true),
         audioOutputToken: Math.min(made, upper?.audioOutputToken ?? made),
       };
     }

@@ -93,9 +93,9 @@ const handler: CapabilityHandler<"transcription" | "translation"> = {
   },
 };
 
-export const transcriptionHandler = handler as unknown as CapabilityHandler<"transcription">;
+export const transcriptionCapability = handler as unknown as CapabilityHandler<"transcription">;
 /** A translation is a transcript in English, by a handler of its own. */
-export const translationHandler = handler as unknown as CapabilityHandler<"translation">;
+export const translationCapability = handler as unknown as CapabilityHandler<"translation">;
 
 const isByToken = ({ price }: Model) => !getBasicMeters("transcription", price).includes("audioMs");
 

@@ -134,7 +134,7 @@ export function boundText(request: object, schema: TObject): number {
 }
 
 /** The same text in pieces for a tokenizer. */
-export function readText(request: object, schema: TObject): string[] {
+export function textPieces(request: object, schema: TObject): string[] {
   const text = new TextVisitor();
   visitRequest(request, schema, text);
   return text.pieces;

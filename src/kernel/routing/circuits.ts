@@ -8,7 +8,13 @@ import { replaceTexts } from "../../lib/escapes.ts";
 import { getSecrets, type ProviderCredential, readCredential } from "../../provider/index.ts";
 
 /** The owner of prompts that a provider may have cached: a session of an account. */
-export function ownerOf({ session, caller }: { session?: string | undefined; caller: Caller }): string | undefined {
+export function cacheOwnerOf({
+  session,
+  caller,
+}: {
+  session?: string | undefined;
+  caller: Caller;
+}): string | undefined {
   return session === undefined ? undefined : `${caller.accountId} ${session}`;
 }
 

@@ -22,8 +22,8 @@ import {
 import {
   type CircuitBreakerOptions,
   type CircuitState,
+  cacheOwnerOf,
   KeyPool,
-  ownerOf,
   PluginHealth,
   RouteCircuit,
 } from "./circuits.ts";
@@ -618,5 +618,5 @@ function order(
   virtual: VirtualModel,
   { session, caller, isStream }: CandidateQuery,
 ) {
-  return orderMembers(virtual, { nowMs: now(), isStream, owner: ownerOf({ session, caller }), random });
+  return orderMembers(virtual, { nowMs: now(), isStream, owner: cacheOwnerOf({ session, caller }), random });
 }

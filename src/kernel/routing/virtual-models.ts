@@ -3,7 +3,7 @@ import type { Model, VirtualModelRow, VirtualStrategy } from "../../provider/ind
 import { affinity } from "./circuits.ts";
 
 /** One model that a virtual model stands for. */
-export interface Member {
+export interface VirtualMember {
   readonly name: string;
   readonly weight: number;
 }
@@ -13,7 +13,7 @@ export interface VirtualModel {
   readonly id: string;
   readonly strategy: VirtualStrategy;
   /** As they are listed; those of `cheapest` by price. */
-  readonly members: readonly Member[];
+  readonly members: readonly VirtualMember[];
   readonly speeds: Speeds;
 }
 
@@ -66,12 +66,12 @@ export function orderMembers({ strategy, members, speeds }: VirtualModel, option
 }
 
 /** Draws like `orderRoutes`: each place goes to a member with the chance of its weight among the remaining ones. */
-function drawOf({ name, weight }: Member, { owner, random }: OrderOptions): number {
+function drawOf({ name, weight }: VirtualMember, { owner, random }: OrderOptions): number {
   const chance = owner === undefined ? random() : affinity(owner, name);
   return weight === 0 ? Number.NEGATIVE_INFINITY : Math.log(chance) / weight;
 }
 
-function sortBy(members: readonly Member[], rankOf: (member: Member) => number): string[] {
+function sortBy(members: readonly VirtualMember[], rankOf: (member: VirtualMember) => number): string[] {
   const ranked = members.map((member) => ({ name: member.name, rank: rankOf(member) }));
   return ranked.sort((a, b) => compare(a.rank, b.rank)).map(({ name }) => name);
 }

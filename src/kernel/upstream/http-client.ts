@@ -324,7 +324,7 @@ export class BodyReader {
 }
 
 /** The same as an iterable. Leaving the loop early closes the connection. */
-export async function* readChunks(response: Response, limits: BodyLimits): AsyncGenerator<Bytes, undefined> {
+export async function* readAnswerChunks(response: Response, limits: BodyLimits): AsyncGenerator<Bytes, undefined> {
   if (response.body === null) return;
   const body = new BodyReader(response, limits);
   try {
@@ -340,7 +340,7 @@ export async function* readChunks(response: Response, limits: BodyLimits): Async
  * @param onCut Gets what has come of a body that breaks off, stalls or is too long, and how many bytes it has at the least.
  * @throws {UpstreamError} When it does.
  */
-export function readText(response: Response, limits: BodyLimits, onCut?: OnCut): Promise<string> {
+export function readAnswerText(response: Response, limits: BodyLimits, onCut?: OnCut): Promise<string> {
   const length = getDeclaredLength(response);
   if (length !== undefined && length <= Math.min(wholeBytesMax, limits.bytesMax)) {
     return readWhole(response, limits, onCut);
@@ -360,7 +360,7 @@ async function readPieces(
   }
   const chunks: Bytes[] = [];
   try {
-    for await (const chunk of readChunks(response, limits)) chunks.push(chunk);
+    for await (const chunk of readAnswerChunks(response, limits)) chunks.push(chunk);
   } catch (error) {
     const bytes = chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
     onCut?.(chunks, error instanceof LongAnswerError ? limits.bytesMax : bytes);
@@ -393,7 +393,7 @@ export async function readTextStart(response: Response, limits: BodyLimits): Pro
   const chunks: Bytes[] = [];
   let total = 0;
   try {
-    for await (const chunk of readChunks(response, { ...limits, bytesMax: Number.POSITIVE_INFINITY })) {
+    for await (const chunk of readAnswerChunks(response, { ...limits, bytesMax: Number.POSITIVE_INFINITY })) {
       chunks.push(chunk);
       total += chunk.byteLength;
       if (total >= limits.bytesMax) break;

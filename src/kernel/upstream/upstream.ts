@@ -66,7 +66,7 @@ import {
   cancelBody,
   createHeaders,
   LongAnswerError,
-  readText,
+  readAnswerText,
   readTextStart,
   responseTooLongError,
 } from "./http-client.ts";
@@ -536,7 +536,7 @@ export class BoundUpstream implements Upstream {
     const limits = this.#limits(this.#network.bounds.answerBytesMax, (bytes) =>
       this.#reserveAnswer(answerCopies * bytes),
     );
-    return readText(response, limits, (chunks, bytes) => request.readCut(chunks, bytes));
+    return readAnswerText(response, limits, (chunks, bytes) => request.readCut(chunks, bytes));
   }
 
   /**

@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import { type ErrorCode, type MeterName, type Meters, meterTable, nanodollarsPerUsd } from "../../contract/index.ts";
-import type { Attempt, Call, CallObserver, ModelRun, UnrunCall } from "../../kernel/index.ts";
+import type { Attempt, CallObserver, ClientCall, ModelRun, UnrunCall } from "../../kernel/index.ts";
 import { attemptOutcome } from "../attempt-outcome.ts";
 
 const durationSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -42,7 +42,7 @@ export class CallMetrics implements CallObserver {
     this.#metrics.upstreamDuration.observe({ plugin }, (this.#options.now() - attempt.startedMs) / 1000);
   }
 
-  ended(call: Call): void {
+  ended(call: ClientCall): void {
     const { capability, startedMs, sink } = call.request;
     const { run, state, status, errorCode } = call;
     const { firstByteMs } = run ?? {};

@@ -1,6 +1,6 @@
 import { Gauge, Histogram, type Registry } from "prom-client";
 import { type Capability, capabilities, nanodollarsPerUsd } from "../../contract/index.ts";
-import { type Call, describeRoutes, type Registry as ModelRegistry } from "../../kernel/index.ts";
+import { type ClientCall, describeRoutes, type Registry as ModelRegistry } from "../../kernel/index.ts";
 import type { SpanCounts } from "../traces/span-queue.ts";
 import { addCounter, addGauge, addValue, type Sample } from "./scraped-metrics.ts";
 
@@ -9,7 +9,7 @@ export interface GatewaySnapshot {
   registry(): ModelRegistry;
   now(): number;
   /** The running calls. */
-  running(): Iterable<Call>;
+  running(): Iterable<ClientCall>;
   /** Requests refused so far because of overload or shutdown. */
   shedCount(): number;
   /** Whether the process is shutting down. */

@@ -9,7 +9,7 @@ import {
   sumOutputTokens,
   trimSlashes,
 } from "../../contract/index.ts";
-import { type Call, type CallObserver, monotonicNow } from "../../kernel/index.ts";
+import { type CallObserver, type ClientCall, monotonicNow } from "../../kernel/index.ts";
 import type { OtlpOptions } from "../otlp-options.ts";
 import { addAmounts, operations, providerName } from "../traces/span-attributes.ts";
 
@@ -77,7 +77,7 @@ class OtlpCallMetrics implements CallObserver {
     // The spans of a call have its attempts.
   }
 
-  ended({ request, run, errorCode }: Call): void {
+  ended({ request, run, errorCode }: ClientCall): void {
     const { capability, startedMs, sink } = request;
     const attributes: Attributes = { "gen_ai.operation.name": operations[capability] };
     // Names that clients made up are no models, and would be series without end.

@@ -11,7 +11,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { UpstreamError } from "../../contract/index.ts";
-import type { Attempt, Call, CallObserver } from "../../kernel/index.ts";
+import type { Attempt, CallObserver, ClientCall } from "../../kernel/index.ts";
 import { attemptOutcome } from "../attempt-outcome.ts";
 import { callAttributes, operations, providerName } from "./span-attributes.ts";
 
@@ -29,8 +29,8 @@ interface TracedAttempt {
 export class CallTraces implements CallObserver {
   readonly #tracer: Tracer;
   readonly #now: () => number;
-  readonly #attempts = new WeakMap<Call, TracedAttempt[]>();
-  readonly #spans = new WeakMap<Call, SpanContext>();
+  readonly #attempts = new WeakMap<ClientCall, TracedAttempt[]>();
+  readonly #spans = new WeakMap<ClientCall, SpanContext>();
 
   constructor(tracer: Tracer, now: () => number) {
     this.#tracer = tracer;
@@ -38,7 +38,7 @@ export class CallTraces implements CallObserver {
   }
 
   /** The span of a call that has ended; undefined before that. */
-  spanOf(call: Call): SpanContext | undefined {
+  spanOf(call: ClientCall): SpanContext | undefined {
     return this.#spans.get(call);
   }
 
@@ -52,7 +52,7 @@ export class CallTraces implements CallObserver {
     else attempts.push(traced);
   }
 
-  ended(call: Call, { headers }: Request): void {
+  ended(call: ClientCall, { headers }: Request): void {
     const endedMs = this.#now();
     const { openedAt, startedMs, capability } = call.request;
     const { run } = call;

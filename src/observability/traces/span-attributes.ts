@@ -6,7 +6,7 @@ import {
   promptMeters,
   sumOutputTokens,
 } from "../../contract/index.ts";
-import type { Call } from "../../kernel/index.ts";
+import type { ClientCall } from "../../kernel/index.ts";
 import type { Model } from "../../provider/index.ts";
 
 /** OpenTelemetry's operation names, and our own where it has none. */
@@ -40,7 +40,7 @@ export function providerName(plugin: string): string {
 }
 
 /** The attributes of a call's span; never its prompt or answer. */
-export function callAttributes(call: Call, answeredBy: Model | undefined): Attributes {
+export function callAttributes(call: ClientCall, answeredBy: Model | undefined): Attributes {
   const { run } = call;
   const { capability, sink, clientRequestId } = call.request;
   const { meters = {}, usageSource = "none", costNanodollars, firstByteMs, plugin } = run ?? {};

@@ -1,11 +1,10 @@
 import { GatewayError, UpstreamError } from "../../contract/index.ts";
 import { nearestAspectRatio, nearestTo } from "../../lib/aspect-ratio.ts";
 import { toBase64 } from "../../lib/base64.ts";
-import type { Call, GeneratedImages, ImageEditsRequest, ImagesRequest, Model } from "../../provider/index.ts";
+import type { Call, GeneratedImages, ImageEditsRequest, ImagesRequest, Model, Warn } from "../../provider/index.ts";
 import { warnOfOthers } from "../supported-fields.ts";
 import { generateContent } from "./provider-stream.ts";
 import type { GenerateAnswer, GenerateBody } from "./schema.ts";
-import type { Warn } from "./tools.ts";
 
 const { expectAllowed, readCandidates, readTokenUsage } = generateContent;
 

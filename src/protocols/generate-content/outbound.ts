@@ -3,7 +3,16 @@ import { type DataUrl, readMedia } from "../../lib/data-url.ts";
 import { isRecord, JsonTexts } from "../../lib/json.ts";
 import { jsonSchemaSubset, openApiSubset, reduceSchema, SchemaBudget } from "../../lib/json-schema.ts";
 import { LruMap } from "../../lib/lru-map.ts";
-import type { Call, ChatRequest, ContentPart, Message, Model, ModelOptions, ToolCall } from "../../provider/index.ts";
+import type {
+  Call,
+  ChatRequest,
+  ContentPart,
+  Message,
+  Model,
+  ModelOptions,
+  ToolCall,
+  Warn,
+} from "../../provider/index.ts";
 import { countSystemMessages } from "../cache-marks.ts";
 import { placeholderImages as fetched, fetchImages, precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort, toServiceTier } from "../openai/request.ts";
@@ -12,7 +21,7 @@ import { pickSupportedFields } from "../supported-fields.ts";
 import { getToolResults, readArguments, resultWithoutCall, withFunctionsAsTools } from "../tools.ts";
 import { fromCandidates, GenerateContentStream, readAnswerUsage } from "./provider-stream.ts";
 import type { GenerateBody, GeneratePart, GenerateTurn } from "./schema.ts";
-import { eachOnce, getSignature, randomCallId, type Signatures, toTools, type Warn } from "./tools.ts";
+import { eachOnce, getSignature, randomCallId, type Signatures, toTools } from "./tools.ts";
 
 const signaturesMax = 10_000;
 

@@ -2,11 +2,9 @@ import { badRequest } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { openApiSubset, reduceSchema, type SchemaBudget } from "../../lib/json-schema.ts";
 import type { LruMap } from "../../lib/lru-map.ts";
-import { type Call, type ChatRequest, type Tool, type ToolCall, toAnswerText } from "../../provider/index.ts";
+import { type ChatRequest, type Tool, type ToolCall, toAnswerText, type Warn } from "../../provider/index.ts";
 import { readToolChoice } from "../tools.ts";
 import type { GenerateBody, GeneratedPart } from "./schema.ts";
-
-export type Warn = Call<unknown>["warn"];
 
 const modes = { none: "NONE", auto: "AUTO", required: "ANY" };
 /** The functions the model may call, all in one tool as the provider wants it, and whether it must. */

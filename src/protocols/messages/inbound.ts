@@ -52,7 +52,7 @@ const silentFields = ["context_management", "betas", "diagnostics"];
  *
  * @throws {GatewayError} `invalid_request` with a path as Anthropic writes it.
  */
-export function toChatRequest(
+export function fromMessagesRequest(
   body: MessagesRequest,
   { envelope, model = body.model, outputTokensMax, warn }: TranslationOptions,
 ): { request: ChatRequest; plan: MessagesPlan } {

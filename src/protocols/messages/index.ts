@@ -13,9 +13,9 @@ import type { ReasoningEnvelope } from "../reasoning.ts";
 import { MessagesStream } from "./client-stream.ts";
 import { toMessagesError } from "./errors.ts";
 import {
+  fromMessagesRequest,
   refuseOtherProtocols,
   threadField,
-  toChatRequest,
   toMessagesAnswer,
   withoutOwnThoughts,
   withoutThread,
@@ -82,7 +82,7 @@ export const messagesInbound: Inbound<MessagesRequest, MessagesInboundOptions> =
     if (body !== clientBody) leaveOut(threadField);
     const warnings: string[] = [];
     const warn = (message: string) => void warnings.push(message);
-    const translated = tryTranslate(() => toChatRequest(body, { ...options, warn }));
+    const translated = tryTranslate(() => fromMessagesRequest(body, { ...options, warn }));
     const passthrough = { format: messagesFormat, body: withoutOwnThoughts(body) };
     const { request, plan } = translated instanceof GatewayError ? {} : translated;
     const untranslatable = translated instanceof GatewayError ? translated : undefined;

@@ -10,6 +10,7 @@ import type {
   ModelOptions,
   Tool,
   ToolCall,
+  Warn,
 } from "../../provider/index.ts";
 import { countSystemMessages, limitMarks, markOf, readMark, sendMarked } from "../cache-marks.ts";
 import { CallIds } from "../call-ids.ts";
@@ -28,8 +29,8 @@ import {
 } from "../tools.ts";
 import { readError } from "./errors.ts";
 import { messagesHandlers } from "./passthrough.ts";
-import { fromMessage, MessagesOutboundStream, readUsage, toUsage } from "./provider-stream.ts";
-import type { Block, Reading, Turn, Warn } from "./schema.ts";
+import { fromMessage, MessagesOutboundStream, readMessagesUsage, toUsage } from "./provider-stream.ts";
+import type { Block, Reading, Turn } from "./schema.ts";
 
 /** How a provider that speaks Anthropic's Messages protocol is asked. */
 export interface AnthropicOptions {
@@ -75,14 +76,14 @@ export function anthropic({ headers, takesRequestMark = false }: AnthropicOption
   const headersFor = (model: Model) =>
     version === undefined ? headers : { ...headers, [versionHeader]: versionOf(model, version) };
   const send = async ({ request, model, upstream, warn }: Call<ChatRequest>) => {
-    const { body, reading } = toMessages(request, model, warn, takesRequestMark);
+    const { body, reading } = toMessagesBody(request, model, warn, takesRequestMark);
     const init = { headers: headersFor(model) };
     if (body.stream) return new MessagesOutboundStream(await upstream.events("/messages", body, init), reading);
     return fromMessage(await upstream.json("/messages", body, init), reading, Date.now());
   };
   const chat = (call: Call<ChatRequest>) => sendMarked(call, takesRequestMark ? "request" : "message", send);
   const countChatTokens = async ({ request, model, upstream }: Call<ChatRequest>): Promise<number> => {
-    const { body } = toMessages(request, model, () => undefined);
+    const { body } = toMessagesBody(request, model, () => undefined);
     const { max_tokens: _, stream: __, metadata: ___, stop_sequences: ____, temperature: _____, ...counted } = body;
     const init = { headers: headersFor(model) };
     return (await upstream.json<{ input_tokens: number }>("/messages/count_tokens", counted, init)).input_tokens;
@@ -93,11 +94,11 @@ export function anthropic({ headers, takesRequestMark = false }: AnthropicOption
       countChatTokens,
       ...messagesHandlers({ headers, toUsage }),
     },
-    checks: { chat: precheckMultimodal((request, { model, warn }) => toMessages(request, model, warn)) },
+    checks: { chat: precheckMultimodal((request, { model, warn }) => toMessagesBody(request, model, warn)) },
     maxChoices: { chat: 1 },
     modelOptions,
     readError,
-    readUsage,
+    readUsage: readMessagesUsage,
   };
 }
 
@@ -115,7 +116,7 @@ const translated = `max_tokens max_completion_tokens temperature top_p stop n to
  *
  * @param takesRequestMark As {@link AnthropicOptions} has it.
  */
-export function toMessages(requested: ChatRequest, model: Model, warn: Warn, takesRequestMark = false) {
+export function toMessagesBody(requested: ChatRequest, model: Model, warn: Warn, takesRequestMark = false) {
   const request = pickSupportedFields(limitMarks(requested), translated, model, warn);
   const limit = model.outputTokensMax ?? outputTokensMaxDefault;
   const maxTokens = Math.min(request.max_completion_tokens ?? request.max_tokens ?? limit, limit);

@@ -235,7 +235,7 @@ function toRefusal({ stop_reason: reason, stop_details: details }: MessageAnswer
 }
 
 /** Reads the usage of a message or of an event; an event at the end may have the output alone. */
-export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
+export function readMessagesUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
   const { usage: reported } = isRecord(part.message) ? part.message : part;
   if (!isRecord(reported)) return before;
   const usage = toFigures(reported);

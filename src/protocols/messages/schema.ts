@@ -194,6 +194,3 @@ export interface Reading {
   /** Whether the content is JSON that may come in a code fence. */
   fenced?: boolean | undefined;
 }
-
-/** Takes what a translation had to leave out or change. */
-export type Warn = (message: string, ignored?: string | readonly string[]) => void;

@@ -69,7 +69,7 @@ export function checkResponsesRequest(request: unknown): void {
  * @throws {GatewayError} `invalid_request` for what chat cannot express, a reference to an unknown item, a call without
  *   its output or the reverse, and two tools that become one function.
  */
-export function toChatRequest(
+export function fromResponsesRequest(
   request: ResponsesRequest,
   options: TranslationOptions,
 ): { chat: ChatRequest; plan: ResponsePlan } {

@@ -13,7 +13,13 @@ import {
 import { createReasoningEnvelope } from "../reasoning.ts";
 import { createResponseHead, openResponse, ResponseStream, toResponse } from "./client-stream.ts";
 import { toResponsesError } from "./errors.ts";
-import { checkResponsesRequest, expandRequest, refuseChatBody, type StoredContext, toChatRequest } from "./inbound.ts";
+import {
+  checkResponsesRequest,
+  expandRequest,
+  fromResponsesRequest,
+  refuseChatBody,
+  type StoredContext,
+} from "./inbound.ts";
 import { PassedStream } from "./passed-stream.ts";
 import { responsesFormat } from "./passthrough.ts";
 import type { ResponseItem, ResponseObject, ResponsesRequest } from "./schema.ts";
@@ -60,7 +66,7 @@ export const responsesInbound: Inbound<ResponsesRequest, ResponsesInboundOptions
   open(body, { accountId, sealKey, model, servedModel, now, context, keep }): Exchange {
     const envelope = createReasoningEnvelope(sealKey, accountId);
     const { request: expanded, input } = expandRequest(body, context);
-    const translated = tryTranslate(() => toChatRequest(body, { envelope, model, ...context }));
+    const translated = tryTranslate(() => fromResponsesRequest(body, { envelope, model, ...context }));
     const { chat, plan } = translated instanceof GatewayError ? {} : translated;
     const head = Object.defineProperty(createResponseHead(model, now), "model", { get: servedModel });
     const stream = plan && new ResponseStream(plan, head);

@@ -4,7 +4,7 @@ import type { Caller } from "../../../src/contract/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import {
   buildRegistry,
-  Call,
+  ClientCall,
   type ClientRequest,
   findCandidates,
   type Kernel,
@@ -34,7 +34,7 @@ const request = { model: "famA-4o-mini", messages: [{ role: "user" as const, con
 const about = { openedAt: now(), startedMs: now(), caller, capability: "chat", protocol: "chat" } as const;
 const runChat = (chat: Pick<ClientRequest<"chat">, "id" | "body" | "sink">) => {
   const candidates = findCandidates(kernel, { ...about, model: chat.body.model, isStream: chat.sink !== undefined });
-  return runCall(kernel, new Call({ ...about, ...chat }), candidates);
+  return runCall(kernel, new ClientCall({ ...about, ...chat }), candidates);
 };
 
 const whole = await runChat({ id: "req_whole", body: request });

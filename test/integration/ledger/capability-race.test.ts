@@ -6,7 +6,7 @@ import {
   type ModelCapability,
   makeCallId,
 } from "../../../src/contract/index.ts";
-import type { RequestOf } from "../../../src/kernel/call.ts";
+import type { ExchangeRequest } from "../../../src/kernel/call.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import type { ChatCompletion, ChatRequest, Handlers, Model } from "../../../src/provider/index.ts";
 import { wavOf } from "../../support/wav.ts";
@@ -20,7 +20,7 @@ const million = 1_000_000;
 const prompt = "鿿".repeat(300);
 
 /** What each provider uses is all that its request allows, which is as dear as its model can be. */
-type Size<C extends Capability> = { request: RequestOf<C>; handlers: Handlers; model: Partial<Model> };
+type Size<C extends Capability> = { request: ExchangeRequest<C>; handlers: Handlers; model: Partial<Model> };
 const tokens = { inputToken: { usd: "0.5", per: million }, outputToken: { usd: "1", per: million } };
 /** Of models that are priced by tokens of sound and pictures. */
 const byToken: { [C in Capability]?: Size<C> } = {

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import type { Store } from "../../../src/db/index.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
-import { exportCalls, type LogCursor, readRecentCalls, readStatement, readUsage } from "../../../src/reports/index.ts";
+import {
+  exportCalls,
+  type LogCursor,
+  readRecentCalls,
+  readStatement,
+  readUsageBuckets,
+} from "../../../src/reports/index.ts";
 import { recordCalls } from "../../support/payers.ts";
 import { chargeOf } from "../db/facts.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
@@ -46,6 +52,6 @@ describe("a call that was written is there at once", () => {
 });
 
 async function usageOf(store: Store) {
-  const sums = await readUsage(store, account, { startDay: 0, endDay: 0, period: "daily" });
+  const sums = await readUsageBuckets(store, account, { startDay: 0, endDay: 0, period: "daily" });
   return sums.totals.figures;
 }

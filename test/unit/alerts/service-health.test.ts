@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { checkService } from "../../../src/alerts/rules.ts";
 import { ServiceHealth } from "../../../src/alerts/service-health.ts";
 import { type OpenChannel, StorelessAlerts } from "../../../src/alerts/storeless.ts";
-import type { Call, CallObserver } from "../../../src/kernel/index.ts";
+import type { CallObserver, ClientCall } from "../../../src/kernel/index.ts";
 
 const minute = 60_000;
 const start = Date.parse("2027-01-01T00:00:00Z");
@@ -26,7 +26,7 @@ function process() {
   const observer = health.observe(next);
   const request = new Request("http://gate/");
   const end = (status: number, times = 1) => {
-    for (let time = 0; time < times; time++) observer.ended({ status } as Call, request);
+    for (let time = 0; time < times; time++) observer.ended({ status } as ClientCall, request);
   };
   const check = () => checkService(health.read(), thresholds, state.now);
   return { state, health, observer, end, check, handed, request };

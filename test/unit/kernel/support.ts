@@ -13,19 +13,19 @@ import {
   UpstreamError,
 } from "../../../src/contract/index.ts";
 import {
-  type AnswerOf,
   Attempt,
   buildRegistry,
-  Call,
+  ClientCall,
   type ClientRequest,
   type Credential,
+  type ExchangeAnswer,
+  type ExchangeRequest,
   findCandidates,
   type Kernel,
   type Log,
   type ModelEntry,
   ModelRun,
   openNetwork,
-  type RequestOf,
   type Route,
   runCall as runKernelCall,
   type StreamSink,
@@ -246,9 +246,9 @@ const modelsOf = new WeakMap<object, readonly string[]>();
 /** A call of any capability. */
 export function callOf<C extends Capability>(
   capability: C,
-  body: RequestOf<C>,
+  body: ExchangeRequest<C>,
   { sink, models, ...options }: CallOptions = {},
-): Call<C> {
+): ClientCall<C> {
   const request = {
     id: "req_0123456789abcdefghjkmnpqrs",
     openedAt: startMs,
@@ -260,16 +260,16 @@ export function callOf<C extends Capability>(
     body,
     sink,
   };
-  const call = new Call(request as unknown as ClientRequest<C>);
+  const call = new ClientCall(request as unknown as ClientRequest<C>);
   if (models !== undefined) modelsOf.set(call, models);
   return call;
 }
 
 /** A call that nobody runs. */
-export const newCall = (options: CallOptions = {}): Call => chatCall({}, options) as unknown as Call;
+export const newCall = (options: CallOptions = {}): ClientCall => chatCall({}, options) as unknown as ClientCall;
 
 /** A model that is tried for a call, before it is admitted. */
-export function runOf<C extends Capability>(call: Call<C>, modelEntry: ModelEntry): ModelRun<C> {
+export function runOf<C extends Capability>(call: ClientCall<C>, modelEntry: ModelEntry): ModelRun<C> {
   return new ModelRun(call, { modelEntry }, { usageMeterOf: () => new UsageMeter(async () => ({})) });
 }
 
@@ -280,7 +280,7 @@ export function attemptOf(route: Route, key = new KeyPool(["key-a"]).take(startM
 }
 
 /** Finds the models of a call and runs it, as an endpoint does. */
-export async function runCall<C extends Capability>(kernel: Kernel, call: Call<C>): Promise<AnswerOf<C>> {
+export async function runCall<C extends Capability>(kernel: Kernel, call: ClientCall<C>): Promise<ExchangeAnswer<C>> {
   const { body, sink, ...about } = call.request;
   const { model } = body as { model: string };
   const query = { ...about, model, models: modelsOf.get(call), isStream: sink !== undefined };

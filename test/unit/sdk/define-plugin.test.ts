@@ -28,7 +28,7 @@ describe("definePlugin", () => {
       maxChoices: {},
       authorize: expect.any(Function),
       readError: classifyRefusal,
-      readUsage,
+      readUsage: readUsage,
     });
     expect(await headersOf(definePlugin(acme), "k")).toEqual({ authorization: "Bearer k" });
   });

@@ -4,7 +4,7 @@ import { Kysely, PostgresDialect, SqliteDialect } from "kysely";
 import pg from "pg";
 import { type Database, figureColumns, type Store } from "../../../../src/db/index.ts";
 import { KyselyConnection } from "../../../../src/db/sqlite/kysely-connection.ts";
-import { readUsage } from "../../../../src/reports/index.ts";
+import { readUsageBuckets } from "../../../../src/reports/index.ts";
 import { migratedPostgres } from "../../../support/migrated-postgres.ts";
 import { queryPostgres, whyNoPostgres } from "../../../support/postgres.ts";
 import { temporaryFile, temporaryStore } from "../../db/temporary-store.ts";
@@ -18,7 +18,7 @@ async function askedFor(dialect: SqliteDialect | PostgresDialect): Promise<{ sql
     dialect,
     log: ({ query }) => void asked.push({ sql: query.sql, parameters: [...query.parameters] }),
   });
-  await readUsage({ db } as Store, "acc_7", year);
+  await readUsageBuckets({ db } as Store, "acc_7", year);
   await db.destroy();
   expect(asked).toHaveLength(2);
   return asked[1] as { sql: string; parameters: unknown[] };

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Store } from "../../../../src/db/index.ts";
-import { readUsage, type UsageBucket } from "../../../../src/reports/index.ts";
+import { readUsageBuckets, type UsageBucket } from "../../../../src/reports/index.ts";
 import { recordCalls } from "../../../support/payers.ts";
 import { insertUsage, rollUp } from "../../../support/usage.ts";
 import { endOf, openOf } from "../../db/facts.ts";
@@ -24,7 +24,7 @@ test.each<[UsageBucket, number[]]>([
   await count(store, "ada", [day * 24 - 1, day * 24, day * 24 + 23, day * 24 + 24, (day + 2) * 24]);
   await count(store, "ada", [day * 24 + 24], "chat-2");
   await count(store, "ben", [day * 24 + 1]);
-  const { totals, buckets } = await readUsage(store, "ada", { period, startDay: day, endDay: day + 1 });
+  const { totals, buckets } = await readUsageBuckets(store, "ada", { period, startDay: day, endDay: day + 1 });
   expect(buckets.map(({ figures }) => figures.requests)).toEqual(expected);
   expect(totals.figures).toMatchObject({ requests: 4, input_tokens: 40, output_tokens: 4, charged_nanodollars: 4 });
   expect([...totals.byModel.keys()]).toEqual(["chat-1", "chat-2"]);
@@ -36,7 +36,7 @@ test.each<UsageBucket>(["hourly", "daily"])(
     const store = await temporaryStore();
     const openedAt = day * 86_400_000 + 5 * 3_600_000;
     const requests = async () => {
-      const { totals, buckets } = await readUsage(store, "acc_1", { period, startDay: day, endDay: day });
+      const { totals, buckets } = await readUsageBuckets(store, "acc_1", { period, startDay: day, endDay: day });
       expect(buckets[period === "hourly" ? 5 : 0]?.figures).toEqual(totals.figures);
       return [
         totals.figures.requests,

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { TimeoutScheduler } from "../../../../src/kernel/index.ts";
-import { BodyReader, readChunks, readText } from "../../../../src/kernel/upstream/http-client.ts";
+import { BodyReader, readAnswerChunks, readAnswerText } from "../../../../src/kernel/upstream/http-client.ts";
 import { readEvents } from "../../../support/chat-streams.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { answerOf, type RawServer, startRaw } from "../../../support/raw-server.ts";
@@ -46,7 +46,7 @@ describe("an answer that a provider compressed although it was asked not to", ()
   ])("by %s is decompressed, and its connection kept", async (encoding, body) => {
     const server = await startCompressed(encoding, body);
     for (let call = 0; call < 2; call++) {
-      expect(await readText(await client.request(requestTo(server.baseUrl)), limits)).toBe(text);
+      expect(await readAnswerText(await client.request(requestTo(server.baseUrl)), limits)).toBe(text);
     }
     expect(server.accepted).toBe(1);
   });
@@ -54,7 +54,7 @@ describe("an answer that a provider compressed although it was asked not to", ()
   test("is bounded by what it decompresses to, be it a bomb of 200 MB", async () => {
     const server = await startCompressed("gzip", bomb);
     const response = await client.request(requestTo(server.baseUrl));
-    const error = await errorOf(readText(response, readLimitState(limits.timeouts, mebibyte)));
+    const error = await errorOf(readAnswerText(response, readLimitState(limits.timeouts, mebibyte)));
     expect(error.message).toBe(`The provider's answer is longer than ${mebibyte} bytes`);
     await until(() => server.open.size === 0);
   });
@@ -62,7 +62,7 @@ describe("an answer that a provider compressed although it was asked not to", ()
   test("is decompressed no further than it is read", async () => {
     const server = await startCompressed("gzip", bomb);
     let length = 0;
-    for await (const chunk of readChunks(await client.request(requestTo(server.baseUrl)), limits)) {
+    for await (const chunk of readAnswerChunks(await client.request(requestTo(server.baseUrl)), limits)) {
       expect(chunk.byteLength).toBeLessThan(2 * mebibyte);
       length += chunk.byteLength;
       if (length > mebibyte) break;
@@ -75,7 +75,7 @@ describe("an answer that a provider compressed although it was asked not to", ()
     ["breaks off", gzipSync(crypto.getRandomValues(new Uint8Array(50_000))).subarray(0, 20_000), 50_100],
   ])("and that %s is an error", async (_, body, declared) => {
     const server = await startCompressed("gzip", body, declared);
-    const read = client.request(requestTo(server.baseUrl)).then((response) => readText(response, limits));
+    const read = client.request(requestTo(server.baseUrl)).then((response) => readAnswerText(response, limits));
     expect(await errorOf(read)).toBeDefined();
   });
 });
@@ -91,7 +91,7 @@ describe("a whole answer", () => {
   ])("that is too long is refused %s, and its connection closed", async (_, answer) => {
     const server = await start((socket) => void socket.write(answer));
     const response = await client.request(requestTo(server.baseUrl));
-    const error = await errorOf(readText(response, readLimitState(limits.timeouts, 100)));
+    const error = await errorOf(readAnswerText(response, readLimitState(limits.timeouts, 100)));
     expect(error.message).toBe("The provider's answer is longer than 100 bytes");
   });
 
@@ -103,7 +103,7 @@ describe("a whole answer", () => {
     });
     for (const path of ["/length", "/chunked"]) {
       const response = await client.request(requestTo(`http://127.0.0.1:${server.port}`, { path }));
-      expect(Bun.SHA256.hash(await readText(response, limits), "hex")).toBe(Bun.SHA256.hash(bytes, "hex"));
+      expect(Bun.SHA256.hash(await readAnswerText(response, limits), "hex")).toBe(Bun.SHA256.hash(bytes, "hex"));
     }
     await server.stop(true);
   });
@@ -123,7 +123,7 @@ describe("a whole answer", () => {
     const response = await client.request(requestTo(server.baseUrl));
     let seen = "";
     const reading = (async () => {
-      for await (const chunk of readChunks(response, limits)) {
+      for await (const chunk of readAnswerChunks(response, limits)) {
         seen += new TextDecoder().decode(chunk);
         if (seen === "hello") resolve();
       }
@@ -172,7 +172,7 @@ describe("events", () => {
       socket.end();
     });
     const seen: unknown[] = [];
-    for await (const event of readEvents(readChunks(await client.request(requestTo(server.baseUrl)), limits)))
+    for await (const event of readEvents(readAnswerChunks(await client.request(requestTo(server.baseUrl)), limits)))
       seen.push(event);
     expect(seen).toEqual([
       { event: "message", data: "héé€" },
@@ -183,7 +183,9 @@ describe("events", () => {
 
   test("that are left early close their connection", async () => {
     const server = await start("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: one\n\ndata: two\n\n");
-    for await (const { data } of readEvents(readChunks(await client.request(requestTo(server.baseUrl)), limits))) {
+    for await (const { data } of readEvents(
+      readAnswerChunks(await client.request(requestTo(server.baseUrl)), limits),
+    )) {
       expect(data).toBe("one");
       break;
     }

@@ -1,6 +1,6 @@
 import type { ChatChunk, ChatCompletion, ChatRequest, ChatStream, Model, ServerEvent } from "modelgate/plugin";
 import anthropic from "../../../../plugins/anthropic/index.ts";
-import { toMessages } from "../../../../src/protocols/messages/outbound.ts";
+import { toMessagesBody } from "../../../../src/protocols/messages/outbound.ts";
 import type { Reading } from "../../../../src/protocols/messages/schema.ts";
 import type { ToolCall } from "../../../../src/provider/index.ts";
 import { chunksOf, readEvents } from "../../../support/chat-streams.ts";
@@ -18,7 +18,7 @@ export function modelOf(name: string): Model {
 /** The translation as it would stand on the wire, with the notes it made. */
 export function translated(request: Partial<ChatRequest>, model: Model) {
   const notes: string[] = [];
-  const { body, reading } = toMessages({ model: model.id, messages: [], ...request }, model, (warn) =>
+  const { body, reading } = toMessagesBody({ model: model.id, messages: [], ...request }, model, (warn) =>
     notes.push(warn),
   );
   return { body: JSON.parse(JSON.stringify(body)) as Record<string, unknown>, reading, notes };

@@ -4,7 +4,7 @@ import { StreamNormalizer } from "../../../../src/kernel/normalize/answer.ts";
 import { UsageMeter } from "../../../../src/kernel/normalize/usage-meter.ts";
 import { MessagesStream } from "../../../../src/protocols/messages/client-stream.ts";
 import { toMessagesAnswer } from "../../../../src/protocols/messages/inbound.ts";
-import { toMessages } from "../../../../src/protocols/messages/outbound.ts";
+import { toMessagesBody } from "../../../../src/protocols/messages/outbound.ts";
 import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/provider-stream.ts";
 import type { MessagesAnswer, MessagesEvent, MessagesRequest } from "../../../../src/protocols/messages/schema.ts";
 import roundTrips from "../../../fixtures/messages/round-trips.json" with { type: "json" };
@@ -21,7 +21,7 @@ describe("a request to Anthropic by way of chat", () => {
     const { model: __, ...body } = requestOf(golden.body as unknown as Partial<MessagesRequest>);
     const warnings: string[] = [];
     const { request } = translated({ ...body, model: model.id });
-    const sent = toMessages(request, model, (sentence) => warnings.push(sentence)).body;
+    const sent = toMessagesBody(request, model, (sentence) => warnings.push(sentence)).body;
     const expected = { ...body, model: model.upstreamId };
     expect<unknown>(JSON.parse(JSON.stringify(sent))).toEqual(expected);
     expect(warnings).toEqual([]);

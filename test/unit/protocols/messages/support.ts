@@ -1,5 +1,5 @@
 import type { GatewayError } from "../../../../src/contract/index.ts";
-import { type MessagesPlan, toChatRequest } from "../../../../src/protocols/messages/inbound.ts";
+import { fromMessagesRequest, type MessagesPlan } from "../../../../src/protocols/messages/inbound.ts";
 import type { MessagesAnswer, MessagesEvent, MessagesRequest } from "../../../../src/protocols/messages/schema.ts";
 import { createReasoningEnvelope } from "../../../../src/protocols/reasoning.ts";
 import type { ChatChunk, ChatRequest } from "../../../../src/provider/index.ts";
@@ -24,7 +24,7 @@ export interface Translated {
 export function translated(body: MessagesRequest, outputTokensMax?: number): Translated {
   const warnings: string[] = [];
   const options = { envelope, outputTokensMax, warn: (sentence: string) => warnings.push(sentence) };
-  return { ...toChatRequest(body, options), warnings };
+  return { ...fromMessagesRequest(body, options), warnings };
 }
 
 /** The plan of a request that asks for nothing but what is given. */

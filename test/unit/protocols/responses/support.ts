@@ -10,9 +10,9 @@ import {
   ResponseStream,
 } from "../../../../src/protocols/responses/client-stream.ts";
 import {
+  fromResponsesRequest,
   type ResponsePlan,
   type TranslationOptions,
-  toChatRequest,
 } from "../../../../src/protocols/responses/inbound.ts";
 import { ResponsesRequest } from "../../../../src/protocols/responses/schema.ts";
 import type { ChatChunk } from "../../../../src/provider/index.ts";
@@ -43,7 +43,7 @@ export function isRequest(value: unknown): value is ResponsesRequest {
 
 export function translate(request: object, options: Partial<TranslationOptions> = {}) {
   if (!isRequest(request)) throw new TypeError(`Not a request: ${JSON.stringify([...schema.Errors(request)][0])}`);
-  return toChatRequest(request, { envelope: openEnvelope, model: "model-1", stored: false, ...options });
+  return fromResponsesRequest(request, { envelope: openEnvelope, model: "model-1", stored: false, ...options });
 }
 
 export const head: ResponseHead = createResponseHead("model-1", () => 1_700_000_005_000, "0abc");
