@@ -229,6 +229,40 @@ export function countOutput({ prompt, output, total }: { prompt: number; output:
   return prompt > 0 && isReportable(total) ? Math.max(output, total - prompt) : output;
 }
 
+const reportedHalves = [
+  ["prompt_tokens", "prompt_tokens_details"],
+  ["completion_tokens", "completion_tokens_details"],
+  ["input_tokens", "input_tokens_details"],
+  ["output_tokens", "output_tokens_details"],
+] as const;
+
+/**
+ * A later report of one answer, with the half that it lacks and an earlier one had: some servers report the prompt at the beginning
+ * alone, and zero in its place at the end.
+ *
+ * @example
+ * withEarlierFigures({ prompt_tokens: 0, completion_tokens: 7 }, { prompt_tokens: 5, completion_tokens: 1 });
+ * // => { prompt_tokens: 5, completion_tokens: 7 }
+ */
+export function withEarlierFigures<Report extends object>(later: Report, earlier: Report): Report {
+  const before = earlier as Record<string, unknown>;
+  const complete = { ...later } as Record<string, unknown>;
+  let sum = 0;
+  let isChanged = false;
+  for (const [tokens, details] of reportedHalves) {
+    if (!complete[tokens] && before[tokens]) {
+      isChanged = true;
+      complete[tokens] = before[tokens];
+      if (before[details] !== undefined) complete[details] = before[details];
+    }
+    const half = complete[tokens];
+    if (typeof half === "number") sum += half;
+  }
+  if (!isChanged) return later;
+  if (typeof complete.total_tokens === "number") complete.total_tokens = sum;
+  return complete as Report;
+}
+
 /** Tokens of the prompt of all kinds, cached or not. */
 export const promptMeters = namesOf(({ kind }) => kind === "prompt");
 

@@ -416,8 +416,12 @@ const calls: Imperfection[] = [
       const placeOf = ({ data }: WireEvent) => data.index ?? data.contentBlockIndex;
       const at = sending.events.findIndex((event) => placeOf(event) === 2);
       const [ofF, ofG] = [2, 3].map((place) => sending.events.filter((event) => placeOf(event) === place));
-      const mixed = (ofF ?? []).flatMap((event, index) => [event, ofG?.[index] as WireEvent]);
-      sending.events.splice(at, mixed.length, ...mixed);
+      // Another deviation may have taken events of one of them away.
+      const rounds = Math.max(ofF?.length ?? 0, ofG?.length ?? 0);
+      const mixed = Array.from({ length: rounds }, (_, index) => [ofF?.[index], ofG?.[index]])
+        .flat()
+        .filter((event) => event !== undefined);
+      if (at >= 0) sending.events.splice(at, mixed.length, ...mixed);
     },
   },
   {
@@ -570,6 +574,45 @@ const fields: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], for
     forms: both,
   },
   {
+    name: "reasoning in `reasoning_text`",
+    source: "github/copilot-cli (chat of Copilot)",
+    outcome: "same",
+    dialects: [openai],
+    forms: both,
+    apply: (sending) => {
+      eachChoice(sending, ({ delta, message }) => {
+        const written = delta ?? message;
+        if (written?.reasoning_content === undefined) return;
+        written.reasoning_text = written.reasoning_content;
+        delete written.reasoning_content;
+      });
+    },
+  },
+  {
+    name: "arguments of calls encoded twice",
+    source: "vllm-project/vllm#54964, quarkiverse/quarkus-langchain4j#2642",
+    outcome: "same",
+    dialects: [openai],
+    forms: both,
+    apply(sending) {
+      for (const choice of sending.whole.choices ?? []) {
+        for (const call of choice.message?.tool_calls ?? []) {
+          if (typeof call.function?.arguments === "string")
+            call.function.arguments = JSON.stringify(call.function.arguments);
+        }
+      }
+      const last = new Map<unknown, Loose>();
+      eachPiece(sending, (piece, number) => {
+        if (typeof piece.function?.arguments !== "string") return;
+        // Each piece of a JSON text is a piece of the text in which it is encoded once more.
+        const inner = JSON.stringify(piece.function.arguments).slice(1, -1);
+        piece.function.arguments = number === 0 ? `"${inner}` : inner;
+        last.set(placeOf(piece), piece);
+      });
+      for (const piece of last.values()) piece.function.arguments += '"';
+    },
+  },
+  {
     name: "reasoning in both fields",
     source: "openrouter (reasoning beside reasoning_content)",
     apply: (sending) =>
@@ -698,6 +741,27 @@ const fields: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], for
       drop(sending, (data) => data.usage && data.choices.length === 0);
     },
     forms: streamed,
+  },
+  {
+    name: "the prompt in an earlier chunk, and zero in the last",
+    part: "usage",
+    source: "CLIProxyAPI (chat of other providers)",
+    outcome: "same",
+    dialects: [openai],
+    forms: streamed,
+    apply(sending) {
+      const reporting = jsonEvents(sending).filter(({ data }) => data.usage);
+      const [first] = jsonEvents(sending);
+      const usage = reporting.at(-1)?.data.usage;
+      if (usage === undefined || first === undefined || first.data.usage) return;
+      first.data.usage = { ...usage, completion_tokens: 0, total_tokens: usage.prompt_tokens };
+      const { prompt_tokens_details: _, ...others } = usage;
+      (reporting.at(-1) as WireEvent).data.usage = {
+        ...others,
+        prompt_tokens: 0,
+        total_tokens: usage.completion_tokens,
+      };
+    },
   },
   {
     name: "usage in the last choice",

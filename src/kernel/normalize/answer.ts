@@ -3,7 +3,7 @@
  * indexes of tool calls and finish reasons are the same for every provider, and what is said is counted on its way.
  */
 
-import { type ChatUsage, GatewayError, toMeters, UpstreamError } from "../../contract/index.ts";
+import { type ChatUsage, GatewayError, toMeters, UpstreamError, withEarlierFigures } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import {
   type ChatChunk,
@@ -20,7 +20,15 @@ import {
 } from "../../provider/index.ts";
 import { countAudio, getAudio } from "./chat-audio.ts";
 import { ChoiceText, visitBeside } from "./output-text.ts";
-import { type AnyToolCall, getCallTexts, isOpenCall, makeToolCallId, readCallId, StreamedCalls } from "./tool-calls.ts";
+import {
+  type AnyToolCall,
+  decodeArguments,
+  getCallTexts,
+  isOpenCall,
+  makeToolCallId,
+  readCallId,
+  StreamedCalls,
+} from "./tool-calls.ts";
 import type { ChoiceOutput, UsageMeter } from "./usage-meter.ts";
 
 /** @throws {GatewayError} `invalid_request` for a custom tool, or a call of one, where not every plugin takes them. */
@@ -141,7 +149,7 @@ function normalizeToolCall(call: ToolCall, ids: Set<string>): void {
     return;
   }
   call.type = "function";
-  call.function.arguments = text;
+  call.function.arguments = decodeArguments(text);
 }
 
 /** Makes texts of what a message or a piece of one has in their place. */
@@ -285,11 +293,11 @@ export class StreamNormalizer {
     return { id, object: "chat.completion.chunk", created, model, choices: [], usage };
   }
 
-  #report(usage: ChatUsage): void {
+  #report(reported: ChatUsage): void {
+    if (toMeters(reported) === undefined) return;
+    const usage = this.usage === undefined ? reported : withEarlierFigures(reported, this.usage);
     const meters = toMeters(usage);
     if (meters === undefined) return;
-    // An empty report does not replace an earlier one.
-    if (this.usage !== undefined && !usage.prompt_tokens && !usage.completion_tokens) return;
     this.#usageMeter.report(meters, usage);
     this.usage = usage;
   }
@@ -306,7 +314,9 @@ export class StreamNormalizer {
     state.text.visit(delta, state.count);
     visitBeside(choice, state.count);
     if (delta.audio) state.count(toWrittenText(countAudio(this.#usageMeter, delta)));
-    if (delta.tool_calls) this.#normalizeToolCalls(delta, state, Boolean(choice.finish_reason));
+    if (delta.tool_calls || (choice.finish_reason && state.calls.isHolding)) {
+      this.#normalizeToolCalls(delta, state, Boolean(choice.finish_reason));
+    }
     choice.logprobs = choice.logprobs ? normalizeLogprobs(choice.logprobs) : null;
     if (!state.hasOutput) state.hasOutput = hasOutput(delta);
     if (choice.finish_reason) {

@@ -4,7 +4,7 @@
  * finds its call.
  */
 import { randomText, UpstreamError } from "../../contract/index.ts";
-import { isRecord } from "../../lib/json.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
 import { endsAsJson, isLongJson } from "../../lib/json-end.ts";
 import { type ToolCallDelta, toAnswerText } from "../../provider/index.ts";
 
@@ -31,6 +31,31 @@ export function makeToolCallId(): string {
 export function readCallId(id: unknown): string | undefined {
   if (typeof id === "number") return String(id);
   return typeof id === "string" && id !== "" ? id : undefined;
+}
+
+/** Longer arguments are passed on as they came: to read them would take a turn that others wait for. */
+const encodedCharactersMax = 262_144;
+const tailCharacters = 64;
+
+/** The arguments that some servers (vLLM) encode twice, as in `"{\"city\":\"Oslo\"}"`, as they were meant; others as they are. */
+export function decodeArguments(text: string): string {
+  if (!beginsAsText(text) || text.length > encodedCharactersMax) return text;
+  const inner = parseJson(text);
+  return typeof inner === "string" && isRecord(parseJson(inner)) ? inner : text;
+}
+
+function beginsAsText(text: string): boolean {
+  return text.trimStart().startsWith('"');
+}
+
+/** Whether a text in quotes may end here: with a quote that nothing escapes. */
+function endsAsText(tail: string): boolean {
+  const text = tail.trim();
+  // The first quote begins it.
+  if (text.length < 2 || !text.endsWith('"')) return false;
+  let at = text.length - 2;
+  while (text[at] === "\\") at--;
+  return (text.length - at) % 2 === 0;
 }
 
 /** A text of JSON as far as it came: whether its brackets are closed, and what tells it from another. The text is not kept. */
@@ -98,6 +123,12 @@ interface StreamedCall {
   readonly progress: JsonProgress;
   /** The delta to send once the name is known; absent from then on. */
   waiting: ToolCallDelta | undefined;
+  /** Something other than white space has come. */
+  hasBegun: boolean;
+  /** Arguments that may be encoded twice and are held back until that is known; absent otherwise. */
+  encoded: string | undefined;
+  /** The end of them. */
+  tail: string;
 }
 
 /** A delta of a call, read. */
@@ -134,6 +165,11 @@ export class StreamedCalls {
     return this.#calls.some(({ isCustom, progress }) => !isCustom && progress.isOpen);
   }
 
+  /** Whether something is held back, which {@link take} gives with the last delta. */
+  get isHolding(): boolean {
+    return this.#calls.some(({ encoded }) => encoded !== undefined);
+  }
+
   /** The deltas to send for those of one chunk; none where nothing is to be sent. */
   take(deltas: readonly ToolCallDelta[], isLast: boolean): ToolCallDelta[] {
     const pieces = new Map<ToolCallDelta["index"], ToolCallDelta>();
@@ -151,7 +187,34 @@ export class StreamedCalls {
       if (begun === undefined || next.function === undefined) pieces.set(next.index, next);
       else begun.arguments = toAnswerText(begun.arguments) + toAnswerText(next.function.arguments);
     }
-    return [...pieces.values()];
+    const all = [...pieces.values()];
+    return isLast && this.isHolding ? [...all, ...this.#release()] : all;
+  }
+
+  /** What was held back, as it came. */
+  #release(): ToolCallDelta[] {
+    return this.#calls.flatMap((call) => {
+      const { index, encoded, waiting } = call;
+      call.encoded = undefined;
+      return encoded === undefined || waiting !== undefined ? [] : [{ index, function: { arguments: encoded } }];
+    });
+  }
+
+  /** The arguments to send for those that came: nothing, while they may be encoded twice. */
+  #decode(call: StreamedCall, text: string): string {
+    if (call.encoded === undefined) {
+      if (call.hasBegun) return text;
+      call.hasBegun = call.isCustom || text.trimStart() !== "";
+      if (call.isCustom || !beginsAsText(text)) return text;
+      call.encoded = "";
+    }
+    call.encoded += text;
+    call.tail = (call.tail + text).slice(-tailCharacters);
+    const isTooLong = call.encoded.length > encodedCharactersMax;
+    if (!isTooLong && !endsAsText(call.tail)) return "";
+    const decoded = decodeArguments(call.encoded);
+    call.encoded = undefined;
+    return decoded;
   }
 
   /** @throws {UpstreamError} When a call never got its name. */
@@ -180,14 +243,18 @@ export class StreamedCalls {
     const first: ToolCallDelta = delta.custom
       ? { ...delta, index, id: sentId, type: "custom", custom: { name, input: text } }
       : { ...delta, index, id: sentId, type: "function", function: { name, arguments: text } };
-    const call = {
+    const call: StreamedCall = {
       index,
       providerId: id,
       name,
       isCustom: Boolean(delta.custom),
       progress: new JsonProgress(),
       waiting: name === "" ? first : undefined,
+      hasBegun: false,
+      encoded: undefined,
+      tail: "",
     };
+    if (first.function !== undefined) first.function.arguments = this.#decode(call, text);
     call.progress.add(text);
     this.#calls.push(call);
     this.#sentIds.add(sentId);
@@ -202,10 +269,13 @@ export class StreamedCalls {
     const { waiting } = call;
     const isKnown = isRepeated(call, piece);
     if (isKnown && waiting === undefined) return undefined;
-    const added = isKnown ? "" : text;
-    call.progress.add(added);
+    const added = isKnown ? "" : this.#decode(call, text);
+    call.progress.add(isKnown ? "" : text);
     if (waiting === undefined) {
-      return { index: call.index, ...(delta.custom ? { custom: { input: text } } : { function: { arguments: text } }) };
+      return {
+        index: call.index,
+        ...(delta.custom ? { custom: { input: text } } : { function: { arguments: added } }),
+      };
     }
     const called = waiting.custom ?? waiting.function ?? {};
     if ("input" in called) called.input += added;

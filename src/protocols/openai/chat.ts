@@ -202,13 +202,14 @@ async function send(call: Call<ChatRequest>, options: ChatOptions): Promise<Chat
   const stops = getStops(call.request, options);
   const body = toChatBody(stops.length === 0 ? call : { ...call, request: { ...call.request, stop: null } }, options);
   const onTier = (tier: unknown) => warnOfTier(tier, call, options);
+  const isLegacy = Boolean(call.request.functions?.length);
   if (streams(call.request, options)) {
-    const stream = new OpenaiStream(await call.upstream.events(path, body), options, onTier);
+    const stream = new OpenaiStream(await call.upstream.events(path, body), options, { onTier, isLegacy });
     return stops.length === 0 ? stream : stopStream(stream, stops);
   }
   const answer = await call.upstream.json(path, body);
   onTier(isRecord(answer) ? answer.service_tier : undefined);
-  return stopCompletion(toCompletion(answer, options), stops);
+  return stopCompletion(toCompletion(answer, options, isLegacy), stops);
 }
 
 /** Whether the provider is asked for a stream. If it cannot, the kernel streams its whole answer to the caller. */
@@ -218,14 +219,15 @@ function streams({ stream, response_format: format }: ChatRequest, { streams: an
 
 /** The service tiers OpenAI's clients know; other values are dropped. */
 const serviceTiers = ["auto", "default", "flex", "scale", "priority", "fast", "ultrafast", "batch"];
-const reasoningFieldsDefault: readonly string[] = ["reasoning_content", "reasoning"];
+const reasoningFieldsDefault: readonly string[] = ["reasoning_content", "reasoning", "reasoning_text"];
 
 /**
  * A provider's completion in the uniform shape. Works on the object itself.
  *
+ * @param isLegacy The client sent `functions`, so that a call comes back in their form.
  * @throws {UpstreamError} When it is an error, or a choice is or has no message.
  */
-export function toCompletion(answer: unknown, options: ChatOptions): ChatCompletion {
+export function toCompletion(answer: unknown, options: ChatOptions, isLegacy = false): ChatCompletion {
   if (!isRecord(answer)) throw classifyError(answer);
   if (isFailedAnswer(answer)) throw classifyError(answer);
   const { choices } = answer;
@@ -236,7 +238,10 @@ export function toCompletion(answer: unknown, options: ChatOptions): ChatComplet
   dropFields(answer, options);
   if (typeof answer.system_fingerprint !== "string") delete answer.system_fingerprint;
   if (!serviceTiers.includes(answer.service_tier as string)) delete answer.service_tier;
-  for (const choice of choices) toChoice(choice, options);
+  for (const choice of choices) {
+    toChoice(choice, options);
+    if (!isLegacy) toToolCalls(choice, choice.message);
+  }
   return answer as unknown as ChatCompletion;
 }
 
@@ -309,6 +314,16 @@ function toChoice(choice: { message: Record<string, unknown>; [field: string]: u
   }
 }
 
+/** The older form of a call as a call of a tool, which was asked for: some servers answer `tools` with a `function_call`. */
+function toToolCalls(choice: Record<string, unknown>, message: Record<string, unknown>): void {
+  if (choice.finish_reason === "function_call") choice.finish_reason = "tool_calls";
+  const { function_call: called, tool_calls: calls } = message;
+  if (!isRecord(called)) return;
+  delete message.function_call;
+  if (!Array.isArray(calls) || calls.length === 0)
+    message.tool_calls = [{ index: 0, type: "function", function: called }];
+}
+
 function hasMessage(choice: unknown): boolean {
   return isRecord(choice) && isRecord(choice.message);
 }
@@ -326,16 +341,22 @@ export class OpenaiStream implements ChatStream<ServerEvent> {
   isComplete = false;
   readonly #options: ChatOptions;
   readonly #onTier: ((tier: unknown) => void) | undefined;
+  readonly #isLegacy: boolean;
   readonly #splitters: Map<unknown, ReasoningTagSplitter> | undefined;
   /** The choices of which a piece has come. */
   readonly #begun = new Set<unknown>();
   #hasFinished = false;
   #lastTier: unknown;
 
-  constructor(events: ChatStream<ServerEvent>["events"], options: ChatOptions, onTier?: (tier: unknown) => void) {
+  constructor(
+    events: ChatStream<ServerEvent>["events"],
+    options: ChatOptions,
+    { onTier, isLegacy = false }: { onTier?: (tier: unknown) => void; isLegacy?: boolean } = {},
+  ) {
     this.events = events;
     this.#options = options;
     this.#onTier = onTier;
+    this.#isLegacy = isLegacy;
     this.#splitters = options.think === true ? new Map() : undefined;
   }
 
@@ -356,6 +377,7 @@ export class OpenaiStream implements ChatStream<ServerEvent> {
       if (isRecord(choice.message)) this.#takeMessage(choice, choice.message);
       if (isRecord(choice.delta) && hasPiece(choice.delta)) this.#begun.add(choice.index);
       if (toChunkChoice(choice, this.#options, this.#splitters)) this.#hasFinished = true;
+      if (!this.#isLegacy) toToolCalls(choice, isRecord(choice.delta) ? choice.delta : {});
     }
     return [chunk as unknown as ChatChunk];
   }

@@ -67,7 +67,7 @@ export interface ChatOptions extends RequestOptions {
   streamsSchemas?: boolean;
   /** Fields of an answer that no OpenAI client knows: dropped wherever they stand. */
   drop?: readonly string[];
-  /** Where its messages carry reasoning. Default `["reasoning_content", "reasoning"]`. */
+  /** Where its messages carry reasoning. Default `["reasoning_content", "reasoning", "reasoning_text"]`. */
   reasoningFields?: readonly string[];
   /** Whether the content begins with the reasoning as `<think>…</think>`. */
   think?: boolean;

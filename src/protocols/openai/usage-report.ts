@@ -1,17 +1,19 @@
-import { countOutput } from "../../contract/index.ts";
+import { countOutput, withEarlierFigures } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { type AnswerUsage, toFigures } from "../../provider/index.ts";
 
 /**
  * The `usage` of an answer of OpenAI's dialect, or of one of its events: at the top level or in one of its members, as in
- * `response` of the Responses protocol, or in its choice (Moonshot). Later reports replace earlier ones.
+ * `response` of the Responses protocol, or in its choice (Moonshot). A later report replaces an earlier one, but for a half that it lacks.
  *
  * @example
  * readUsage({ response: { usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 } } })?.total_tokens; // => 5
  */
 export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
-  const usage = findReport(part);
-  return usage === undefined ? before : (completeUsage(usage) as unknown as AnswerUsage);
+  const report = findReport(part);
+  if (report === undefined) return before;
+  const usage = completeUsage(report) as unknown as AnswerUsage;
+  return before === undefined ? usage : withEarlierFigures(usage, before);
 }
 
 /** The report of an answer or of one of its events as its provider wrote it, wherever that is. */

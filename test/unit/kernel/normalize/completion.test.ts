@@ -87,6 +87,15 @@ describe("a tidied completion", () => {
     expect(legacy?.message).toMatchObject({ function_call: { name: "f", arguments: '{"a":1}' } });
   });
 
+  test("has the arguments of its calls as they were meant where a server encoded them twice", () => {
+    const argumentsOf = (text: string) => {
+      const calls = [{ id: "a", type: "function", function: { name: "f", arguments: text } }];
+      return tidied(answer({ content: null, tool_calls: calls }, "tool_calls")).choices[0]?.message.tool_calls?.[0];
+    };
+    const texts = [JSON.stringify('{"a":"\\"b\\""}'), '"Oslo"', '"{"', '{"a":"{}"}'];
+    expect(texts.map((text) => argumentsOf(text)?.function?.arguments)).toEqual(['{"a":"\\"b\\""}', ...texts.slice(1)]);
+  });
+
   test("has its own texts as text", () => {
     const message = { content: { a: 1 }, reasoning_content: 5, refusal: ["no"] };
     expect(tidied(answer(message)).choices[0]?.message).toMatchObject({

@@ -201,6 +201,25 @@ describe("a stream", () => {
   });
 });
 
+test("a report keeps the half of an earlier one that it has as zero", () => {
+  const { normalizer, usageMeter } = tidierOf();
+  const details = { cached_tokens: 40 };
+  for (const usage of [
+    { prompt_tokens: 100, completion_tokens: 0, total_tokens: 100, prompt_tokens_details: details },
+    { prompt_tokens: 0, completion_tokens: 7, total_tokens: 7 },
+    { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+  ]) {
+    normalizer.push({ choices: [], usage });
+  }
+  expect(normalizer.usage).toEqual({
+    prompt_tokens: 100,
+    completion_tokens: 7,
+    total_tokens: 107,
+    prompt_tokens_details: details,
+  });
+  expect(usageMeter.reported).toMatchObject({ inputToken: 60, cacheReadToken: 40, outputToken: 7 });
+});
+
 describe("tool calls", () => {
   test.each<[string, ChatChunk[], [string, string][]]>([
     [
@@ -465,6 +484,7 @@ describe("tool calls", () => {
             const queue = open[dice.next().value % open.length];
             sent.push(toolChunk(queue?.shift() as Record<string, unknown>));
           }
+          sent.push(finishChunk());
           const wanted = calls.map(({ name, pieces }) => [name, pieces.join("")]);
           expect(assembled(tidied(...sent)).map(({ name, text }) => [name, text])).toEqual(wanted);
         },

@@ -38,3 +38,33 @@ test("two pieces of one call in one chunk leave as one, because clients put two 
   );
   expect(pieces).toMatchObject([{ index: 0, function: { name: "f", arguments: '{"a"' } }]);
 });
+
+test("arguments that a server encodes twice arrive as they were meant, however they were cut, and a text stays a text", () => {
+  const inner = '{"city":"Oslo \\"N\\"","path":"C:\\\\","n":[1,2]}';
+  const textOf = (text: string, cuts: number, kind: "function" | "custom" = "function", isCutOff = false) => {
+    const calls = new StreamedCalls();
+    const member = kind === "function" ? "arguments" : "input";
+    const size = Math.ceil(text.length / cuts);
+    const parts = Array.from({ length: cuts }, (_, at) => text.slice(at * size, (at + 1) * size));
+    const pieces = parts.flatMap((part, at) =>
+      calls.take(
+        [piece({ index: 0, ...(at === 0 && { id: "a" }), [kind]: { ...(at === 0 && { name: "f" }), [member]: part } })],
+        false,
+      ),
+    );
+    if (calls.isHolding) pieces.push(...calls.take([], true));
+    expect(calls.isHolding).toBe(false);
+    expect(calls.hasOpen).toBe(isCutOff);
+    return pieces.map((one) => one[kind]?.[member as never] ?? "").join("");
+  };
+  const encoded = JSON.stringify(inner);
+  for (const cuts of [1, 2, 3, 7, encoded.length]) {
+    expect(textOf(encoded, cuts)).toBe(inner);
+    expect(textOf(` ${encoded}\n`, cuts).trim()).toBe(inner);
+    expect(textOf(encoded, cuts, "custom")).toBe(encoded);
+    for (const text of ['"Oslo"', '"[1]"', '"{"', '"12"', inner, `${encoded}x`]) expect(textOf(text, cuts)).toBe(text);
+    const cut = encoded.slice(0, -5);
+    expect(textOf(cut, cuts, "function", true)).toBe(cut);
+  }
+  expect(textOf(JSON.stringify(JSON.stringify({ a: "x".repeat(300_000) })), 3).startsWith('"{')).toBe(true);
+});

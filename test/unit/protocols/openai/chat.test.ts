@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { OpenaiStream, toCompletion } from "../../../../src/protocols/openai/chat.ts";
 import type { ChatRequest, ChatStream } from "../../../../src/provider/index.ts";
 import { openai } from "../../../../src/sdk/openai.ts";
 import { errorOf } from "../../../support/error-of.ts";
@@ -88,6 +89,51 @@ describe("openai", () => {
     const { call } = fakeCall(request, { json });
     const refusal = expect.objectContaining({ name: "UpstreamError", kind: "bad_response" });
     expect(await errorOf(openai({ chat: {} }).chat?.(call))).toEqual(refusal);
+  });
+
+  test("takes the older form of a call for a call of a tool, unless the client sent functions", async () => {
+    const called = { name: "weather", arguments: '{"city":"Oslo"}' };
+    const whole = () => ({
+      choices: [
+        {
+          index: 0,
+          message: { role: "assistant", content: null, function_call: { ...called } },
+          finish_reason: "function_call",
+        },
+      ],
+    });
+    expect(toCompletion(whole(), {}).choices[0]).toMatchObject({
+      message: { tool_calls: [{ type: "function", function: called }] },
+      finish_reason: "tool_calls",
+    });
+    expect(toCompletion(whole(), {}).choices[0]?.message).not.toHaveProperty("function_call");
+    expect(toCompletion(whole(), {}, true).choices[0]).toMatchObject({
+      message: { function_call: called },
+      finish_reason: "function_call",
+    });
+    const events = [{ name: "weather", arguments: "" }, { arguments: '{"city":' }, { arguments: '"Oslo"}' }].map(
+      (piece) => ({ choices: [{ index: 0, delta: { function_call: piece }, finish_reason: null as string | null }] }),
+    );
+    events.push({ choices: [{ index: 0, delta: {} as never, finish_reason: "function_call" }] });
+    const deltas = (isLegacy: boolean) => {
+      const stream = new OpenaiStream((async function* () {})() as never, {}, { isLegacy });
+      return events
+        .flatMap((event) => stream.push({ event: "message", data: JSON.stringify(event) }))
+        .flatMap(({ choices }) => choices);
+    };
+    const pieces = deltas(false).flatMap(({ delta }) => delta.tool_calls ?? []);
+    expect(pieces.map((piece) => piece.function?.arguments).join("")).toBe(called.arguments);
+    expect(deltas(false).at(-1)?.finish_reason).toBe("tool_calls");
+    expect(deltas(true).filter(({ delta }) => delta.function_call).length).toBe(3);
+    expect(deltas(true).at(-1)?.finish_reason).toBe("function_call");
+  });
+
+  test("takes reasoning by each name that servers give it", () => {
+    for (const name of ["reasoning_content", "reasoning", "reasoning_text"]) {
+      const message = { role: "assistant", content: "Yes", [name]: "Hm" };
+      const [choice] = toCompletion({ choices: [{ index: 0, message, finish_reason: "stop" }] }, {}).choices;
+      expect(choice?.message as unknown).toEqual({ role: "assistant", content: "Yes", reasoning_content: "Hm" });
+    }
   });
 
   test("takes an envelope that says a failure for one, also beside choices", async () => {

@@ -43,7 +43,9 @@ describe("a recorded completion", () => {
     (path) => {
       const recording = recordingAt(path);
       const raw = JSON.parse(text(recording)) as ChatCompletion;
-      const result = toCompletion(JSON.parse(text(recording)), optionsBy[recording.provider] as ChatOptions);
+      const options = optionsBy[recording.provider] as ChatOptions;
+      const isLegacy = raw.choices.some(({ message }) => (message as Raw).function_call !== undefined);
+      const result = toCompletion(JSON.parse(text(recording)), options, isLegacy);
       expect(countsOf(result.usage)).toEqual(countsOf(raw.usage));
       for (const [index, choice] of raw.choices.entries()) {
         const before = choice.message as Raw;

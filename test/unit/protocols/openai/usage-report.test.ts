@@ -87,6 +87,13 @@ describe("a provider's usage in OpenAI's form", () => {
     expect(readUsage({ choices: [] })).toBeUndefined();
   });
 
+  test("keeps the prompt of an earlier event where a later one has none", () => {
+    const first = readUsage({ response: { usage: { input_tokens: 90, output_tokens: 0, total_tokens: 90 } } });
+    const last = { response: { usage: { input_tokens: 0, output_tokens: 4, total_tokens: 4 } } };
+    expect(readUsage(last, first)).toEqual({ input_tokens: 90, output_tokens: 4, total_tokens: 94 } as never);
+    expect(readUsage({ response: {} }, first)).toBe(first as never);
+  });
+
   test("has Moonshot's cached tokens among the details", () => {
     const usage = { prompt_tokens: 19, completion_tokens: 21, total_tokens: 40, cached_tokens: 10 };
     expect(completeUsage(usage).prompt_tokens_details).toEqual({ cached_tokens: 10 });
