@@ -575,7 +575,7 @@ const fields: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], for
   },
   {
     name: "reasoning in `reasoning_text`",
-    source: "github/copilot-cli (chat of Copilot)",
+    source: "ericc-ch/copilot-api#152, anomalyco/opencode#8900",
     outcome: "same",
     dialects: [openai],
     forms: both,
@@ -741,27 +741,6 @@ const fields: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], for
       drop(sending, (data) => data.usage && data.choices.length === 0);
     },
     forms: streamed,
-  },
-  {
-    name: "the prompt in an earlier chunk, and zero in the last",
-    part: "usage",
-    source: "CLIProxyAPI (chat of other providers)",
-    outcome: "same",
-    dialects: [openai],
-    forms: streamed,
-    apply(sending) {
-      const reporting = jsonEvents(sending).filter(({ data }) => data.usage);
-      const [first] = jsonEvents(sending);
-      const usage = reporting.at(-1)?.data.usage;
-      if (usage === undefined || first === undefined || first.data.usage) return;
-      first.data.usage = { ...usage, completion_tokens: 0, total_tokens: usage.prompt_tokens };
-      const { prompt_tokens_details: _, ...others } = usage;
-      (reporting.at(-1) as WireEvent).data.usage = {
-        ...others,
-        prompt_tokens: 0,
-        total_tokens: usage.completion_tokens,
-      };
-    },
   },
   {
     name: "usage in the last choice",
