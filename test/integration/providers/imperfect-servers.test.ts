@@ -219,10 +219,25 @@ function isOtherForm({ forms, dialects, apply }: Imperfection): boolean {
   return sending.body !== undefined || sending.form !== forms[0];
 }
 
+/** Plays a trial. What it throws is a fault of the trial: the error alone names neither its deviations nor its seed. */
+async function playSafely(trial: Trial, seed: number): Promise<string[]> {
+  try {
+    return await play(trial, seed);
+  } catch (error) {
+    await succeed(trial.dialect);
+    return [`threw ${Bun.inspect(error)}`];
+  }
+}
+
 async function playAll(trials: readonly Trial[]): Promise<string[]> {
   const faults: string[] = [];
   for (const [index, trial] of trials.entries()) {
-    for (const fault of await play(trial, index)) faults.push(`${nameOf(trial)}: ${fault}`);
+    for (const fault of await playSafely(trial, index)) {
+      const line = `${nameOf(trial)}, seed ${index}: ${fault}`;
+      // The long form may be ended before its list of faults is shown.
+      if (isLong) console.log(line);
+      faults.push(line);
+    }
   }
   return faults;
 }
