@@ -61,13 +61,22 @@ const eachPiece = (sending: Sending, change: (piece: Loose, number: number) => v
     }
   }
 };
+/** One of each list in turn, and what the longer has left: another deviation may have added or taken away events of one. */
+function alternate(one: readonly WireEvent[], other: readonly WireEvent[]): WireEvent[] {
+  const length = Math.max(one.length, other.length);
+  return Array.from({ length }, (_, index) => [
+    ...one.slice(index, index + 1),
+    ...other.slice(index, index + 1),
+  ]).flat();
+}
+
 /** The pieces of the calls, one of each in turn. */
 function interleave(sending: Sending): void {
   const isPiece = ({ data }: WireEvent) => Boolean(data.choices?.[0]?.delta?.tool_calls);
   const pieces = sending.events.filter(isPiece);
   const at = sending.events.findIndex(isPiece);
   const half = pieces.length / 2;
-  const mixed = pieces.slice(0, half).flatMap((piece, index) => [piece, pieces[half + index] as WireEvent]);
+  const mixed = alternate(pieces.slice(0, half), pieces.slice(half));
   sending.events.splice(at, pieces.length, ...mixed);
 }
 
@@ -416,11 +425,7 @@ const calls: Imperfection[] = [
       const placeOf = ({ data }: WireEvent) => data.index ?? data.contentBlockIndex;
       const at = sending.events.findIndex((event) => placeOf(event) === 2);
       const [ofF, ofG] = [2, 3].map((place) => sending.events.filter((event) => placeOf(event) === place));
-      // Another deviation may have taken events of one of them away.
-      const rounds = Math.max(ofF?.length ?? 0, ofG?.length ?? 0);
-      const mixed = Array.from({ length: rounds }, (_, index) => [ofF?.[index], ofG?.[index]])
-        .flat()
-        .filter((event) => event !== undefined);
+      const mixed = alternate(ofF ?? [], ofG ?? []);
       if (at >= 0) sending.events.splice(at, mixed.length, ...mixed);
     },
   },
@@ -602,11 +607,11 @@ const fields: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], for
         }
       }
       const last = new Map<unknown, Loose>();
-      eachPiece(sending, (piece, number) => {
-        if (typeof piece.function?.arguments !== "string") return;
+      eachPiece(sending, (piece) => {
+        if (typeof piece.function?.arguments !== "string" || piece.function.arguments === "") return;
         // Each piece of a JSON text is a piece of the text in which it is encoded once more.
         const inner = JSON.stringify(piece.function.arguments).slice(1, -1);
-        piece.function.arguments = number === 0 ? `"${inner}` : inner;
+        piece.function.arguments = last.has(placeOf(piece)) ? inner : `"${inner}`;
         last.set(placeOf(piece), piece);
       });
       for (const piece of last.values()) piece.function.arguments += '"';
