@@ -241,8 +241,7 @@ const reportedHalves = [
  * alone, and zero in its place at the end.
  *
  * @example
- * withEarlierFigures({ prompt_tokens: 0, completion_tokens: 7 }, { prompt_tokens: 5, completion_tokens: 1 });
- * // => { prompt_tokens: 5, completion_tokens: 7 }
+ * withEarlierFigures({ prompt_tokens: 0, n: 1 }, { prompt_tokens: 5 }); // => { prompt_tokens: 5, n: 1 }
  */
 export function withEarlierFigures<Report extends object>(later: Report, earlier: Report): Report {
   const before = earlier as Record<string, unknown>;

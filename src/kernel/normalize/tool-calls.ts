@@ -191,7 +191,7 @@ export class StreamedCalls {
     return isLast && this.isHolding ? [...all, ...this.#release()] : all;
   }
 
-  /** What was held back, as it came. */
+  /** Gives the texts that were held back, as they came. */
   #release(): ToolCallDelta[] {
     return this.#calls.flatMap((call) => {
       const { index, encoded, waiting } = call;

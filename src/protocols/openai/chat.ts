@@ -202,7 +202,7 @@ async function send(call: Call<ChatRequest>, options: ChatOptions): Promise<Chat
   const stops = getStops(call.request, options);
   const body = toChatBody(stops.length === 0 ? call : { ...call, request: { ...call.request, stop: null } }, options);
   const onTier = (tier: unknown) => warnOfTier(tier, call, options);
-  const isLegacy = Boolean(call.request.functions?.length);
+  const isLegacy = !call.request.tools?.length;
   if (streams(call.request, options)) {
     const stream = new OpenaiStream(await call.upstream.events(path, body), options, { onTier, isLegacy });
     return stops.length === 0 ? stream : stopStream(stream, stops);
@@ -224,7 +224,7 @@ const reasoningFieldsDefault: readonly string[] = ["reasoning_content", "reasoni
 /**
  * A provider's completion in the uniform shape. Works on the object itself.
  *
- * @param isLegacy The client sent `functions`, so that a call comes back in their form.
+ * @param isLegacy The client sent no `tools`, so that a `function_call` stays one.
  * @throws {UpstreamError} When it is an error, or a choice is or has no message.
  */
 export function toCompletion(answer: unknown, options: ChatOptions, isLegacy = false): ChatCompletion {

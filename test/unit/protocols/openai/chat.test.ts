@@ -91,7 +91,7 @@ describe("openai", () => {
     expect(await errorOf(openai({ chat: {} }).chat?.(call))).toEqual(refusal);
   });
 
-  test("takes the older form of a call for a call of a tool, unless the client sent functions", async () => {
+  test("takes the older form of a call for a call of a tool, unless the client sent no tools", async () => {
     const called = { name: "weather", arguments: '{"city":"Oslo"}' };
     const whole = () => ({
       choices: [
