@@ -294,7 +294,6 @@ export class StreamNormalizer {
   }
 
   #report(reported: ChatUsage): void {
-    if (toMeters(reported) === undefined) return;
     const usage = this.usage === undefined ? reported : withEarlierFigures(reported, this.usage);
     const meters = toMeters(usage);
     if (meters === undefined) return;
@@ -373,14 +372,15 @@ export class StreamNormalizer {
     if (choice !== undefined) return choice;
     const output: ChoiceOutput = { length: 0, isFinished: false };
     this.#usageMeter.output.choices.push(output);
+    const count = (text: string) => this.#onText(text, output);
     const state: ChoiceState = {
       begun: false,
       output,
       hasOutput: false,
       finish: undefined,
-      calls: new StreamedCalls(),
+      calls: new StreamedCalls(count),
       text: new ChoiceText(),
-      count: (text) => this.#onText(text, output),
+      count,
     };
     this.#choices[index] = state;
     return state;
@@ -389,7 +389,6 @@ export class StreamNormalizer {
   #normalizeToolCalls(delta: ChunkChoice["delta"], state: ChoiceState, isLast: boolean): void {
     const calls = Array.isArray(delta.tool_calls) ? delta.tool_calls.filter(isRecord) : [];
     const pieces = state.calls.take(calls, isLast);
-    for (const call of pieces) for (const text of getCallTexts(call)) state.count(text);
     if (pieces.length > 0) delta.tool_calls = pieces;
     else delete delta.tool_calls;
   }

@@ -58,6 +58,39 @@ function endsAsText(tail: string): boolean {
   return (text.length - at) % 2 === 0;
 }
 
+/** The arguments of a streamed call. A text in quotes may be arguments that are encoded twice: it is held back until it ends. */
+class ArgumentStream {
+  #hasBegun = false;
+  #held: string | undefined;
+  /** The end of what is held. */
+  #tail = "";
+
+  get isHolding(): boolean {
+    return this.#held !== undefined;
+  }
+
+  /** Returns what can be sent. */
+  push(text: string): string {
+    if (this.#held === undefined) {
+      if (this.#hasBegun) return text;
+      this.#hasBegun = text.trimStart() !== "";
+      if (!beginsAsText(text)) return text;
+      this.#held = "";
+    }
+    this.#held += text;
+    this.#tail = (this.#tail + text).slice(-tailCharacters);
+    if (this.#held.length <= encodedCharactersMax && !endsAsText(this.#tail)) return "";
+    return decodeArguments(this.release());
+  }
+
+  /** Returns what is held, as it came. */
+  release(): string {
+    const text = this.#held ?? "";
+    this.#held = undefined;
+    return text;
+  }
+}
+
 /** A text of JSON as far as it came: whether its brackets are closed, and what tells it from another. The text is not kept. */
 class JsonProgress {
   length = 0;
@@ -123,12 +156,7 @@ interface StreamedCall {
   readonly progress: JsonProgress;
   /** The delta to send once the name is known; absent from then on. */
   waiting: ToolCallDelta | undefined;
-  /** Something other than white space has come. */
-  hasBegun: boolean;
-  /** Arguments that may be encoded twice and are held back until that is known; absent otherwise. */
-  encoded: string | undefined;
-  /** The end of them. */
-  tail: string;
+  readonly arguments: ArgumentStream;
 }
 
 /** A delta of a call, read. */
@@ -154,6 +182,12 @@ export class StreamedCalls {
   readonly #byIndex = new Map<number, StreamedCall>();
   readonly #byId = new Map<string, StreamedCall>();
   readonly #sentIds = new Set<string>();
+  readonly #count: (text: string) => void;
+
+  /** @param count Takes each name and text as it comes, also one that is held back: its provider has made it. */
+  constructor(count: (text: string) => void = () => undefined) {
+    this.#count = count;
+  }
 
   /** The calls that were begun: one without a name is not yet. */
   get size(): number {
@@ -167,7 +201,7 @@ export class StreamedCalls {
 
   /** Whether something is held back, which {@link take} gives with the last delta. */
   get isHolding(): boolean {
-    return this.#calls.some(({ encoded }) => encoded !== undefined);
+    return this.#calls.some((call) => call.arguments.isHolding && call.waiting === undefined);
   }
 
   /** The deltas to send for those of one chunk; none where nothing is to be sent. */
@@ -193,28 +227,8 @@ export class StreamedCalls {
 
   /** Gives the texts that were held back, as they came. */
   #release(): ToolCallDelta[] {
-    return this.#calls.flatMap((call) => {
-      const { index, encoded, waiting } = call;
-      call.encoded = undefined;
-      return encoded === undefined || waiting !== undefined ? [] : [{ index, function: { arguments: encoded } }];
-    });
-  }
-
-  /** The arguments to send for those that came: nothing, while they may be encoded twice. */
-  #decode(call: StreamedCall, text: string): string {
-    if (call.encoded === undefined) {
-      if (call.hasBegun) return text;
-      call.hasBegun = call.isCustom || text.trimStart() !== "";
-      if (call.isCustom || !beginsAsText(text)) return text;
-      call.encoded = "";
-    }
-    call.encoded += text;
-    call.tail = (call.tail + text).slice(-tailCharacters);
-    const isTooLong = call.encoded.length > encodedCharactersMax;
-    if (!isTooLong && !endsAsText(call.tail)) return "";
-    const decoded = decodeArguments(call.encoded);
-    call.encoded = undefined;
-    return decoded;
+    const calls = this.#calls.filter((call) => call.arguments.isHolding && call.waiting === undefined);
+    return calls.map((call) => ({ index: call.index, function: { arguments: call.arguments.release() } }));
   }
 
   /** @throws {UpstreamError} When a call never got its name. */
@@ -250,11 +264,11 @@ export class StreamedCalls {
       isCustom: Boolean(delta.custom),
       progress: new JsonProgress(),
       waiting: name === "" ? first : undefined,
-      hasBegun: false,
-      encoded: undefined,
-      tail: "",
+      arguments: new ArgumentStream(),
     };
-    if (first.function !== undefined) first.function.arguments = this.#decode(call, text);
+    this.#count(name);
+    this.#count(text);
+    if (!call.isCustom && first.function !== undefined) first.function.arguments = call.arguments.push(text);
     call.progress.add(text);
     this.#calls.push(call);
     this.#sentIds.add(sentId);
@@ -269,18 +283,21 @@ export class StreamedCalls {
     const { waiting } = call;
     const isKnown = isRepeated(call, piece);
     if (isKnown && waiting === undefined) return undefined;
-    const added = isKnown ? "" : this.#decode(call, text);
-    call.progress.add(isKnown ? "" : text);
+    const added = isKnown ? "" : text;
+    call.progress.add(added);
+    this.#count(added);
+    const output = call.isCustom ? added : call.arguments.push(added);
     if (waiting === undefined) {
       return {
         index: call.index,
-        ...(delta.custom ? { custom: { input: text } } : { function: { arguments: added } }),
+        ...(delta.custom ? { custom: { input: output } } : { function: { arguments: output } }),
       };
     }
     const called = waiting.custom ?? waiting.function ?? {};
-    if ("input" in called) called.input += added;
-    else if ("arguments" in called) called.arguments += added;
+    if ("input" in called) called.input += output;
+    else if ("arguments" in called) called.arguments += output;
     if (name === "") return undefined;
+    this.#count(name);
     call.name = called.name = name;
     call.waiting = undefined;
     return waiting;

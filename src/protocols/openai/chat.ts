@@ -240,7 +240,7 @@ export function toCompletion(answer: unknown, options: ChatOptions, isLegacy = f
   if (!serviceTiers.includes(answer.service_tier as string)) delete answer.service_tier;
   for (const choice of choices) {
     toChoice(choice, options);
-    if (!isLegacy) toToolCalls(choice, choice.message);
+    if (!isLegacy) toToolCalls(choice, choice.message, {});
   }
   return answer as unknown as ChatCompletion;
 }
@@ -315,13 +315,17 @@ function toChoice(choice: { message: Record<string, unknown>; [field: string]: u
 }
 
 /** The older form of a call as a call of a tool, which was asked for: some servers answer `tools` with a `function_call`. */
-function toToolCalls(choice: Record<string, unknown>, message: Record<string, unknown>): void {
+function toToolCalls(
+  choice: Record<string, unknown>,
+  message: Record<string, unknown>,
+  place: { index?: number },
+): void {
   if (choice.finish_reason === "function_call") choice.finish_reason = "tool_calls";
   const { function_call: called, tool_calls: calls } = message;
   if (!isRecord(called)) return;
   delete message.function_call;
   if (!Array.isArray(calls) || calls.length === 0)
-    message.tool_calls = [{ index: 0, type: "function", function: called }];
+    message.tool_calls = [{ ...place, type: "function", function: called }];
 }
 
 function hasMessage(choice: unknown): boolean {
@@ -377,7 +381,7 @@ export class OpenaiStream implements ChatStream<ServerEvent> {
       if (isRecord(choice.message)) this.#takeMessage(choice, choice.message);
       if (isRecord(choice.delta) && hasPiece(choice.delta)) this.#begun.add(choice.index);
       if (toChunkChoice(choice, this.#options, this.#splitters)) this.#hasFinished = true;
-      if (!this.#isLegacy) toToolCalls(choice, isRecord(choice.delta) ? choice.delta : {});
+      if (!this.#isLegacy) toToolCalls(choice, isRecord(choice.delta) ? choice.delta : {}, { index: 0 });
     }
     return [chunk as unknown as ChatChunk];
   }

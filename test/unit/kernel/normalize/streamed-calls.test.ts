@@ -68,3 +68,15 @@ test("arguments that a server encodes twice arrive as they were meant, however t
   }
   expect(textOf(JSON.stringify(JSON.stringify({ a: "x".repeat(300_000) })), 3).startsWith('"{')).toBe(true);
 });
+
+test("what is held back of arguments is counted as it comes, and once", () => {
+  let counted = "";
+  const calls = new StreamedCalls((text) => {
+    counted += text;
+  });
+  const encoded = JSON.stringify('{"city":"Oslo"}');
+  calls.take([piece({ index: 0, id: "a", function: { name: "f", arguments: encoded.slice(0, 6) } })], false);
+  expect(counted).toBe(`f${encoded.slice(0, 6)}`);
+  calls.take([piece({ index: 0, function: { arguments: encoded.slice(6) } })], true);
+  expect(counted).toBe(`f${encoded}`);
+});

@@ -107,6 +107,7 @@ describe("openai", () => {
       finish_reason: "tool_calls",
     });
     expect(toCompletion(whole(), {}).choices[0]?.message).not.toHaveProperty("function_call");
+    expect(toCompletion(whole(), {}).choices[0]?.message.tool_calls?.[0]).not.toHaveProperty("index");
     expect(toCompletion(whole(), {}, true).choices[0]).toMatchObject({
       message: { function_call: called },
       finish_reason: "function_call",
