@@ -8,6 +8,5 @@ export {
   toAdminKeyActor,
   tokenIssuer,
 } from "./administrator.ts";
-export { type Audited, createAudited } from "./audited.ts";
 export { type AuditCursor, type AuditFilter, type AuditRow, readAudit, readAuditEntry } from "./read-audit.ts";
-export { type AuditEntry, recordAudit } from "./record-audit.ts";
+export { type AuditEntry, type Audited, createAudited, recordAudit } from "./record-audit.ts";

@@ -32,7 +32,7 @@ export interface AuditCursor {
 /** One page of {@link readAudit}. */
 export interface AuditPage {
   readonly entries: readonly AuditRow[];
-  /** Where the next page begins; absent when there is none. */
+  /** Where the next page begins; absent on the last page. */
   readonly next?: AuditCursor | undefined;
 }
 
@@ -70,7 +70,7 @@ export async function readAudit(
   };
 }
 
-/** One entry by its id, as a place in the log. @throws {GatewayError} `invalid_request` when there is none. */
+/** Finds the place of an entry in the log by its id. @throws {GatewayError} `invalid_request` for an unknown id. */
 export async function readAuditEntry({ db }: Pick<TransactionScope, "db">, id: string): Promise<AuditCursor> {
   return toPageStart(await db.selectFrom("audit").select(["id", "at"]).where("id", "=", id).executeTakeFirst(), id);
 }

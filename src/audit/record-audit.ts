@@ -1,5 +1,5 @@
 import { userInfo } from "node:os";
-import type { TransactionScope } from "../db/index.ts";
+import { inTransaction, type TransactionScope } from "../db/index.ts";
 import { commandLine } from "./administrator.ts";
 
 /** An action of an administrator, of a command, of the identity provider, of a token, or of a payment provider with money. */
@@ -35,3 +35,19 @@ function readOsUser(): string | null {
 }
 
 const osUserLengthMax = 100;
+
+/** Makes a change and writes its audit entry, unless there is nothing to write, in the same transaction. */
+export type Audited = <T>(
+  work: (scope: TransactionScope) => Promise<T>,
+  toEntry: (result: T) => AuditEntry | undefined,
+) => Promise<T>;
+
+export function createAudited(store: TransactionScope, now: () => number): Audited {
+  return (work, toEntry) =>
+    inTransaction(store, async (scope) => {
+      const result = await work(scope);
+      const entry = toEntry(result);
+      if (entry !== undefined) await recordAudit(scope, entry, now());
+      return result;
+    });
+}

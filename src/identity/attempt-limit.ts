@@ -53,7 +53,7 @@ export async function forgetAttempts({ db }: { db: Kysely<Database> }, ...keys: 
 }
 
 const minuteMs = 60_000;
-/** How many tries of a network, and in which time, are counted as its first ones. */
+/** The number of tries of a network that count as its first, and the time in which they do. */
 const first = { tries: 3, windowMs: 10 * minuteMs };
 const firstTries = { max: 30, windowMs: minuteMs, what: "sign-ins to this account from new addresses" };
 const furtherTries = { max: 10, windowMs: minuteMs, what: "wrong passwords for this account" };
@@ -61,9 +61,9 @@ const furtherTries = { max: 10, windowMs: minuteMs, what: "wrong passwords for t
 const knownMs = 30 * 24 * 60 * minuteMs;
 
 /**
- * Limits the guessing of one account's password from many addresses. Networks from which the holder has signed in are
- * counted each by itself, and the first tries of other networks apart from those of networks that keep failing. So somebody
- * who guesses does not lock out the holder, at home or elsewhere. It does not depend on whether the account exists.
+ * Limits the guessing of one account's password from many addresses. Each network that has signed in to the
+ * account has a counter of its own. The first tries of other networks have one counter, and further tries of networks that keep
+ * failing another. So an attacker who guesses does not lock out the user, at home or elsewhere. It does not depend on whether the account exists.
  *
  * @param network See {@link SignIn.handle}.
  * @returns To be called when the password was right: forgets the attempts, and knows the network.

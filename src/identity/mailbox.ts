@@ -9,8 +9,8 @@ interface Verified {
 }
 
 /**
- * One mailbox has the free quota once. Mail to `name+anything@host` arrives at `name@host` (RFC 5233), so that its holder can
- * verify any number of e-mails: an account whose mailbox has a verified account already gets no free quota, unless an
+ * One mailbox has the free quota once. Mail to `name+anything@host` arrives at `name@host` (RFC 5233), so one person can
+ * verify any number of e-mails. An account whose mailbox has a verified account already gets no free quota, unless an
  * operator sets one. Call it in the transaction in which somebody verifies an e-mail by themselves.
  */
 export async function shareFreeQuota(

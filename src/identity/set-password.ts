@@ -19,7 +19,7 @@ export interface NewPassword {
   readonly temporary: boolean;
   /** The role of a new user; an existing user keeps theirs. */
   readonly role: Role;
-  /** Actor for the audit log: `cli`; default the holder of the account. */
+  /** The name in the audit log of whoever sets it, such as `cli`; absent: the account itself. */
   readonly by?: string | undefined;
 }
 

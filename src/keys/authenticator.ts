@@ -114,7 +114,7 @@ export interface TokenSource {
   authenticate(token: string): Caller | Promise<Caller>;
 }
 
-/** Options of a {@link TokenSource}, of the keys that stand for the subjects of its tokens. */
+/** The API keys that stand for the subjects of tokens. */
 export interface TokenKeys {
   /** Usable keys of an account; absent: unlimited. */
   readonly keysMax: number | undefined;

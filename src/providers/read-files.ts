@@ -38,7 +38,7 @@ export function readJsonFile(path: string): unknown {
   return parseFile(readTextFile(path));
 }
 
-/** {@link readJsonFile} of a text. */
+/** Parses a text as {@link readJsonFile} does a file. */
 export function parseFile(text: string, source: JsonSource = "file"): unknown {
   try {
     return readBoundedJson(text, source);

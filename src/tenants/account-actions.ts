@@ -6,7 +6,7 @@ import { invite } from "./invitations.ts";
 import { lockManaged, lockOwners } from "./roles.ts";
 
 /** The actions of administrators; each writes an audit entry with who did it (`by`). */
-export function auditedActions(audited: Audited, now: () => number) {
+export function accountActions(audited: Audited, now: () => number) {
   return {
     createAccount: (by: Administrator, fields: { email: string; name?: string | undefined }): Promise<Account> =>
       audited(

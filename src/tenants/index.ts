@@ -1,4 +1,4 @@
-export { auditedActions } from "./account-actions.ts";
+export { accountActions } from "./account-actions.ts";
 export { readAccountBudget, type SpentBudget } from "./account-budget.ts";
 export {
   type Account,

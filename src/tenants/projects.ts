@@ -10,7 +10,7 @@ import {
   type TeamRole,
   type TransactionScope,
 } from "../db/index.ts";
-import { auditedActions } from "./account-actions.ts";
+import { accountActions } from "./account-actions.ts";
 import { setAccountBudget } from "./account-budget.ts";
 import {
   accountRowOf,
@@ -47,7 +47,7 @@ export function changeProject(
   now: () => number,
 ): Promise<void> {
   return inTransaction(store, async (scope) => {
-    const actions = auditedActions(createAudited(scope, now), now);
+    const actions = accountActions(createAudited(scope, now), now);
     const { name, email, role, allowedModels, freeTokensPerDay, isDisabled, budget } = changes;
     await scope.change(async (db) => {
       if (role !== undefined || isDisabled !== undefined) await lockOwners(db);
@@ -122,7 +122,7 @@ async function createEmpty(
   now: () => number,
 ): Promise<string> {
   if (email !== undefined) {
-    return (await auditedActions(createAudited(scope, now), now).createAccount(by, { email, name })).id;
+    return (await accountActions(createAudited(scope, now), now).createAccount(by, { email, name })).id;
   }
   if (name === undefined) {
     throw new GatewayError("invalid_request", "name is missing; a team, which has no e-mail, needs one", {
@@ -162,7 +162,7 @@ export function inviteUser(
   now: () => number,
 ): Promise<{ accountId: string; token: string; expiresAt: number }> {
   return inTransaction(store, async (scope) => {
-    const actions = auditedActions(createAudited(scope, now), now);
+    const actions = accountActions(createAudited(scope, now), now);
     const person = await findAccount(scope, parseEmail(email));
     if (person?.holder === "verified") {
       throw new GatewayError("conflict", `The user ${email} exists already`, { param: "email" });

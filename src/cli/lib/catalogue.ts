@@ -34,7 +34,7 @@ export async function loadSnapshot(
 }
 
 /**
- * As {@link loadSnapshot}, without the database and without asking anybody: keys that are stored there are not known.
+ * Loads the plugins like {@link loadSnapshot}, but reads no database and sends no request: it does not know stored keys.
  */
 export async function loadOffline(context: CliContext, config: Config): Promise<PluginSnapshot> {
   const log = createLog("silent", () => undefined);

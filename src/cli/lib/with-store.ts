@@ -4,7 +4,7 @@ import { openStore, type Store } from "../../db/index.ts";
 import { type Accounts, createAccounts } from "../../keys/index.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { voucherActions } from "../../payments/index.ts";
-import { type Account, auditedActions, getAccountLabel } from "../../tenants/index.ts";
+import { type Account, accountActions, getAccountLabel } from "../../tenants/index.ts";
 import { UsageError } from "../command.ts";
 
 /** A command blocks no calls, so it can wait for a gateway that is busy writing. */
@@ -15,7 +15,7 @@ export interface OpenedStore {
   readonly store: Store;
   readonly accounts: Accounts;
   /** Changes with an audit entry. */
-  readonly actions: ReturnType<typeof auditedActions> & ReturnType<typeof voucherActions>;
+  readonly actions: ReturnType<typeof accountActions> & ReturnType<typeof voucherActions>;
 }
 
 /**
@@ -32,7 +32,7 @@ export async function withStore<T>(
   const store = await openStore({ ...getStoreOptions(config), lockWaitMs });
   try {
     const audited = createAudited(store, () => now);
-    const actions = { ...auditedActions(audited, () => now), ...voucherActions(audited, () => now) };
+    const actions = { ...accountActions(audited, () => now), ...voucherActions(audited, () => now) };
     return await work({ store, actions, accounts: createAccounts({ store, defaults: config, now: () => now }) });
   } finally {
     await store.close();
@@ -40,7 +40,7 @@ export async function withStore<T>(
 }
 
 /**
- * Finds the account to which a command gives something: money, a key, a right or room to spend.
+ * Finds the account that a command gives money, a key, a right or a larger limit.
  *
  * @throws {UsageError} as {@link expectAccount}
  * @throws {GatewayError} `conflict` for an e-mail that is only claimed: see `findRecipient` of the accounts.

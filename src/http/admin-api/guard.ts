@@ -44,7 +44,7 @@ export function createAdminApi(deps: HttpDeps): AdminApi {
   };
   return {
     async authenticate(request, server) {
-      const actor = hasSession(request) ? await readManager(deps, request) : await readKey(request, server);
+      const actor = hasSession(request) ? await readAdministrator(deps, request) : await readKey(request, server);
       requests.take(actor.accountId);
       return actor;
     },
@@ -64,7 +64,7 @@ function readSessionCookie({ headers }: Request): string {
 }
 
 /** Whoever is signed in acts for the gateway, whichever account their session is in. */
-async function readManager(deps: HttpDeps, request: Request): Promise<ApiAdministrator> {
+async function readAdministrator(deps: HttpDeps, request: Request): Promise<ApiAdministrator> {
   checkOrigin(request);
   const { ownAccountId: accountId, role } = await readOperator(deps, request);
   return { accountId, role, scopes: scopesOfRole(role), key: undefined, vouchedBy: accountId };
@@ -81,7 +81,7 @@ export function adminRoutes(
   area: AdminKeyArea | undefined,
   readBody: (request: Request) => Promise<unknown> = readSmallJson,
 ) {
-  const actors = new WeakMap<Request, Promise<ApiAdministrator>>();
+  const administrators = new WeakMap<Request, Promise<ApiAdministrator>>();
   const find = async (request: Request, server: Clients | null) => {
     rejectNullCharacters(request.url, "address");
     const actor = await authenticate(request, server);
@@ -90,10 +90,10 @@ export function adminRoutes(
     throw lacksScope(actor, `${area}:${access}`);
   };
   const admit = (request: Request, server: Clients | null) => {
-    let actor = actors.get(request);
+    let actor = administrators.get(request);
     if (actor === undefined) {
       actor = find(request, server);
-      actors.set(request, actor);
+      administrators.set(request, actor);
     }
     return actor;
   };

@@ -4,8 +4,8 @@ import { createAudited } from "../../audit/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import {
+  accountActions,
   addToTeam,
-  auditedActions,
   deleteInvitation,
   inviteUser,
   listInvitationsPage,
@@ -93,7 +93,7 @@ const EndedSessions = Type.Object({
 /** People who sign in. */
 export function usersController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
-  const actions = auditedActions(createAudited(store, now), now);
+  const actions = accountActions(createAudited(store, now), now);
   return new Elysia({ prefix: "/organization/users" })
     .use(adminRoutes(deps, api, "accounts"))
     .get(

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { createAudited } from "../../audit/index.ts";
-import { accountKinds, accountOrders, auditedActions, searchAccounts } from "../../tenants/index.ts";
+import { accountActions, accountKinds, accountOrders, searchAccounts } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { pageSize, toAccountRowJson } from "../forms/serializers.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
@@ -31,7 +31,7 @@ const Sending = Type.Object({ mail: Type.Optional(Type.Literal("send")) });
 /** The list of accounts for administrators, and the invitation of their holders by mail, which is in the audit log. */
 export function adminAccountsController(deps: HttpDeps) {
   const { store, now } = deps;
-  const actions = auditedActions(createAudited(store, now), now);
+  const actions = accountActions(createAudited(store, now), now);
   const mail = createLinkMail(deps);
   const readRows = (
     { search = "", order = "email", kind }: Static<typeof Search>,

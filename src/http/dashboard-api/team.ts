@@ -137,7 +137,7 @@ function createTeamHandlers(deps: HttpDeps) {
 /** The team of the account in which the session acts: its people and invitations. Everybody in it sees who they are. */
 export function teamController(deps: HttpDeps) {
   const team = createTeamHandlers(deps);
-  const toActor = (user: SessionUser): Inviter => {
+  const toInviter = (user: SessionUser): Inviter => {
     return { accountId: user.ownAccountId, role: user.role, isOperator: false, user };
   };
   return new Elysia({ prefix: "/team" })
@@ -146,20 +146,22 @@ export function teamController(deps: HttpDeps) {
     .post(
       "/invitations",
       ({ user, body, query: { mail } }) =>
-        team.invite(toActor(user), user.accountId, { ...body, isMailed: mail === "send" }),
+        team.invite(toInviter(user), user.accountId, { ...body, isMailed: mail === "send" }),
       { body: Invitation, query: Sending },
     )
-    .patch("", ({ user, body: { name } }) => team.rename(toActor(user), user.accountId, name), { body: Name })
-    .put("/budget", ({ user, body }) => team.setBudget(toActor(user), user.accountId, body), { body: Budget })
-    .delete("/invitations/:id", ({ user, params: { id } }) => team.deleteInvitation(toActor(user), user.accountId, id))
+    .patch("", ({ user, body: { name } }) => team.rename(toInviter(user), user.accountId, name), { body: Name })
+    .put("/budget", ({ user, body }) => team.setBudget(toInviter(user), user.accountId, body), { body: Budget })
+    .delete("/invitations/:id", ({ user, params: { id } }) =>
+      team.deleteInvitation(toInviter(user), user.accountId, id),
+    )
     .patch(
       "/people/:id",
-      ({ user, params: { id }, body: { role } }) => team.setRole(toActor(user), user.accountId, { id, role }),
+      ({ user, params: { id }, body: { role } }) => team.setRole(toInviter(user), user.accountId, { id, role }),
       { body: RoleChange },
     )
     .delete(
       "/people/:id",
-      ({ user, params: { id }, query: { keys } }) => team.remove(toActor(user), user.accountId, { id, keys }),
+      ({ user, params: { id }, query: { keys } }) => team.remove(toInviter(user), user.accountId, { id, keys }),
       { query: Removal },
     );
 }
@@ -167,7 +169,7 @@ export function teamController(deps: HttpDeps) {
 /** The team of any account, for administrators. */
 export function adminTeamController(deps: HttpDeps) {
   const team = createTeamHandlers(deps);
-  const toActor = (user: SessionUser): Inviter => {
+  const toInviter = (user: SessionUser): Inviter => {
     return { accountId: user.accountId, role: user.role, isOperator: true, user };
   };
   return new Elysia({ prefix: "/admin/accounts/:id/team" })
@@ -176,20 +178,20 @@ export function adminTeamController(deps: HttpDeps) {
     .post(
       "/invitations",
       ({ admin, params: { id }, body, query: { mail } }) =>
-        team.invite(toActor(admin), id, { ...body, isMailed: mail === "send" }),
+        team.invite(toInviter(admin), id, { ...body, isMailed: mail === "send" }),
       { body: Invitation, query: Sending },
     )
     .delete("/invitations/:invitation", ({ admin, params: { id, invitation } }) =>
-      team.deleteInvitation(toActor(admin), id, invitation),
+      team.deleteInvitation(toInviter(admin), id, invitation),
     )
     .patch(
       "/people/:person",
-      ({ admin, params: { id, person }, body: { role } }) => team.setRole(toActor(admin), id, { id: person, role }),
+      ({ admin, params: { id, person }, body: { role } }) => team.setRole(toInviter(admin), id, { id: person, role }),
       { body: RoleChange },
     )
     .delete(
       "/people/:person",
-      ({ admin, params: { id, person }, query: { keys } }) => team.remove(toActor(admin), id, { id: person, keys }),
+      ({ admin, params: { id, person }, query: { keys } }) => team.remove(toInviter(admin), id, { id: person, keys }),
       { query: Removal },
     );
 }

@@ -53,7 +53,7 @@ export function readKeyFields(body: Static<typeof KeyFields>) {
   };
 }
 
-/** The same of a new key, of which `null` is the same as absent. */
+/** Reads the fields of a new key, where `null` means absent. */
 export function readNewKeyFields(body: Static<typeof KeyFields>) {
   const { allowedModels, allowedNetworks, bounds } = readKeyFields(body);
   const entries = Object.entries(bounds).filter(([, value]) => value != null);
@@ -88,13 +88,13 @@ export function readBudget(text: string, param = "budget_usd"): number {
   throw invalid(param, "is not US dollars from 0 such as 5.00, at most nine decimals");
 }
 
-/** The query of a list that is read page by page: what stands after the last entry of the page before. */
+/** Query parameters of a paged list: the time and id of the last entry of the previous page. */
 export const CursorQuery = Type.Object({
   before: Type.Optional(Type.String({ maxLength: 40 })),
   before_id: Type.Optional(Type.String({ maxLength: 100 })),
 });
 
-/** The place in a list that is sorted by time and id, newest first, from which a page goes on. */
+/** Reads where a page of a list begins. Lists are sorted by time and id, newest first. */
 export function readCursor({ before, before_id: id = "" }: Static<typeof CursorQuery>) {
   return before === undefined ? undefined : { at: readMoment(before, "before"), id };
 }
@@ -130,7 +130,7 @@ export function modelNamesOf({ kernel: { registry }, snapshot }: ModelSource): M
   return getModelNames({ plugins: snapshot().plugins, registry });
 }
 
-/** The id by which the log knows a model that is named by any of its names; what nobody knows stays as it is. */
+/** Returns the id of a model by any of its names; an unknown name is returned as it is. */
 export function idOfModel(deps: ModelSource, name: string): string {
   return modelNamesOf(deps).find(name)?.id ?? name;
 }

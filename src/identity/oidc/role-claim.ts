@@ -1,7 +1,7 @@
 import { createAudited, identityProvider } from "../../audit/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import type { Role, Store } from "../../db/index.ts";
-import { auditedActions, roles } from "../../tenants/index.ts";
+import { accountActions, roles } from "../../tenants/index.ts";
 
 /** How the identity provider decides roles. */
 export interface RoleClaim {
@@ -31,7 +31,7 @@ export async function changeRoleAtSignIn(
     .where("id", "=", userId)
     .executeTakeFirst();
   if (user === undefined || user.role === role) return;
-  const { changeAccount } = auditedActions(
+  const { changeAccount } = accountActions(
     createAudited(store, () => now),
     () => now,
   );

@@ -4,7 +4,7 @@ import { type Administrator, createAudited, tokenIssuer } from "../../audit/inde
 import { type BudgetPeriod, type Caller, GatewayError, parseUsd, quoteValue, toName } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import { createTokenKey, type TokenKeys, type TokenSource, tokenKeyId } from "../../keys/index.ts";
-import { type Account, auditedActions, createProject, findAccounts, giveToHolder } from "../../tenants/index.ts";
+import { type Account, accountActions, createProject, findAccounts, giveToHolder } from "../../tenants/index.ts";
 import { readClaim, readEmailVerified } from "../read-claim.ts";
 import { isToken, refusedToken, type TokenIssuer, type TokenIssuers } from "./issuers.ts";
 import type { ReadDocument } from "./signing-keys.ts";
@@ -41,7 +41,7 @@ interface TokenOptions extends TokenKeys {
   readonly now: () => number;
 }
 
-/** Returns what accepts tokens of these issuers, for `createAccounts`. */
+/** Accepts the tokens of these issuers: an option of `createAccounts`. */
 export function tokenSource(options: Omit<TokenOptions, keyof TokenKeys>): (keys: TokenKeys) => TokenSource {
   return (keys) => new TokenAuthenticator({ ...options, ...keys });
 }
@@ -212,7 +212,7 @@ async function createAccountOf(
   const by: Administrator = tokenIssuer;
   try {
     if (/^[^@\s]+@[^@\s]+$/.test(name)) {
-      const actions = auditedActions(createAudited(store, now), now);
+      const actions = accountActions(createAudited(store, now), now);
       return (await actions.createAccount(by, { email: name, name: undefined })).id;
     }
     return await createProject(

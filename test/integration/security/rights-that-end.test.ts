@@ -14,7 +14,7 @@ import {
   revokeAdminKey,
 } from "../../../src/keys/index.ts";
 import { createVoucher, voidVoucher } from "../../../src/payments/index.ts";
-import { auditedActions, teamActions } from "../../../src/tenants/index.ts";
+import { accountActions, teamActions } from "../../../src/tenants/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { beginSession, cheapPasswords, enterAs } from "../../support/session-cookie.ts";
 import { startTokenIssuer, type TestIssuer } from "../../support/token-issuer.ts";
@@ -178,7 +178,7 @@ async function owner() {
 
 async function invitation(by: { accountId: string; role: Role }): Promise<Made> {
   const { store } = gateway;
-  const actions = auditedActions(createAudited(store, now), now);
+  const actions = accountActions(createAudited(store, now), now);
   const guest = await gateway.app.accounts.create({ email: `${crypto.randomUUID()}@example.org` });
   const { token } = await actions.invite(by, guest.id);
   return {
@@ -403,7 +403,7 @@ const endings: Readonly<Record<End, (made: Made) => (() => Promise<unknown>) | u
   "the e-mail of its person changes": ({ personId }) =>
     personId &&
     (() =>
-      auditedActions(createAudited(gateway.store, now), now).changeAccount(commandLine, personId, {
+      accountActions(createAudited(gateway.store, now), now).changeAccount(commandLine, personId, {
         email: `${crypto.randomUUID()}@example.net`,
       })),
   "its service account is deleted": ({ deleteService }) => deleteService,

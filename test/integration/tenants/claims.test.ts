@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createAudited } from "../../../src/audit/audited.ts";
 import { commandLine, readAudit } from "../../../src/audit/index.ts";
+import { createAudited } from "../../../src/audit/record-audit.ts";
 import { makeTemporaryPassword } from "../../../src/identity/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
-import { auditedActions } from "../../../src/tenants/account-actions.ts";
+import { accountActions } from "../../../src/tenants/account-actions.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { type SmtpSink, startSmtpSink } from "../../support/smtp-sink.ts";
 import { cookieOf, dashboardHttp, origin, password } from "../../unit/http/dashboard-http.ts";
@@ -52,7 +52,7 @@ async function open(env: Record<string, string> = {}) {
       post: (path: string, body: unknown = {}) => post(api + path, body, cookie),
     };
   };
-  const actions = auditedActions(createAudited(store, clock.now), clock.now);
+  const actions = accountActions(createAudited(store, clock.now), clock.now);
   /** The operator's invitation is accepted by the true holder of the e-mail. */
   const invite = async (id: string, newPassword = "the holder's own password") => {
     const { token } = await actions.invite(commandLine, id);

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { createAudited } from "../../../src/audit/audited.ts";
 import { commandLine, readAudit } from "../../../src/audit/index.ts";
+import { createAudited } from "../../../src/audit/record-audit.ts";
 import type { GatewayError } from "../../../src/contract/index.ts";
 import type { Role } from "../../../src/db/index.ts";
 import { createAccounts } from "../../../src/keys/index.ts";
-import { auditedActions } from "../../../src/tenants/account-actions.ts";
+import { accountActions } from "../../../src/tenants/account-actions.ts";
 import { changeProject, changeRoleLimits, listRoleLimits, readRoleLimits } from "../../../src/tenants/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
@@ -100,7 +100,7 @@ describe("limits of a role", () => {
   test("follow the role that somebody is given", async () => {
     const { store, of, limitsOf } = await setUp();
     await changeRoleLimits(store, { by: commandLine, role: "viewer", changes: { concurrentCalls: 4 } }, now);
-    const actions = auditedActions(
+    const actions = accountActions(
       createAudited(store, () => now),
       () => now,
     );

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { createAudited } from "../../../src/audit/audited.ts";
 import { type Administrator, commandLine } from "../../../src/audit/index.ts";
 import { readAudit } from "../../../src/audit/read-audit.ts";
+import { createAudited } from "../../../src/audit/record-audit.ts";
 import type { Role } from "../../../src/db/index.ts";
 import { acceptInvitation } from "../../../src/identity/accept-invitation.ts";
-import { auditedActions } from "../../../src/tenants/account-actions.ts";
+import { accountActions } from "../../../src/tenants/account-actions.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { fixture, password, refusalOf } from "./member.ts";
 
@@ -16,7 +16,7 @@ async function people<const Name extends string>(given: Record<Name, Role>) {
   const parts = await fixture({ secret });
   await parts.store.setting("session_secret", () => secret);
   const { store, now } = parts;
-  const actions = auditedActions(createAudited(store, now), now);
+  const actions = accountActions(createAudited(store, now), now);
   const actors = {} as Record<Name, Administrator & { cookie: string }>;
   for (const [name, role] of Object.entries<Role>(given)) {
     const { id: accountId } = await parts.accounts.create({ email: `${name}@example.org` });
