@@ -9,6 +9,8 @@ import { type DialectName, type Sending, said, type WireEvent } from "./imperfec
  */
 export type Outcome = "same" | "cut" | "failure" | "elsewhere";
 
+type Part = "place" | "name" | "end" | "usage";
+
 export interface Imperfection {
   name: string;
   /** A public report of a server that does this. */
@@ -17,7 +19,7 @@ export interface Imperfection {
   dialects: readonly DialectName[];
   forms: readonly ("whole" | "stream")[];
   /** What it changes, where two changes of the same make no sense together. */
-  part?: "place" | "end" | "usage";
+  part?: Part | readonly Part[];
   apply(sending: Sending): void;
   /** The answer goes to clients of the same protocol as it is, so that only others get it in order. */
   isTranslatedOnly?: boolean;
@@ -117,6 +119,7 @@ type Row = Omit<Imperfection, "outcome" | "dialects" | "forms"> & Partial<Imperf
 const identity: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], forms: streamed }, [
   {
     name: "the name of a call in each of its pieces",
+    part: "name",
     source: "NousResearch/hermes-agent#11984",
     apply: (sending) =>
       eachPiece(sending, (piece) => {
@@ -125,6 +128,7 @@ const identity: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], f
   },
   {
     name: "name and id of a call in each of its pieces",
+    part: "name",
     source: "mcowger/plexus#691",
     apply: (sending) =>
       eachPiece(sending, (piece) => {
@@ -190,6 +194,7 @@ const identity: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], f
   },
   {
     name: "an empty name first, and then the whole one",
+    part: "name",
     source: "sgl-project/sglang (streamed names)",
     apply: (sending) =>
       eachPiece(sending, (piece, number) => {
@@ -1105,7 +1110,7 @@ const ends: Imperfection[] = [
   },
   {
     name: "the beginning of a call alone",
-    part: "end",
+    part: ["name", "end"],
     source: "waybarrios/vllm-mlx#677",
     outcome: "failure",
     dialects: [openai],

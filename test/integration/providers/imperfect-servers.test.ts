@@ -173,7 +173,8 @@ function trialsOf(row: Imperfection): Trial[] {
   return trials;
 }
 
-const below = randomBelow(7);
+/** `SEED` chooses which pairs and clients are tried. */
+const below = randomBelow(Number(process.env.SEED ?? 7));
 const pick = <Member>(members: readonly Member[]): Member => members[below(members.length)] as Member;
 
 /** In the short form one client for each deviation and dialect; in the long one all clients and forms. */
@@ -196,7 +197,7 @@ function pairOf(): Trial | undefined {
   );
   const rows = [pick(fitting), pick(fitting)].sort((one, other) => rank(one) - rank(other));
   const [one, other] = rows as [Imperfection, Imperfection];
-  const isSamePart = one.part !== undefined && one.part === other.part;
+  const isSamePart = partsOf(one).some((part) => partsOf(other).includes(part));
   const isTwice =
     one === other || isSamePart || (rows.some(isOtherForm) && rows.some(({ outcome }) => outcome !== "same"));
   if (isTwice || rows.every(isOtherForm)) return undefined;
@@ -208,6 +209,8 @@ function pairOf(): Trial | undefined {
   }
   return { dialect, form, client, rows };
 }
+
+const partsOf = ({ part = [] }: Imperfection) => [part].flat();
 
 /** What changes an answer comes before what replaces it. */
 const rank = (row: Imperfection) => (row.outcome === "elsewhere" ? 2 : isOtherForm(row) ? 1 : 0);
