@@ -262,6 +262,30 @@ export function withEarlierFigures<Report extends object>(later: Report, earlier
   return complete as Report;
 }
 
+/** Sums of figures, some of which are divided once more. */
+export interface FigureSums {
+  [name: string]: number | FigureSums;
+}
+
+/**
+ * Adds the figures of a part to those of the parts before it. What is not a number is left out.
+ *
+ * @example
+ * const sums = { reasoning_tokens: 3 };
+ * addFigures(sums, { reasoning_tokens: 4 }); // sums => { reasoning_tokens: 7 }
+ */
+export function addFigures(sums: FigureSums, part: object | null | undefined): void {
+  for (const [name, amount] of Object.entries(part ?? {})) {
+    const before = sums[name];
+    if (typeof amount === "number") sums[name] = typeof before === "number" ? before + amount : amount;
+    else if (typeof amount === "object" && amount !== null && !Array.isArray(amount)) {
+      const inner = typeof before === "object" ? before : {};
+      addFigures(inner, amount);
+      sums[name] = inner;
+    }
+  }
+}
+
 /** Tokens of the prompt of all kinds, cached or not. */
 export const promptMeters = namesOf(({ kind }) => kind === "prompt");
 

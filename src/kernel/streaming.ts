@@ -26,6 +26,8 @@ export interface BatchReader<Item> {
   cancel(): void;
   /** The same where all that is needed has been read. What follows is dropped, so that a connection can be used again. */
   drain?(): void;
+  /** All that is needed has been read but what may follow at once: what does not come within a moment is not waited for. */
+  linger?(): void;
 }
 
 /** So many items are taken before other calls get a turn. */
@@ -75,6 +77,8 @@ export class StreamReader<Piece> implements BatchReader<Piece> {
   #batch: readonly unknown[] = [];
   #translated = 0;
   #hasEnded = false;
+  /** The answer is complete, and its report is waited for. */
+  #isLingering = false;
   #failure: { readonly error: unknown } | undefined;
 
   constructor(stream: AnswerStream<Piece>) {
@@ -108,7 +112,7 @@ export class StreamReader<Piece> implements BatchReader<Piece> {
       const event = this.#batch[this.#translated++];
       this.#events.onTake?.(event);
       const pieces = this.#stream.push(event);
-      if (!this.#stream.isComplete) return pieces;
+      if (!this.#stream.isComplete || this.#lingers()) return pieces;
       endEarly(this.#events);
       return this.#end(pieces);
     } catch (error) {
@@ -116,7 +120,20 @@ export class StreamReader<Piece> implements BatchReader<Piece> {
     }
   }
 
+  /** Whether more events are read of an answer that is complete. */
+  #lingers(): boolean {
+    if (this.#stream.awaitsReport !== true || this.#events.linger === undefined) return false;
+    if (!this.#isLingering) this.#events.linger();
+    this.#isLingering = true;
+    return true;
+  }
+
   #fail(error: unknown): readonly Piece[] {
+    // The answer is whole, whatever becomes of its report.
+    if (this.#isLingering) {
+      this.#events.cancel();
+      return this.#end([]);
+    }
     this.#failure = { error };
     this.#events.cancel();
     return this.#stream.breakOff?.() ?? [];

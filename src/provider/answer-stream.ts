@@ -25,6 +25,11 @@ export interface AnswerStream<Piece, Event = unknown> {
   end(): readonly Piece[];
   /** Whether the answer is complete, so that no more events are needed. Absent: their end is its end. */
   readonly isComplete?: boolean;
+  /**
+   * Whether the complete answer has not reported its use, which may follow: events that come within a moment are still pushed. Absent:
+   * what follows is of no use.
+   */
+  readonly awaitsReport?: boolean;
   /** The pieces that are left of an answer that broke off, such as one with the usage that is known so far. */
   breakOff?(): readonly Piece[];
 }

@@ -9,7 +9,7 @@ import { type DialectName, type Sending, said, type WireEvent } from "./imperfec
  */
 export type Outcome = "same" | "cut" | "failure" | "elsewhere";
 
-type Part = "place" | "name" | "end" | "usage";
+type Part = "place" | "id" | "name" | "arguments" | "end" | "usage";
 
 export interface Imperfection {
   name: string;
@@ -138,6 +138,7 @@ const identity: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], f
   },
   {
     name: "another id of a call after its first piece",
+    part: "id",
     source: "poolsideai/pool#9",
     apply: (sending) =>
       eachPiece(sending, (piece, number) => {
@@ -146,6 +147,7 @@ const identity: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], f
   },
   {
     name: "a new id in each piece of a call",
+    part: "id",
     source: "BerriAI/litellm#28223",
     apply: (sending) =>
       eachPiece(sending, (piece, number) => {
@@ -204,6 +206,7 @@ const identity: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], f
   },
   {
     name: "ids of calls in their last pieces alone",
+    part: "id",
     source: "google-gemini OpenAI compatibility",
     apply: (sending) =>
       eachPiece(sending, (piece, number) => {
@@ -213,11 +216,13 @@ const identity: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], f
   },
   {
     name: "no ids of calls at all",
+    part: "id",
     source: "ollama/ollama#7881",
     apply: (sending) => eachPiece(sending, (piece) => void delete piece.id),
   },
   {
     name: "one id for all calls of a stream",
+    part: "id",
     source: "ggml-org/llama.cpp (constant ids)",
     apply: (sending) =>
       eachPiece(sending, (piece, number) => {
@@ -232,7 +237,7 @@ const identity: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], f
   },
   {
     name: "calls at index 0 that their ids alone tell apart, interleaved",
-    part: "place",
+    part: ["place", "id"],
     source: "apache/maka#1976",
     apply(sending) {
       eachPiece(sending, (piece) => {
@@ -244,7 +249,7 @@ const identity: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], f
   },
   {
     name: "the calls once more, whole, in the last chunk",
-    part: "end",
+    part: ["end", "arguments"],
     source: "vllm-project/vllm (tool parsers)",
     apply: (sending) => {
       const last = lastOf(sending);
@@ -264,6 +269,7 @@ const identity: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], f
 const calls: Imperfection[] = [
   {
     name: "arguments that are an object",
+    part: "arguments",
     source: "ggml-org/llama.cpp#20198",
     outcome: "same",
     dialects: [openai, responses],
@@ -285,6 +291,7 @@ const calls: Imperfection[] = [
   },
   {
     name: "arguments that are null where there are none yet",
+    part: "arguments",
     source: "ollama/ollama#7881",
     outcome: "same",
     dialects: [openai],
@@ -315,8 +322,8 @@ const calls: Imperfection[] = [
       wholeCalls(sending).forEach((call, index) => {
         call.id = 100 + index;
       });
-      eachPiece(sending, (piece, number) => {
-        if (number === 0) piece.id = 100 + placeOf(piece);
+      eachPiece(sending, (piece) => {
+        if (piece.id !== undefined) piece.id = 100 + placeOf(piece);
       });
     },
   },
@@ -328,8 +335,8 @@ const calls: Imperfection[] = [
     forms: both,
     apply(sending) {
       for (const call of wholeCalls(sending)) call.id = `functions.${call.function.name}:0`;
-      eachPiece(sending, (piece, number) => {
-        if (number === 0) piece.id = `functions.${piece.function.name}:0`;
+      eachPiece(sending, (piece) => {
+        if (piece.id !== undefined) piece.id = `functions.${callName(piece)}:0`;
       });
     },
   },
@@ -341,8 +348,8 @@ const calls: Imperfection[] = [
     forms: both,
     apply(sending) {
       for (const call of wholeCalls(sending)) call.id = call.id.padEnd(94, "x");
-      eachPiece(sending, (piece, number) => {
-        if (number === 0) piece.id = piece.id.padEnd(94, "x");
+      eachPiece(sending, (piece) => {
+        if (piece.id !== undefined) piece.id = String(piece.id).padEnd(94, "x");
       });
     },
   },
@@ -600,6 +607,7 @@ const fields: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], for
   },
   {
     name: "arguments of calls encoded twice",
+    part: "arguments",
     source: "vllm-project/vllm#54964, quarkiverse/quarkus-langchain4j#2642",
     outcome: "same",
     dialects: [openai],
@@ -765,6 +773,29 @@ const fields: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], for
       drop(sending, (data) => data.usage);
     },
     forms: both,
+  },
+  {
+    name: "usage in the last choice, and once more behind it",
+    part: "usage",
+    source: "maximhq/bifrost#191",
+    apply: (sending) => {
+      const { usage } = sending.whole;
+      const last = lastOf(sending);
+      if (last) last.usage = usage;
+      sending.whole.choices[0].usage = usage;
+    },
+    forms: both,
+  },
+  {
+    name: "usage behind [DONE]",
+    part: ["usage", "end"],
+    source: "Continuum-AI-Corp/OrcaRouter-Lite#127",
+    apply: (sending) => {
+      const isUsage = ({ data }: WireEvent) => data.usage && data.choices?.length === 0;
+      const reports = sending.events.filter(isUsage);
+      sending.events = [...sending.events.filter((event) => !isUsage(event)), ...reports];
+    },
+    forms: streamed,
   },
   {
     name: "white space around [DONE]",
@@ -1067,7 +1098,7 @@ const ends: Imperfection[] = [
   },
   {
     name: "usage without choices",
-    part: "end",
+    part: ["end", "usage"],
     source: "ENTERPILOT/GoModel#947",
     outcome: "failure",
     dialects: [openai],

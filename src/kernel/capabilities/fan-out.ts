@@ -1,5 +1,4 @@
-import { type ChatUsage, reportedUnits, UpstreamError } from "../../contract/index.ts";
-import { isRecord } from "../../lib/json.ts";
+import { addFigures, type ChatUsage, type FigureSums, reportedUnits, UpstreamError } from "../../contract/index.ts";
 import {
   type Call,
   type ChatChunk,
@@ -119,14 +118,14 @@ function splitChoices(call: Call<ChatRequest>): Call<ChatRequest>[] {
 /** The sum, or `undefined` when any part is unknown. */
 function sumUsage(usages: (ChatUsage | undefined)[]): ChatUsage | undefined {
   const sum: ChatUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-  const prompt: PartSums = {};
-  const completion: PartSums = {};
+  const prompt: FigureSums = {};
+  const completion: FigureSums = {};
   for (const usage of usages) {
     if (usage?.completion_tokens === undefined) return undefined;
     sum.prompt_tokens += usage.prompt_tokens;
     sum.completion_tokens = (sum.completion_tokens as number) + usage.completion_tokens;
-    addParts(prompt, usage.prompt_tokens_details);
-    addParts(completion, usage.completion_tokens_details);
+    addFigures(prompt, usage.prompt_tokens_details);
+    addFigures(completion, usage.completion_tokens_details);
   }
   for (const { field } of reportedUnits) {
     const amounts = usages.map((usage) => usage?.[field]);
@@ -137,21 +136,4 @@ function sumUsage(usages: (ChatUsage | undefined)[]): ChatUsage | undefined {
   if (Object.keys(prompt).length > 0) sum.prompt_tokens_details = prompt;
   if (Object.keys(completion).length > 0) sum.completion_tokens_details = completion;
   return sum;
-}
-
-/** Sums of the parts of a figure, some of which are divided once more. */
-interface PartSums {
-  [name: string]: number | PartSums;
-}
-
-function addParts(sums: PartSums, parts: Record<string, unknown> | null | undefined): void {
-  for (const [name, amount] of Object.entries(parts ?? {})) {
-    const before = sums[name];
-    if (typeof amount === "number") sums[name] = typeof before === "number" ? before + amount : amount;
-    else if (isRecord(amount)) {
-      const inner = isRecord(before) ? before : {};
-      addParts(inner, amount);
-      sums[name] = inner;
-    }
-  }
 }

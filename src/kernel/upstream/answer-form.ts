@@ -39,7 +39,7 @@ export function isAnswerForm(form: AnswerForm): boolean {
 /** A body of which the first pieces have been read. */
 export interface BegunBody {
   readonly form: AnswerForm;
-  readonly body: Pick<BodyReader, "read" | "cancel" | "drain">;
+  readonly body: Pick<BodyReader, "read" | "cancel" | "drain" | "linger">;
 }
 
 /** Reads a body until its form is known. Servers may send white space for a while before they answer. */
@@ -61,7 +61,7 @@ export async function beginBody(body: BodyReader): Promise<BegunBody> {
     pieces[next++] = new Uint8Array(0);
     return piece;
   };
-  return { form, body: { read, cancel: () => body.cancel(), drain: () => body.drain() } };
+  return { form, body: { read, cancel: () => body.cancel(), drain: () => body.drain(), linger: () => body.linger() } };
 }
 
 /** Events that have all come. */
@@ -82,6 +82,9 @@ export class RecordedEvents implements AsyncIterable<ServerEvent>, BatchReader<S
   cancel(): void {
     this.#events = undefined;
   }
+
+  /** They are all there. */
+  linger(): void {}
 
   async *[Symbol.asyncIterator](): AsyncGenerator<ServerEvent, undefined> {
     yield* (await this.read()) ?? [];

@@ -256,8 +256,8 @@ export interface BodyLimits {
   toUpstreamError(error: unknown): Error;
 }
 
-/** Time for the unused rest of an answer before the connection is closed. */
-const drainMsMax = 1000;
+/** Time for what follows a complete answer before the connection is closed. */
+const restMsMax = 1000;
 
 /**
  * The chunks of a body as they arrive. Time counts only while a chunk is waited for.
@@ -266,6 +266,8 @@ export class BodyReader {
   readonly #reader: ReadableStreamDefaultReader<Bytes> | undefined;
   readonly #limits: BodyLimits;
   readonly #timeout: Timeout;
+  /** Ends the wait for what follows a complete answer. */
+  #rest: Timeout | undefined;
   #total = 0;
 
   constructor(response: Response, limits: BodyLimits) {
@@ -304,22 +306,34 @@ export class BodyReader {
   /** Closes the connection, unless all of the body has come. */
   cancel(): void {
     this.#limits.timeouts.cancel(this.#timeout);
+    this.#endWait();
     this.#reader?.cancel().catch(() => undefined);
   }
 
   /** Reads and drops what follows, if that comes soon, so that the connection can be used again. */
   drain(): void {
-    const { timeouts, now } = this.#limits;
-    timeouts.cancel(this.#timeout);
+    this.linger();
     const reader = this.#reader;
     if (reader === undefined) return;
-    const timeout = timeouts.schedule(now() + drainMsMax, () => void reader.cancel().catch(() => undefined));
     const readAll = async () => {
       while ((await reader.read()).value !== undefined);
     };
     readAll()
       .catch(() => undefined)
-      .finally(() => timeouts.cancel(timeout));
+      .finally(() => this.#endWait());
+  }
+
+  /** The body ends here, but for what comes soon: from then on there is no more to read. */
+  linger(): void {
+    const { timeouts, now } = this.#limits;
+    timeouts.cancel(this.#timeout);
+    const reader = this.#reader;
+    if (reader === undefined || this.#rest !== undefined) return;
+    this.#rest = timeouts.schedule(now() + restMsMax, () => void reader.cancel().catch(() => undefined));
+  }
+
+  #endWait(): void {
+    if (this.#rest !== undefined) this.#limits.timeouts.cancel(this.#rest);
   }
 }
 

@@ -634,7 +634,7 @@ interface PreparedRequest {
 }
 
 interface UpstreamItemsOptions<Item> {
-  readonly body: Pick<BodyReader, "read" | "cancel" | "drain">;
+  readonly body: Pick<BodyReader, "read" | "cancel" | "drain" | "linger">;
   /** Makes items of bytes that are cut anywhere. */
   readonly parser: { push(bytes: Uint8Array<ArrayBuffer>): Item[]; end(): Item[] };
   onTake(item: Item): void;
@@ -681,6 +681,10 @@ class UpstreamItems<Item> implements AsyncIterable<Item>, BatchReader<Item> {
     if (this.#hasEnded) return;
     this.#end();
     this.#options.body.drain();
+  }
+
+  linger(): void {
+    if (!this.#hasEnded) this.#options.body.linger();
   }
 
   #end(): void {
@@ -738,7 +742,12 @@ class UpstreamSocket extends UpstreamItems<WebSocketMessage> implements Upstream
       body.cancel();
     };
     super({
-      body: { read: async () => (parser.close === undefined ? await body.read() : undefined), cancel, drain: cancel },
+      body: {
+        read: async () => (parser.close === undefined ? await body.read() : undefined),
+        cancel,
+        drain: cancel,
+        linger: cancel,
+      },
       parser: {
         push: (bytes) => parser.push(bytes),
         end: () => {

@@ -1,5 +1,5 @@
-import { getOwn, UpstreamError } from "../../contract/index.ts";
-import { isRecord, JsonBoundsError, mapChanged, readJson } from "../../lib/json.ts";
+import { type ChatUsage, getOwn, UpstreamError } from "../../contract/index.ts";
+import { isRecord, JsonBoundsError, mapChanged, parseJson, readJson } from "../../lib/json.ts";
 import { isEndMark } from "../../lib/sse.ts";
 import {
   type Call,
@@ -28,7 +28,7 @@ import {
   withFiveMinutes,
   withoutMarks,
 } from "./request.ts";
-import { completeUsage, findReport } from "./usage-report.ts";
+import { UsageReports } from "./usage-report.ts";
 
 const openTag = "<think>";
 const closeTag = "</think>";
@@ -234,7 +234,7 @@ export function toCompletion(answer: unknown, options: ChatOptions, isLegacy = f
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(hasMessage)) {
     throw new UpstreamError("bad_response", "The provider's answer has no choice with a message");
   }
-  findUsage(answer, options);
+  findUsage(answer, new UsageReports(), options);
   dropFields(answer, options);
   if (typeof answer.system_fingerprint !== "string") delete answer.system_fingerprint;
   if (!serviceTiers.includes(answer.service_tier as string)) delete answer.service_tier;
@@ -245,15 +245,19 @@ export function toCompletion(answer: unknown, options: ChatOptions, isLegacy = f
   return answer as unknown as ChatCompletion;
 }
 
-/** Moves the usage to the top level, and drops the provider's own figures from it. */
-function findUsage(answer: Record<string, unknown>, options: ChatOptions): void {
+/**
+ * Moves the usage to the top level, with what the answer reported before, and drops the provider's own figures from it.
+ *
+ * @returns Whether there is a report.
+ */
+function findUsage(answer: Record<string, unknown>, reports: UsageReports, options: ChatOptions): boolean {
   const { usageIn } = options;
   const place = usageIn === undefined ? undefined : answer[usageIn];
   const isPlaced = !isRecord(answer.usage) && isRecord(place) && isRecord(place.usage);
-  const report = findReport(isPlaced ? place : answer);
-  if (report === undefined) return;
-  answer.usage = completeUsage(report);
+  if (!reports.add(isPlaced ? place : answer)) return false;
+  answer.usage = { ...reports.usage };
   dropFields(answer.usage as Record<string, unknown>, options);
+  return true;
 }
 
 /** The text and the reasoning of a content that is a list of parts, as Mistral's is where the model reasons. */
@@ -349,6 +353,9 @@ export class OpenaiStream implements ChatStream<ServerEvent> {
   readonly #splitters: Map<unknown, ReasoningTagSplitter> | undefined;
   /** The choices of which a piece has come. */
   readonly #begun = new Set<unknown>();
+  readonly #reports = new UsageReports();
+  /** A report has come, and no piece of a choice without one since. */
+  #hasReported = false;
   #hasFinished = false;
   #lastTier: unknown;
 
@@ -364,7 +371,13 @@ export class OpenaiStream implements ChatStream<ServerEvent> {
     this.#splitters = options.think === true ? new Map() : undefined;
   }
 
+  /** No report came with the end of the answer or behind it: some servers send it behind `[DONE]`. */
+  get awaitsReport(): boolean {
+    return !this.#hasReported;
+  }
+
   push(event: ServerEvent): ChatChunk[] {
+    if (this.isComplete) return this.#readLate(event);
     if (isEndMark(event.data)) {
       this.isComplete = true;
       return [];
@@ -375,7 +388,8 @@ export class OpenaiStream implements ChatStream<ServerEvent> {
       this.#lastTier = chunk.service_tier;
       this.#onTier?.(this.#lastTier);
     }
-    findUsage(chunk, this.#options);
+    if (findUsage(chunk, this.#reports, this.#options)) this.#hasReported = true;
+    else if (chunk.choices.length > 0) this.#hasReported = false;
     for (const choice of chunk.choices) {
       if (!isRecord(choice)) continue;
       if (isRecord(choice.message)) this.#takeMessage(choice, choice.message);
@@ -384,6 +398,14 @@ export class OpenaiStream implements ChatStream<ServerEvent> {
       if (!this.#isLegacy) toToolCalls(choice, isRecord(choice.delta) ? choice.delta : {}, { index: 0 });
     }
     return [chunk as unknown as ChatChunk];
+  }
+
+  /** Reads the usage of an event behind the end. Nothing else of it counts. */
+  #readLate({ data }: ServerEvent): ChatChunk[] {
+    const chunk = parseJson(data, "event");
+    if (!isRecord(chunk) || !findUsage(chunk, this.#reports, this.#options)) return [];
+    this.#hasReported = true;
+    return [{ choices: [], usage: chunk.usage as ChatUsage }];
   }
 
   /** A whole message in place of a piece, as servers send it that only seem to stream; behind pieces it repeats them. */

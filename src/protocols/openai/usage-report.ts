@@ -1,30 +1,160 @@
-import { countOutput, withEarlierFigures } from "../../contract/index.ts";
+import { addFigures, countOutput, type FigureSums, withEarlierFigures } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { type AnswerUsage, toFigures } from "../../provider/index.ts";
+import { type AnswerUsage, toFigures, toFinishReason } from "../../provider/index.ts";
 
 /**
- * The `usage` of an answer of OpenAI's dialect, or of one of its events: at the top level or in one of its members, as in
- * `response` of the Responses protocol, or in its choice (Moonshot). A later report replaces an earlier one, but for a half that it lacks.
+ * The `usage` of an answer of OpenAI's dialect, or of one of its events, with what those before it reported: {@link UsageReports}
+ * without a place to keep it in.
  *
  * @example
  * readUsage({ response: { usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 } } })?.total_tokens; // => 5
  */
 export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
-  const report = findReport(part);
-  if (report === undefined) return before;
-  const usage = completeUsage(report) as unknown as AnswerUsage;
-  return before === undefined ? usage : withEarlierFigures(usage, before);
+  const reports = new UsageReports(before === undefined ? undefined : (reportsOf.get(before) ?? { whole: before }));
+  if (!reports.add(part)) return before;
+  const { usage } = reports;
+  if (usage !== undefined) reportsOf.set(usage, reports.known);
+  return usage;
 }
 
-/** The report of an answer or of one of its events as its provider wrote it, wherever that is. */
-export function findReport(part: Record<string, unknown>): Record<string, unknown> | undefined {
+/** What is behind a usage that was returned: events come with nothing else of those before them. */
+const reportsOf = new WeakMap<object, KnownReports>();
+
+type Report = Record<string, unknown>;
+
+/** A report of one choice of an answer. */
+interface ChoiceReport {
+  readonly report: Report;
+  /** The choice ended at its limit. */
+  readonly isCut: boolean;
+}
+
+/** What one answer has reported so far. */
+interface KnownReports {
+  /** The report of all of the answer. */
+  readonly whole?: AnswerUsage | undefined;
+  /** The last report of each choice since, by its index. */
+  readonly ofChoices?: ReadonlyMap<unknown, ChoiceReport>;
+}
+
+/**
+ * Collects what one answer reports of its use, in whatever places. A report stands at the top level or in one of its members, as in
+ * `response` of the Responses protocol, and is then one of all of the answer; a later one replaces an earlier one, but for a half that
+ * it lacks. Or it stands in a choice (Moonshot), and is one of that choice: of several choices the prompt counts once, and their
+ * output adds up. The same report in another choice repeats it, unless both ended at their limit and so are equally long.
+ *
+ * @example
+ * const reports = new UsageReports();
+ * const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+ * reports.add({ choices: [{ index: 0, usage }, { index: 1, usage: { ...usage, completion_tokens: 4, total_tokens: 7 } }] });
+ * reports.usage; // => { prompt_tokens: 3, completion_tokens: 6, total_tokens: 9 }
+ */
+export class UsageReports {
+  #whole: AnswerUsage | undefined;
+  #ofChoices: Map<unknown, ChoiceReport> | undefined;
+  /** All that is known; absent without a report. */
+  usage: AnswerUsage | undefined;
+
+  constructor({ whole, ofChoices }: KnownReports = {}) {
+    this.#whole = whole;
+    if (ofChoices !== undefined) this.#ofChoices = new Map(ofChoices);
+    this.usage = whole;
+  }
+
+  /** What is known, to go on from there. */
+  get known(): KnownReports {
+    return { whole: this.#whole, ...(this.#ofChoices && { ofChoices: this.#ofChoices }) };
+  }
+
+  /**
+   * Takes an answer, or one of its events.
+   *
+   * @returns Whether it reports something.
+   */
+  add(part: Record<string, unknown>): boolean {
+    const whole = findReport(part);
+    const isOfChoices = this.#addChoices(part.choices);
+    if (whole === undefined && !isOfChoices) return false;
+    const before = this.#combine();
+    if (whole === undefined) {
+      this.usage = before;
+      return true;
+    }
+    const usage = completeUsage(whole) as unknown as AnswerUsage;
+    this.#whole = before === undefined ? usage : withEarlierFigures(usage, before);
+    this.#ofChoices = undefined;
+    this.usage = this.#whole;
+    return true;
+  }
+
+  #addChoices(choices: unknown): boolean {
+    if (!Array.isArray(choices)) return false;
+    let isReported = false;
+    for (let place = 0; place < choices.length; place++) {
+      const choice: unknown = choices[place];
+      if (!isRecord(choice) || !isRecord(choice.usage)) continue;
+      isReported = true;
+      const isCut = toFinishReason(choice.finish_reason) === "length";
+      this.#ofChoices ??= new Map();
+      // Some servers leave the index out.
+      const index = choice.index ?? place;
+      if (this.#ofChoices.size < choicesMax || this.#ofChoices.has(index))
+        this.#ofChoices.set(index, { report: completeUsage(choice.usage), isCut });
+    }
+    return isReported;
+  }
+
+  /** A report of all of the answer that came before those of choices holds where they have less. */
+  #combine(): AnswerUsage | undefined {
+    const whole = this.#whole;
+    if (this.#ofChoices === undefined) return whole;
+    const sum = addReports([...this.#ofChoices.values()]) as unknown as AnswerUsage;
+    if (whole === undefined) return sum;
+    return outputOf(sum) < outputOf(whole) ? whole : withEarlierFigures(sum, whole);
+  }
+}
+
+/** More choices than a request can ask for. */
+const choicesMax = 128;
+
+const outputOf = (report: object) => numberOf(report, "completion_tokens") ?? 0;
+
+function numberOf(report: object, name: string): number | undefined {
+  const value: unknown = report[name as keyof typeof report];
+  return typeof value === "number" ? value : undefined;
+}
+
+/** The reports of the choices of one answer as one. */
+function addReports(reports: readonly ChoiceReport[]): Report {
+  const parts = reports.filter((one, place) => !reports.slice(0, place).some((other) => isRepeated(one, other)));
+  // The largest prompt: each choice was written for the same one.
+  const [first, ...others] = parts
+    .map(({ report }) => report)
+    .sort((a, b) => (numberOf(b, "prompt_tokens") ?? 0) - (numberOf(a, "prompt_tokens") ?? 0));
+  if (first === undefined || others.length === 0) return first ?? {};
+  const output: FigureSums = {};
+  for (const { completion_tokens, completion_tokens_details } of [first, ...others])
+    addFigures(output, { completion_tokens, completion_tokens_details });
+  const prompt = numberOf(first, "prompt_tokens");
+  return {
+    ...first,
+    ...output,
+    ...(prompt !== undefined && { total_tokens: prompt + outputOf(output) }),
+  };
+}
+
+function isRepeated({ report, isCut }: ChoiceReport, other: ChoiceReport): boolean {
+  return !(isCut && other.isCut) && JSON.stringify(report) === JSON.stringify(other.report);
+}
+
+/** The report of all of an answer or of one of its events as its provider wrote it, wherever that is. */
+function findReport(part: Record<string, unknown>): Record<string, unknown> | undefined {
   if (isRecord(part.usage)) return part.usage;
   for (const name in part) {
     const member = part[name];
     if (isRecord(member) && isRecord(member.usage)) return member.usage;
   }
-  const [choice]: unknown[] = Array.isArray(part.choices) ? part.choices : [];
-  return isRecord(choice) && isRecord(choice.usage) ? choice.usage : undefined;
+  return undefined;
 }
 
 /**

@@ -89,6 +89,9 @@ const happenings: Record<string, { streamed: Happening; whole?: Happening }> = {
   "it reports several times, less the last time": { streamed: { replies: [streamOf(usage, less)] } },
   "it reports the same usage twice": { streamed: { replies: [streamOf(less, less)] } },
   "it reports several times, negative the last time": { streamed: { replies: [streamOf(less, negative)] } },
+  "it reports behind the mark of the end": {
+    streamed: { replies: [eventsReply(textChunk(words), finishChunk(), "[DONE]", usageChunk(usage))] },
+  },
 };
 
 /** Makes it happen and returns the call as the ledger has it once it has ended. */

@@ -39,6 +39,7 @@ beforeAll(async () => {
     LAB_API_KEY: "k",
     REQUESTS_PER_MINUTE: "1000000",
     TOKENS_PER_MINUTE: "100000000000",
+    FREE_TOKENS_PER_DAY: "1000000000000",
   };
   const virtual = Object.entries(models).map(([name, model]) => ({ id: `safe-${name}`, models: [model, backup] }));
   gateway = await startInProcess({

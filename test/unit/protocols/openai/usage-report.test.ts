@@ -87,6 +87,38 @@ describe("a provider's usage in OpenAI's form", () => {
     expect(readUsage({ choices: [] })).toBeUndefined();
   });
 
+  test("adds up what the choices of a stream report one after the other, and takes the last of each", () => {
+    const event = (index: number, prompt_tokens: number, completion_tokens: number, details?: object) => {
+      const usage = { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens, ...details };
+      return { choices: [{ index, delta: {}, usage }] };
+    };
+    const details = { completion_tokens_details: { reasoning_tokens: 3 } };
+    const events = [
+      event(0, 12, 1),
+      event(1, 12, 2),
+      event(0, 12, 20, details),
+      event(1, 12, 34, details),
+      event(2, 0, 5),
+    ];
+    const usages = events.map(
+      (
+        (before) => (one) =>
+          (before = readUsage(one, before))
+      )(undefined as ReturnType<typeof readUsage>),
+    );
+    expect(usages.map((usage) => usage?.completion_tokens)).toEqual([1, 3, 22, 54, 59]);
+    expect(usages.at(-1)).toEqual({
+      prompt_tokens: 12,
+      completion_tokens: 59,
+      total_tokens: 71,
+      completion_tokens_details: { reasoning_tokens: 6 },
+    });
+    const whole = { prompt_tokens: 12, completion_tokens: 60, total_tokens: 72 };
+    expect(readUsage({ choices: [], usage: whole }, usages.at(-1))).toEqual(whole);
+    // A report of all of the answer holds where that of a choice says less.
+    expect(readUsage(event(2, 12, 5), whole)).toEqual(whole);
+  });
+
   test("keeps the prompt of an earlier event where a later one has none", () => {
     const first = readUsage({ response: { usage: { input_tokens: 90, output_tokens: 0, total_tokens: 90 } } });
     const last = { response: { usage: { input_tokens: 0, output_tokens: 4, total_tokens: 4 } } };
