@@ -272,15 +272,15 @@ export interface FigureSums {
  *
  * @example
  * const sums = { reasoning_tokens: 3 };
- * addFigures(sums, { reasoning_tokens: 4 }); // sums => { reasoning_tokens: 7 }
+ * sumFigures(sums, { reasoning_tokens: 4 }); // sums => { reasoning_tokens: 7 }
  */
-export function addFigures(sums: FigureSums, part: object | null | undefined): void {
+export function sumFigures(sums: FigureSums, part: object | null | undefined): void {
   for (const [name, amount] of Object.entries(part ?? {})) {
     const before = sums[name];
     if (typeof amount === "number") sums[name] = typeof before === "number" ? before + amount : amount;
     else if (typeof amount === "object" && amount !== null && !Array.isArray(amount)) {
       const inner = typeof before === "object" ? before : {};
-      addFigures(inner, amount);
+      sumFigures(inner, amount);
       sums[name] = inner;
     }
   }

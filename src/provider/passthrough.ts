@@ -95,10 +95,22 @@ export interface PassthroughFormat {
   readError(body: unknown): UpstreamError;
   /** Tells the text that an event or a whole answer brings. */
   readOutput(part: WirePart, reader: OutputReader): void;
+  /** Makes what puts one answer right where its provider departs from the format; absent: nothing does. */
+  createRepair?(): AnswerRepair;
   /** The last event of a stream, where it says nothing that those before it have not said. */
   closing?: ServerEvent;
   /** Why the model stopped, in the words of chat, or in the provider's where chat has none; absent where the part does not say. */
   finishReasonOf(part: WirePart): string | undefined;
+}
+
+/** Puts an answer right where its provider departs from the wire format in a way that clients stumble over. */
+export interface AnswerRepair {
+  /**
+   * Takes a whole answer, or the events of one in their order, and changes what is wrong in it.
+   *
+   * @returns Whether it changed something.
+   */
+  repair(part: WirePart): boolean;
 }
 
 /**

@@ -488,6 +488,30 @@ const calls: Imperfection[] = [
     },
   },
   {
+    name: "no items in the last event of a response",
+    part: "end",
+    source: "open-webui/open-webui#27800, vllm-project/vllm#30223",
+    outcome: "same",
+    dialects: [responses],
+    forms: streamed,
+    apply: (sending) => {
+      for (const { data } of jsonEvents(sending)) if (data.type === "response.completed") data.response.output = [];
+    },
+  },
+  {
+    name: "no list of items in the last event of a response, and no events that end them",
+    part: "end",
+    source: "straff2002/OpenGlasses#410, NousResearch/hermes-agent#92764",
+    outcome: "same",
+    dialects: [responses],
+    forms: streamed,
+    apply: (sending) => {
+      drop(sending, ({ type }) => type === "response.output_item.done");
+      for (const { data } of jsonEvents(sending))
+        if (data.type === "response.completed") delete data.response.output;
+    },
+  },
+  {
     name: "nothing but the event of the whole response",
     part: "end",
     source: "KochC/opencode-llm-proxy#61",
@@ -609,25 +633,34 @@ const fields: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], for
     name: "arguments of calls encoded twice",
     part: "arguments",
     source: "vllm-project/vllm#54964, quarkiverse/quarkus-langchain4j#2642",
-    outcome: "same",
-    dialects: [openai],
-    forms: both,
+    dialects: [openai, responses, anthropic],
     apply(sending) {
-      for (const choice of sending.whole.choices ?? []) {
-        for (const call of choice.message?.tool_calls ?? []) {
-          if (typeof call.function?.arguments === "string")
-            call.function.arguments = JSON.stringify(call.function.arguments);
-        }
+      const { dialect, whole: answer } = sending;
+      const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
+      const encode = (holder: Loose) => {
+        if (isText(holder?.arguments)) holder.arguments = JSON.stringify(holder.arguments);
+      };
+      for (const call of wholeCalls(sending)) encode(call.function);
+      for (const item of answer.output ?? []) encode(item);
+      for (const block of answer.content ?? []) if (block.input) block.input = JSON.stringify(block.input);
+      const last = new Map<unknown, () => void>();
+      // Each piece of a JSON text is a piece of the text in which it is encoded once more.
+      const encodePiece = (place: unknown, holder: Loose, name: string) => {
+        if (!isText(holder?.[name])) return;
+        const inner = JSON.stringify(holder[name]).slice(1, -1);
+        holder[name] = last.has(place) ? inner : `"${inner}`;
+        last.set(place, () => {
+          holder[name] += '"';
+        });
+      };
+      eachPiece(sending, (piece) => encodePiece(placeOf(piece), piece.function, "arguments"));
+      for (const { data } of jsonEvents(sending)) {
+        if (dialect === anthropic) encodePiece(data.index, data.delta, "partial_json");
+        if (dialect !== responses) continue;
+        if (data.type === "response.function_call_arguments.delta") encodePiece(data.output_index, data, "delta");
+        for (const holder of [data, data.item, ...(data.response?.output ?? [])]) encode(holder);
       }
-      const last = new Map<unknown, Loose>();
-      eachPiece(sending, (piece) => {
-        if (typeof piece.function?.arguments !== "string" || piece.function.arguments === "") return;
-        // Each piece of a JSON text is a piece of the text in which it is encoded once more.
-        const inner = JSON.stringify(piece.function.arguments).slice(1, -1);
-        piece.function.arguments = last.has(placeOf(piece)) ? inner : `"${inner}`;
-        last.set(placeOf(piece), piece);
-      });
-      for (const piece of last.values()) piece.function.arguments += '"';
+      for (const close of last.values()) close();
     },
   },
   {

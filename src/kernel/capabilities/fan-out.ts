@@ -1,4 +1,4 @@
-import { addFigures, type ChatUsage, type FigureSums, reportedUnits, UpstreamError } from "../../contract/index.ts";
+import { sumFigures, type ChatUsage, type FigureSums, reportedUnits, UpstreamError } from "../../contract/index.ts";
 import {
   type Call,
   type ChatChunk,
@@ -124,8 +124,8 @@ function sumUsage(usages: (ChatUsage | undefined)[]): ChatUsage | undefined {
     if (usage?.completion_tokens === undefined) return undefined;
     sum.prompt_tokens += usage.prompt_tokens;
     sum.completion_tokens = (sum.completion_tokens as number) + usage.completion_tokens;
-    addFigures(prompt, usage.prompt_tokens_details);
-    addFigures(completion, usage.completion_tokens_details);
+    sumFigures(prompt, usage.prompt_tokens_details);
+    sumFigures(completion, usage.completion_tokens_details);
   }
   for (const { field } of reportedUnits) {
     const amounts = usages.map((usage) => usage?.[field]);

@@ -2,6 +2,7 @@ import { toMeters, UpstreamError } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { isEndMark } from "../../lib/sse.ts";
 import {
+  type AnswerRepair,
   type Call,
   type ChatRequest,
   isFailedFinish,
@@ -148,6 +149,7 @@ class PassthroughReader {
   readonly #run: ModelRun<"chat">;
   readonly #readUsage: NativeAnswer["readUsage"];
   readonly #output = new OutputText();
+  readonly #repair: AnswerRepair | undefined;
   /** The text of the event at work that did not come before. */
   #text = "";
   isComplete = false;
@@ -157,6 +159,7 @@ class PassthroughReader {
     this.#passthrough = passthrough;
     this.#run = run;
     this.#readUsage = readUsage;
+    this.#repair = passthrough.format.createRepair?.();
   }
 
   readWhole(answer: WirePart): void {
@@ -167,6 +170,7 @@ class PassthroughReader {
     else this.#count(this.#readText(answer));
     this.#note(answer);
     this.#rename(answer);
+    this.#repair?.repair(answer);
     this.#passthrough.answer = answer;
   }
 
@@ -195,7 +199,9 @@ class PassthroughReader {
     this.#count(this.#text);
     if (typeof part.sequence_number === "number") passthrough.sequence = part.sequence_number;
     const head = format.headOf(part);
-    const isChanged = head !== undefined && this.#rename(head);
+    const isRenamed = head !== undefined && this.#rename(head);
+    // What was read and counted above is what came.
+    const isChanged = this.#repair?.repair(part) === true || isRenamed;
     if (head !== undefined) passthrough.head = head;
     const sentEvent = {
       event: event.event,

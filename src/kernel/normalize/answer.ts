@@ -5,6 +5,7 @@
 
 import { type ChatUsage, GatewayError, toMeters, UpstreamError, withEarlierFigures } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import { decodeArguments } from "../../lib/tool-arguments.ts";
 import {
   type ChatChunk,
   type ChatCompletion,
@@ -22,7 +23,6 @@ import { countAudio, getAudio } from "./chat-audio.ts";
 import { ChoiceText, visitBeside } from "./output-text.ts";
 import {
   type AnyToolCall,
-  decodeArguments,
   getCallTexts,
   isOpenCall,
   makeToolCallId,

@@ -1,6 +1,8 @@
 import { badRequest, type ChatUsage, isAmount } from "../../contract/index.ts";
-import { isRecord, mapChanged } from "../../lib/json.ts";
+import { isRecord, mapChanged, parseJson } from "../../lib/json.ts";
+import { ArgumentStream, decodeArguments } from "../../lib/tool-arguments.ts";
 import {
+  type AnswerRepair,
   type Call,
   type Handlers,
   type Model,
@@ -9,6 +11,7 @@ import {
   type PassthroughFormat,
   scalarsOf,
   toFinishReason,
+  type WirePart,
 } from "../../provider/index.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
 import { fitCallId } from "../call-ids.ts";
@@ -182,6 +185,35 @@ function createUsageReader(toUsage: MessagesOptions["toUsage"]): NativeAnswer["r
   };
 }
 
+/** Makes the input of calls what was meant, where a server encodes it twice or gives it as a text. */
+class MessagesRepair implements AnswerRepair {
+  readonly #inputs = new Map<unknown, ArgumentStream>();
+
+  repair({ type, index, delta, content, content_block: block }: WirePart): boolean {
+    if (type === "content_block_start") {
+      this.#inputs.set(index, new ArgumentStream());
+      return repairInput(block);
+    }
+    if (type === "content_block_delta" && isRecord(delta) && typeof delta.partial_json === "string") {
+      const text = this.#inputs.get(index)?.push(delta.partial_json) ?? delta.partial_json;
+      const isSame = text === delta.partial_json;
+      delta.partial_json = text;
+      return !isSame;
+    }
+    let isChanged = false;
+    if (Array.isArray(content)) for (const one of content) if (repairInput(one)) isChanged = true;
+    return isChanged;
+  }
+}
+
+function repairInput(block: unknown): boolean {
+  if (!isRecord(block) || block.type !== "tool_use" || typeof block.input !== "string") return false;
+  const input = parseJson(decodeArguments(block.input));
+  if (!isRecord(input)) return false;
+  block.input = input;
+  return true;
+}
+
 /** The Messages protocol as the kernel passes its bodies and events through. */
 export const messagesFormat: PassthroughFormat = {
   protocol: "messages",
@@ -240,6 +272,7 @@ export const messagesFormat: PassthroughFormat = {
   shortensPrompt: () => false,
   readError: (body) => classifyError(body),
   outputLimit: "max_tokens",
+  createRepair: () => new MessagesRepair(),
   isPrelude: (type) => type === "message_start" || type === "ping",
   isLast: (type) => type === "message_stop",
   closing: { event: "message_stop", data: JSON.stringify({ type: "message_stop" }) },

@@ -1,4 +1,4 @@
-import { addFigures, countOutput, type FigureSums, withEarlierFigures } from "../../contract/index.ts";
+import { sumFigures, countOutput, type FigureSums, withEarlierFigures } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { type AnswerUsage, toFigures, toFinishReason } from "../../provider/index.ts";
 
@@ -134,7 +134,7 @@ function addReports(reports: readonly ChoiceReport[]): Report {
   if (first === undefined || others.length === 0) return first ?? {};
   const output: FigureSums = {};
   for (const { completion_tokens, completion_tokens_details } of [first, ...others])
-    addFigures(output, { completion_tokens, completion_tokens_details });
+    sumFigures(output, { completion_tokens, completion_tokens_details });
   const prompt = numberOf(first, "prompt_tokens");
   return {
     ...first,

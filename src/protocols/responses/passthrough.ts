@@ -15,6 +15,7 @@ import { fitCallId } from "../call-ids.ts";
 import { type ResponsesOptions, resolveOptions, toBody } from "../openai/request.ts";
 import { changeTools, dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
+import { ResponsesRepair } from "./repair.ts";
 import { ResponsesRequest } from "./schema.ts";
 
 /**
@@ -243,6 +244,7 @@ export const responsesFormat: PassthroughFormat = {
   shortensPrompt: ({ truncation }) => truncation === "auto",
   readError: (body) => classifyError(body),
   outputLimit: "max_output_tokens",
+  createRepair: () => new ResponsesRepair(),
   isPrelude: (type) => type === "response.created" || type === "response.in_progress" || type === "response.queued",
   isLast: (type) => typeof type === "string" && lastStatuses.has(type),
   isAnswer: ({ output }) => Array.isArray(output),

@@ -147,6 +147,9 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
     }
     if (part.type !== "response.completed" && part.type !== "response.incomplete") return [];
     this.isComplete = true;
+    // Some servers leave the items out of the last event.
+    const hasStreamed = this.#given.size > 0 || this.#calls.length > 0;
+    if (isRecord(part.response) && hasStreamed) part.response.output ??= [];
     const response = checkResponse(part.response);
     if (part.type === "response.incomplete") response.status ??= "incomplete";
     const { service_tier: tier } = response;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { fitCallId } from "../../../../src/protocols/call-ids.ts";
-import { messagesHandlers } from "../../../../src/protocols/messages/passthrough.ts";
+import { messagesFormat, messagesHandlers } from "../../../../src/protocols/messages/passthrough.ts";
 import type { Call, Model, NativeRequest } from "../../../../src/provider/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
 
@@ -132,4 +132,24 @@ describe("a body of the Messages protocol", () => {
       completion_tokens: 8,
     });
   });
+});
+
+test("a client of Messages gets input of calls that a server encodes twice as it was meant, whole and in pieces", () => {
+  const input = { city: 'Oslo "N"' };
+  const encoded = JSON.stringify(JSON.stringify(input));
+  const block = (value: unknown) => ({ type: "tool_use", id: "t", name: "f", input: value });
+  const repair = () => messagesFormat.createRepair?.();
+  for (const text of [JSON.stringify(input), encoded]) {
+    const whole = { type: "message", content: [{ type: "text", text: "a" }, block(text)] };
+    expect(repair()?.repair(whole)).toBe(true);
+    expect(whole.content[1]).toEqual(block(input));
+  }
+  const streamed = repair();
+  streamed?.repair({ type: "content_block_start", index: 1, content_block: block({}) });
+  const deltas = [...encoded].map((partial_json) => ({ type: "input_json_delta", partial_json }));
+  for (const delta of deltas) streamed?.repair({ type: "content_block_delta", index: 1, delta });
+  expect(deltas.map((delta) => delta.partial_json).join("")).toBe(JSON.stringify(input));
+  for (const ordinary of [block(input), block("no JSON"), { type: "text", text: "a" }]) {
+    expect(repair()?.repair({ type: "message", content: [ordinary] })).toBe(false);
+  }
 });
