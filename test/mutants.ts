@@ -37,8 +37,10 @@ const imperfectServers = "test/integration/providers/imperfect-servers.test.ts";
 const simulation = "test/integration/ledger/simulation.test.ts";
 
 const mutants: readonly Mutant[] = [
-  { name: "a name begins a call", file: calls, from: "  return isWhole &&", to: "  return name !== '' || isWhole &&" },
+  { name: "a name begins a call", file: calls, from: "    return isWhole &&", to: "    return name !== '' || isWhole &&" },
   { name: "an id is never known again", file: calls, from: "this.#byId.get(id)", to: "undefined" },
+  { name: "no name goes on", file: calls, from: "whole.startsWith(name)", to: "false" },
+  { name: "a place in a chunk is an index", file: calls, from: "piece.isPlaced && name", to: "false && name" },
   { name: "an index as text is none", file: calls, from: "Number(index) : undefined", to: "undefined : undefined" },
   {
     name: "a repeated call is added",
@@ -50,7 +52,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "a call without a name is sent",
     file: calls,
-    from: 'return name === "" ? undefined : first;',
+    from: "return call.waiting === undefined ? first : undefined;",
     to: "return first;",
   },
   {

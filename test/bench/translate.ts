@@ -221,7 +221,7 @@ async function translate(provider: string, bytes: Uint8Array<ArrayBuffer>[], wri
   const signal = new AbortController().signal;
   const call = { id: "req_1", request, model, signal, upstream, warn: () => undefined };
   const head = { id: "chatcmpl-1", created: 1, model: "x" };
-  const normalizer = new StreamNormalizer(head, new UsageMeter(async () => ({})), false);
+  const normalizer = new StreamNormalizer(head, new UsageMeter(async () => ({})));
   let length = 0;
   const reader = new StreamReader((await plugin.handlers.chat(call)) as ChatStream);
   await pump({ first: [], reader }, (raw) => {

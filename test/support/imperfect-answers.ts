@@ -6,8 +6,8 @@ export const said = {
   reasoning: "First this, then that.",
   text: "Hello, world: ä€😀.",
   calls: [
-    { name: "f", input: { city: "Paris" } },
-    { name: "g", input: { list: [1, 2], quote: '}"' } },
+    { name: "find_city", input: { city: "Paris" } },
+    { name: "find_list", input: { list: [1, 2], quote: '}"' } },
   ],
   usage: { input: 12, output: 34 },
 } as const;

@@ -72,14 +72,16 @@ function alternate(one: readonly WireEvent[], other: readonly WireEvent[]): Wire
   ]).flat();
 }
 
-/** The pieces of the calls, one of each in turn. */
+/** The pieces of the calls, one of each in turn. Another deviation may have put events between them. */
 function interleave(sending: Sending): void {
-  const isPiece = ({ data }: WireEvent) => Boolean(data.choices?.[0]?.delta?.tool_calls);
+  const isPiece = ({ data }: WireEvent) =>
+    Boolean(data.choices?.[0]?.delta?.tool_calls) && !data.choices[0].finish_reason;
   const pieces = sending.events.filter(isPiece);
   const at = sending.events.findIndex(isPiece);
   const half = pieces.length / 2;
   const mixed = alternate(pieces.slice(0, half), pieces.slice(half));
-  sending.events.splice(at, pieces.length, ...mixed);
+  sending.events = sending.events.filter((event) => !isPiece(event));
+  if (at >= 0) sending.events.splice(at, 0, ...mixed);
 }
 
 /** The places of the calls, whatever became of their indexes. */
@@ -202,6 +204,26 @@ const identity: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], f
       eachPiece(sending, (piece, number) => {
         if (number === 0) piece.function.name = "";
         if (number === 1) piece.function.name = callName(piece);
+      }),
+  },
+  {
+    name: "names of calls in pieces",
+    part: "name",
+    source: "continuedev/continue#5849",
+    apply: (sending) =>
+      eachPiece(sending, (piece, number) => {
+        if (number === 0) piece.function.name = callName(piece).slice(0, 4);
+        if (number === 1) piece.function.name = callName(piece).slice(4);
+      }),
+  },
+  {
+    name: "pieces of calls with neither an index nor an id",
+    part: ["place", "id"],
+    source: "ollama/ollama#7881",
+    apply: (sending) =>
+      eachPiece(sending, (piece) => {
+        delete piece.index;
+        delete piece.id;
       }),
   },
   {
@@ -438,7 +460,8 @@ const calls: Imperfection[] = [
       const at = sending.events.findIndex((event) => placeOf(event) === 2);
       const [ofF, ofG] = [2, 3].map((place) => sending.events.filter((event) => placeOf(event) === place));
       const mixed = alternate(ofF ?? [], ofG ?? []);
-      if (at >= 0) sending.events.splice(at, mixed.length, ...mixed);
+      sending.events = sending.events.filter((event) => !mixed.includes(event));
+      if (at >= 0) sending.events.splice(at, 0, ...mixed);
     },
   },
   {
@@ -507,8 +530,7 @@ const calls: Imperfection[] = [
     forms: streamed,
     apply: (sending) => {
       drop(sending, ({ type }) => type === "response.output_item.done");
-      for (const { data } of jsonEvents(sending))
-        if (data.type === "response.completed") delete data.response.output;
+      for (const { data } of jsonEvents(sending)) if (data.type === "response.completed") delete data.response.output;
     },
   },
   {

@@ -383,7 +383,7 @@ async function readOtherForm(
   const { stream_options: _, stream, ...request } = call.request;
   const other = { ...request, ...(stream !== true && { stream: true }) };
   const answer = await chat({ ...call, request: other, upstream: error.replay(call.upstream) });
-  return isStream(answer) ? await collectCompletion(new StreamReader(answer)) : answer;
+  return isStream(answer) ? await collectCompletion(new StreamReader(answer), request.tools) : answer;
 }
 
 function hasBegun(chunk: ChatChunk): boolean {
@@ -456,9 +456,11 @@ async function streamChunks(
   const { call, usageMeter, sink, request } = run;
   if (sink === undefined) throw new TypeError("There is no sink to stream to");
   const includeUsage = request.stream_options?.include_usage === true;
-  const normalizer = new StreamNormalizer(head, usageMeter, includeUsage, (word) =>
-    reportUnknownFinish(kernel, run, word),
-  );
+  const normalizer = new StreamNormalizer(head, usageMeter, {
+    includeUsage,
+    onUnknown: (word) => reportUnknownFinish(kernel, run, word),
+    tools: request.tools,
+  });
   const forward = (raw: ChatChunk) => {
     call.throwIfCancelled();
     let drained: Promise<void> | undefined;

@@ -1,6 +1,6 @@
 import { UpstreamError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import type { ChatChunk, ChatCompletion, ChunkChoice, ToolCall, ToolCallDelta } from "../../provider/index.ts";
+import type { ChatChunk, ChatCompletion, ChatRequest, ChunkChoice, ToolCall, ToolCallDelta } from "../../provider/index.ts";
 import { StreamNormalizer } from "../normalize/answer.ts";
 import { UsageMeter } from "../normalize/usage-meter.ts";
 import { type BatchReader, pump } from "../streaming.ts";
@@ -13,9 +13,12 @@ type CollectedChoice = ChatCompletion["choices"][number] & { logprobs?: unknown 
  *
  * @throws {UpstreamError} When it fails, or ends before its answer does.
  */
-export async function collectCompletion(reader: BatchReader<ChatChunk>): Promise<ChatCompletion> {
+export async function collectCompletion(
+  reader: BatchReader<ChatChunk>,
+  tools?: ChatRequest["tools"],
+): Promise<ChatCompletion> {
   const head = { id: "", created: 0, model: "" };
-  const normalizer = new StreamNormalizer(head, new UsageMeter(async () => ({})), false);
+  const normalizer = new StreamNormalizer(head, new UsageMeter(async () => ({})), { tools });
   const choices: CollectedChoice[] = [];
   let tier: unknown;
   await pump({ first: [], reader }, (raw) => {

@@ -1,4 +1,4 @@
-import { sumFigures, type ChatUsage, type FigureSums, reportedUnits, UpstreamError } from "../../contract/index.ts";
+import { type ChatUsage, type FigureSums, reportedUnits, sumFigures, UpstreamError } from "../../contract/index.ts";
 import {
   type Call,
   type ChatChunk,

@@ -21,14 +21,7 @@ import {
 } from "../../provider/index.ts";
 import { countAudio, getAudio } from "./chat-audio.ts";
 import { ChoiceText, visitBeside } from "./output-text.ts";
-import {
-  type AnyToolCall,
-  getCallTexts,
-  isOpenCall,
-  makeToolCallId,
-  readCallId,
-  StreamedCalls,
-} from "./tool-calls.ts";
+import { type AnyToolCall, getCallTexts, isOpenCall, makeToolCallId, readCallId, StreamedCalls } from "./tool-calls.ts";
 import type { ChoiceOutput, UsageMeter } from "./usage-meter.ts";
 
 /** @throws {GatewayError} `invalid_request` for a custom tool, or a call of one, where not every plugin takes them. */
@@ -216,6 +209,15 @@ interface ChoiceState {
   readonly count: (text: string) => void;
 }
 
+/** Options of {@link StreamNormalizer}. */
+export interface NormalizerOptions {
+  /** Whether usage comes in a chunk of its own, so that all others have none. Default false. */
+  readonly includeUsage?: boolean;
+  readonly onUnknown?: OnUnknownFinish;
+  /** The tools of the request, by which the pieces of a name are told. */
+  readonly tools?: ChatRequest["tools"];
+}
+
 /**
  * Brings a provider's chunks into the shape clients expect, and counts them. Tool-call indexes are assigned here.
  */
@@ -224,6 +226,7 @@ export class StreamNormalizer {
   readonly #usageMeter: UsageMeter;
   readonly #includeUsage: boolean;
   readonly #onUnknown: OnUnknownFinish | undefined;
+  readonly #toolNames: readonly string[];
   readonly #choices: ChoiceState[] = [];
   /** The last usable report. */
   usage: ChatUsage | undefined;
@@ -231,11 +234,13 @@ export class StreamNormalizer {
   readonly #before: ChunkChoice[] = [];
   readonly #after: ChunkChoice[] = [];
 
-  constructor(head: AnswerHead, usageMeter: UsageMeter, includeUsage: boolean, onUnknown?: OnUnknownFinish) {
+  constructor(head: AnswerHead, usageMeter: UsageMeter, options: NormalizerOptions = {}) {
+    const { includeUsage = false, onUnknown, tools } = options;
     this.#head = head;
     this.#usageMeter = usageMeter;
     this.#includeUsage = includeUsage;
     this.#onUnknown = onUnknown;
+    this.#toolNames = (tools ?? []).map((tool: AnyToolCall) => getCallTexts(tool)[0]);
   }
 
   /**
@@ -378,7 +383,7 @@ export class StreamNormalizer {
       output,
       hasOutput: false,
       finish: undefined,
-      calls: new StreamedCalls(count),
+      calls: new StreamedCalls(count, this.#toolNames),
       text: new ChoiceText(),
       count,
     };

@@ -5,7 +5,7 @@
  */
 import { randomText, UpstreamError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { endsAsJson, isLongJson } from "../../lib/json-end.ts";
+import { JsonProgress } from "../../lib/json-progress.ts";
 import { ArgumentStream } from "../../lib/tool-arguments.ts";
 import { type ToolCallDelta, toAnswerText } from "../../provider/index.ts";
 
@@ -34,58 +34,11 @@ export function readCallId(id: unknown): string | undefined {
   return typeof id === "string" && id !== "" ? id : undefined;
 }
 
-/** A text of JSON as far as it came: whether its brackets are closed, and what tells it from another. The text is not kept. */
-class JsonProgress {
-  length = 0;
-  #hash = 0;
-  #depth = 0;
-  #isInString = false;
-  #isEscaped = false;
-  #hasOpened = false;
-
-  add(text: string): void {
-    let [hash, depth, isInString, isEscaped] = [this.#hash, this.#depth, this.#isInString, this.#isEscaped];
-    for (let at = 0; at < text.length; at++) {
-      const code = text.charCodeAt(at);
-      hash = (Math.imul(hash, 31) + code) | 0;
-      if (isInString) {
-        if (isEscaped) isEscaped = false;
-        else if (code === 92) isEscaped = true;
-        else if (code === 34) isInString = false;
-      } else if (code === 34) isInString = true;
-      else if (code === 123 || code === 91) depth++;
-      else if (code === 125 || code === 93) depth--;
-    }
-    this.#hasOpened ||= /[{[]/.test(text);
-    this.length += text.length;
-    [this.#hash, this.#depth, this.#isInString, this.#isEscaped] = [hash, depth, isInString, isEscaped];
-  }
-
-  /** An object or a list began, and did not come to its end. */
-  get isOpen(): boolean {
-    return this.#hasOpened && (this.#depth > 0 || this.#isInString);
-  }
-
-  /** An object or a list came to its end. */
-  get isComplete(): boolean {
-    return this.#hasOpened && this.#depth === 0 && !this.#isInString;
-  }
-
-  isSame(text: string): boolean {
-    if (text.length !== this.length) return false;
-    const other = new JsonProgress();
-    other.add(text);
-    return other.#hash === this.#hash;
-  }
-}
-
 /** Whether the arguments of a call break off. The text of a custom tool is no JSON. */
 export function isOpenCall(call: AnyToolCall): boolean {
   if (isRecord(call.custom)) return false;
-  const text = getCallTexts(call)[1];
-  if (isLongJson(text)) return !endsAsJson(text);
   const progress = new JsonProgress();
-  progress.add(text);
+  progress.add(getCallTexts(call)[1]);
   return progress.isOpen;
 }
 
@@ -97,14 +50,18 @@ interface StreamedCall {
   name: string;
   readonly isCustom: boolean;
   readonly progress: JsonProgress;
-  /** The delta to send once the name is known; absent from then on. */
+  /** The delta to send once the name is whole; absent from then on. */
   waiting: ToolCallDelta | undefined;
+  /** A piece with the name of a call that was complete, and no text: what follows is another call of that name. */
+  next: Piece | undefined;
   readonly arguments: ArgumentStream;
 }
 
 /** A delta of a call, read. */
 interface Piece {
   readonly providerIndex: number | undefined;
+  /** The index is the place in its chunk, for want of another one. */
+  readonly isPlaced: boolean;
   readonly id: string | undefined;
   readonly name: string;
   readonly text: string;
@@ -119,6 +76,8 @@ interface Piece {
  * A delta belongs to the call of its id or, where that is not known, of its index; without either to the call before. It begins
  * a call where there is none, and at one that is there only with a name, if that or the id is another one or the call is
  * complete. A call that is repeated whole is the same call.
+ *
+ * Some servers send a name in pieces. One that the name of a tool goes on from is held back until the rest or the arguments come.
  */
 export class StreamedCalls {
   readonly #calls: StreamedCall[] = [];
@@ -126,10 +85,15 @@ export class StreamedCalls {
   readonly #byId = new Map<string, StreamedCall>();
   readonly #sentIds = new Set<string>();
   readonly #count: (text: string) => void;
+  readonly #toolNames: readonly string[];
 
-  /** @param count Takes each name and text as it comes, also one that is held back: its provider has made it. */
-  constructor(count: (text: string) => void = () => undefined) {
+  /**
+   * @param count Takes each name and text as it comes, also one that is held back: its provider has made it.
+   * @param toolNames The names of the tools that may be called, as far as they are known.
+   */
+  constructor(count: (text: string) => void = () => undefined, toolNames: readonly string[] = []) {
     this.#count = count;
+    this.#toolNames = toolNames;
   }
 
   /** The calls that were begun: one without a name is not yet. */
@@ -144,7 +108,7 @@ export class StreamedCalls {
 
   /** Whether something is held back, which {@link take} gives with the last delta. */
   get isHolding(): boolean {
-    return this.#calls.some((call) => call.arguments.isHolding && call.waiting === undefined);
+    return this.#calls.some(isHeld);
   }
 
   /** The deltas to send for those of one chunk; none where nothing is to be sent. */
@@ -155,23 +119,32 @@ export class StreamedCalls {
       const id = readCallId(delta.id);
       const isPlaced = id === undefined && deltas.length > 1;
       const providerIndex = readIndex(delta.index) ?? (isPlaced ? position : undefined);
-      const piece = { providerIndex, id, name, text, isLast };
+      const piece = { providerIndex, isPlaced, id, name, text, isLast };
       const call = this.#find(piece);
+      const before = call === undefined ? this.#release((one) => one.waiting !== undefined && this.#toolNames.includes(one.name)) : [];
       const next = call === undefined ? this.#open(delta, piece) : this.#continue(call, delta, piece);
-      if (next === undefined) continue;
-      // Clients put two pieces of one call in one chunk together wrongly.
-      const begun = pieces.get(next.index)?.function;
-      if (begun === undefined || next.function === undefined) pieces.set(next.index, next);
-      else begun.arguments = toAnswerText(begun.arguments) + toAnswerText(next.function.arguments);
+      for (const one of next === undefined ? before : [...before, next]) {
+        // Clients put two pieces of one call in one chunk together wrongly.
+        const begun = pieces.get(one.index)?.function;
+        if (begun === undefined || one.function === undefined) pieces.set(one.index, one);
+        else begun.arguments = toAnswerText(begun.arguments) + toAnswerText(one.function.arguments);
+      }
     }
     const all = [...pieces.values()];
-    return isLast && this.isHolding ? [...all, ...this.#release()] : all;
+    return isLast && this.isHolding ? [...all, ...this.#release(() => true)] : all;
   }
 
-  /** Gives the texts that were held back, as they came. */
-  #release(): ToolCallDelta[] {
-    const calls = this.#calls.filter((call) => call.arguments.isHolding && call.waiting === undefined);
-    return calls.map((call) => ({ index: call.index, function: { arguments: call.arguments.release() } }));
+  /** Gives what was held back of some calls: names as far as they came, and texts as they came. */
+  #release(isReleased: (call: StreamedCall) => boolean): ToolCallDelta[] {
+    const calls = this.#calls.filter((call) => isHeld(call) && isReleased(call));
+    return calls.map((call) => {
+      const { waiting } = call;
+      call.waiting = undefined;
+      const text = call.arguments.release();
+      if (waiting === undefined) return { index: call.index, function: { arguments: text } };
+      if (waiting.function) waiting.function.arguments += text;
+      return waiting;
+    });
   }
 
   /** @throws {UpstreamError} When a call never got its name. */
@@ -185,16 +158,53 @@ export class StreamedCalls {
     const ofId = id === undefined ? undefined : this.#byId.get(id);
     const last = this.#calls.at(-1);
     const ofIndex = providerIndex === undefined ? (ofId ?? last) : this.#byIndex.get(providerIndex);
+    // A place among the deltas of a chunk says little: text goes on with the call that is open.
+    const isEnded = piece.isPlaced && name === "" && ofIndex?.progress.isComplete === true;
+    if (isEnded && last?.progress.isComplete === false) return last;
     // Nothing but a name begins a call at an index of its own, where the call may have been begun without the index.
     if (ofIndex === undefined) {
       if (name !== "") return ofId !== undefined && isRepeated(ofId, piece) ? ofId : undefined;
       return ofId ?? (this.#byIndex.size === 0 ? last : undefined);
     }
     const call = ofId !== undefined && ofIndex.providerId !== id ? ofId : ofIndex;
-    return isNewCall(call, piece) ? undefined : call;
+    return this.#isNewCall(call, piece) ? undefined : call;
   }
 
-  #open(delta: ToolCallDelta, { providerIndex, id, name, text }: Piece): ToolCallDelta | undefined {
+  /** Whether a delta that may belong to a call begins another one. */
+  #isNewCall(call: StreamedCall, piece: Piece): boolean {
+    const { id, name, text, isLast } = piece;
+    const { providerId, progress } = call;
+    const isSameId = id !== undefined && id === providerId;
+    const isOther = id !== undefined && providerId !== undefined && !isSameId;
+    const isEmpty = progress.length === 0 && text === "";
+    if (name === "" && call.next !== undefined) return text.trim() !== "" && !isRepeated(call, piece);
+    if (name === "" || call.name === "") return name === call.name && isOther && isEmpty;
+    if (call.waiting !== undefined && !isOther && this.#joinName(call.name, name) !== undefined) return false;
+    if (name !== call.name && (!isSameId || progress.isComplete)) return true;
+    const isWhole = progress.isComplete && text !== "";
+    if (isOther && isEmpty) return true;
+    // Without another id the same text may be another call, but not at the end of the answer.
+    return isWhole && !(isRepeated(call, piece) && (isSameId || isLast));
+  }
+
+  /** Whether a name may be the beginning of another one. */
+  #mayGoOn(name: string): boolean {
+    return this.#toolNames.some((whole) => whole.length > name.length && whole.startsWith(name));
+  }
+
+  /** The name that goes on by a piece, which may have all of it; `undefined` where that is the name of another call. */
+  #joinName(begun: string, piece: string): string | undefined {
+    if (piece === begun) return begun;
+    const joined = begun + piece;
+    if (this.#toolNames.includes(joined) || this.#mayGoOn(joined)) return joined;
+    return piece.startsWith(begun) && !this.#toolNames.includes(begun) ? piece : undefined;
+  }
+
+  #open(delta: ToolCallDelta, piece: Piece): ToolCallDelta | undefined {
+    const { providerIndex, text } = piece;
+    const begun = piece.name === "" ? this.#takeNext(piece) : undefined;
+    const { name } = begun ?? piece;
+    const id = piece.id ?? begun?.id;
     const sentId = id === undefined || this.#sentIds.has(id) ? makeToolCallId() : id;
     const index = this.#calls.length;
     const first: ToolCallDelta = delta.custom
@@ -206,7 +216,8 @@ export class StreamedCalls {
       name,
       isCustom: Boolean(delta.custom),
       progress: new JsonProgress(),
-      waiting: name === "" ? first : undefined,
+      waiting: name === "" || (text === "" && this.#mayGoOn(name)) ? first : undefined,
+      next: undefined,
       arguments: new ArgumentStream(),
     };
     this.#count(name);
@@ -216,7 +227,19 @@ export class StreamedCalls {
     this.#calls.push(call);
     this.#sentIds.add(sentId);
     this.#know(call, providerIndex, id);
-    return name === "" ? undefined : first;
+    return call.waiting === undefined ? first : undefined;
+  }
+
+  /** The piece that began the call of a text, which goes on a call that was complete. */
+  #takeNext({ providerIndex, id }: Piece): Piece | undefined {
+    const isOf = (call: StreamedCall) =>
+      call.next !== undefined &&
+      (providerIndex === undefined || this.#byIndex.get(providerIndex) === call) &&
+      (id === undefined || call.next.id === undefined || call.next.id === id);
+    const call = this.#calls.findLast(isOf);
+    const next = call?.next;
+    if (call !== undefined) call.next = undefined;
+    return next;
   }
 
   #continue(call: StreamedCall, delta: ToolCallDelta, piece: Piece): ToolCallDelta | undefined {
@@ -226,6 +249,7 @@ export class StreamedCalls {
     const { waiting } = call;
     const isKnown = isRepeated(call, piece);
     if (isKnown && waiting === undefined) return undefined;
+    if (name !== "" && text === "" && call.progress.isComplete) call.next = piece;
     const added = isKnown ? "" : text;
     call.progress.add(added);
     this.#count(added);
@@ -239,9 +263,13 @@ export class StreamedCalls {
     const called = waiting.custom ?? waiting.function ?? {};
     if ("input" in called) called.input += output;
     else if ("arguments" in called) called.arguments += output;
-    if (name === "") return undefined;
-    this.#count(name);
-    call.name = called.name = name;
+    if (name !== "") {
+      const joined = call.name === "" ? name : (this.#joinName(call.name, name) ?? name);
+      this.#count(joined.slice(call.name.length));
+      call.name = called.name = joined;
+    }
+    const isPart = call.progress.length === 0 && this.#mayGoOn(call.name);
+    if (call.name === "" || isPart) return undefined;
     call.waiting = undefined;
     return waiting;
   }
@@ -252,18 +280,9 @@ export class StreamedCalls {
   }
 }
 
-/** Whether a delta that may belong to a call begins another one. */
-function isNewCall(call: StreamedCall, piece: Piece): boolean {
-  const { id, name, text, isLast } = piece;
-  if (name === "" || call.name === "") return false;
-  const { providerId, progress } = call;
-  const isSameId = id !== undefined && id === providerId;
-  if (name !== call.name && (!isSameId || progress.isComplete)) return true;
-  const isWhole = progress.isComplete && text !== "";
-  const isOther = id !== undefined && providerId !== undefined && !isSameId;
-  if (isOther && progress.length === 0 && text === "") return true;
-  // Without another id the same text may be another call, but not at the end of the answer.
-  return isWhole && !(isRepeated(call, piece) && (isSameId || isLast));
+/** Whether something of a call is held back that goes out at the end: its arguments, or a name that may have come in part. */
+function isHeld({ waiting, name, arguments: stream }: StreamedCall): boolean {
+  return waiting === undefined ? stream.isHolding : name !== "";
 }
 
 function isRepeated({ name: named, progress }: StreamedCall, { name, text, isLast }: Piece): boolean {

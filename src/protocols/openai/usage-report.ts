@@ -1,4 +1,4 @@
-import { sumFigures, countOutput, type FigureSums, withEarlierFigures } from "../../contract/index.ts";
+import { countOutput, type FigureSums, sumFigures, withEarlierFigures } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { type AnswerUsage, toFigures, toFinishReason } from "../../provider/index.ts";
 

@@ -1,6 +1,6 @@
 import { type ChatUsage, type GatewayError, getOwn, UpstreamError } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
-import { endsAsJson, isLongJson } from "../../lib/json-end.ts";
+import { JsonProgress } from "../../lib/json-progress.ts";
 import type { ChatChunk, ChatCompletion, ChunkChoice, FinishReason, ToolCallDelta } from "../../provider/index.ts";
 import { fitCallId } from "../call-ids.ts";
 import type { Reasoning } from "../reasoning.ts";
@@ -442,46 +442,13 @@ function toTopLogprob({ token, logprob, bytes }: Logprob): object {
   return { token, logprob, bytes: bytes ?? [] };
 }
 
-const codes = { quote: 34, backslash: 92, brace: 123, closingBrace: 125, bracket: 91, closingBracket: 93 };
-
-/** Sees in pieces of JSON where its object or list ends. */
-class JsonEnd {
-  #depth = 0;
-  #isInText = false;
-  #isEscaped = false;
-  /** It began with a piece that is too long to be looked through: the ends of pieces tell. */
-  #isLong = false;
-  isReached = false;
-
-  /** Compares codes: a whole answer may bring megabytes in one piece, and characters are strings of their own. */
-  push(piece: string): void {
-    this.#isLong ||= this.#depth === 0 && isLongJson(piece);
-    if (this.#isLong) {
-      this.isReached ||= endsAsJson(piece);
-      return;
-    }
-    let [depth, isInText, isEscaped, isReached] = [this.#depth, this.#isInText, this.#isEscaped, this.isReached];
-    for (let at = 0; at < piece.length && !isReached; at++) {
-      const code = piece.charCodeAt(at);
-      if (isEscaped) isEscaped = false;
-      else if (isInText) {
-        if (code === codes.backslash) isEscaped = true;
-        else if (code === codes.quote) isInText = false;
-      } else if (code === codes.quote) isInText = true;
-      else if (code === codes.brace || code === codes.bracket) depth++;
-      else if (code === codes.closingBrace || code === codes.closingBracket) isReached = --depth <= 0;
-    }
-    [this.#depth, this.#isInText, this.#isEscaped, this.isReached] = [depth, isInText, isEscaped, isReached];
-  }
-}
-
 /** Writes a call of a function, a custom tool or a tool search, as its client knows the tool. */
 class CallWriter implements ItemWriter {
   readonly #events: ItemEvents;
   readonly #target: ToolTarget;
   readonly #callId: string;
   readonly #decoder: CustomInputDecoder | undefined;
-  readonly #end = new JsonEnd();
+  readonly #progress = new JsonProgress();
   /** The arguments, or the input of a custom tool. */
   #text = "";
 
@@ -496,11 +463,11 @@ class CallWriter implements ItemWriter {
 
   /** Whether all arguments have come. */
   get isComplete(): boolean {
-    return this.#end.isReached;
+    return this.#progress.isComplete;
   }
 
   write(piece: string): void {
-    this.#end.push(piece);
+    this.#progress.add(piece);
     const text = this.#decoder === undefined ? piece : this.#decoder.push(piece);
     this.#grow(text);
   }

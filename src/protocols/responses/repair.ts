@@ -13,36 +13,37 @@ import { type AnswerRepair, toAnswerText, type WirePart } from "../../provider/i
 const [itemsMax, partsMax] = [4096, 256];
 
 /** Where the text of an event stands in its item: in a part of a list, by the event without `.delta` or `.done`. */
-const parts: Readonly<Record<string, { list: string; index: string; type: string; field: string; itemType: string }>> = {
-  "response.output_text": {
-    list: "content",
-    index: "content_index",
-    type: "output_text",
-    field: "text",
-    itemType: "message",
-  },
-  "response.refusal": {
-    list: "content",
-    index: "content_index",
-    type: "refusal",
-    field: "refusal",
-    itemType: "message",
-  },
-  "response.reasoning_text": {
-    list: "content",
-    index: "content_index",
-    type: "reasoning_text",
-    field: "text",
-    itemType: "reasoning",
-  },
-  "response.reasoning_summary_text": {
-    list: "summary",
-    index: "summary_index",
-    type: "summary_text",
-    field: "text",
-    itemType: "reasoning",
-  },
-};
+const parts: Readonly<Record<string, { list: string; index: string; type: string; field: string; itemType: string }>> =
+  {
+    "response.output_text": {
+      list: "content",
+      index: "content_index",
+      type: "output_text",
+      field: "text",
+      itemType: "message",
+    },
+    "response.refusal": {
+      list: "content",
+      index: "content_index",
+      type: "refusal",
+      field: "refusal",
+      itemType: "message",
+    },
+    "response.reasoning_text": {
+      list: "content",
+      index: "content_index",
+      type: "reasoning_text",
+      field: "text",
+      itemType: "reasoning",
+    },
+    "response.reasoning_summary_text": {
+      list: "summary",
+      index: "summary_index",
+      type: "summary_text",
+      field: "text",
+      itemType: "reasoning",
+    },
+  };
 /** The list and the index of events that bring a part, by the event without `.added` or `.done`. */
 const wholeParts: Readonly<Record<string, readonly [list: string, index: string]>> = {
   "response.content_part": ["content", "content_index"],
@@ -134,7 +135,11 @@ export class ResponsesRepair implements AnswerRepair {
     return true;
   }
 
-  #takePartText(part: WirePart, { list, index, type, field, itemType }: (typeof parts)[string], isDelta: boolean): void {
+  #takePartText(
+    part: WirePart,
+    { list, index, type, field, itemType }: (typeof parts)[string],
+    isDelta: boolean,
+  ): void {
     const streamed =
       this.#find(part.output_index, part.item_id, true) ?? this.#add(part.output_index, begin(itemType, part.item_id));
     if (streamed === undefined || streamed.isDone) return;

@@ -1,3 +1,4 @@
+import { said } from "../../support/imperfect-answers.ts";
 import { parseEvents } from "../../support/sse.ts";
 
 /** What a client got. */
@@ -24,7 +25,7 @@ interface Client {
 }
 
 const parameters = { type: "object", properties: { city: { type: "string" } } };
-const names = ["f", "g"];
+const names = said.calls.map(({ name }) => name);
 const nothing = (): Got => ({ failed: false, isCut: false, text: "", reasoning: "", calls: [] });
 const failure = (error: unknown): Got => ({ ...nothing(), failed: true, error });
 

@@ -10,7 +10,7 @@ const head = { id: "chatcmpl-1", created: 1, model: "chat-1" };
 function tidierOf(includeUsage = false) {
   const usageMeter = new UsageMeter(async () => ({}));
   const { output } = usageMeter;
-  return { normalizer: new StreamNormalizer(head, usageMeter, includeUsage), usageMeter, output };
+  return { normalizer: new StreamNormalizer(head, usageMeter, { includeUsage }), usageMeter, output };
 }
 
 /** Tidies pieces; each is cloned, as the tidier works on what it is given. */

@@ -80,3 +80,106 @@ test("what is held back of arguments is counted as it comes, and once", () => {
   calls.take([piece({ index: 0, function: { arguments: encoded.slice(6) } })], true);
   expect(counted).toBe(`f${encoded}`);
 });
+
+/** The calls as a client puts them together: by index, the id and name of the first piece. */
+function collect(calls: StreamedCalls, chunks: object[][]): string[] {
+  const got: { name: string; text: string }[] = [];
+  for (const [at, chunk] of chunks.entries()) {
+    for (const { index = 0, id, function: called } of calls.take(chunk.map(piece), at === chunks.length - 1)) {
+      const known = got[index];
+      if (known !== undefined && id !== undefined) throw new Error(`Call ${index} begins twice`);
+      got[index] ??= { name: String(called?.name), text: "" };
+      got[index].text += called?.arguments ?? "";
+    }
+  }
+  calls.end();
+  return got.map(({ name, text }) => `${name} ${text}`);
+}
+const named = (name: string, text = "", more: object = {}) => ({ ...more, function: { name, arguments: text } });
+const text = (text: string, more: object = {}) => ({ ...more, function: { arguments: text } });
+
+test("calls with neither an index nor an id are told apart by their names and by where their arguments end", () => {
+  const twice = ['f {"a":1}', 'f {"a":2}'];
+  const rows: [string[], object[][]][] = [
+    [twice, [[named("f")], [text('{"a"')], [text(":1}")], [named("f")], [text('{"a"')], [text(":2}")]]],
+    [twice, [[named("f", '{"a":1}')], [named("f", '{"a":2}')]]],
+    [twice, [[named("f", '{"a":1}')], [named("f", '{"a"')], [text(":2}")]]],
+    [['f {"a":1}', 'g {"a":2}'], [[named("f")], [text('{"a":1}')], [named("g")], [text('{"a":2}')]]],
+    // The name in each piece, also of the second call.
+    [twice, [[named("f")], [named("f", '{"a":1}')], [named("f")], [named("f", '{"a"')], [named("f", ":2}")]]],
+    // Several in one chunk, of which the first goes on one that is open.
+    [
+      ['f {"a":1}', 'g {"a":2}', 'h {"a":3}', 'i {"a":4}'],
+      [
+        [named("f", '{"a":1}'), named("g", '{"a":2}')],
+        [named("h", '{"a"')],
+        [text(":3}"), named("i", '{"a"')],
+        [text(":4}")],
+      ],
+    ],
+    // A name behind a call that is complete begins none without arguments of its own.
+    [['f {"a":1}'], [[named("f", '{"a":1}')], [named("f")], []]],
+  ];
+  for (const [expected, chunks] of rows) expect(collect(new StreamedCalls(), chunks)).toEqual(expected);
+});
+
+test("calls of one name at one index are told apart by their ids, also where arguments follow without them", () => {
+  const at = (id: string) => ({ index: 0, id });
+  expect(
+    collect(new StreamedCalls(), [
+      [named("f", "", at("a"))],
+      [text('{"a":1}', { index: 0 })],
+      [named("f", "", at("b"))],
+      [text('{"a":2}', { index: 0 })],
+    ]),
+  ).toEqual(['f {"a":1}', 'f {"a":2}']);
+  // Their names come late.
+  expect(
+    collect(new StreamedCalls(), [
+      [named("", "", at("a")), named("", "", at("b"))],
+      [named("f", '{"a"', at("a")), named("f", '{"b"', at("b"))],
+      [text(":1}", at("a")), text(":2}", at("b"))],
+    ]),
+  ).toEqual(['f {"a":1}', 'f {"b":2}']);
+});
+
+test("a name that comes in pieces is whole, and a whole name waits for nothing", () => {
+  const tools = ["get", "get_weather", "get_time", "find"];
+  const calls = () => new StreamedCalls(undefined, tools);
+  const split = [[named("get_we")], [named("ather")], [text("{}")]];
+  const rows: [string[], object[][]][] = [
+    [["get_weather {}"], split],
+    [["get_weather {}"], [[named("ge")], [named("t_wea")], [named("ther", "{}")]]],
+    [["get {}"], [[named("get")], [text("{}")]]],
+    [["get {}"], [[named("get")], [named("get", "{}")]]],
+    [["get_weather {}"], [[named("get_wea")], [named("get_weather")], [text("{}")]]],
+    [["get ", "get_time {}"], [[named("get")], [named("get_time", "{}")]]],
+    [["get ", "find {}"], [[named("get")], [named("find", "{}", { index: 1 })]]],
+    [["get "], [[named("get")], []]],
+    // The model broke off, or made a name up.
+    [["get_we "], [[named("get_we")], []]],
+    [["other {}"], [[named("other")], [text("{}")]]],
+    [
+      ["get_weather {}", "get_time {}"],
+      [
+        [named("get_", "", { index: 0, id: "a" }), named("get_", "", { index: 1, id: "b" })],
+        [named("weather", "{}", { index: 0 }), named("time", "{}", { index: 1 })],
+      ],
+    ],
+  ];
+  for (const [expected, chunks] of rows) expect(collect(calls(), chunks)).toEqual(expected);
+  // Without tools that are known, and for a name that no other goes on from, nothing is held back.
+  for (const [list, name] of [
+    [undefined, "get_we"],
+    [tools, "get_weather"],
+    [tools, "find"],
+  ] as const) {
+    expect(new StreamedCalls(undefined, list).take([piece(named(name))], false)).toMatchObject([{ function: { name } }]);
+  }
+  let counted = "";
+  const counting = new StreamedCalls((more) => {
+    counted += more;
+  }, tools);
+  collect(counting, split);
+  expect(counted).toBe("get_weather{}");
+});

@@ -1,0 +1,81 @@
+/** No server writes a longer piece of a text but the whole of it. */
+const pieceCharsMax = 65_536;
+
+/** Whether a text is an object or a list too long to be looked through character by character in one turn. */
+function isLongJson(text: string): boolean {
+  return text.length > pieceCharsMax && /^\s{0,99}[{[]/.test(text);
+}
+
+/** Whether a text ends as an object or a list does. */
+function endsAsJson(text: string): boolean {
+  return /[}\]]\s{0,99}$/.test(text.slice(-100));
+}
+
+const codes = { quote: 34, backslash: 92, brace: 123, closingBrace: 125, bracket: 91, closingBracket: 93 };
+
+/**
+ * A text of JSON as far as it came: whether its object or list has ended, and what tells it from another. The text is not kept.
+ *
+ * @example
+ * const progress = new JsonProgress();
+ * progress.add('{"a":[1');
+ * progress.isOpen; // => true
+ * progress.add("]}");
+ * progress.isComplete; // => true
+ */
+export class JsonProgress {
+  /** Characters so far. */
+  length = 0;
+  #hash = 0;
+  #depth = 0;
+  #isInText = false;
+  #isEscaped = false;
+  #hasOpened = false;
+  /** It began with a piece that is too long to be looked through: the ends of pieces tell. */
+  #isLong = false;
+
+  /** Takes the next piece. Compares codes: characters are strings of their own, and a piece may have megabytes. */
+  add(text: string): void {
+    this.#isLong ||= !this.#hasOpened && isLongJson(text);
+    this.length += text.length;
+    if (this.#isLong) {
+      if (text.trim() === "") return;
+      this.#hasOpened = true;
+      this.#depth = endsAsJson(text) ? 0 : 1;
+      return;
+    }
+    let [hash, depth, isInText, isEscaped] = [this.#hash, this.#depth, this.#isInText, this.#isEscaped];
+    for (let at = 0; at < text.length; at++) {
+      const code = text.charCodeAt(at);
+      hash = (Math.imul(hash, 31) + code) | 0;
+      if (isInText) {
+        if (isEscaped) isEscaped = false;
+        else if (code === codes.backslash) isEscaped = true;
+        else if (code === codes.quote) isInText = false;
+      } else if (code === codes.quote) isInText = true;
+      else if (code === codes.brace || code === codes.bracket) depth++;
+      else if (code === codes.closingBrace || code === codes.closingBracket) depth--;
+    }
+    this.#hasOpened ||= /[{[]/.test(text);
+    [this.#hash, this.#depth, this.#isInText, this.#isEscaped] = [hash, depth, isInText, isEscaped];
+  }
+
+  /** An object or a list began, and did not come to its end. */
+  get isOpen(): boolean {
+    return this.#hasOpened && (this.#depth > 0 || this.#isInText);
+  }
+
+  /** An object or a list came to its end. */
+  get isComplete(): boolean {
+    return this.#hasOpened && this.#depth <= 0 && !this.#isInText;
+  }
+
+  /** Whether a text is the same as all pieces so far. Of long ones the length tells. */
+  isSame(text: string): boolean {
+    if (text.length !== this.length) return false;
+    if (this.#isLong || isLongJson(text)) return true;
+    const other = new JsonProgress();
+    other.add(text);
+    return other.#hash === this.#hash;
+  }
+}
