@@ -30,17 +30,22 @@ const chat = "src/protocols/openai/chat.ts";
 const messages = "src/protocols/messages/provider-stream.ts";
 const responses = "src/protocols/responses/provider-stream.ts";
 const converse = "plugins/bedrock/stream.ts";
+const repair = "src/protocols/responses/repair.ts";
+const usageReport = "src/protocols/openai/usage-report.ts";
 const primary = "src/db/postgres/primary.ts";
 const queue = "src/ledger/commit-queue.ts";
 const functions = "src/db/migrations/0001-ledger-functions.postgres.sql";
 const imperfectServers = "test/integration/providers/imperfect-servers.test.ts";
+const usagePlaces = "test/integration/providers/usage-places.test.ts";
+const passedRepairs = "test/integration/providers/passed-repairs.test.ts";
+const streamedCalls = "test/unit/kernel/normalize/streamed-calls.test.ts";
 const simulation = "test/integration/ledger/simulation.test.ts";
 
 const mutants: readonly Mutant[] = [
   { name: "a name begins a call", file: calls, from: "    return isWhole &&", to: "    return name !== '' || isWhole &&" },
   { name: "an id is never known again", file: calls, from: "this.#byId.get(id)", to: "undefined" },
   { name: "no name goes on", file: calls, from: "whole.startsWith(name)", to: "false" },
-  { name: "a place in a chunk is an index", file: calls, from: "piece.isPlaced && name", to: "false && name" },
+  { name: "a place in a chunk is an index", test: streamedCalls, file: calls, from: "piece.isPlaced && name", to: "false && name" },
   { name: "an index as text is none", file: calls, from: "Number(index) : undefined", to: "undefined : undefined" },
   {
     name: "a repeated call is added",
@@ -61,6 +66,36 @@ const mutants: readonly Mutant[] = [
     from: "waiting === undefined || progress.length === 0",
     to: "true",
   },
+  { name: "a last event without items stays empty", test: passedRepairs, file: repair, from: "if (isLast &&", to: "if (!isLast && isLast &&" },
+  {
+    name: "arguments of a streamed call are handed on as they came",
+    test: passedRepairs,
+    file: repair,
+    from: "streamed?.arguments.push(text) ?? text",
+    to: "text",
+  },
+  {
+    name: "arguments of a whole call are handed on as they came",
+    test: passedRepairs,
+    file: repair,
+    from: "const text = decodeArguments(toAnswerText(item.arguments));",
+    to: "const text = toAnswerText(item.arguments);",
+  },
+  {
+    name: "the mark of the end is the end",
+    file: "src/kernel/streaming.ts",
+    from: "this.#stream.awaitsReport !== true",
+    to: "this.#stream.awaitsReport !== undefined",
+  },
+  { name: "a report of a choice replaces another", test: usagePlaces, file: usageReport, from: "choice.index ?? place", to: "0" },
+  { name: "a repeated report adds up", test: usagePlaces, file: usageReport, from: "!(isCut && other.isCut) &&", to: "false &&" },
+  {
+    name: "choices of one length repeat each other",
+    test: usagePlaces,
+    file: usageReport,
+    from: "!(isCut && other.isCut) &&",
+    to: "",
+  },
   { name: "ids are given out twice", file: calls, from: "|| this.#sentIds.has(id)", to: "" },
   { name: "ids of a whole answer are given out twice", file: answer, from: "|| ids.has(id)", to: "" },
   {
@@ -80,13 +115,13 @@ const mutants: readonly Mutant[] = [
   {
     name: "everything has content",
     file: form,
-    from: '  return findContent(value, "none");',
+    from: '  return findContent(value, "none", { left: valuesMax });',
     to: "  return value !== undefined;",
   },
   {
     name: "nothing has content",
     file: form,
-    from: '  return findContent(value, "none");',
+    from: '  return findContent(value, "none", { left: valuesMax });',
     to: "  return value === findContent;",
   },
   {
@@ -110,8 +145,8 @@ const mutants: readonly Mutant[] = [
   {
     name: "a list is no stream",
     file: upstream,
-    from: "if (Array.isArray(value)) events",
-    to: "if (value === undefined) events = [];\n      else if (Array.isArray(value) && value.length < 0) events",
+    from: "if (Array.isArray(value) && value.every(isRecord))",
+    to: "if (Array.isArray(value) && value.length < 0)",
   },
   { name: "lines are no stream", file: upstream, from: "if (!areEvents ||", to: "if (areEvents || !areEvents ||" },
   {
@@ -123,7 +158,7 @@ const mutants: readonly Mutant[] = [
   {
     name: "no other field has reasoning",
     file: chat,
-    from: '["reasoning_content", "reasoning"]',
+    from: '["reasoning_content", "reasoning", "reasoning_text"]',
     to: '["reasoning_content"]',
   },
   {
