@@ -42,10 +42,21 @@ const streamedCalls = "test/unit/kernel/normalize/streamed-calls.test.ts";
 const simulation = "test/integration/ledger/simulation.test.ts";
 
 const mutants: readonly Mutant[] = [
-  { name: "a name begins a call", file: calls, from: "    return isWhole &&", to: "    return name !== '' || isWhole &&" },
+  {
+    name: "a name begins a call",
+    file: calls,
+    from: "    return isWhole &&",
+    to: "    return name !== '' || isWhole &&",
+  },
   { name: "an id is never known again", file: calls, from: "this.#byId.get(id)", to: "undefined" },
   { name: "no name goes on", file: calls, from: "whole.startsWith(name)", to: "false" },
-  { name: "a place in a chunk is an index", test: streamedCalls, file: calls, from: "piece.isPlaced && name", to: "false && name" },
+  {
+    name: "a place in a chunk is an index",
+    test: streamedCalls,
+    file: calls,
+    from: "piece.isPlaced && name",
+    to: "false && name",
+  },
   { name: "an index as text is none", file: calls, from: "Number(index) : undefined", to: "undefined : undefined" },
   {
     name: "a repeated call is added",
@@ -57,8 +68,8 @@ const mutants: readonly Mutant[] = [
   {
     name: "a call without a name is sent",
     file: calls,
-    from: "return call.waiting === undefined ? first : undefined;",
-    to: "return first;",
+    from: "return this.#isNamed(call) ? this.#begin(call) : undefined;\n  }\n\n  /** Whether the name",
+    to: "return this.#begin(call);\n  }\n\n  /** Whether the name",
   },
   {
     name: "a call without a name is a success",
@@ -66,7 +77,13 @@ const mutants: readonly Mutant[] = [
     from: "waiting === undefined || progress.length === 0",
     to: "true",
   },
-  { name: "a last event without items stays empty", test: passedRepairs, file: repair, from: "if (isLast &&", to: "if (!isLast && isLast &&" },
+  {
+    name: "a last event without items stays empty",
+    test: passedRepairs,
+    file: repair,
+    from: "if (isLast &&",
+    to: "if (!isLast && isLast &&",
+  },
   {
     name: "arguments of a streamed call are handed on as they came",
     test: passedRepairs,
@@ -87,8 +104,20 @@ const mutants: readonly Mutant[] = [
     from: "this.#stream.awaitsReport !== true",
     to: "this.#stream.awaitsReport !== undefined",
   },
-  { name: "a report of a choice replaces another", test: usagePlaces, file: usageReport, from: "choice.index ?? place", to: "0" },
-  { name: "a repeated report adds up", test: usagePlaces, file: usageReport, from: "!(isCut && other.isCut) &&", to: "false &&" },
+  {
+    name: "a report of a choice replaces another",
+    test: usagePlaces,
+    file: usageReport,
+    from: "choice.index ?? place",
+    to: "0",
+  },
+  {
+    name: "a repeated report adds up",
+    test: usagePlaces,
+    file: usageReport,
+    from: "!(isCut && other.isCut) &&",
+    to: "false &&",
+  },
   {
     name: "choices of one length repeat each other",
     test: usagePlaces,

@@ -272,7 +272,8 @@ export interface FigureSums {
  *
  * @example
  * const sums = { reasoning_tokens: 3 };
- * sumFigures(sums, { reasoning_tokens: 4 }); // sums => { reasoning_tokens: 7 }
+ * sumFigures(sums, { reasoning_tokens: 4 });
+ * sums.reasoning_tokens; // => 7
  */
 export function sumFigures(sums: FigureSums, part: object | null | undefined): void {
   for (const [name, amount] of Object.entries(part ?? {})) {

@@ -437,7 +437,7 @@ const calls: Imperfection[] = [
   },
   {
     name: "all blocks at index 0",
-    part: "place",
+    part: ["place", "arguments"],
     source: "router-for-me/CLIProxyAPI (Messages of other providers)",
     outcome: "same",
     dialects: [anthropic],
@@ -523,7 +523,7 @@ const calls: Imperfection[] = [
   },
   {
     name: "no list of items in the last event of a response, and no events that end them",
-    part: "end",
+    part: ["end", "arguments"],
     source: "straff2002/OpenGlasses#410, NousResearch/hermes-agent#92764",
     outcome: "same",
     dialects: [responses],
@@ -679,7 +679,8 @@ const fields: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], for
       for (const { data } of jsonEvents(sending)) {
         if (dialect === anthropic) encodePiece(data.index, data.delta, "partial_json");
         if (dialect !== responses) continue;
-        if (data.type === "response.function_call_arguments.delta") encodePiece(data.output_index, data, "delta");
+        if (data.type === "response.function_call_arguments.delta")
+          encodePiece(data.output_index ?? data.item_id, data, "delta");
         for (const holder of [data, data.item, ...(data.response?.output ?? [])]) encode(holder);
       }
       for (const close of last.values()) close();

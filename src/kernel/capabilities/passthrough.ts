@@ -200,7 +200,7 @@ class PassthroughReader {
     if (typeof part.sequence_number === "number") passthrough.sequence = part.sequence_number;
     const head = format.headOf(part);
     const isRenamed = head !== undefined && this.#rename(head);
-    // What was read and counted above is what came.
+    // The event was read and counted as it came.
     const isChanged = this.#repair?.repair(part) === true || isRenamed;
     if (head !== undefined) passthrough.head = head;
     const sentEvent = {

@@ -77,7 +77,8 @@ interface Piece {
  * a call where there is none, and at one that is there only with a name, if that or the id is another one or the call is
  * complete. A call that is repeated whole is the same call.
  *
- * Some servers send a name in pieces. One that the name of a tool goes on from is held back until the rest or the arguments come.
+ * Some servers send a name in pieces. One that the name of a tool goes on from is held back until the rest comes or, where it is the name
+ * of a tool itself, the arguments do.
  */
 export class StreamedCalls {
   readonly #calls: StreamedCall[] = [];
@@ -114,14 +115,21 @@ export class StreamedCalls {
   /** The deltas to send for those of one chunk; none where nothing is to be sent. */
   take(deltas: readonly ToolCallDelta[], isLast: boolean): ToolCallDelta[] {
     const pieces = new Map<ToolCallDelta["index"], ToolCallDelta>();
+    // The end of an answer may give its calls once more.
+    const earlier = isLast ? [...this.#calls] : [];
+    const isIndexed = this.#byIndex.size > 0;
     for (const [position, delta] of deltas.entries()) {
       const [name, text] = getCallTexts(delta);
       const id = readCallId(delta.id);
       const isPlaced = id === undefined && deltas.length > 1;
       const providerIndex = readIndex(delta.index) ?? (isPlaced ? position : undefined);
       const piece = { providerIndex, isPlaced, id, name, text, isLast };
-      const call = this.#find(piece);
-      const before = call === undefined ? this.#release((one) => one.waiting !== undefined && this.#toolNames.includes(one.name)) : [];
+      const repeated = isIndexed && !isPlaced ? undefined : findRepeated(earlier, piece);
+      const call = repeated ?? this.#find(piece);
+      const before =
+        call === undefined
+          ? this.#release((one) => one.waiting !== undefined && this.#toolNames.includes(one.name))
+          : [];
       const next = call === undefined ? this.#open(delta, piece) : this.#continue(call, delta, piece);
       for (const one of next === undefined ? before : [...before, next]) {
         // Clients put two pieces of one call in one chunk together wrongly.
@@ -216,7 +224,7 @@ export class StreamedCalls {
       name,
       isCustom: Boolean(delta.custom),
       progress: new JsonProgress(),
-      waiting: name === "" || (text === "" && this.#mayGoOn(name)) ? first : undefined,
+      waiting: first,
       next: undefined,
       arguments: new ArgumentStream(),
     };
@@ -227,7 +235,19 @@ export class StreamedCalls {
     this.#calls.push(call);
     this.#sentIds.add(sentId);
     this.#know(call, providerIndex, id);
-    return call.waiting === undefined ? first : undefined;
+    return this.#isNamed(call) ? this.#begin(call) : undefined;
+  }
+
+  /** Whether the name of a call is whole. That of a tool is once there are arguments, another one where no tool's goes on from it. */
+  #isNamed({ name, progress }: StreamedCall): boolean {
+    if (name === "" || !this.#mayGoOn(name)) return name !== "";
+    return progress.length > 0 && this.#toolNames.includes(name);
+  }
+
+  #begin(call: StreamedCall): ToolCallDelta | undefined {
+    const { waiting } = call;
+    call.waiting = undefined;
+    return waiting;
   }
 
   /** The piece that began the call of a text, which goes on a call that was complete. */
@@ -268,10 +288,7 @@ export class StreamedCalls {
       this.#count(joined.slice(call.name.length));
       call.name = called.name = joined;
     }
-    const isPart = call.progress.length === 0 && this.#mayGoOn(call.name);
-    if (call.name === "" || isPart) return undefined;
-    call.waiting = undefined;
-    return waiting;
+    return this.#isNamed(call) ? this.#begin(call) : undefined;
   }
 
   #know(call: StreamedCall, providerIndex: number | undefined, id: string | undefined): void {
@@ -283,6 +300,14 @@ export class StreamedCalls {
 /** Whether something of a call is held back that goes out at the end: its arguments, or a name that may have come in part. */
 function isHeld({ waiting, name, arguments: stream }: StreamedCall): boolean {
   return waiting === undefined ? stream.isHolding : name !== "";
+}
+
+/** The call that is repeated whole, where nothing but its name and text tell which it is. */
+function findRepeated(calls: readonly StreamedCall[], piece: Piece): StreamedCall | undefined {
+  const { id, name } = piece;
+  const isSame = (call: StreamedCall) =>
+    isRepeated(call, piece) && (id === undefined || (call.providerId ?? id) === id);
+  return name === "" ? undefined : calls.find(isSame);
 }
 
 function isRepeated({ name: named, progress }: StreamedCall, { name, text, isLast }: Piece): boolean {

@@ -17,7 +17,7 @@ export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): 
   return usage;
 }
 
-/** What is behind a usage that was returned: events come with nothing else of those before them. */
+/** The reports of each usage that was returned: an event comes with nothing but that of those before it. */
 const reportsOf = new WeakMap<object, KnownReports>();
 
 type Report = Record<string, unknown>;
@@ -29,7 +29,7 @@ interface ChoiceReport {
   readonly isCut: boolean;
 }
 
-/** What one answer has reported so far. */
+/** The reports of one answer so far. */
 interface KnownReports {
   /** The report of all of the answer. */
   readonly whole?: AnswerUsage | undefined;
@@ -61,7 +61,7 @@ export class UsageReports {
     this.usage = whole;
   }
 
-  /** What is known, to go on from there. */
+  /** The reports so far, for another collector to go on from. */
   get known(): KnownReports {
     return { whole: this.#whole, ...(this.#ofChoices && { ofChoices: this.#ofChoices }) };
   }

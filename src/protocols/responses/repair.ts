@@ -112,11 +112,11 @@ export class ResponsesRepair implements AnswerRepair {
     const { item } = part;
     if (!isRecord(item)) return false;
     const isChanged = repairCall(item);
-    const known = this.#find(part.output_index, item.id, isDone);
-    if (known === undefined) this.#add(part.output_index, item, isDone);
+    const streamed = this.#find(part.output_index, item.id, isDone);
+    if (streamed === undefined) this.#add(part.output_index, item, isDone);
     else if (isDone) {
-      known.item = item;
-      known.isDone = true;
+      streamed.item = item;
+      streamed.isDone = true;
     }
     return isChanged;
   }

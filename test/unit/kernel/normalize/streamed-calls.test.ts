@@ -104,7 +104,10 @@ test("calls with neither an index nor an id are told apart by their names and by
     [twice, [[named("f")], [text('{"a"')], [text(":1}")], [named("f")], [text('{"a"')], [text(":2}")]]],
     [twice, [[named("f", '{"a":1}')], [named("f", '{"a":2}')]]],
     [twice, [[named("f", '{"a":1}')], [named("f", '{"a"')], [text(":2}")]]],
-    [['f {"a":1}', 'g {"a":2}'], [[named("f")], [text('{"a":1}')], [named("g")], [text('{"a":2}')]]],
+    [
+      ['f {"a":1}', 'g {"a":2}'],
+      [[named("f")], [text('{"a":1}')], [named("g")], [text('{"a":2}')]],
+    ],
     // The name in each piece, also of the second call.
     [twice, [[named("f")], [named("f", '{"a":1}')], [named("f")], [named("f", '{"a"')], [named("f", ":2}")]]],
     // Several in one chunk, of which the first goes on one that is open.
@@ -121,6 +124,24 @@ test("calls with neither an index nor an id are told apart by their names and by
     [['f {"a":1}'], [[named("f", '{"a":1}')], [named("f")], []]],
   ];
   for (const [expected, chunks] of rows) expect(collect(new StreamedCalls(), chunks)).toEqual(expected);
+});
+
+test("calls that a server gives once more at the end, with neither an index nor an id, arrive once", () => {
+  const once = ['f {"a":1}', 'g {"a":2}'];
+  const streamed = [[named("f")], [text('{"a":1}')], [named("g")], [text('{"a":2}')]];
+  const again = [named("f", '{"a":1}'), named("g", '{"a":2}')];
+  expect(collect(new StreamedCalls(), [...streamed, again])).toEqual(once);
+  expect(collect(new StreamedCalls(), [...streamed, again.slice(0, 1)])).toEqual(once);
+  expect(
+    collect(new StreamedCalls(), [...streamed, again.map((one, index) => ({ ...one, index, id: `${index}` }))]),
+  ).toEqual(once);
+  // Two alike that come at the end alone are two.
+  expect(collect(new StreamedCalls(), [[named("f", "{}"), named("f", "{}")]])).toEqual(["f {}", "f {}"]);
+  const at = (index: number) => ({ index, id: `${index}` });
+  expect(collect(new StreamedCalls(), [[named("f", "{}", at(0))], [named("f", "{}", at(1))]])).toEqual([
+    "f {}",
+    "f {}",
+  ]);
 });
 
 test("calls of one name at one index are told apart by their ids, also where arguments follow without them", () => {
@@ -151,10 +172,18 @@ test("a name that comes in pieces is whole, and a whole name waits for nothing",
     [["get_weather {}"], split],
     [["get_weather {}"], [[named("ge")], [named("t_wea")], [named("ther", "{}")]]],
     [["get {}"], [[named("get")], [text("{}")]]],
+    [["get_weather {}"], [[named("get_we", "{")], [named("ather", "}")]]],
+    [["get_we {}"], [[named("get_we", "{")], [text("}")], []]],
     [["get {}"], [[named("get")], [named("get", "{}")]]],
     [["get_weather {}"], [[named("get_wea")], [named("get_weather")], [text("{}")]]],
-    [["get ", "get_time {}"], [[named("get")], [named("get_time", "{}")]]],
-    [["get ", "find {}"], [[named("get")], [named("find", "{}", { index: 1 })]]],
+    [
+      ["get ", "get_time {}"],
+      [[named("get")], [named("get_time", "{}")]],
+    ],
+    [
+      ["get ", "find {}"],
+      [[named("get")], [named("find", "{}", { index: 1 })]],
+    ],
     [["get "], [[named("get")], []]],
     // The model broke off, or made a name up.
     [["get_we "], [[named("get_we")], []]],
@@ -174,7 +203,9 @@ test("a name that comes in pieces is whole, and a whole name waits for nothing",
     [tools, "get_weather"],
     [tools, "find"],
   ] as const) {
-    expect(new StreamedCalls(undefined, list).take([piece(named(name))], false)).toMatchObject([{ function: { name } }]);
+    expect(new StreamedCalls(undefined, list).take([piece(named(name))], false)).toMatchObject([
+      { function: { name } },
+    ]);
   }
   let counted = "";
   const counting = new StreamedCalls((more) => {

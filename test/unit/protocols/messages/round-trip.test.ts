@@ -59,7 +59,9 @@ describe.if(recordingsMissing === undefined)("a recorded answer by way of chat",
     const recorded: MessagesEvent[] = [];
     for await (const { data } of eventsOf(body)) recorded.push(JSON.parse(data) as MessagesEvent);
     const { usage } = accumulateRecorded(recorded);
-    const normalizer = new StreamNormalizer({ id: "chatcmpl-1", created: 1, model: "m" }, meter(), { includeUsage: true });
+    const normalizer = new StreamNormalizer({ id: "chatcmpl-1", created: 1, model: "m" }, meter(), {
+      includeUsage: true,
+    });
     const stream = new MessagesStream(plan);
     const events: MessagesEvent[] = [];
     for await (const raw of chunksOf(new MessagesOutboundStream(eventsOf(body), {}))) {
