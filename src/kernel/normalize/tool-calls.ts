@@ -187,7 +187,12 @@ export class StreamedCalls {
     const isEmpty = progress.length === 0 && text === "";
     if (name === "" && call.next !== undefined) return text.trim() !== "" && !isRepeated(call, piece);
     if (name === "" || call.name === "") return name === call.name && isOther && isEmpty;
-    if (call.waiting !== undefined && !isOther && this.#joinName(call.name, name) !== undefined) return false;
+    if (call.waiting !== undefined) {
+      const joined = this.#joinName(call.name, name);
+      // The rest of a name is known by what it comes to, whatever its id is.
+      const isRest = joined !== undefined && joined !== call.name && this.#toolNames.includes(joined);
+      if (isOther ? isRest && !this.#toolNames.includes(call.name) : joined !== undefined) return false;
+    }
     if (name !== call.name && (!isSameId || progress.isComplete)) return true;
     const isWhole = progress.isComplete && text !== "";
     if (isOther && isEmpty) return true;
