@@ -105,12 +105,15 @@ export interface PassthroughFormat {
 
 /** Puts an answer right where its provider departs from the wire format in a way that clients stumble over. */
 export interface AnswerRepair {
+  /** How much of a stream is kept until its end, in characters; absent: nothing is. */
+  readonly keptCharacters?: number;
   /**
    * Takes a whole answer, or the events of one in their order, and changes what is wrong in it.
    *
+   * @param characters Length of the event.
    * @returns Whether it changed something.
    */
-  repair(part: WirePart): boolean;
+  repair(part: WirePart, characters: number): boolean;
 }
 
 /**

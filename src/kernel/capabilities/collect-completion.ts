@@ -1,6 +1,13 @@
 import { UpstreamError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import type { ChatChunk, ChatCompletion, ChatRequest, ChunkChoice, ToolCall, ToolCallDelta } from "../../provider/index.ts";
+import type {
+  ChatChunk,
+  ChatCompletion,
+  ChatRequest,
+  ChunkChoice,
+  ToolCall,
+  ToolCallDelta,
+} from "../../provider/index.ts";
 import { StreamNormalizer } from "../normalize/answer.ts";
 import { UsageMeter } from "../normalize/usage-meter.ts";
 import { type BatchReader, pump } from "../streaming.ts";

@@ -26,6 +26,10 @@ const otherTokensMax = 32;
 /** More characters than any answer has. */
 const charactersMax = 64 * 1024 * 1024;
 
+/** Fewer characters that are kept of a stream are not counted in memory. */
+const keptCharactersMin = 65_536;
+const characterBytes = 2;
+
 /** An event and its JSON. */
 interface ReadEvent {
   event: ServerEvent;
@@ -150,6 +154,8 @@ class PassthroughReader {
   readonly #readUsage: NativeAnswer["readUsage"];
   readonly #output = new OutputText();
   readonly #repair: AnswerRepair | undefined;
+  /** Characters kept by the repair that are counted in memory. */
+  #reservedCharacters = 0;
   /** The text of the event at work that did not come before. */
   #text = "";
   isComplete = false;
@@ -170,7 +176,7 @@ class PassthroughReader {
     else this.#count(this.#readText(answer));
     this.#note(answer);
     this.#rename(answer);
-    this.#repair?.repair(answer);
+    this.#repair?.repair(answer, 0);
     this.#passthrough.answer = answer;
   }
 
@@ -201,7 +207,8 @@ class PassthroughReader {
     const head = format.headOf(part);
     const isRenamed = head !== undefined && this.#rename(head);
     // The event was read and counted as it came.
-    const isChanged = this.#repair?.repair(part) === true || isRenamed;
+    const isChanged = this.#repair?.repair(part, event.data.length) === true || isRenamed;
+    this.#reserveKept();
     if (head !== undefined) passthrough.head = head;
     const sentEvent = {
       event: event.event,
@@ -215,6 +222,14 @@ class PassthroughReader {
     passthrough.answer = head;
     passthrough.lastEvent = sentEvent;
     return undefined;
+  }
+
+  /** Counts the memory of what is kept of a stream. */
+  #reserveKept(): void {
+    const more = (this.#repair?.keptCharacters ?? 0) - this.#reservedCharacters;
+    if (more < keptCharactersMin) return;
+    this.#run.call.request.memory?.reserveAnswer(characterBytes * more);
+    this.#reservedCharacters += more;
   }
 
   #report(part: WirePart): void {

@@ -67,18 +67,19 @@ interface StreamedItem {
 /** The repair of one answer, whole or streamed. */
 export class ResponsesRepair implements AnswerRepair {
   readonly #items: StreamedItem[] = [];
+  keptCharacters = 0;
 
-  repair(part: WirePart): boolean {
+  repair(part: WirePart, characters: number): boolean {
     const { type, response } = part;
     if (typeof type !== "string" || isRecord(response) || Array.isArray(part.output)) return this.#repairHead(part);
     const event = type.slice(0, type.lastIndexOf("."));
     const isDelta = type.endsWith(".delta");
-    if (event === "response.output_item") return this.#takeItem(part, type.endsWith(".done"));
+    if (event === "response.output_item") return this.#takeItem(part, type.endsWith(".done"), characters);
     if (members[event] !== undefined) return this.#takeText(part, members[event], isDelta);
     const place = parts[event];
     if (place !== undefined) this.#takePartText(part, place, isDelta);
     const list = wholeParts[event];
-    if (list !== undefined) this.#takePart(part, list);
+    if (list !== undefined) this.#takePart(part, list, characters);
     return false;
   }
 
@@ -108,9 +109,10 @@ export class ResponsesRepair implements AnswerRepair {
       });
   }
 
-  #takeItem(part: WirePart, isDone: boolean): boolean {
+  #takeItem(part: WirePart, isDone: boolean, characters: number): boolean {
     const { item } = part;
     if (!isRecord(item)) return false;
+    this.keptCharacters += characters;
     const isChanged = repairCall(item);
     const streamed = this.#find(part.output_index, item.id, isDone);
     if (streamed === undefined) this.#add(part.output_index, item, isDone);
@@ -128,8 +130,10 @@ export class ResponsesRepair implements AnswerRepair {
     const field = isDelta ? "delta" : member;
     let text = toAnswerText(part[field]);
     if (isArguments) text = isDelta ? (streamed?.arguments.push(text) ?? text) : decodeArguments(text);
-    if (streamed !== undefined && !streamed.isDone)
+    if (streamed !== undefined && !streamed.isDone) {
+      this.keptCharacters += text.length;
       streamed.item[member] = isDelta ? toAnswerText(streamed.item[member]) + text : text;
+    }
     if (!isArguments || text === part[field]) return false;
     part[field] = text;
     return true;
@@ -150,13 +154,16 @@ export class ResponsesRepair implements AnswerRepair {
     const target = listed[at];
     if (!isRecord(target)) return;
     const text = toAnswerText(isDelta ? part.delta : part[field]);
+    this.keptCharacters += text.length;
     target[field] = isDelta ? toAnswerText(target[field]) + text : text;
   }
 
-  #takePart(part: WirePart, [list, index]: readonly [string, string]): void {
+  #takePart(part: WirePart, [list, index]: readonly [string, string], characters: number): void {
     const streamed = this.#find(part.output_index, part.item_id, true);
     const at = toIndex(part[index]);
-    if (streamed !== undefined && !streamed.isDone && at !== undefined) listOf(streamed.item, list)[at] = part.part;
+    if (streamed === undefined || streamed.isDone || at === undefined) return;
+    this.keptCharacters += characters;
+    listOf(streamed.item, list)[at] = part.part;
   }
 
   #add(place: unknown, item: WirePart, isDone = false): StreamedItem | undefined {

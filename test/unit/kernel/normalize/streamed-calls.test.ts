@@ -186,7 +186,10 @@ test("a name that comes in pieces is whole, and a whole name waits for nothing",
     ],
     [["get "], [[named("get")], []]],
     [["get_weather {}"], [[named("get_we", "", { index: 0, id: "a" })], [named("ather", "{}", { index: 0, id: "b" })]]],
-    [["get ", "get "], [[named("get", "", { index: 0, id: "a" })], [named("get", "", { index: 0, id: "b" })], []]],
+    [
+      ["get ", "get "],
+      [[named("get", "", { index: 0, id: "a" })], [named("get", "", { index: 0, id: "b" })], []],
+    ],
     // The model broke off, or made a name up.
     [["get_we "], [[named("get_we")], []]],
     [["other {}"], [[named("other")], [text("{}")]]],

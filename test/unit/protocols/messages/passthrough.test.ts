@@ -141,15 +141,15 @@ test("a client of Messages gets input of calls that a server encodes twice as it
   const repair = () => messagesFormat.createRepair?.();
   for (const text of [JSON.stringify(input), encoded]) {
     const whole = { type: "message", content: [{ type: "text", text: "a" }, block(text)] };
-    expect(repair()?.repair(whole)).toBe(true);
+    expect(repair()?.repair(whole, 0)).toBe(true);
     expect(whole.content[1]).toEqual(block(input));
   }
   const streamed = repair();
-  streamed?.repair({ type: "content_block_start", index: 1, content_block: block({}) });
+  streamed?.repair({ type: "content_block_start", index: 1, content_block: block({}) }, 0);
   const deltas = [...encoded].map((partial_json) => ({ type: "input_json_delta", partial_json }));
-  for (const delta of deltas) streamed?.repair({ type: "content_block_delta", index: 1, delta });
+  for (const delta of deltas) streamed?.repair({ type: "content_block_delta", index: 1, delta }, 0);
   expect(deltas.map((delta) => delta.partial_json).join("")).toBe(JSON.stringify(input));
   for (const ordinary of [block(input), block("no JSON"), { type: "text", text: "a" }]) {
-    expect(repair()?.repair({ type: "message", content: [ordinary] })).toBe(false);
+    expect(repair()?.repair({ type: "message", content: [ordinary] }, 0)).toBe(false);
   }
 });

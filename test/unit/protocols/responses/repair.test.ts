@@ -9,7 +9,7 @@ function repairAll(events: Loose[]): Loose[] {
   const repair = new ResponsesRepair();
   return events.map((event) => {
     const before = JSON.stringify(event);
-    const isChanged = repair.repair(event);
+    const isChanged = repair.repair(event, before.length);
     // An event that is not said to be changed is sent as it came.
     return JSON.parse(isChanged ? JSON.stringify(event) : before);
   });
@@ -133,17 +133,17 @@ test("arguments that are encoded twice become what was meant, in each event and 
     expect([done.arguments, item.item.arguments, last.response.output[0].arguments]).toEqual([plain, plain, plain]);
   }
   const whole: Loose = { id: "r", status: "completed", output: [message, { ...call, arguments: encoded }] };
-  expect(new ResponsesRepair().repair(whole)).toBe(true);
+  expect(new ResponsesRepair().repair(whole, 0)).toBe(true);
   expect(whole.output[1].arguments).toBe(plain);
 });
 
 test("arguments that are an object become its text, and ordinary ones and texts in quotes stay", () => {
   const whole: Loose = { output: [{ ...call, arguments: { city: "Oslo" } }] };
-  expect(new ResponsesRepair().repair(whole)).toBe(true);
+  expect(new ResponsesRepair().repair(whole, 0)).toBe(true);
   expect(whole.output[0].arguments).toBe('{"city":"Oslo"}');
   for (const text of [call.arguments, "", "null", '"hello"', '"{']) {
     const event = { type: "response.output_item.done", output_index: 0, item: { ...call, arguments: text } };
-    expect([text, new ResponsesRepair().repair(structuredClone(event))]).toEqual([text, false]);
+    expect([text, new ResponsesRepair().repair(structuredClone(event), 0)]).toEqual([text, false]);
     expect(repairAll([event])).toEqual([event]);
   }
   const input = { type: "response.output_item.done", output_index: 0, item: { ...custom, input: encoded } };
