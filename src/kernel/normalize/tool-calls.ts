@@ -121,8 +121,9 @@ export class StreamedCalls {
     for (const [position, delta] of deltas.entries()) {
       const [name, text] = getCallTexts(delta);
       const id = readCallId(delta.id);
-      const isPlaced = id === undefined && deltas.length > 1;
-      const providerIndex = readIndex(delta.index) ?? (isPlaced ? position : undefined);
+      const ownIndex = readIndex(delta.index);
+      const isPlaced = ownIndex === undefined && id === undefined && deltas.length > 1;
+      const providerIndex = isPlaced ? position : ownIndex;
       const piece = { providerIndex, isPlaced, id, name, text, isLast };
       const repeated = isIndexed && !isPlaced ? undefined : findRepeated(earlier, piece);
       const call = repeated ?? this.#find(piece);

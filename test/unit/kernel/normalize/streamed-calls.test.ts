@@ -120,6 +120,14 @@ test("calls with neither an index nor an id are told apart by their names and by
         [text(":4}")],
       ],
     ],
+    // An index of its own holds, also for what follows its end.
+    [
+      ['f {"a":1}x', 'g {"a":2}'],
+      [
+        [named("f", '{"a":1}', { index: 0 }), named("g", '{"a"', { index: 1 })],
+        [text("x", { index: 0 }), text(":2}", { index: 1 })],
+      ],
+    ],
     // A name behind a call that is complete begins none without arguments of its own.
     [['f {"a":1}'], [[named("f", '{"a":1}')], [named("f")], []]],
   ];
