@@ -53,9 +53,9 @@ export function useDashboard(env: Record<string, string> = {}): Dashboard {
 }
 
 /** The password that the first start printed. */
-function firstPassword({ stdout }: Gateway): string {
-  const [, password] = /Sign in {2,}\S+ with (\S+)/.exec(stdout()) ?? [];
-  if (password === undefined) throw new Error(`The start printed no password:\n${stdout()}`);
+function firstPassword({ firstStdout }: Gateway): string {
+  const [, password] = /Sign in {2,}\S+ with (\S+)/.exec(firstStdout()) ?? [];
+  if (password === undefined) throw new Error(`The start printed no password:\n${firstStdout()}`);
   return password;
 }
 

@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binaryVariable } from "./binary.ts";
 import { freePort } from "./free-port.ts";
 import { expectNoSecret } from "./leaks.ts";
+import { prepareOnce } from "./prepare-once.ts";
+import { runFolder } from "./run-folder.ts";
 
 const projectRoot = join(import.meta.dir, "../..");
 
@@ -17,8 +19,15 @@ const bootstrapKey = "sk-mg-e2etest1-0123456789abcdef0123456789abcdef";
 export interface GatewayOptions {
   /** Variables beside `PATH` and those set here; nothing else of this process's environment gets through. */
   env?: Record<string, string>;
-  /** An existing home folder, which is then left in place at the end; absent: a fresh one, removed at the end. */
+  /** An existing home folder, which is then left in place at the end; absent: a new one, removed at the end. */
   home?: string | undefined;
+  /**
+   * Whether it makes its new home itself, for tests of a first start, or of gateways that share no secret. Default false:
+   * in a run it begins with a copy of a home that a first start has made.
+   */
+  isFirstStart?: boolean | undefined;
+  /** Whether the wallet of its key's account is filled as by {@link fillWallet}; default false. */
+  isFunded?: boolean | undefined;
   /** Whether it need not be ready, only serve; default false. */
   isUnready?: boolean | undefined;
 }
@@ -45,6 +54,8 @@ export interface Gateway {
   /** All that was printed so far. */
   stdout(): string;
   stderr(): string;
+  /** What the first start on its home printed, with the owner's password. */
+  firstStdout(): string;
   /** Asks a path below the base URL with the gateway's key; a header given as "" is left out. */
   ask(path: string, init?: RequestInit): Promise<Response>;
   /** POSTs JSON with the key. */
@@ -64,24 +75,91 @@ export function commandLine(): string[] {
 }
 
 /** Starts a gateway on a free loopback port and waits until it is ready. Limits are set wide unless `env` says otherwise. */
-export async function startGateway({ env = {}, home, isUnready }: GatewayOptions = {}): Promise<Gateway> {
+export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
+  const { env = {}, home, isUnready = false } = options;
+  const prepared = home === undefined ? await prepareHome(options) : undefined;
+  const start = async (port: string) => {
+    if (prepared === undefined) return await startOnPort(port, env, { home, isUnready });
+    const copy = newHome();
+    cpSync(prepared.home, copy, { recursive: true });
+    return await startOnPort(port, env, { home: copy, isUnready, isOwn: true, firstStdout: prepared.stdout });
+  };
+  const gateway = await tryPorts(env.PORT, start);
+  if (options.isFunded === true && prepared === undefined) await fillWallet(gateway);
+  return gateway;
+}
+
+async function tryPorts(given: string | undefined, start: (port: string) => Promise<Gateway>): Promise<Gateway> {
   for (let triesLeft = 3; ; triesLeft--) {
     try {
-      return await startOnPort(env.PORT ?? String(await freePort()), env, { home, isUnready });
+      return await start(given ?? String(await freePort()));
     } catch (error) {
       // Somebody else listens there since it was found free.
-      const isLost = env.PORT === undefined && (error as Error).message.includes("the port is taken; set PORT");
+      const isLost = given === undefined && (error as Error).message.includes("the port is taken; set PORT");
       if (!isLost || triesLeft === 1) throw error;
     }
   }
 }
 
+/** Settings that change what a first start writes into its home: a gateway with one of them makes its own. */
+const firstStartSettings = ["MODELGATE_HOME", "MODELGATE_BOOTSTRAP_KEY", "DATABASE_URL", "SECRETS_KEY"];
+
+/**
+ * Makes the home that gateways of a run begin with, once, by a first start; its schema and the hash of the owner's password
+ * are a quarter of what a start takes. `undefined`: this gateway makes its own, or the file runs by itself.
+ */
+async function prepareHome({
+  env = {},
+  isFirstStart = false,
+  isFunded = false,
+}: GatewayOptions): Promise<{ home: string; stdout: string } | undefined> {
+  if (runFolder === undefined || isFirstStart || firstStartSettings.some((name) => name in env)) return undefined;
+  const homeOf = (folder: string) => join(folder, "home");
+  const empty = await prepareOnce(
+    "first-start",
+    async (folder) => {
+      mkdirSync(homeOf(folder), { recursive: true, mode: 0o700 });
+      const first = await tryPorts(undefined, (port) => startOnPort(port, {}, { home: homeOf(folder) }));
+      await first.stop();
+      await Bun.write(join(folder, "stdout"), first.stdout());
+      return undefined;
+    },
+    runFolder,
+  );
+  if (empty.folder === undefined) throw new Error(empty.missing);
+  const stdout = readFileSync(join(empty.folder, "stdout"), "utf8");
+  if (!isFunded) return { home: homeOf(empty.folder), stdout };
+  const funded = await prepareOnce(
+    "first-start-funded",
+    async (folder) => {
+      const home = homeOf(folder);
+      cpSync(homeOf(empty.folder), home, { recursive: true });
+      const { code, stderr } = await runCommand(credit(fullUsd), { HOME: home, MODELGATE_HOME: home });
+      return code === 0 ? undefined : stderr;
+    },
+    runFolder,
+  );
+  if (funded.folder === undefined) throw new Error(funded.missing);
+  return { home: homeOf(funded.folder), stdout };
+}
+
+const newHome = () => mkdtempSync(join(tmpdir(), "modelgate-test-"));
+
+interface Start {
+  readonly home?: string | undefined;
+  readonly isUnready?: boolean;
+  /** Whether the home that is given was made for this gateway alone, and goes with it. */
+  readonly isOwn?: boolean;
+  /** What an earlier first start on the home printed. */
+  readonly firstStdout?: string;
+}
+
 async function startOnPort(
   port: string,
   env: Record<string, string>,
-  { home: given, isUnready = false }: Pick<GatewayOptions, "home" | "isUnready">,
+  { home: given, isUnready = false, isOwn = given === undefined, firstStdout }: Start,
 ): Promise<Gateway> {
-  const home = given ?? mkdtempSync(join(tmpdir(), "modelgate-test-"));
+  const home = given ?? newHome();
   const environment: Record<string, string> = {
     PATH: process.env.PATH ?? "",
     HOME: home,
@@ -111,7 +189,7 @@ async function startOnPort(
     }, stopMsMax);
     const code = await child.exited;
     clearTimeout(timer);
-    if (given === undefined) rmSync(home, { recursive: true, force: true });
+    if (isOwn) rmSync(home, { recursive: true, force: true });
     expectNoSecret(environment, stdout() + stderr());
     return code;
   };
@@ -130,6 +208,7 @@ async function startOnPort(
     ended: child.exited,
     stdout,
     stderr,
+    firstStdout: () => firstStdout ?? stdout(),
     ask,
     post: (path, body, headers = {}) =>
       ask(path, {
@@ -151,9 +230,12 @@ async function startOnPort(
 export const ownerEmail = "owner@localhost";
 
 /** Credits the wallet of the bootstrap key's account. */
-export async function fillWallet(gateway: Gateway, usd = "1000.00"): Promise<void> {
-  await gateway.cli("wallet", "credit", "--account", ownerEmail, "--usd", usd, "--note", "test");
+export async function fillWallet(gateway: Gateway, usd = fullUsd): Promise<void> {
+  await gateway.cli(...credit(usd));
 }
+
+const fullUsd = "1000.00";
+const credit = (usd: string) => ["wallet", "credit", "--account", ownerEmail, "--usd", usd, "--note", "test"];
 
 async function runCommand(args: string[], env: Record<string, string>): Promise<CliResult> {
   const child = Bun.spawn([...commandLine(), ...args], {

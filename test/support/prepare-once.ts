@@ -10,19 +10,20 @@ export const prepareMsMax = 240_000;
 export type Prepared = { folder: string; missing?: undefined } | { folder?: undefined; missing: string };
 
 /**
- * Fills a folder below `node_modules/.cache`, once: later runs find it there, and who wants the same one meanwhile waits
- * for it.
+ * Fills a folder once: who wants the same one meanwhile waits for it.
  *
  * @param fill Returns why it failed, if it did.
+ * @param parent By default `node_modules/.cache`, where later runs find it.
  */
 export async function prepareOnce(
   name: string,
   fill: (folder: string) => Promise<string | undefined>,
+  parent = cache,
 ): Promise<Prepared> {
-  const folder = join(cache, name.replace(/[^\w.-]/g, "_"));
+  const folder = join(parent, name.replace(/[^\w.-]/g, "_"));
   const isReady = () => existsSync(join(folder, "ready"));
   if (isReady()) return { folder };
-  mkdirSync(cache, { recursive: true });
+  mkdirSync(parent, { recursive: true });
   const lock = `${folder}.lock`;
   await until(() => isReady() || take(lock), 3 * prepareMsMax);
   try {

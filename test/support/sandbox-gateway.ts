@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from "bun:test";
-import { fillWallet, type Gateway, startGateway } from "./gateway.ts";
+import { type Gateway, startGateway } from "./gateway.ts";
 import { type LedgerView, openCliStore } from "./ledger-view.ts";
 
 /** A gateway in sandbox mode for the tests of one file, with a full wallet and a look into its ledger. */
@@ -12,8 +12,7 @@ export interface SandboxGateway {
 export function useSandboxGateway(env: Record<string, string> = {}): SandboxGateway {
   const shared = {} as SandboxGateway;
   beforeAll(async () => {
-    shared.gateway = await startGateway({ env });
-    await fillWallet(shared.gateway);
+    shared.gateway = await startGateway({ env, isFunded: true });
     shared.ledger = openCliStore(shared.gateway.home);
   });
   afterAll(async () => {

@@ -297,9 +297,11 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
 });
 
 test("over an embedded store that another process keeps locked, calls get 503 and the gateway is not ready; both end by themselves", async () => {
-  const gateway = await startGateway({ env: { SANDBOX: "on", OVERLOAD_LAG_MS: "0", METRICS_PORT: "0" } });
+  const gateway = await startGateway({
+    env: { SANDBOX: "on", OVERLOAD_LAG_MS: "0", METRICS_PORT: "0" },
+    isFunded: true,
+  });
   try {
-    await fillWallet(gateway);
     const ask = { model: "famA-4.1", max_tokens: 5, messages: [{ role: "user", content: "Hello" }] };
     const look = async () => {
       const response = await fetch(`${gateway.origin}/readyz`);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { toCallKey } from "../../../src/db/index.ts";
 import { completionOf, finishChunk, textChunk, usageChunk } from "../../support/chunks.ts";
-import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
+import { type Gateway, startGateway } from "../../support/gateway.ts";
 import { type SystemCall, traceProcess, whyNoTrace } from "../../support/trace.ts";
 
 /** So many calls are looked at to find one beside which no job of the gateway syncs. */
@@ -21,8 +21,7 @@ describe.skipIf(whyNoTrace !== undefined)("of a call alone", () => {
   beforeAll(async () => {
     for (const synchronous of ["full", "normal"] as const) {
       const env = { OPENAI_API_KEY: "sk", OPENAI_BASE_URL: provider.baseUrl, SQLITE_SYNCHRONOUS: synchronous };
-      gateways[synchronous] = await startGateway({ env });
-      await fillWallet(gateways[synchronous]);
+      gateways[synchronous] = await startGateway({ env, isFunded: true });
     }
   });
   afterAll(async () => {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createServer as createTlsServer } from "node:tls";
 import { makeCertificates } from "../../support/certificates.ts";
 import { completionOf } from "../../support/chunks.ts";
-import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
+import { type Gateway, startGateway } from "../../support/gateway.ts";
 import { answerOf, startRaw } from "../../support/raw-server.ts";
 import { until } from "../../support/until.ts";
 
@@ -25,9 +25,8 @@ afterEach(async () => {
 });
 
 async function start(env: Record<string, string>): Promise<Gateway> {
-  const gateway = await startGateway({ env: { OPENAI_API_KEY: "sk-upstream", ...env } });
+  const gateway = await startGateway({ env: { OPENAI_API_KEY: "sk-upstream", ...env }, isFunded: true });
   toStop.push(() => gateway.stop());
-  await fillWallet(gateway);
   return gateway;
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { completionOf, textChunk } from "../../support/chunks.ts";
-import { fillWallet, startGateway } from "../../support/gateway.ts";
+import { startGateway } from "../../support/gateway.ts";
 import { openCliStore } from "../../support/ledger-view.ts";
 import { answerOf, startRaw } from "../../support/raw-server.ts";
 import { until } from "../../support/until.ts";
@@ -56,11 +56,10 @@ test.skipIf(process.platform !== "linux")(
       LOG_LEVEL: "warn",
       OVERLOAD_LAG_MS: "0",
     };
-    const gateway = await startGateway({ env });
+    const gateway = await startGateway({ env, isFunded: true });
     const ledger = openCliStore(gateway.home);
     const sockets: Socket[] = [];
     try {
-      await fillWallet(gateway);
       const body = { model: "famA-4.1-nano", messages: [{ role: "user", content: "Hello" }] };
       for (let count = 0; count < 50; count++) await (await gateway.post("/chat/completions", body)).text();
       const before = rssOf(gateway.pid);

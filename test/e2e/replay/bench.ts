@@ -1,5 +1,5 @@
 import { completionOf } from "../../support/chunks.ts";
-import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
+import { type Gateway, startGateway } from "../../support/gateway.ts";
 import { type LedgerView, openCliStore } from "../../support/ledger-view.ts";
 import { type ReplayUpstream, startReplayUpstream } from "../../support/replay-upstream.ts";
 import { jsonReply } from "../../support/reply.ts";
@@ -20,8 +20,8 @@ export async function startBench(env: Record<string, string> = {}): Promise<Benc
       ...credentialsOf(upstream),
       ...env,
     },
+    isFunded: true,
   });
-  await fillWallet(gateway);
   const ledger = openCliStore(gateway.home);
   return {
     gateway,

@@ -5,6 +5,7 @@ import { startGateway } from "../../support/gateway.ts";
 import { isLong } from "../../support/long.ts";
 import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
 import { redisProgram, startRedis, useRedisServers } from "../../support/redis.ts";
+import { untilByCommand } from "../../support/until.ts";
 
 useRedisServers();
 
@@ -42,7 +43,10 @@ describe.skipIf(!canShare || process.platform !== "linux")("WORKERS=2", () => {
     const responses = await Promise.all(Array.from({ length: 40 }, chat));
     expect(responses.every(({ status }) => status === 200)).toBe(true);
     let names: string[] = [];
-    while (names.length < 2) names = (await gateway.cli<{ name: string }[]>("node", "list")).map(({ name }) => name);
+    await untilByCommand(async () => {
+      names = (await gateway.cli<{ name: string }[]>("node", "list")).map(({ name }) => name);
+      return names.length >= 2;
+    });
     expect(names.toSorted()).toEqual([1, 2].map((worker) => `${hostname()} (worker ${worker})`));
     process.kill(workers[1] as number, "SIGKILL");
     await until(() => childrenOf(gateway.pid).filter((pid) => !workers.includes(pid)).length === 1);

@@ -7,7 +7,7 @@ import { fillWallet, type Gateway, slowStream, startGateway } from "../../suppor
 import { ownerCookie } from "../../support/owner-cookie.ts";
 import { newDatabase, startPostgres, whyNoPostgres } from "../../support/postgres.ts";
 import { metricsOf, readScrape, sampleOf } from "../../support/prometheus-text.ts";
-import { until } from "../../support/until.ts";
+import { until, untilByCommand } from "../../support/until.ts";
 
 interface Node {
   id: string;
@@ -40,7 +40,7 @@ async function start(env: Record<string, string> = {}, home?: string): Promise<G
 /** Asks until the list is as expected, since figures come with the heartbeats. */
 async function nodesOf(gateway: Gateway, isExpected: (nodes: Node[]) => boolean): Promise<Node[]> {
   let nodes: Node[] = [];
-  await until(async () => {
+  await untilByCommand(async () => {
     nodes = await gateway.cli<Node[]>("node", "list");
     return isExpected(nodes);
   });

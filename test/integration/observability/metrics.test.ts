@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { errorOf } from "../../support/error-of.ts";
-import { fillWallet, startGateway } from "../../support/gateway.ts";
+import { startGateway } from "../../support/gateway.ts";
 import { startPostgres, whyNoPostgres } from "../../support/postgres.ts";
 import { type MetricLine, metricsOf, readScrape, sampleOf } from "../../support/prometheus-text.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
@@ -107,9 +107,8 @@ describe("a metrics port that is in use", () => {
 });
 
 test("a running call is counted with its hold until it ends", async () => {
-  const gateway = await startGateway({ env: { METRICS_PORT: "0" } });
+  const gateway = await startGateway({ env: { METRICS_PORT: "0" }, isFunded: true });
   try {
-    await fillWallet(gateway);
     const address = await metricsOf(gateway);
     const read = async () => readScrape(await (await fetch(address)).text());
     const body = { ...chat, model: "famA-4.1", messages: [{ role: "user", content: "Hello [[fault:delay=1500]]" }] };

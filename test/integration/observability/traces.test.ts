@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
+import { type Gateway, startGateway } from "../../support/gateway.ts";
 import { metricsOf, readScrape, sampleOf } from "../../support/prometheus-text.ts";
 import { type CollectedSpan, startCollector } from "./collector.ts";
 
@@ -31,8 +31,8 @@ describe("traces by OTLP", () => {
         OTEL_EXPORTER_OTLP_HEADERS: "x-tenant=acme,x-api-key=word=with=signs",
         OTEL_SERVICE_NAME: "gate-of-a-test",
       },
+      isFunded: true,
     });
-    await fillWallet(gateway);
   });
   afterAll(async () => {
     await gateway?.stop();
