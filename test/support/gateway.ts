@@ -19,13 +19,11 @@ const bootstrapKey = "sk-mg-e2etest1-0123456789abcdef0123456789abcdef";
 export interface GatewayOptions {
   /** Variables beside `PATH` and those set here; nothing else of this process's environment gets through. */
   env?: Record<string, string>;
-  /** An existing home folder, which is then left in place at the end; absent: a new one, removed at the end. */
-  home?: string | undefined;
   /**
-   * Whether it makes its new home itself, for tests of a first start, or of gateways that share no secret. Default false:
-   * in a run it begins with a copy of a home that a first start has made.
+   * A home folder, which is then left in place at the end; absent: a new one, removed at the end. In a run that one is a copy of
+   * a home that a first start has made, so a test of a first start, or of gateways that share no secret, gives an empty one.
    */
-  isFirstStart?: boolean | undefined;
+  home?: string | undefined;
   /** Whether the wallet of its key's account is filled as by {@link fillWallet}; default false. */
   isFunded?: boolean | undefined;
   /** Whether it need not be ready, only serve; default false. */
@@ -110,10 +108,9 @@ const firstStartSettings = ["MODELGATE_HOME", "MODELGATE_BOOTSTRAP_KEY", "DATABA
  */
 async function prepareHome({
   env = {},
-  isFirstStart = false,
   isFunded = false,
 }: GatewayOptions): Promise<{ home: string; stdout: string } | undefined> {
-  if (runFolder === undefined || isFirstStart || firstStartSettings.some((name) => name in env)) return undefined;
+  if (runFolder === undefined || firstStartSettings.some((name) => name in env)) return undefined;
   const homeOf = (folder: string) => join(folder, "home");
   const empty = await prepareOnce(
     "first-start",
