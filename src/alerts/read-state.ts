@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { hostname } from "node:os";
-import { callKeyOfTime, readAccountBudgets, readKeyBudgets, readSubjectBudgets, type Store } from "../db/index.ts";
+import { callKeyOfTime, readSpentBudgets, type Store } from "../db/index.ts";
 import type { Kernel } from "../kernel/index.ts";
 import type { ProviderHealth } from "../providers/index.ts";
 import { readLedgerCheck } from "./ledger-check.ts";
@@ -74,15 +74,14 @@ interface Wanted {
 /** Reads what all nodes share. Each query is bounded, since an embedded store answers on the thread that serves calls. */
 export async function readSharedState(store: Store, { walletBelow, accountIds, now }: Wanted): Promise<SharedState> {
   const isOfAll = accountIds === undefined;
-  // Less than half of a budget tells nobody.
-  const spent = { accountIds, leastShare: 0.5, limit: subjectsMax };
   return {
     wallets: await readWallets(store, { walletBelow, now, ...(accountIds && { accountIds }) }),
-    budgets: [
-      ...(await readKeyBudgets(store, now, { ...spent, limit: isOfAll ? subjectsMax : subjectsMax * 10 })),
-      ...(await readAccountBudgets(store, now, spent)),
-      ...(await readSubjectBudgets(store, now, spent)),
-    ],
+    // Less than half of a budget tells nobody.
+    budgets: await readSpentBudgets(store, now, {
+      accountIds,
+      leastShare: 0.5,
+      limit: isOfAll ? subjectsMax : subjectsMax * 10,
+    }),
     usage: isOfAll ? await readEstimates(store, now) : { calls: 0, estimated: 0 },
     ledger: isOfAll ? await readLedgerCheck(store) : undefined,
   };
@@ -96,6 +95,7 @@ async function readWallets({ db }: Store, { walletBelow, accountIds, now }: Want
     .select(["accounts.id", "accounts.email", "wallets.balance_nanodollars"])
     .where("wallets.balance_nanodollars", "<", walletBelow)
     .where("accounts.disabled_at", "is", null)
+    .where("accounts.billed_afterwards", "=", 0)
     .$if(accountIds !== undefined, (query) => query.where("accounts.id", "in", accountIds ?? []))
     .$if(accountIds === undefined, (query) =>
       query.where(({ exists, selectFrom }) =>

@@ -80,7 +80,7 @@ export interface NodeState {
 /** State shared by all nodes. */
 export interface SharedState {
   readonly wallets: readonly { readonly accountId: string; readonly email: string; readonly nanodollars: number }[];
-  /** Budgets of keys and accounts in their current period. */
+  /** Budgets in their running period. */
   readonly budgets: readonly SpentBudget[];
   /** Counts of the latest calls of a day. */
   readonly usage: { readonly calls: number; readonly estimated: number };
@@ -166,27 +166,28 @@ export function toDollars(nanodollars: number): string {
 
 function findSpentBudgets({ budgets }: SharedState, threshold: number): Finding[] {
   return budgets.flatMap((budget) => {
-    const { accountId, keyId, name, period, ofSubject, budgetNanodollars, spentNanodollars } = budget;
+    const { id, accountId, keyId, name, period, budgetNanodollars, spentNanodollars } = budget;
     // A budget of 0 allows no spending on purpose, so it is no alert.
     if (budgetNanodollars === 0) return [];
     const percent = Math.floor((spentNanodollars / budgetNanodollars) * 100);
     const level = [50, 80, 100].filter((step) => percent >= Math.max(step, threshold)).length;
     if (percent < threshold) return [];
     const spent = `${toDollars(spentNanodollars)} of ${toDollars(budgetNanodollars)}`;
-    const span = period === "lifetime" ? "budget of its lifetime" : `budget of this ${period}`;
+    const span =
+      period === "lifetime" || period === "session"
+        ? `budget of its ${period === "session" ? "run" : period}`
+        : `budget of this ${period}`;
     const text = `${toSpender(budget)} has spent ${percent} % of its ${span}: ${spent}`;
-    const subject = ofSubject === undefined ? (keyId ?? accountId) : `${ofSubject.id} ${name}`;
+    const subject = `${id} ${accountId} ${keyId ?? name}`;
     return { rule: "budget", subject, level: Math.max(1, level), text };
   });
 }
 
-function toSpender({ keyId, name, ofSubject }: SpentBudget): string {
-  if (ofSubject === undefined)
-    return keyId === undefined ? `The account ${name}` : `The API key “${toLine(name)}” (${keyId})`;
-  const { kind, account } = ofSubject;
-  if (kind === "account") return `The account ${account}`;
-  const words = kind.replace("_", " ");
-  return `${name === "" ? `Requests without ${words}` : `The ${words} “${toLine(name)}”`} of ${account}`;
+function toSpender({ subject, keyId, name, email }: SpentBudget): string {
+  if (subject === "account" || subject === "team") return `The ${subject} ${email}`;
+  if (subject === "key") return `The API key “${toLine(name)}” (${keyId})`;
+  const words = subject.replace("_", " ");
+  return `${name === "" ? `Requests without ${words}` : `The ${words} “${toLine(name)}”`} of ${email}`;
 }
 
 /** A name that anybody in an account may have chosen: one short line without the signs of Slack for mentions and links. */

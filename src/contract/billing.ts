@@ -10,29 +10,31 @@ export interface Limits {
   concurrentCalls?: number | undefined;
 }
 
-/** When a budget begins anew, in UTC; a week begins on Monday. */
+/** When a budget of a key or an account begins anew, in UTC; a week begins on Monday. */
 export type BudgetPeriod = "day" | "week" | "month";
 
-/** The most that premium calls of an account, with all of its keys, may cost in a period. */
-export interface AccountBudget {
-  readonly limitNanodollars: number;
-  readonly period: BudgetPeriod;
-}
-
 /** The subjects whose calls a budget can count. */
-export const budgetSubjects = ["account", "key", "end_user", "tag", "session", "model"] as const;
+export const budgetSubjects = ["account", "team", "key", "end_user", "tag", "session", "model"] as const;
+/** Those that a call names itself. */
+export const namedSubjects = ["end_user", "tag", "session", "model"] as const;
 
 export type BudgetSubject = (typeof budgetSubjects)[number];
 
-/** Periods of budgets of subjects; `lifetime` never ends. */
-export const budgetPeriods = ["day", "week", "month", "lifetime"] as const;
+/** Periods of budgets; `lifetime` never ends. That of a session begins anew when it has been silent for a day. */
+export const budgetPeriods = ["day", "week", "month", "lifetime", "session"] as const;
 
-/** The most that premium calls may cost in a period that are of one subject, or of each subject by itself. */
-export interface SubjectBudget {
+/**
+ * The most that premium calls may cost in a period that are of one subject, or of each subject by itself. It counts the calls that began in
+ * the period, also those from before it was set.
+ */
+export interface Budget {
   readonly id: string;
+  /** `team`: an account in which people work together. */
   readonly subject: BudgetSubject;
-  /** The name of the subject, such as an end user; absent: each by itself. Calls that name none are one more. */
+  /** The name of the subject, such as an end user, or the id of a key; absent: each by itself. Calls that name none are one more. */
   readonly name?: string | undefined;
+  /** The gateway's, over each account by itself; absent: the account's own. */
+  readonly isOfGateway?: true | undefined;
   /** The key whose calls it counts; absent: those of all keys of the account. */
   readonly keyId?: string | undefined;
   readonly limitNanodollars: number;
@@ -41,10 +43,14 @@ export interface SubjectBudget {
   readonly raise?: { readonly nanodollars: number; readonly until: number } | undefined;
 }
 
-/** A budget as it binds one subject. */
-export interface SubjectBudgetState extends Omit<BudgetState, "resetsAt"> {
-  readonly budget: SubjectBudget;
-  /** Milliseconds since 1970; absent: never. */
+/** A budget in its running period, as it binds one subject. */
+export interface BudgetState {
+  readonly budget: Budget;
+  /** With the raise that is in force. */
+  readonly limitNanodollars: number;
+  readonly spentNanodollars: number;
+  readonly heldNanodollars: number;
+  /** The begin of the next period, milliseconds since 1970; absent: never. */
   readonly resetsAt: number | undefined;
 }
 
@@ -64,7 +70,7 @@ export interface ModelLimits {
 
 /** Bounds that a key has of its own and beside those of its account; an absent one does not bind. */
 export interface KeyLimits extends RateLimits {
-  /** The most that premium calls of the key may cost in a period. Calls that cost the account nothing draw nothing. */
+  /** The most that premium calls of the key may cost in a period: the view of the {@link Budget} of this key. */
   budgetNanodollars?: number | undefined;
   /** Period of the budget; absent: `month`. */
   budgetPeriod?: BudgetPeriod | undefined;
@@ -90,13 +96,13 @@ export interface Caller {
   accountModels?: ReadonlySet<string> | undefined;
   limits: Limits;
   /** Absent for a key that has none, which is most. */
-  keyLimits?: KeyLimits | undefined;
+  keyLimits?: RateLimits | undefined;
   /** Limits of single models by their ids; absent where there is none. */
   modelLimits?: ReadonlyMap<string, ModelLimits> | undefined;
-  /** Absent for an account without one. */
-  accountBudget?: AccountBudget | undefined;
-  /** Budgets of subjects that its calls may draw on; absent where there is none. */
-  budgets?: readonly SubjectBudget[] | undefined;
+  /** Budgets that its calls may draw on: of the account, its keys, and the names of calls. Absent where there is none. */
+  budgets?: readonly Budget[] | undefined;
+  /** Its account has a budget in place of a wallet, which may be overdrawn; absent: the wallet pays. */
+  isBilledAfterwards?: true;
   /** Tokens of the daily free quota (UTC day). */
   freeTokensPerDay: number;
   /** The account of the person who made the key, or `cli`; absent: unknown. */
@@ -134,7 +140,7 @@ export interface AdmissionRequest {
   priceVersion: string | undefined;
   /** The client's own name of its session, at most 128 characters. */
   session?: string | undefined;
-  /** The client's names of the requests' kind, and of the person that they are made for. Budgets count by them. */
+  /** The client's names of the requests' kind, and of the person that they are made for, at most 128 characters each. Budgets count by them. */
   tag?: string | undefined;
   endUser?: string | undefined;
   /** When the call came, milliseconds since 1970. */
@@ -187,11 +193,10 @@ export interface Settlement {
   errorCode?: string | undefined;
   firstByteMs?: number | undefined;
   durationMs: number;
-  /** For the request log: what the client spoke, its own id and tag of the request, and JSON of how the call went. */
+  /** For the request log: what the client spoke, its own id of the request, and JSON of how the call went. */
   protocol?: string | undefined;
   clientRequestId?: string | undefined;
   detail?: string | undefined;
-  tag?: string | undefined;
 }
 
 /** A wallet in figures. `available` is what a new premium call can hold. */
@@ -216,24 +221,11 @@ export interface CallsState {
   running: number;
 }
 
-/** A budget in its running period. */
-export interface BudgetState {
-  limitNanodollars: number;
-  spentNanodollars: number;
-  heldNanodollars: number;
-  /** Milliseconds since 1970 of the next period's begin. */
-  resetsAt: number;
-}
-
 /** A caller's use of the limits that no header reports. */
 export interface LimitsUsage {
   calls: CallsState;
-  /** Absent for a key without a budget. */
-  budget?: BudgetState | undefined;
-  /** Absent for an account without one. */
-  accountBudget?: BudgetState | undefined;
-  /** Those of subjects that the caller is or has named itself: its account, its key, and what a budget names. */
-  budgets?: readonly SubjectBudgetState[] | undefined;
+  /** The states of the budgets whose subject is known without a call: the account, the key, and what a budget names. */
+  budgets: readonly BudgetState[];
 }
 
 /**
@@ -242,7 +234,7 @@ export interface LimitsUsage {
  */
 export interface Ledger {
   /**
-   * Admits a call in one atomic step over the key's budget, rate limits and quota or wallet, and holds its worst case.
+   * Admits a call in one atomic step over budgets, rate limits and quota or wallet, and holds its worst case.
    *
    * @throws {GatewayError} `budget_exceeded`, `rate_limit_exceeded`, `quota_exceeded`, `insufficient_balance` or
    * `unavailable`, naming the one limit that blocked and when it frees. Nothing is held then.

@@ -12,8 +12,6 @@ export interface AccountBalance {
   usedTokens: number;
   /** Held by open calls; absent in the embedded store, whose process knows it by itself. */
   held?: HeldAmounts;
-  /** Budget of the requested key. */
-  budget?: BudgetBalance | undefined;
 }
 
 /** Held by the open calls of all processes of a shared store. */
@@ -23,16 +21,6 @@ export interface HeldAmounts {
   quotaDay: number | undefined;
   /** Held of that day. */
   tokens: number;
-}
-
-/** Payments of the budget of a key. */
-export interface BudgetBalance {
-  /** The start of the latest period from the asked one on in which it paid; absent if it never paid. */
-  periodStart: number | undefined;
-  /** Paid in that period. */
-  spentNanodollars: number;
-  /** Held in that period, or else the asked one, by open calls; 0 in the embedded store, whose process knows it by itself. */
-  othersNanodollars: number;
 }
 
 /** Quota of an account as its rows say. */
@@ -56,12 +44,6 @@ export function toQuota(
   const drawn = used === null ? 0 : used;
   if (ahead === null) return { quotaDay: day === null ? undefined : day, usedTokens: drawn };
   return { quotaDay: isOfToday ? day : today, usedTokens: (isOfToday ? drawn : 0) + ahead };
-}
-
-/** A key whose budget is asked for, and the first UTC day of the period. */
-export interface BudgetQuery {
-  keyId: string;
-  periodStart: number;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { meterNames, meterTable } from "../contract/index.ts";
-import type { BudgetDraw, EndedCall, OpenCall } from "./ledger-records.ts";
+import type { EndedCall, OpenCall } from "./ledger-records.ts";
 import type { NameNumbers } from "./names.ts";
 import { toPayerNumber } from "./payers.ts";
 
@@ -71,15 +71,15 @@ export const openColumns: Columns<OpenCall> = {
   opened_at: { type: "bigint", isRequired: true, read: (open) => open.openedAt },
   price_version: { type: "name", read: (open) => open.priceVersion ?? null },
   session: { type: "text", read: (open) => open.session ?? null },
+  tag: { type: "text", read: (open) => open.tag ?? null },
+  end_user: { type: "text", read: (open) => open.endUser ?? null },
   quota_day: { type: "integer", read: (open) => open.quotaDay },
-  period_start: { type: "integer", read: (open) => open.periodStart },
-  budgets: { type: "text", read: ({ draws }) => (draws === undefined ? null : drawsText(draws)) },
   hold_nanodollars: { type: "bigint", isRequired: true, read: (open) => open.holdNanodollars },
   hold_tokens: { type: "bigint", isRequired: true, read: (open) => open.holdTokens },
 };
 
 /** The columns that an extension of a hold changes. */
-export const extensionColumns = ["quota_day", "period_start", "budgets", "hold_nanodollars", "hold_tokens"] as const;
+export const extensionColumns = ["quota_day", "hold_nanodollars", "hold_tokens"] as const;
 
 /** The columns that the end of a call is written with, beside its id. */
 export const callColumns: Columns<EndedCall> = {
@@ -112,23 +112,7 @@ export const callColumns: Columns<EndedCall> = {
   protocol: { type: "name", read: (end) => end.protocol ?? null },
   client_request_id: { type: "text", read: (end) => end.clientRequestId ?? null },
   detail: { type: "text", read: (end) => end.detail ?? null },
-  tag: { type: "text", read: (end) => end.tag ?? null },
 };
-
-/** Budgets of subjects as they stand in rows of calls. */
-export function drawsText(draws: readonly BudgetDraw[]): string {
-  return `[${draws.map(({ text }) => text)}]`;
-}
-
-/** Joins what calls draw on to their rows, for {@link drawColumns}. */
-export function joinDraws(isPostgres: boolean): RawBuilder<unknown> {
-  return isPostgres
-    ? sql`cross join lateral json_array_elements(budgets::json) as draws (value)`
-    : sql`join json_each(budgets)`;
-}
-
-/** The budget, the subject and the period of a draw. */
-export const drawColumns = sql`value ->> 0 as budget_id, value ->> 1 as name, cast(value ->> 2 as bigint) as period_start`;
 
 /** A text as its column stores it: names and payers are numbers. */
 export function toStored(type: CallColumn<never>["type"], text: string, names: NameNumbers): Value {

@@ -1,5 +1,5 @@
 import { type RawBuilder, type SqlBool, sql } from "kysely";
-import type { BudgetPeriod } from "../contract/index.ts";
+import { type Budget, type BudgetPeriod, budgetPeriods } from "../contract/index.ts";
 
 const dayMs = 86_400_000;
 
@@ -40,19 +40,34 @@ export function endOfPeriod(day: number, period: BudgetPeriod = "month"): number
   return startOfDay(startOfPeriod(startOfDay(day), period) + (period === "day" ? 1 : 7));
 }
 
-/** The first day of the running period of the budget in a table; a budget without a period is monthly, and one that never ends began on day 0. */
-export function firstDayOfPeriod(table: "keys" | "accounts" | "budgets", now: number): RawBuilder<number> {
-  const of = (period: "day" | "week" | "month") => sql.lit(startOfPeriod(now, period));
-  return sql`case ${sql.ref(`${table}.budget_period`)} when 'day' then ${of("day")} when 'week' then ${of("week")}
-    when 'lifetime' then 0 else ${of("month")} end`;
+/** A day that no call reaches. */
+const dayMax = 100_000_000;
+
+/** The UTC days of a period, the first that counts and the first that does not, days since 1970. */
+export function daysOfPeriod(
+  time: number,
+  period: Budget["period"],
+): { readonly from: number; readonly until: number } {
+  if (period === "lifetime" || period === "session") return { from: 0, until: dayMax };
+  const from = startOfPeriod(time, period);
+  return { from, until: dayOf(endOfPeriod(from, period)) };
 }
 
-/** Whether a row of `key_budget_usage` is of the running period of its key; after a change of the period its latest one is. */
-export function isOfRunningPeriod(now: number): RawBuilder<SqlBool> {
-  return sql<SqlBool>`key_budget_usage.period_start >= ${firstDayOfPeriod("keys", now)} and not exists (
-    select 1 from key_budget_usage as later where later.account_id = keys.account_id and later.key_id = keys.id
-      and later.period_start > key_budget_usage.period_start)`;
+/** Whether a day is in the running period of a row of `budgets`, or of the name that it has in a statement. */
+export function isInPeriod(day: RawBuilder<unknown>, now: number, budgets = "budgets"): RawBuilder<SqlBool> {
+  const bound = (side: "from" | "until") =>
+    sql`case ${sql.ref(`${budgets}.budget_period`)} ${sql.join(
+      calendarPeriods.map((period) => sql`when ${sql.lit(period)} then ${sql.lit(daysOfPeriod(now, period)[side])}`),
+      sql` `,
+    )} end`;
+  const isOfSession = sql`${day} >= (select case when max(last_at) >= ${sql.lit(now - dayMs)} then max(run) end
+    from session_spending as running where running.account_id = spending.account_id
+      and running.subject_id = spending.subject_id and running.name = spending.name)`;
+  return sql<SqlBool>`case ${sql.ref(`${budgets}.budget_period`)} when 'session' then ${isOfSession}
+    else ${day} >= ${bound("from")} and ${day} < ${bound("until")} end`;
 }
+
+const calendarPeriods = budgetPeriods.filter((period) => period !== "session");
 
 /** The amount of a row of `budgets` with its raise, while that lasts. */
 export function raisedBudget(now: number): RawBuilder<number> {

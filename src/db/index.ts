@@ -1,15 +1,10 @@
-export { type AccountBalance, type BudgetBalance, type BudgetQuery, moveWallet } from "./account-balance.ts";
+export { type AccountBalance, moveWallet } from "./account-balance.ts";
 export type { Blobs, StoredBlob } from "./blobs.ts";
-export { callKeyOfTime, drawColumns, joinDraws, openColumns, toCallKey } from "./call-columns.ts";
+export { callKeyOfTime, openColumns, toCallKey } from "./call-columns.ts";
 export { type Contents, createContents, type NewContent } from "./contents.ts";
-export {
-  dayOf,
-  endOfPeriod,
-  isOfRunningPeriod,
-  startOfDay,
-  startOfPeriod,
-} from "./dates.ts";
+export { dayOf, daysOfPeriod, endOfPeriod, isInPeriod, startOfDay, startOfPeriod } from "./dates.ts";
 export { deleteInBatches } from "./delete-in-batches.ts";
+export { countEarlierCalls, countedFrom, readLastEnd } from "./earlier-calls.ts";
 export {
   describeFailure,
   isConstraintError,
@@ -19,10 +14,11 @@ export {
   StoreError,
 } from "./errors.ts";
 export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts";
-export { isRoleOf, type KeyRecord } from "./key-query.ts";
+export { isRoleOf, isTeam, type KeyRecord } from "./key-query.ts";
 export type {
   BudgetDraw,
   BudgetFigures,
+  BudgetSums,
   EndedCall,
   ExtendedHold,
   GrantedHold,
@@ -36,7 +32,8 @@ export { lockName, withMigrationLock } from "./locks.ts";
 export { nameNumber } from "./names.ts";
 export { embeddedNodeId, isSeen, listNodes, type NodeReport, type ServingNode } from "./nodes.ts";
 export { openStore } from "./open-store.ts";
-export { addPayingAccount, toPayerNumber } from "./payers.ts";
+export { isOwnBudget, ownBudgetId } from "./own-budgets.ts";
+export { addPayingAccount, type Payer, toPayerNumber } from "./payers.ts";
 export { compareFound, type FoundRow, findInRanges, type IndexOrder, inOrderOf, rangesOf, toRanges } from "./ranges.ts";
 export type {
   AccountRole,
@@ -52,7 +49,7 @@ export type {
   TeamRole,
   UsageKind,
 } from "./schema.ts";
-export { readAccountBudgets, readKeyBudgets, readSubjectBudgets, type SpentBudget } from "./spent-budgets.ts";
+export { readSpentBudgets, type SpentBudget, spentByKey } from "./spent-budgets.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";
 export {
   type AbandonedCall,

@@ -9,9 +9,10 @@ import type { Database } from "./schema.ts";
  */
 export type KeyRecord = InferResult<ReturnType<typeof keyQuery>>[number];
 
-/** The columns of a budget of a subject that a key has. */
+/** The columns of a budget that a key has. */
 const budgetFields = [
   "id",
+  "account_id",
   "subject",
   "name",
   "key_id",
@@ -40,6 +41,12 @@ export function isRoleOf(holder: "users" | "holder"): RawBuilder<SqlBool> {
   return sql`role_limits.role = coalesce(${sql.ref(`${holder}.role`)}, 'none')`;
 }
 
+/** Whether an account was founded as a team, or others than its holder work in it. */
+export function isTeam(): RawBuilder<SqlBool> {
+  return sql<SqlBool>`(accounts.founded_by is not null or accounts.email like '%.invalid'
+    or exists (select 1 from memberships where memberships.account_id = accounts.id))`;
+}
+
 /** The look-up of a key, with a place for its id or its foreign hash. */
 export function keyQuery(db: Kysely<Database>, engine: Engine, column: "id" | "foreign_hash" = "id") {
   return db
@@ -60,14 +67,11 @@ export function keyQuery(db: Kysely<Database>, engine: Engine, column: "id" | "f
       "keys.requests_per_minute as key_requests_per_minute",
       "keys.tokens_per_minute as key_tokens_per_minute",
       "keys.concurrent_calls as key_concurrent_calls",
-      "keys.budget_nanodollars",
-      "keys.budget_period",
       "accounts.allowed_models as account_allowed_models",
-      "accounts.budget_nanodollars as account_budget_nanodollars",
-      "accounts.budget_period as account_budget_period",
       "accounts.free_tokens_per_day",
       "role_limits.free_tokens_per_day as role_free_tokens_per_day",
       "accounts.disabled_at as account_disabled_at",
+      "accounts.billed_afterwards",
       "users.email_verified as holder_email_verified",
       "keys.created_by",
       "keys.foreign_hash",
@@ -80,8 +84,18 @@ export function keyQuery(db: Kysely<Database>, engine: Engine, column: "id" | "f
     .select(({ selectFrom }) =>
       selectFrom("budgets")
         .select(rowsOfKey[engine](sql.join(budgetFields.map((field) => sql.ref(`budgets.${field}`)))).as("budgets"))
-        .whereRef("budgets.account_id", "=", "keys.account_id")
+        .where(({ eb, or, ref }) =>
+          or([eb("budgets.account_id", "=", ref("keys.account_id")), eb("budgets.account_id", "=", sql.lit(""))]),
+        )
+        .where(({ or, eb }) => or([eb("subject", "<>", sql.lit("team")), isTeam()]))
         .where(({ eb, or, ref }) => or([eb("key_id", "is", null), eb("key_id", "=", ref("keys.id"))]))
+        .where(({ eb, or, ref }) =>
+          or([
+            eb("subject", "<>", sql.lit("key")),
+            eb("budgets.name", "is", null),
+            eb("budgets.name", "=", ref("keys.id")),
+          ]),
+        )
         .having(({ eb, fn }) => eb(fn.countAll(), ">", sql.lit(0)))
         .as("budgets"),
     )

@@ -1,15 +1,28 @@
-import type { AdmissionRequest, Settlement, SubjectBudget } from "../contract/index.ts";
+import type { AdmissionRequest, Budget, Settlement } from "../contract/index.ts";
 
 /** A subject in a period of its budget, on which a call draws. */
 export interface BudgetDraw {
-  readonly budget: SubjectBudget;
-  /** The name of the end user, for example; empty: the call names none. */
+  readonly budget: Budget;
+  /** The name of the end user, or the id of the key, for example; empty: the call names none, or the subject is the account. */
   readonly name: string;
-  /** The first UTC day of the period; 0 of one that never ends. */
-  readonly periodStart: number;
-  /** JSON of the budget's id and the two: how they stand in rows of calls. */
-  readonly text: string;
+  /** The sums that it spends from. */
+  readonly sums: BudgetSums;
   readonly limitNanodollars: number;
+}
+
+/** Sums by day of what calls cost: see the table `spending`. */
+export interface BudgetSums {
+  /** The number of the account, the key, or of the budget that counts calls by name. */
+  readonly subjectNo: number;
+  /** Empty for an account and a key, and for calls that name nobody. */
+  readonly name: string;
+  /** The first UTC day that counts, days since 1970, and the first that does not. */
+  readonly from: number;
+  readonly until: number;
+  /** The day on which it is asked. What was spent on later days was spent by a clock that was wrong: see `spending` of the schema. */
+  readonly today: number;
+  /** Set for a session: the moment at which it must not have been silent for a day, milliseconds since 1970. What it spent until then counts. */
+  readonly sessionAt?: number | undefined;
 }
 
 /** Amounts of a budget that are spent, and held by running calls; an embedded store knows nothing of these, as its process does. */
@@ -18,14 +31,10 @@ export interface BudgetFigures {
   readonly heldNanodollars: number;
 }
 
-/** Hold of a call while it runs: of a wallet, and of the budget of its key, or of the free quota of a day. */
+/** Hold of a call while it runs: of wallet and budgets, or of the free quota of a day. */
 export interface HoldAmounts {
   /** Days since 1970; `null` for a premium call. */
   readonly quotaDay: number | null;
-  /** The period whose budget of the key pays, as its first day since 1970; `null` without one. */
-  readonly periodStart: number | null;
-  /** The budgets of subjects that pay; undefined without one. */
-  readonly draws?: readonly BudgetDraw[] | undefined;
   readonly holdNanodollars: number;
   readonly holdTokens: number;
 }
@@ -37,7 +46,16 @@ export interface GrantedHold extends HoldAmounts {
 }
 
 /** The fields of an admission that stand in the row of its call. */
-type AdmittedFields = "callId" | "model" | "capability" | "premium" | "openedAt" | "priceVersion" | "session";
+type AdmittedFields =
+  | "callId"
+  | "model"
+  | "capability"
+  | "premium"
+  | "openedAt"
+  | "priceVersion"
+  | "session"
+  | "tag"
+  | "endUser";
 
 /** A call that runs, with its hold: the row of an open call. */
 export interface OpenCall extends HoldAmounts, Readonly<Pick<AdmissionRequest, AdmittedFields>> {
@@ -45,19 +63,17 @@ export interface OpenCall extends HoldAmounts, Readonly<Pick<AdmissionRequest, A
   readonly accountId: string;
   readonly keyId: string;
   /**
-   * Lets a shared store decide about the hold by what all processes wrote. The amounts are then a request, and its
-   * day and period are the earliest that may pay. `quotaLimit` is the account's tokens a day, `budgetLimit` that of the key
-   * in nanodollars where `periodStart` says that it pays, `accountLimit` that of the account for calls that began since the day
-   * `accountFrom`, `minHold` the least in tokens or nanodollars that the call must
-   * be able to hold. Absent if Redis has decided already, and ignored by the embedded store.
+   * Lets a shared store decide about the hold by what all processes wrote. The amounts are then a request, and its day is the
+   * earliest that may pay. `quotaLimit` is the account's tokens a day, `draws` the budgets that pay, `minHold` the least in
+   * tokens or nanodollars that the call must be able to hold. Absent if Redis has decided already, and ignored by the embedded store.
    */
   readonly guard?:
     | {
         readonly quotaLimit: number;
-        readonly budgetLimit?: number | undefined;
-        readonly accountLimit?: number | undefined;
-        readonly accountFrom?: number | undefined;
+        readonly draws: readonly BudgetDraw[];
         readonly minHold: number;
+        /** The budgets bound the call alone, and not the wallet. */
+        readonly isBilledAfterwards?: true | undefined;
       }
     | undefined;
 }
@@ -66,16 +82,14 @@ export interface OpenCall extends HoldAmounts, Readonly<Pick<AdmissionRequest, A
 export type HoldDecision = GrantedHold | RefusedHold;
 
 export interface RefusedHold {
-  readonly refused: "balance" | "budget" | "account_budget" | "subject_budget" | "quota";
+  readonly refused: "balance" | "budget" | "quota";
   /** The balance of the wallet, or what is spent of the budget or used of the quota. */
   readonly there: number;
   /** Held of it by running calls. */
   readonly openHolds: number;
   /** The day of the quota. */
   readonly day: number | null;
-  /** The first day of the period of the key's budget. */
-  readonly periodStart: number | null;
-  /** The scarcest of the call's budgets of subjects; undefined without one. */
+  /** The scarcest of the call's budgets; undefined without one. */
   readonly draw: BudgetDraw | undefined;
 }
 

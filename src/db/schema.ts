@@ -1,16 +1,9 @@
 import type { Generated } from "kysely";
-import type {
-  BudgetPeriod,
-  BudgetSubject,
-  Capability,
-  MeterColumn,
-  SubjectBudget,
-  UsageSource,
-} from "../contract/index.ts";
+import type { Budget, BudgetSubject, Capability, MeterColumn, UsageSource } from "../contract/index.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
- * `period_start` the first UTC day of a period of a budget, `_nanodollars` a billionth of a dollar. Flags are 0 or 1.
+ * `_nanodollars` a billionth of a dollar. Flags are 0 or 1.
  */
 export interface Database {
   accounts: AccountsTable;
@@ -34,15 +27,15 @@ export interface Database {
   wallets: { account_id: string; balance_nanodollars: number };
   /** As they are written, by the number of the account; `wallets` and `daily_charges` are views of them. */
   wallet_rows: { account_id: number; balance_nanodollars: number };
-  daily_charge_rows: { account_id: number; day: number; charged_nanodollars: number };
-  /** Charges of the calls that began on a day, one row per account and day, as budgets of accounts count them. */
+  /** The rows of sessions, with the day on which the session began to run, not silent for a day since. */
+  session_spending: Omit<SpendingTable, "first_at"> & { run: number };
+  /** The charges of accounts and of keys in `spending`. */
   daily_charges: { account_id: string; day: number; charged_nanodollars: number };
+  key_charges: { account_id: string; key_id: string; day: number; charged_nanodollars: number };
   /** Free quota used, one row per account and day. */
   daily_quota_usage: QuotaUsageTable;
-  /** Spent from the budgets of keys, one row per key and period, whose first UTC day is `period_start`. */
-  key_budget_usage: { account_id: string; key_id: string; period_start: number; spent_nanodollars: number };
+  spending: SpendingTable;
   budgets: BudgetsTable;
-  budget_usage: BudgetUsageTable;
   model_limits: ModelLimitsTable;
   role_limits: RoleLimitsTable;
   opening_balances: OpeningBalancesTable;
@@ -107,13 +100,12 @@ interface AccountsTable {
   created_at: number;
   /** Its keys and users are refused; null: they are not. */
   disabled_at: number | null;
-  /** The most that its premium calls may cost in a period; both are null without a budget. */
-  budget_nanodollars: Generated<number | null>;
-  budget_period: Generated<BudgetPeriod | null>;
   /** JSON array of ids; null: all models. */
   allowed_models: Generated<string | null>;
   /** The own account of the person who founded this team; null: an account that nobody founded as one. */
   founded_by: Generated<string | null>;
+  /** 1: its own budget bounds its premium calls in place of the wallet, which then tells what it owes. */
+  billed_afterwards: Generated<number>;
 }
 
 /** API keys. A limit that is null does not apply to the key. */
@@ -129,10 +121,6 @@ interface KeysTable {
   requests_per_minute: number | null;
   tokens_per_minute: number | null;
   concurrent_calls: number | null;
-  /** The most that premium calls of the key may cost in a period. */
-  budget_nanodollars: number | null;
-  /** Null: `month`. */
-  budget_period: Generated<BudgetPeriod | null>;
   created_at: number;
   expires_at: number | null;
   revoked_at: number | null;
@@ -163,9 +151,11 @@ interface KeysTable {
   held_for: Generated<string | null>;
 }
 
-/** Budgets of subjects: see `SubjectBudget` of the contract. */
+/** Budgets: see `Budget` of the contract. */
 export interface BudgetsTable {
   id: string;
+  /** The number of the id, by which `spending` has what it counts by name. */
+  no: number;
   account_id: string;
   /** Null: all keys of the account. */
   key_id: string | null;
@@ -173,11 +163,15 @@ export interface BudgetsTable {
   /** Null: each by itself. */
   name: string | null;
   budget_nanodollars: number;
-  budget_period: SubjectBudget["period"];
+  budget_period: Budget["period"];
   /** Added to it until `raise_until`; both are null without a raise. */
   raise_nanodollars: number | null;
   raise_until: number | null;
   created_at: number;
+  /** The first day whose calls it counts. */
+  counted_from: number;
+  /** The `seq` up to which calls are still to be counted that ended before it was made; null: none are. */
+  counted_to: number | null;
 }
 
 /** Limits of the calls of one model; null: it does not bind. */
@@ -213,16 +207,25 @@ interface QuotaUsageTable {
   counted_day: Generated<number | null>;
 }
 
-/** Spent from budgets of subjects, one row per budget, subject and period. */
-interface BudgetUsageTable {
-  budget_id: string;
-  /** Empty: what calls spent that named nobody. */
+/**
+ * What calls cost that began on a UTC day, one row for each account, key, and name that a budget counts.
+ *
+ * A row of a day that has not come is of a clock that was wrong, or is wrong now. It counts for the budgets of the day that sees it: if it is more
+ * than a day ahead, of the first such day alone, which is written into `counted_day`. So a clock mints no budget and uses up none for long.
+ */
+interface SpendingTable {
+  /** The number of the account in `payers`. */
+  account_id: number;
+  /** The number of the account, of the key, or of the budget. */
+  subject_id: number;
+  /** Empty of an account and a key, and of calls that name nobody. */
   name: string;
-  /** The first UTC day of the period; 0 of one that never ends. */
-  period_start: number;
+  day: number;
   spent_nanodollars: number;
-  /** The part of it whose calls were pruned. */
-  pruned_nanodollars: Generated<number>;
+  /** When the first of its calls began and the last one ended; null where the name is no session. */
+  first_at: number | null;
+  last_at: number | null;
+  counted_day: number | null;
 }
 
 /**
@@ -252,15 +255,15 @@ interface OpenCallsTable {
   opened_at: number;
   /** The day whose quota the call draws on; null for a premium call. */
   quota_day: number | null;
-  /** The first day of the period whose key budget pays; null: the key has no budget. */
-  period_start: number | null;
-  /** JSON array of a triple for each budget of a subject that pays: its id, the name, and `period_start`; null: none does. */
-  budgets: Generated<string | null>;
   hold_nanodollars: number;
   hold_tokens: number;
   price_version: string | null;
   /** The client's own name of its session; null: it sent none. */
   session: string | null;
+  /** The client's own name of requests of this kind; null: it sent none. */
+  tag: string | null;
+  /** For whom the client made it, by its own word or by its token; null: it named nobody. */
+  end_user: string | null;
   /** The process that runs the call; null in the embedded store. */
   node_id: string | null;
 }
@@ -292,8 +295,6 @@ interface CallsTable extends OpenCallsTable, Record<MeterColumn, number | null> 
   client_request_id: string | null;
   /** JSON of a `CallDetail` of the kernel; null: nothing to tell. */
   detail: string | null;
-  /** The client's own name of requests of this kind; null: it sent none. */
-  tag: string | null;
 }
 
 /** A row as it is stored: bytes for its id, numbers for payers and names. */
@@ -333,8 +334,6 @@ interface OpeningBalancesTable extends UsageColumns {
   /** Every pruned call began, ended and drew its quota before this day. */
   before_day: number;
   calls: number;
-  /** The part of `charged_nanodollars` that counted against budgets of keys. */
-  budget_nanodollars: number;
 }
 
 /**

@@ -1,24 +1,24 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import type { BudgetPeriod, BudgetSubject, SubjectBudget } from "../contract/index.ts";
-import { firstDayOfPeriod, isOfRunningPeriod, raisedBudget } from "./dates.ts";
+import type { Budget, BudgetSubject } from "../contract/index.ts";
+import { isInPeriod, raisedBudget } from "./dates.ts";
+import { isTeam } from "./key-query.ts";
 import type { Database } from "./schema.ts";
 
-/** A budget in its running period. */
+/** A budget in its running period, as it binds one subject. */
 export interface SpentBudget {
+  readonly id: string;
   readonly accountId: string;
-  /** Absent for the budget of an account. */
+  readonly email: string;
+  readonly subject: BudgetSubject;
+  /** Absent for other subjects than keys. */
   readonly keyId?: string;
-  /** The name of the key or the subject, or the e-mail of the account. */
+  /** The name of the key or of the subject; empty for an account, and for calls that name nobody. */
   readonly name: string;
-  readonly period: SubjectBudget["period"];
-  /** The budget of a subject that has the name: its id, what the subject is, and whose it is. */
-  readonly ofSubject?: { readonly id: string; readonly kind: BudgetSubject; readonly account: string };
+  readonly period: Budget["period"];
+  /** With the raise that is in force. */
   readonly budgetNanodollars: number;
   readonly spentNanodollars: number;
 }
-
-/** The own budget of a key or an account, whose period always ends. */
-type OwnBudget = SpentBudget & { readonly period: BudgetPeriod };
 
 /** Filter of budgets; those come first of which the most is spent. */
 interface BudgetFilter {
@@ -26,100 +26,120 @@ interface BudgetFilter {
   readonly accountIds?: readonly string[] | undefined;
   /** The least share that is spent. */
   readonly leastShare: number;
+  /** The most of each kind of subject: accounts, keys, and names of calls. */
   readonly limit: number;
 }
 
-/** The budgets of keys that are not revoked. */
-export async function readKeyBudgets(
-  { db }: { readonly db: Kysely<Database> },
-  now: number,
-  { accountIds, leastShare, limit }: BudgetFilter,
-): Promise<OwnBudget[]> {
-  const rows = await db
-    .selectFrom("key_budget_usage")
-    .innerJoin("keys", "keys.id", "key_budget_usage.key_id")
-    .select(["keys.id", "keys.name", "keys.account_id", "keys.budget_nanodollars", "keys.budget_period"])
-    .select("spent_nanodollars")
-    .where(isOfRunningPeriod(now))
-    .where("keys.revoked_at", "is", null)
-    .where("keys.budget_nanodollars", ">", 0)
-    .$narrowType<{ budget_nanodollars: number }>()
-    .where("spent_nanodollars", ">=", shareOf("keys.budget_nanodollars", leastShare))
-    .$if(accountIds !== undefined, (query) => query.where("keys.account_id", "in", accountIds ?? []))
-    .orderBy("spent_nanodollars", "desc")
-    .limit(limit)
-    .execute();
-  return rows.map((row) => ({
-    accountId: row.account_id,
-    keyId: row.id,
-    name: row.name,
-    period: row.budget_period ?? "month",
-    budgetNanodollars: row.budget_nanodollars,
-    spentNanodollars: row.spent_nanodollars,
-  }));
+interface Reader {
+  readonly db: Kysely<Database>;
 }
 
-/** The budgets that all keys of an account share. */
-export async function readAccountBudgets(
-  { db }: { readonly db: Kysely<Database> },
-  now: number,
-  { accountIds, leastShare, limit }: BudgetFilter,
-): Promise<OwnBudget[]> {
-  // A join would have the embedded store look at all accounts, in the order of the groups.
-  const spent = sql<number>`(select coalesce(cast(sum(charged_nanodollars) as bigint), 0) from daily_charges
-    where daily_charges.account_id = accounts.id and daily_charges.day >= ${firstDayOfPeriod("accounts", now)})`;
-  const rows = await db
-    .selectFrom("accounts")
-    .select(["accounts.id", "accounts.email", "accounts.budget_nanodollars", "accounts.budget_period"])
-    .select(spent.as("spent"))
-    .where("accounts.budget_nanodollars", ">", 0)
-    .$narrowType<{ budget_nanodollars: number }>()
-    .where("accounts.disabled_at", "is", null)
-    .where(spent, ">=", shareOf("accounts.budget_nanodollars", leastShare))
-    .$if(accountIds !== undefined, (query) => query.where("accounts.id", "in", accountIds ?? []))
-    .orderBy("spent", "desc")
-    .limit(limit)
-    .execute();
-  return rows.map((row) => ({
-    accountId: row.id,
-    name: row.email,
-    period: row.budget_period ?? "month",
-    budgetNanodollars: row.budget_nanodollars,
-    spentNanodollars: Number(row.spent),
-  }));
+/** The budgets of accounts and keys that are in force, and of the names of calls, with what is spent of each. */
+export async function readSpentBudgets(store: Reader, now: number, filter: BudgetFilter): Promise<SpentBudget[]> {
+  return [
+    ...(await readOfAccounts(store, now, filter)),
+    ...(await readOfKeys(store, now, filter)),
+    ...(await readOfNames(store, now, filter)),
+  ];
 }
 
-/** The budgets of subjects, with what is added to them for a while. */
-export async function readSubjectBudgets(
-  { db }: { readonly db: Kysely<Database> },
-  now: number,
-  { accountIds, leastShare, limit }: BudgetFilter,
-): Promise<SpentBudget[]> {
-  const amount = raisedBudget(now);
-  const rows = await db
+/** Budgets with the accounts that they bind: those of the gateway bind each. */
+function budgetsOfAccounts({ db }: Reader, { accountIds }: BudgetFilter) {
+  return db
     .selectFrom("budgets")
-    .innerJoin("budget_usage", "budget_usage.budget_id", "budgets.id")
-    .innerJoin("accounts", "accounts.id", "budgets.account_id")
-    .select(["budgets.id", "budgets.account_id", "accounts.email", "budgets.subject", "budget_usage.name"])
-    .select(["budgets.budget_period", "budget_usage.spent_nanodollars", amount.as("amount")])
+    .innerJoin("accounts", (join) =>
+      join.on(({ eb, or, ref }) =>
+        or([eb("budgets.account_id", "=", ref("accounts.id")), eb("budgets.account_id", "=", sql.lit(""))]),
+      ),
+    )
+    .select(["budgets.id", "budgets.subject", "budgets.budget_period as period"])
+    .select(["accounts.id as account_id", "accounts.email"])
     .where("accounts.disabled_at", "is", null)
-    .where("budget_usage.period_start", "=", firstDayOfPeriod("budgets", now))
-    .where(amount, ">", 0)
-    .where("budget_usage.spent_nanodollars", ">=", sql<number>`${amount} * ${sql.lit(leastShare)}`)
-    .$if(accountIds !== undefined, (query) => query.where("budgets.account_id", "in", accountIds ?? []))
-    .orderBy("budget_usage.spent_nanodollars", "desc")
-    .limit(limit)
-    .execute();
-  return rows.map((row) => ({
-    accountId: row.account_id,
-    name: row.name,
-    period: row.budget_period,
-    ofSubject: { id: row.id, kind: row.subject, account: row.email },
-    budgetNanodollars: Number(row.amount),
-    spentNanodollars: row.spent_nanodollars,
-  }));
+    .$if(accountIds !== undefined, (query) => query.where("accounts.id", "in", accountIds ?? []));
 }
 
-function shareOf(column: string, share: number): RawBuilder<number> {
-  return sql<number>`${sql.ref(column)} * ${sql.lit(share)}`;
+/** A sum over no row is null, and PostgreSQL's are larger than any of ours. */
+const sumOf = (rows: RawBuilder<unknown>) =>
+  sql<number>`(select coalesce(cast(sum(spent_nanodollars) as bigint), 0) ${rows})`;
+
+async function readOfAccounts(store: Reader, now: number, filter: BudgetFilter): Promise<SpentBudget[]> {
+  const amount = raisedBudget(now);
+  const spent =
+    sumOf(sql`from payers join spending on spending.account_id = payers.no and spending.subject_id = payers.no
+    and spending.name = '' where payers.id = accounts.id and ${isInPeriod(sql.ref("spending.day"), now)}`);
+  const rows = await budgetsOfAccounts(store, filter)
+    .select([amount.as("amount"), spent.as("spent")])
+    .where(({ and, eb, or }) =>
+      or([
+        eb("budgets.subject", "=", sql.lit("account")),
+        and([eb("budgets.subject", "=", sql.lit("team")), isTeam()]),
+      ]),
+    )
+    .where(amount, ">", 0)
+    .where(spent, ">=", sql<number>`${amount} * ${sql.lit(filter.leastShare)}`)
+    .orderBy("spent", "desc")
+    .limit(filter.limit)
+    .execute();
+  return rows.map((row) => toSpentBudget({ ...row, name: "" }));
+}
+
+/** Those of keys that are not revoked. */
+async function readOfKeys(store: Reader, now: number, filter: BudgetFilter): Promise<SpentBudget[]> {
+  const amount = raisedBudget(now);
+  const spent = sumOf(spentByKey(now));
+  const rows = await budgetsOfAccounts(store, filter)
+    .innerJoin("keys", (join) =>
+      join
+        .onRef("keys.account_id", "=", "accounts.id")
+        .on(({ eb, or, ref }) => or([eb("budgets.name", "is", null), eb("budgets.name", "=", ref("keys.id"))])),
+    )
+    .select(["keys.id as key_id", "keys.name", amount.as("amount"), spent.as("spent")])
+    .where("budgets.subject", "=", "key")
+    .where("keys.revoked_at", "is", null)
+    .where(amount, ">", 0)
+    .where(spent, ">=", sql<number>`${amount} * ${sql.lit(filter.leastShare)}`)
+    .orderBy("spent", "desc")
+    .limit(filter.limit)
+    .execute();
+  return rows.map((row) => ({ ...toSpentBudget(row), keyId: row.key_id }));
+}
+
+/** The rows of what a key has spent in the running period of a budget. */
+export function spentByKey(now: number, budgets?: string): RawBuilder<unknown> {
+  return sql`from payers join spending on spending.account_id = payers.account_no and spending.subject_id = payers.no
+    and spending.name = '' where payers.id = keys.id and ${isInPeriod(sql.ref("spending.day"), now, budgets)}`;
+}
+
+async function readOfNames(store: Reader, now: number, filter: BudgetFilter): Promise<SpentBudget[]> {
+  const amount = raisedBudget(now);
+  const spent = sql<number>`cast(sum(spending.spent_nanodollars) as bigint)`;
+  const rows = await budgetsOfAccounts(store, filter)
+    .innerJoin("payers", "payers.id", "accounts.id")
+    .innerJoin("spending", (join) =>
+      join.onRef("spending.account_id", "=", "payers.no").onRef("spending.subject_id", "=", "budgets.no"),
+    )
+    .select(["spending.name", amount.as("amount"), spent.as("spent")])
+    .where(isInPeriod(sql.ref("spending.day"), now))
+    .where(amount, ">", 0)
+    .groupBy(["budgets.id", "accounts.id", "spending.name"])
+    .having(spent, ">=", sql<number>`${amount} * ${sql.lit(filter.leastShare)}`)
+    .orderBy("spent", "desc")
+    .limit(filter.limit)
+    .execute();
+  return rows.map(toSpentBudget);
+}
+
+function toSpentBudget(row: {
+  id: string;
+  subject: BudgetSubject;
+  period: Budget["period"];
+  account_id: string;
+  email: string;
+  name: string;
+  amount: number;
+  spent: number;
+}): SpentBudget {
+  const { id, subject, period, account_id: accountId, email, name } = row;
+  const figures = { budgetNanodollars: Number(row.amount), spentNanodollars: Number(row.spent) };
+  return { id, subject, period, accountId, email, name, ...figures };
 }

@@ -1,10 +1,11 @@
 import type { CompiledQuery, Kysely, Transaction } from "kysely";
-import type { AccountBalance, BudgetQuery } from "./account-balance.ts";
+import type { AccountBalance } from "./account-balance.ts";
 import type { Blobs } from "./blobs.ts";
 import type { IdempotencyKeys } from "./idempotency-keys.ts";
 import type { KeyRecord } from "./key-query.ts";
 import type { BudgetDraw, BudgetFigures, HoldDecision, LedgerWrite, OpenCall } from "./ledger-records.ts";
 import type { NodeReport } from "./nodes.ts";
+import type { Payer } from "./payers.ts";
 import type { Database } from "./schema.ts";
 import type { UsageRow, UsageStep } from "./usage-sums.ts";
 
@@ -63,16 +64,11 @@ export interface Store {
   addUsage(rows: readonly UsageRow[], step?: UsageStep): Promise<boolean>;
   /**
    * Reads the written balance and quota of an account: synchronously in the embedded store, else after all writes that
-   * were requested before and none that come later. `today` is in days since 1970. `budgetQuery` also reads the budget of one key.
+   * were requested before and none that come later. `today` is in days since 1970.
    */
-  readBalance(accountId: string, today: number, budgetQuery?: BudgetQuery): AccountBalance | Promise<AccountBalance>;
-  /** Reads what premium calls of an account cost that began since a UTC day; synchronously and in order as the balance. */
-  readSpent(accountId: string, sinceDay: number): number | Promise<number>;
-  /** Reads budgets of subjects of an account; synchronously and in order as the balance. */
-  readBudgets(
-    accountId: string,
-    draws: readonly BudgetDraw[],
-  ): readonly BudgetFigures[] | Promise<readonly BudgetFigures[]>;
+  readBalance(accountId: string, today: number): AccountBalance | Promise<AccountBalance>;
+  /** Reads budgets of calls of a key; synchronously and in order as the balance. */
+  readBudgets(owner: Payer, draws: readonly BudgetDraw[]): readonly BudgetFigures[] | Promise<readonly BudgetFigures[]>;
   /**
    * Runs a query that a call waits for: unlike {@link Store.db}, it fails once it takes longer than a call may wait.
    */
@@ -143,9 +139,8 @@ export type Synchronous = "full" | "normal";
 /** A store to which only one process writes calls, so that it can keep holds and balances in memory. */
 export interface EmbeddedStore extends Store {
   readonly shared: false;
-  readBalance(accountId: string, today: number, budgetQuery?: BudgetQuery): AccountBalance;
-  readSpent(accountId: string, sinceDay: number): number;
-  readBudgets(accountId: string, draws: readonly BudgetDraw[]): readonly BudgetFigures[];
+  readBalance(accountId: string, today: number): AccountBalance;
+  readBudgets(owner: Payer, draws: readonly BudgetDraw[]): readonly BudgetFigures[];
 }
 
 export function isEmbedded(store: Store): store is EmbeddedStore {
@@ -178,14 +173,14 @@ export interface StoreOptions {
 }
 
 /** A store for changes, or the one that {@link inTransaction} hands out in its place. */
-export type TransactionScope = Pick<Store, "db" | "change">;
+export type TransactionScope = Pick<Store, "db" | "change" | "shared">;
 
 /** Runs several {@link Store.change} calls as one transaction. */
 export function inTransaction<T>(
   store: TransactionScope,
   work: (transaction: TransactionScope) => Promise<T>,
 ): Promise<T> {
-  return store.change((db) => work({ db, change: (change) => change(db) }));
+  return store.change((db) => work({ db, shared: store.shared, change: (change) => change(db) }));
 }
 
 /** Reads a setting or stores the one made now; of two processes that do so at once, both get the same value. */

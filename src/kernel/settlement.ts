@@ -170,7 +170,7 @@ function getUnitMax({ upper = {}, modelEntry: { model } }: ModelRun, name: Meter
 /** Counts what the run used, and charges it. */
 export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
   const { call, usageMeter } = run;
-  const { capability, startedMs, protocol, clientRequestId, tag } = call.request;
+  const { capability, startedMs, protocol, clientRequestId } = call.request;
   const { model } = run.modelEntry;
   const { reported } = usageMeter;
   let charge: Count | Promise<Count>;
@@ -206,7 +206,6 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
     protocol: capability === "chat" ? protocol : undefined,
     clientRequestId,
     detail: formatCallDetail(run, kernel),
-    tag,
   });
 }
 

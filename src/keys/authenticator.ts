@@ -4,16 +4,16 @@ import {
   type Caller,
   GatewayError,
   isAdminKey,
-  type KeyLimits,
   type KeyParts,
   type Limits,
   parseApiKey,
+  type RateLimits,
 } from "../contract/index.ts";
-import type { KeyRecord, Store } from "../db/index.ts";
+import { type KeyRecord, ownBudgetId, type Store } from "../db/index.ts";
 import { readBudgetsOfKey, readModelLimitsOfKey } from "../tenants/index.ts";
 import { equalHashes, hasChecksum, hashSecret, readIdSecret } from "./api-key.ts";
 import { hashForeignKey, isForeignKey, upgradeForeignKey } from "./foreign-key.ts";
-import { toKeyLimits, toNetworkList } from "./key-fields.ts";
+import { toNetworkList, toRateLimits } from "./key-fields.ts";
 
 /** Bounds memory; beyond it, last-used times of some keys are late. */
 const notedMax = 100_000;
@@ -330,11 +330,12 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
   if (record.created_by !== null) caller.createdBy = record.created_by;
   const keyLimits = readKeyLimits(record);
   if (keyLimits !== undefined) caller.keyLimits = keyLimits;
-  const { account_budget_nanodollars: limitNanodollars, account_budget_period: period } = record;
-  if (limitNanodollars !== null) caller.accountBudget = { limitNanodollars, period: period ?? "month" };
   if (record.keeps_content) caller.keepsContent = true;
   if (record.model_limits !== null) caller.modelLimits = readModelLimitsOfKey(record.model_limits);
   if (record.budgets !== null) caller.budgets = readBudgetsOfKey(record.budgets);
+  // Without its budget nothing would bound it.
+  const hasBudget = caller.budgets?.some(({ id }) => id === ownBudgetId(record.account_id)) === true;
+  if (record.billed_afterwards === 1 && hasBudget) caller.isBilledAfterwards = true;
   const networks = toNetworkList(record.allowed_networks);
   if (networks !== undefined) caller.allowedNetworks = networks;
   const [ofKey, ofAccount] = [record.allowed_models, record.account_allowed_models];
@@ -354,13 +355,11 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
 }
 
 /** `undefined` for a key without limits, so that its calls skip the checks. */
-function readKeyLimits(record: KeyRecord): KeyLimits | undefined {
-  const bounds = toKeyLimits({
+function readKeyLimits(record: KeyRecord): RateLimits | undefined {
+  const bounds = toRateLimits({
     requests_per_minute: record.key_requests_per_minute,
     tokens_per_minute: record.key_tokens_per_minute,
     concurrent_calls: record.key_concurrent_calls,
-    budget_nanodollars: record.budget_nanodollars,
-    budget_period: record.budget_period,
   });
   return Object.values(bounds).some((bound) => bound !== undefined) ? bounds : undefined;
 }

@@ -8,6 +8,7 @@ import {
   type KeyLimits,
   type NetworkList,
   networkForm,
+  type RateLimits,
 } from "../contract/index.ts";
 import type { Database } from "../db/index.ts";
 import { validateExpiry } from "../lib/expiry.ts";
@@ -72,29 +73,29 @@ export const columnOf = {
   requestsPerMinute: "requests_per_minute",
   tokensPerMinute: "tokens_per_minute",
   concurrentCalls: "concurrent_calls",
-  budgetNanodollars: "budget_nanodollars",
-  budgetPeriod: "budget_period",
-} as const satisfies Record<keyof KeyLimits, keyof Database["keys"]>;
+} as const satisfies Record<keyof RateLimits, keyof Database["keys"]>;
 
-type LimitColumns = Pick<Selectable<Database["keys"]>, (typeof columnOf)[keyof KeyLimits]>;
+type LimitColumns = Pick<Selectable<Database["keys"]>, (typeof columnOf)[keyof RateLimits]>;
 
-export function limitColumns(bounds: KeyLimits): LimitColumns {
+export function limitColumns(bounds: RateLimits): LimitColumns {
   return {
     requests_per_minute: bounds.requestsPerMinute ?? null,
     tokens_per_minute: bounds.tokensPerMinute ?? null,
     concurrent_calls: bounds.concurrentCalls ?? null,
-    budget_nanodollars: bounds.budgetNanodollars ?? null,
-    budget_period: bounds.budgetPeriod ?? null,
   };
 }
 
-export function toKeyLimits(row: LimitColumns): KeyLimits {
+/** The own budget of a key that is given one; undefined otherwise. */
+export function toKeyBudget({ budgetNanodollars: limitNanodollars, budgetPeriod: period = "month" }: KeyLimits) {
+  return limitNanodollars === undefined ? undefined : { limitNanodollars, period };
+}
+
+/** Limits of a key as its row has them. */
+export function toRateLimits(row: LimitColumns): RateLimits {
   return {
     requestsPerMinute: row.requests_per_minute ?? undefined,
     tokensPerMinute: row.tokens_per_minute ?? undefined,
     concurrentCalls: row.concurrent_calls ?? undefined,
-    budgetNanodollars: row.budget_nanodollars ?? undefined,
-    budgetPeriod: row.budget_nanodollars === null ? undefined : (row.budget_period ?? undefined),
   };
 }
 

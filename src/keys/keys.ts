@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type RawBuilder, type Selectable, sql, type Transaction } from "kysely";
 import { isProgram, recordAudit } from "../audit/index.ts";
-import { apiKeyForm, formatApiKey, GatewayError, type KeyLimits, parseApiKey } from "../contract/index.ts";
+import { apiKeyForm, type Budget, formatApiKey, GatewayError, type KeyLimits, parseApiKey } from "../contract/index.ts";
 import {
   compareFound,
   type Database,
@@ -11,12 +11,21 @@ import {
   inOrderOf,
   inTransaction,
   isConstraintError,
-  isOfRunningPeriod,
+  isOwnBudget,
+  ownBudgetId,
   type Store,
+  spentByKey,
   type TransactionScope,
 } from "../db/index.ts";
 import { isBehind, type PageQuery, toPageStart } from "../db/page.ts";
-import { type Imported, noteImported, readAllowedModels, unknownAccount } from "../tenants/index.ts";
+import {
+  type Imported,
+  noteImported,
+  readAllowedModels,
+  setOwnBudget,
+  toOwnPeriod,
+  unknownAccount,
+} from "../tenants/index.ts";
 import { equalHashes, hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
 import { toForeignKeyId, toImportedHash } from "./foreign-key.ts";
 import {
@@ -25,8 +34,9 @@ import {
   type KeyFields,
   limitColumns,
   readNetworks,
-  toKeyLimits,
+  toKeyBudget,
   toNetworksColumn,
+  toRateLimits,
 } from "./key-fields.ts";
 import { readServiceAccount } from "./service-accounts.ts";
 
@@ -141,6 +151,7 @@ export async function createKey(
       if (row.service_account_id !== null)
         await readServiceAccount({ db }, { accountId: row.account_id, id: row.service_account_id });
       await db.insertInto("keys").values(row).execute();
+      await setOwnBudget(db, { accountId: row.account_id, keyId: row.id }, toKeyBudget(fields.bounds ?? {}), now);
       if (fields.imported !== undefined) {
         await noteImported({ db }, { ...fields.imported, kind: "key", target: row.id }, now);
       }
@@ -258,6 +269,7 @@ async function importForeignKey(
       .onConflict((conflict) => conflict.column("id").doNothing());
     const { numInsertedOrUpdatedRows: count = 0n } = await inserted.executeTakeFirstOrThrow();
     if (count > 0n) {
+      await setOwnBudget(db, { accountId, keyId: id }, toKeyBudget(bounds ?? {}), now);
       await recordKeyAudit(db, { by, action: "key.import", ...row }, now);
       return "added";
     }
@@ -379,7 +391,7 @@ export async function listShownKeys(
   const ended = ofAccount()
     .where((where) => where.or([where("revoked_at", "is not", null), where("expires_at", "<=", now)]))
     .clearOrderBy()
-    .orderBy((order) => order.fn.coalesce("last_used_at", "created_at"), "desc")
+    .orderBy((order) => order.fn.coalesce("last_used_at", "keys.created_at"), "desc")
     .orderBy("keys.id")
     .limit(endedShownMax + 1);
   const [active, past] = [await usable.execute(), await ended.execute()];
@@ -415,6 +427,7 @@ export async function pruneKeys({ db }: Pick<Store, "db">, now: number, retentio
         const ids = rows.map(({ id }) => id);
         if (ids.length === 0) break;
         await db.deleteFrom("content_switches").where("subject", "in", ids).execute();
+        await db.deleteFrom("budgets").where("id", "in", ids.map(ownBudgetId)).execute();
         await db.deleteFrom("keys").where("id", "in", ids).execute();
         pruned += ids.length;
       }
@@ -616,14 +629,10 @@ export function isUsable(now: number) {
 function keysQuery({ db }: Store, now: number) {
   return db
     .selectFrom("keys")
-    .leftJoin("key_budget_usage", (join) =>
-      join
-        .onRef("key_budget_usage.account_id", "=", "keys.account_id")
-        .onRef("key_budget_usage.key_id", "=", "keys.id")
-        .on(isOfRunningPeriod(now)),
-    )
+    .leftJoin("budgets as own", (join) => join.on(isOwnBudget("keys")))
     .selectAll("keys")
-    .select("key_budget_usage.spent_nanodollars")
+    .select(["own.budget_nanodollars", "own.budget_period"])
+    .select(sql<number | null>`(select cast(sum(spent_nanodollars) as bigint) ${spentByKey(now, "own")})`.as("spent"))
     .orderBy("keys.created_at")
     .orderBy("keys.id");
 }
@@ -656,14 +665,25 @@ async function recordKeyAudit(
 
 type KeyIdentity = Pick<Selectable<Database["keys"]>, "id" | "account_id" | "name">;
 
-function toApiKey(row: Selectable<Database["keys"]> & { spent_nanodollars: number | null }): ApiKey {
+/** The row of a key with its own budget. */
+type ReadKey = Selectable<Database["keys"]> & {
+  budget_nanodollars: number | null;
+  budget_period: Budget["period"] | null;
+  spent: number | null;
+};
+
+function toApiKey(row: ReadKey): ApiKey {
   return {
     id: row.id,
     accountId: row.account_id,
     name: row.name,
     allowedModels: readAllowedModels(row.allowed_models),
-    bounds: toKeyLimits(row),
-    spentNanodollars: row.spent_nanodollars === null ? 0 : row.spent_nanodollars,
+    bounds: {
+      ...toRateLimits(row),
+      budgetNanodollars: row.budget_nanodollars ?? undefined,
+      budgetPeriod: row.budget_nanodollars === null ? undefined : toOwnPeriod(row.budget_period),
+    },
+    spentNanodollars: row.spent === null ? 0 : Number(row.spent),
     createdAt: row.created_at,
     expiresAt: row.expires_at ?? undefined,
     revokedAt: row.revoked_at ?? undefined,
@@ -693,8 +713,7 @@ export interface KeyChanges {
 }
 
 /**
- * Changes a key but not its secret. A new budget ignores earlier calls; changing a budget keeps what this period has already
- * spent.
+ * Changes a key but not its secret. What it has spent counts for a new budget too.
  *
  * @throws {GatewayError} `invalid_request` for an invalid value or an empty change, `not_found` for an unknown key,
  * `conflict` when a new expiry would give the account more than `keysMax` usable keys.
@@ -714,14 +733,20 @@ export async function changeKey(
   const lists = { allowedModels: allowedModels ?? undefined, allowedNetworks: allowedNetworks ?? undefined };
   checkKeyFields({ name, bounds, expiresAt: expiresAt ?? undefined, ...lists }, now);
   const columns = limitColumns(bounds);
+  const { budgetNanodollars, budgetPeriod } = changes.bounds ?? {};
+  const hasBudget = budgetNanodollars !== undefined || (budgetPeriod !== undefined && budgetPeriod !== null);
   const set = {
     ...(name !== undefined && { name }),
     ...(expiresAt !== undefined && { expires_at: expiresAt }),
     ...(allowedModels !== undefined && { allowed_models: allowedModels && JSON.stringify(allowedModels) }),
     ...(allowedNetworks !== undefined && { allowed_networks: toNetworksColumn(allowedNetworks ?? undefined) }),
-    ...Object.fromEntries(entries.map(([bound]) => [columnOf[bound], columns[columnOf[bound]]])),
+    ...Object.fromEntries(
+      entries.flatMap(([bound]) =>
+        bound === "budgetNanodollars" || bound === "budgetPeriod" ? [] : [[columnOf[bound], columns[columnOf[bound]]]],
+      ),
+    ),
   };
-  if (Object.keys(set).length === 0) {
+  if (Object.keys(set).length === 0 && !hasBudget) {
     throw new GatewayError("invalid_request", "There is nothing to change: send at least one field");
   }
   await store.change(async (db) => {
@@ -733,9 +758,33 @@ export async function changeKey(
     if (key === undefined) throw unknownKey(id);
     // An expired key does not count, and a later expiry may make it usable again.
     if (expiresAt !== undefined) await checkKeyCount(db, key, now, keysMax);
-    await db.updateTable("keys").set(set).where("id", "=", id).execute();
+    if (Object.keys(set).length > 0) await db.updateTable("keys").set(set).where("id", "=", id).execute();
+    if (hasBudget) await changeKeyBudget(db, key, changes.bounds ?? {}, now);
     await recordKeyAudit(db, { by, action: "key.change", ...key }, now);
   }, id);
+}
+
+/** Changes the own budget of a key. What is not given stays. */
+async function changeKeyBudget(
+  db: Transaction<Database>,
+  { id, account_id: accountId }: KeyIdentity,
+  { budgetNanodollars, budgetPeriod }: NonNullable<KeyChanges["bounds"]>,
+  now: number,
+): Promise<void> {
+  const owner = { accountId, keyId: id };
+  if (budgetNanodollars === null) return setOwnBudget(db, owner, undefined, now);
+  const current = await db
+    .selectFrom("budgets")
+    .select(["budget_nanodollars", "budget_period"])
+    .where("id", "=", ownBudgetId(id))
+    .executeTakeFirst();
+  const limitNanodollars = budgetNanodollars ?? current?.budget_nanodollars;
+  if (limitNanodollars === undefined) {
+    const message = "budget_period is given without budget_usd, and the key has no budget; send both";
+    throw new GatewayError("invalid_request", message, { param: "budget_usd" });
+  }
+  const period = budgetPeriod ?? toOwnPeriod(current?.budget_period ?? null);
+  await setOwnBudget(db, owner, { limitNanodollars, period }, now);
 }
 
 /** The longest that a secret is good after its rotation, in seconds: 30 days. */

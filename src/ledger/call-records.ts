@@ -1,8 +1,8 @@
 import {
   type AdmissionRequest,
+  type BudgetState,
   type Caller,
   isAmount,
-  type LimitsUsage,
   meterNames,
   type QuotaState,
   type Settlement,
@@ -40,11 +40,9 @@ export interface CallHolds {
   written(end: EndedCall, wasRetried: boolean): void;
   wallet(accountId: string, now: number): Promise<WalletState>;
   quota(caller: Pick<Caller, "accountId" | "freeTokensPerDay">, now: number): Promise<QuotaState>;
-  budgets(caller: Caller, now: number): Promise<Budgets>;
+  /** The states of the budgets whose subject is known without a call. */
+  budgets(caller: Caller, now: number): Promise<BudgetState[]>;
 }
-
-/** Budgets of a caller's key and account, and of subjects; absent where there is none. */
-export type Budgets = Pick<LimitsUsage, "budget" | "accountBudget" | "budgets">;
 
 /** A call that was admitted, and how much its hold could have been. */
 export interface AdmittedCall {
@@ -60,11 +58,6 @@ export function holdNotWritten(cause: unknown): Error {
 /** The error for an account that could not be read. */
 export function accountNotRead(cause: unknown): Error {
   return ledgerUnavailable("The account could not be read; try again", cause);
-}
-
-/** The budget of the key that pays for a call; undefined without one. */
-export function getBudgetLimit({ premium, caller }: Pick<AdmissionRequest, "premium" | "caller">): number | undefined {
-  return premium ? caller.keyLimits?.budgetNanodollars : undefined;
 }
 
 /** @throws {RangeError} When a figure is not a whole number from 0 to 2^53 − 1: a negative one would mint money. */
@@ -84,11 +77,23 @@ export function validateAdmission(admission: AdmissionRequest): void {
 
 /** Creates the record of an admitted call, or with `guard` of one that the store decides about. */
 export function toOpenCall(admission: AdmissionRequest, amounts: HoldAmounts, guard?: OpenCall["guard"]): OpenCall {
-  const { callId, caller, model, capability, premium, openedAt, priceVersion, session } = admission;
+  const { callId, caller, model, capability, premium, openedAt, priceVersion, session, tag, endUser } = admission;
   const { accountId, keyId } = caller;
-  const { quotaDay, periodStart, draws, holdNanodollars, holdTokens } = amounts;
-  const fields = { callId, accountId, keyId, model, capability, premium, openedAt, priceVersion, session };
-  return { kind: "open", ...fields, quotaDay, periodStart, draws, holdNanodollars, holdTokens, guard };
+  const { quotaDay, holdNanodollars, holdTokens } = amounts;
+  const fields = {
+    callId,
+    accountId,
+    keyId,
+    model,
+    capability,
+    premium,
+    openedAt,
+    priceVersion,
+    session,
+    tag,
+    endUser,
+  };
+  return { kind: "open", ...fields, quotaDay, holdNanodollars, holdTokens, guard };
 }
 
 /**

@@ -1,7 +1,5 @@
 import {
-  type AccountBudget,
   type AdmissionRequest,
-  type BudgetPeriod,
   type BudgetState,
   type Caller,
   GatewayError,
@@ -10,52 +8,49 @@ import {
 } from "../contract/index.ts";
 import {
   type AccountBalance,
-  type BudgetBalance,
   type BudgetDraw,
   dayOf,
   type EmbeddedStore,
   type EndedCall,
-  endOfPeriod,
   type GrantedHold,
   type HoldAmounts,
   type OpenCall,
   startOfDay,
-  startOfPeriod,
 } from "../db/index.ts";
 import {
-  type AdmittedCall,
-  accountNotRead,
-  type Budgets,
-  type CallHolds,
-  getBudgetLimit,
-  holdNotWritten,
-  toOpenCall,
-} from "./call-records.ts";
+  type BudgetCounter,
+  BudgetCounters,
+  findScarcest,
+  KnownBudgets,
+  type LiveCall,
+  type ScarcestBudget,
+} from "./budget-counters.ts";
+import { findDraws, findKnownDraws, toBudgetState } from "./budget-draws.ts";
+import { type AdmittedCall, accountNotRead, type CallHolds, holdNotWritten, toOpenCall } from "./call-records.ts";
 import type { CommitQueue } from "./commit-queue.ts";
 import { IdleMap } from "./idle-map.ts";
-import { balanceExceeded, budgetExceeded, quotaExceeded, subjectBudgetExceeded } from "./limit-errors.ts";
-import { findDraws, findKnownDraws, type ScarcestBudget, SubjectCounters, toSubjectState } from "./subject-budgets.ts";
+import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
 
 /** Holds in an embedded store. Only this process writes calls, so it decides about holds in memory. */
 export class EmbeddedHolds implements CallHolds {
   readonly #accounts: AccountStates;
-  readonly #subjects: SubjectCounters;
+  readonly #budgets: BudgetCounters;
   readonly #queue: CommitQueue;
 
   constructor(store: EmbeddedStore, queue: CommitQueue, accountsMax: number) {
     this.#accounts = new AccountStates(store, accountsMax);
-    this.#subjects = new SubjectCounters(store, accountsMax);
+    this.#budgets = new BudgetCounters(store, accountsMax, () => queue.writing);
     this.#queue = queue;
   }
 
   /** Runs without a pause until the write, so no other call comes in between. */
   open(admission: AdmissionRequest, _quota: GrantedHold | undefined, now: number): Promise<AdmittedCall> {
-    const { account, taken: grant } = this.#take(admission, now);
+    const { account, grant, counters } = this.#take(admission, now);
     const open = toOpenCall(admission, grant);
+    account.add(open, counters);
     return this.#queue.add(open).then((outcome) => {
       if (!outcome?.failures.has(open)) return { open, available: grant.available };
-      account.release(open);
-      if (open.draws !== undefined) this.#releaseDraws(open.draws, open);
+      account.remove(open);
       throw holdNotWritten(outcome.failures.get(open));
     });
   }
@@ -65,31 +60,25 @@ export class EmbeddedHolds implements CallHolds {
    * its row only tells how much its provider may bill, and the end of a call writes its last hold again.
    */
   extend(open: OpenCall, admission: AdmissionRequest, _quota: HoldAmounts | undefined, now: number): OpenCall {
-    const account = this.#getPayer(admission, now);
-    const draws = findDraws(admission, now);
-    const { available: _, ...amounts } =
-      draws === undefined && open.draws === undefined
-        ? account.extend(open, admission, now)
-        : this.#extendDraws(open, draws, { account, admission, now });
-    const extended: OpenCall = { ...open, ...amounts };
+    const account = this.#getAccount(admission.caller.accountId, now);
+    const call = account.suspend(open);
+    let extended = open;
+    try {
+      const { available: _, ...amounts } = this.#takeFrom(account, admission, now).grant;
+      extended = { ...open, ...amounts };
+    } finally {
+      account.resume(call, extended);
+    }
     void this.#queue.add({ kind: "extend", open: extended });
     return extended;
   }
 
   charge(end: EndedCall): void {
-    const { accountId, draws, holdNanodollars } = end.open;
-    this.#accounts.find(accountId)?.charge(end);
-    if (draws === undefined) return;
-    this.#subjects.addHold(draws, -holdNanodollars);
-    this.#subjects.addCharge(draws, end.chargedNanodollars);
+    this.#accounts.find(end.open.accountId)?.charge(end);
   }
 
   written(end: EndedCall, wasRetried: boolean): void {
-    const account = this.#accounts.find(end.open.accountId);
-    account?.written(end);
-    if (end.open.draws !== undefined) this.#subjects.leave(end.open.draws);
-    // The account may have been read with this charge in the meantime, which would count it twice.
-    if (wasRetried) account?.invalidate(end.open);
+    this.#accounts.find(end.open.accountId)?.written(end, wasRetried);
   }
 
   async wallet(accountId: string, now: number): Promise<WalletState> {
@@ -100,92 +89,61 @@ export class EmbeddedHolds implements CallHolds {
     return this.#getAccount(accountId, now).quota(freeTokensPerDay);
   }
 
-  async budgets(caller: Caller, now: number): Promise<Budgets> {
-    const { accountId, keyId, keyLimits, accountBudget } = caller;
-    const account = this.#getPayer({ premium: true, caller }, now);
-    const limit = keyLimits?.budgetNanodollars;
-    return {
-      budget: limit === undefined ? undefined : account.budget(keyId, limit, now),
-      accountBudget: accountBudget && account.accountBudget(accountBudget),
-      budgets:
-        caller.budgets &&
-        findKnownDraws(caller, now).map((draw) => toSubjectState(draw, this.#subjects.read(accountId, draw))),
-    };
+  async budgets(caller: Caller, now: number) {
+    const draws = findKnownDraws(caller, now);
+    if (draws.length === 0) return [];
+    const counters = this.#countersOf(this.#getAccount(caller.accountId, now), { caller, draws, now });
+    return draws.map((draw, at): BudgetState => {
+      const { spent, held: openHolds } = counters[at] as BudgetCounter;
+      return toBudgetState(draw, { spentNanodollars: spent, heldNanodollars: openHolds });
+    });
   }
 
   /** Another process, such as the command line, may have credited the account since it was read: a refusal reads it again. */
-  #take(admission: AdmissionRequest, now: number): { account: AccountState; taken: GrantedHold } {
-    const account = this.#getPayer(admission, now);
-    const draws = findDraws(admission, now);
+  #take(admission: AdmissionRequest, now: number): TakenHold & { account: AccountState } {
+    const account = this.#getAccount(admission.caller.accountId, now);
     try {
-      return { account, taken: this.#takeFrom(account, draws, admission, now) };
+      return { account, ...this.#takeFrom(account, admission, now) };
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       account.revision = undefined;
-      const read = this.#getPayer(admission, now);
-      return { account: read, taken: this.#takeFrom(read, draws, admission, now) };
+      const read = this.#getAccount(admission.caller.accountId, now);
+      return { account: read, ...this.#takeFrom(read, admission, now) };
     }
   }
 
-  #takeFrom(
+  #takeFrom(account: AccountState, admission: AdmissionRequest, now: number): TakenHold {
+    const { premium, caller } = admission;
+    const draws = premium ? findDraws(admission, caller.budgets, now) : none;
+    const counters = draws.length === 0 ? none : this.#countersOf(account, { caller, draws, now });
+    const grant = account.take(admission, now, findScarcest(draws, counters));
+    const later = premium ? account.budgets.findOthers(caller) : none;
+    if (later.length === 0) return { grant, counters };
+    return { grant, counters: [...counters, ...this.#budgets.busy(caller, findDraws(admission, later, now))] };
+  }
+
+  #countersOf(
     account: AccountState,
-    draws: readonly BudgetDraw[] | undefined,
-    admission: AdmissionRequest,
-    now: number,
-  ): GrantedHold {
-    if (draws === undefined) return account.take(admission, now);
-    this.#subjects.enter(admission.caller.accountId, draws, now);
+    { caller, draws, now }: { caller: Caller; draws: readonly BudgetDraw[]; now: number },
+  ): BudgetCounter[] {
+    return this.#budgets.of(caller, draws, account.calls.values(), now);
+  }
+
+  #getAccount(accountId: string, now: number): AccountState {
     try {
-      const grant = account.take(admission, now, this.#subjects.findScarcest(draws));
-      this.#subjects.addHold(draws, grant.holdNanodollars);
-      return { ...grant, draws };
-    } catch (error) {
-      this.#subjects.leave(draws);
-      throw error;
-    }
-  }
-
-  /** Replaces the hold on budgets of subjects, which are those of a new period after midnight, or leaves it as it is. */
-  #extendDraws(
-    open: OpenCall,
-    draws: readonly BudgetDraw[] = [],
-    { account, admission, now }: { account: AccountState; admission: AdmissionRequest; now: number },
-  ): GrantedHold {
-    const { draws: before = [], holdNanodollars } = open;
-    this.#subjects.enter(open.accountId, draws, now);
-    this.#subjects.addHold(before, -holdNanodollars);
-    try {
-      const scarcest = draws.length === 0 ? undefined : this.#subjects.findScarcest(draws);
-      const grant = account.extend(open, admission, now, scarcest);
-      this.#subjects.addHold(draws, grant.holdNanodollars);
-      this.#subjects.leave(before);
-      return { ...grant, draws: draws.length === 0 ? undefined : draws };
-    } catch (error) {
-      this.#subjects.addHold(before, holdNanodollars);
-      this.#subjects.leave(draws);
-      throw error;
-    }
-  }
-
-  #releaseDraws(draws: readonly BudgetDraw[], { holdNanodollars }: OpenCall): void {
-    this.#subjects.addHold(draws, -holdNanodollars);
-    this.#subjects.leave(draws);
-  }
-
-  #getPayer({ premium, caller }: Pick<AdmissionRequest, "premium" | "caller">, now: number): AccountState {
-    const { accountId, keyId, keyLimits, accountBudget } = caller;
-    const hasBudget = getBudgetLimit({ premium, caller }) !== undefined;
-    const key = hasBudget ? { keyId, period: keyLimits?.budgetPeriod ?? "month" } : undefined;
-    return this.#getAccount(accountId, now, { key, account: premium ? accountBudget?.period : undefined });
-  }
-
-  #getAccount(accountId: string, now: number, requested?: BudgetsRequested): AccountState {
-    try {
-      return this.#accounts.get(accountId, now, this.#queue.writing, requested);
+      return this.#accounts.get(accountId, now, this.#queue.writing);
     } catch (error) {
       throw accountNotRead(error);
     }
   }
+}
+
+const none: readonly never[] = [];
+
+/** A hold that was granted, and the counters of the budgets that it draws on. */
+interface TakenHold {
+  readonly grant: GrantedHold;
+  readonly counters: readonly BudgetCounter[];
 }
 
 /** The accounts in memory: read from the store at first use, forgotten when idle and others need the room. */
@@ -205,58 +163,31 @@ class AccountStates {
 
   /**
    * The account as it stands now. While a write is under way it cannot be told whether the store's figures have it
-   * already, so that they are read at the next occasion. `asked` are the budgets that are to be known too.
+   * already, so that they are read at the next occasion.
    */
-  get(accountId: string, now: number, isWriting: boolean, { key, account }: BudgetsRequested = {}): AccountState {
-    const state = this.#get(accountId, now, isWriting, key);
-    if (account === undefined) return state;
-    const since = startOfPeriod(now, account);
-    state.refreshSpent(since, this.#store.revision, () => this.#store.readSpent(accountId, since));
-    return state;
-  }
-
-  #get(accountId: string, now: number, isWriting: boolean, key: BudgetsRequested["key"]): AccountState {
+  get(accountId: string, now: number, isWriting: boolean): AccountState {
     const state = this.#states.get(accountId);
-    if (state === undefined) return this.#read(accountId, now, key);
-    const { revision } = this.#store;
+    if (state === undefined) return this.#read(accountId, now);
     const today = dayOf(now);
-    const isKnown = state.revision === revision && today <= state.day && state.day <= today + 1;
-    const keyState = key && state.findKey(key.keyId);
-    if (isKnown && (key === undefined || keyState?.knowsBudget(revision, now, key.period))) return state;
-    if (!isWriting) return this.#read(accountId, now, key);
-    state.turnTo(dayOf(now));
-    if (key === undefined) return state;
-    if (keyState?.revision !== undefined) keyState.turnTo(startOfPeriod(now, key.period), key.period);
-    // A budget that was never read is read also in the middle of a write: nothing of it can be on its way.
-    else this.#refreshBudget(state, key, this.#readBalance(accountId, now, key), now);
+    const isKnown = state.revision === this.#store.revision && today <= state.day && state.day <= today + 1;
+    if (isKnown) return state;
+    if (!isWriting) return this.#read(accountId, now);
+    state.turnTo(today);
     return state;
   }
 
-  #read(accountId: string, now: number, key: BudgetsRequested["key"]): AccountState {
-    const balance = this.#readBalance(accountId, now, key);
+  #read(accountId: string, now: number): AccountState {
+    const balance = this.#store.readBalance(accountId, dayOf(now));
     const state = this.#states.getOrMake(accountId, now);
     state.refresh(balance, dayOf(now));
     state.revision = this.#store.revision;
-    if (key !== undefined) this.#refreshBudget(state, key, balance, now);
     return state;
-  }
-
-  #readBalance(accountId: string, now: number, key: BudgetsRequested["key"]): AccountBalance {
-    const budgetQuery = key && { keyId: key.keyId, periodStart: startOfPeriod(now, key.period) };
-    return this.#store.readBalance(accountId, dayOf(now), budgetQuery);
-  }
-
-  #refreshBudget(state: AccountState, key: KeyRequested, { budget }: AccountBalance, now: number): void {
-    if (budget !== undefined) state.refreshBudget(key, budget, { revision: this.#store.revision, now });
   }
 }
 
-/** Keys per account above which idle ones are evicted. */
-const keysMax = 1000;
-
 /**
- * Wallet, budgets and free quota of one account of an embedded store, in memory: what is written, what is held, and what
- * is charged but not yet written. Each method runs in one go, which is what makes admission atomic.
+ * Wallet and free quota of one account of an embedded store, in memory: what is written, what is held, and what is charged but not
+ * yet written, with the counters of the budgets that its calls draw on. Each method runs in one go, which is what makes admission atomic.
  */
 class AccountState {
   #balance = 0;
@@ -265,13 +196,9 @@ class AccountState {
   #day = 0;
   #usedTokens = 0;
   #heldTokens = 0;
-  /** Charges that are still to be written. */
-  readonly #unwritten = new Set<EndedCall>();
-  #openCalls = 0;
-  /** Keys that have a budget; undefined until the first is seen. */
-  #keys: IdleMap<KeyState> | undefined;
-  /** Charged for premium calls that began since a day; absent until an account's budget asks for it. */
-  #spent: Spent | undefined;
+  /** Calls that run, or whose charge is still to be written. */
+  readonly calls = new Map<string, LiveCall>();
+  readonly budgets = new KnownBudgets();
   /** The store's revision that was last read; absent before the first. */
   revision: number | undefined;
 
@@ -285,9 +212,10 @@ class AccountState {
     if (this.#day > today + 1) this.#day = 0;
     this.turnTo(balance.quotaDay === undefined ? today : Math.max(today, balance.quotaDay));
     this.#usedTokens = balance.quotaDay === this.#day ? balance.usedTokens : 0;
-    for (const { open, chargedNanodollars, quotaTokens } of this.#unwritten) {
-      this.#balance -= chargedNanodollars;
-      if (this.#isCounted(open)) this.#usedTokens += quotaTokens;
+    for (const { end } of this.calls.values()) {
+      if (end === undefined) continue;
+      this.#balance -= end.chargedNanodollars;
+      if (this.#isCounted(end.open)) this.#usedTokens += end.quotaTokens;
     }
   }
 
@@ -305,99 +233,68 @@ class AccountState {
   }
 
   /**
-   * Takes a call's hold, or nothing. `scarcest` bounds it too.
+   * What a call may hold, for {@link AccountState.add}.
    *
    * @throws {GatewayError} Naming what does not suffice.
    */
   take(admission: AdmissionRequest, now: number, scarcest?: ScarcestBudget): GrantedHold {
-    const amounts = admission.premium ? this.#holdMoney(admission, now, scarcest) : this.#holdQuota(admission, now);
-    this.#openCalls += 1;
-    return amounts;
+    return admission.premium ? this.#holdMoney(admission, now, scarcest) : this.#holdQuota(admission, now);
   }
 
-  /**
-   * Takes a larger hold in place of that of a running call, or leaves it as it is. After midnight all of it is of the new
-   * day or period, whose quota or budget then pays.
-   *
-   * @throws {GatewayError} Naming what does not suffice.
-   */
-  extend(open: OpenCall, admission: AdmissionRequest, now: number, scarcest?: ScarcestBudget): GrantedHold {
-    const key = this.#budgetOf(open);
-    this.release(open);
-    try {
-      return this.take(admission, now, scarcest);
-    } catch (error) {
-      this.#addHold(open, 1);
-      this.#openCalls += 1;
-      key?.restore(open);
-      throw error;
-    }
+  /** Takes the hold of a call. */
+  add(open: OpenCall, counters: readonly BudgetCounter[]): void {
+    const call = { open, end: undefined, counters: [...counters] };
+    this.calls.set(open.callId, call);
+    for (const counter of counters) counter.calls += 1;
+    this.#addHold(call, 1);
   }
 
-  /** Gives back all that {@link take} took, as if the call had never come. */
-  release(open: OpenCall): void {
-    this.#addHold(open, -1);
-    this.#openCalls -= 1;
-    this.#budgetOf(open)?.release(open);
+  /** Gives back all that {@link add} took, as if the call had never come. */
+  remove(open: OpenCall): void {
+    const call = this.calls.get(open.callId);
+    if (call === undefined) return;
+    this.#addHold(call, -1);
+    this.#leave(call);
+  }
+
+  /** Sets the hold of a running call aside, until {@link resume} takes the next one. It counts in its budgets meanwhile. */
+  suspend(open: OpenCall): LiveCall {
+    const call = this.calls.get(open.callId);
+    if (call === undefined) throw new Error(`Cannot extend call ${open.callId}: it does not run`);
+    this.#addHold(call, -1);
+    call.open = { ...open, holdNanodollars: 0, holdTokens: 0 };
+    return call;
+  }
+
+  resume(call: LiveCall, open: OpenCall): void {
+    call.open = open;
+    this.#addHold(call, 1);
   }
 
   /** Turns a hold into a charge that is still to be written. */
   charge(end: EndedCall): void {
-    const { open, chargedNanodollars: nanodollars } = end;
-    this.#unwritten.add(end);
-    this.#budgetOf(open)?.charge(open, nanodollars);
-    this.#addHold(open, -1);
-    this.#balance -= nanodollars;
-    if (this.#spent !== undefined && dayOf(open.openedAt) >= this.#spent.since) this.#spent.nanodollars += nanodollars;
-    if (this.#isCounted(open)) this.#usedTokens += end.quotaTokens;
+    const call = this.calls.get(end.open.callId);
+    if (call === undefined) return;
+    this.#addHold(call, -1);
+    call.end = end;
+    this.#balance -= end.chargedNanodollars;
+    for (const counter of call.counters) counter.spent += end.chargedNanodollars;
+    if (this.#isCounted(end.open)) this.#usedTokens += end.quotaTokens;
   }
 
-  /** The charge of a call is written. */
-  written(end: EndedCall): void {
-    this.#unwritten.delete(end);
-    this.#budgetOf(end.open)?.leave();
-    this.#openCalls -= 1;
-  }
-
-  /** Makes the account and the key be read again, because it is uncertain whether the call was written. */
-  invalidate(open: OpenCall): void {
+  /** The charge of a call is written. One that was tried more than once may have been read in the meantime, which would count it twice. */
+  written(end: EndedCall, wasRetried: boolean): void {
+    const call = this.calls.get(end.open.callId);
+    if (call === undefined) return;
+    this.#leave(call);
+    if (!wasRetried) return;
     this.revision = undefined;
-    if (this.#spent !== undefined) this.#spent.revision = undefined;
-    const key = this.#budgetOf(open);
-    if (key !== undefined) key.revision = undefined;
-  }
-
-  /** The budget of a key that has one, as far as it is known. */
-  findKey(keyId: string): KeyState | undefined {
-    return this.#keys?.get(keyId);
-  }
-
-  /** Takes over what is written of a key's budget. */
-  refreshBudget({ keyId, period }: KeyRequested, balance: BudgetBalance, at: { revision: number; now: number }): void {
-    const key = this.#keyOf(keyId, at.now);
-    key.refresh(balance, startOfPeriod(at.now, period), period);
-    for (const { open, chargedNanodollars } of this.#unwritten) {
-      if (open.keyId === keyId) key.addSpent(open, chargedNanodollars);
-    }
-    key.revision = at.revision;
-  }
-
-  /**
-   * Makes known what is spent since a day. What is charged and not written may be written while it is read: then it counts
-   * twice, and is read again at the next occasion.
-   */
-  refreshSpent(since: number, revision: number, read: () => number): void {
-    if (this.#spent?.since === since && this.#spent.revision === revision) return;
-    const isSettled = this.#unwritten.size === 0;
-    this.#spent = { since, nanodollars: read(), revision: isSettled ? revision : undefined };
-    for (const { open, chargedNanodollars } of this.#unwritten) {
-      if (dayOf(open.openedAt) >= since) this.#spent.nanodollars += chargedNanodollars;
-    }
+    for (const counter of call.counters) counter.isUncertain = true;
   }
 
   /** Whether forgetting this account loses nothing. */
   isIdle(): boolean {
-    return this.#openCalls === 0;
+    return this.calls.size === 0;
   }
 
   wallet(): WalletState {
@@ -409,59 +306,20 @@ class AccountState {
     return { limitTokens, usedTokens: this.#usedTokens, heldTokens: this.#heldTokens, resetsAt };
   }
 
-  budget(keyId: string, limitNanodollars: number, now: number): BudgetState {
-    return this.#keyOf(keyId, now).budget(limitNanodollars);
-  }
-
-  /** The budget of the account, whose spending {@link refreshSpent} has made known. */
-  accountBudget({ limitNanodollars, period }: AccountBudget): BudgetState {
-    const { since, nanodollars } = this.#spent as Spent;
-    const resetsAt = endOfPeriod(since, period);
-    return { limitNanodollars, spentNanodollars: nanodollars, heldNanodollars: this.#held, resetsAt };
-  }
-
-  #keyOf(keyId: string, now: number): KeyState {
-    this.#keys ??= new IdleMap(keysMax, () => new KeyState());
-    return this.#keys.getOrMake(keyId, now);
-  }
-
-  /** That of a call that draws on one. */
-  #budgetOf({ periodStart, keyId }: OpenCall): KeyState | undefined {
-    return periodStart === null ? undefined : this.#keys?.get(keyId);
-  }
-
   #holdMoney(admission: AdmissionRequest, now: number, scarcest: ScarcestBudget | undefined): GrantedHold {
-    const available = this.#balance - this.#held;
-    const limit = getBudgetLimit(admission);
-    const key = limit === undefined ? undefined : this.#keyOf(admission.caller.keyId, now);
-    const inBudget = key === undefined || limit === undefined ? available : key.available(limit);
-    const ofAccount = admission.caller.accountBudget && this.accountBudget(admission.caller.accountBudget);
-    const inAccount = ofAccount === undefined ? available : toLeft(ofAccount);
-    const ofSubject = scarcest === undefined ? available : scarcest.left;
-    const availableNanodollars = Math.min(available, inBudget, inAccount, ofSubject);
+    const isBilledAfterwards = admission.caller.isBilledAfterwards && scarcest !== undefined;
+    const available = isBilledAfterwards ? Number.MAX_SAFE_INTEGER : this.#balance - this.#held;
+    const left = scarcest === undefined ? available : Math.min(available, scarcest.left);
     // A call that costs nothing is admitted also where nothing is left.
     const isFree = admission.holdNanodollars === 0;
-    const holdNanodollars = isFree ? 0 : Math.min(availableNanodollars, admission.holdNanodollars);
-    if (!isFree && (availableNanodollars <= 0 || holdNanodollars < admission.minNanodollars)) {
-      const isScarce = (part: number) => part <= 0 || part < available;
-      if (scarcest !== undefined && isScarce(ofSubject) && ofSubject <= availableNanodollars) {
-        throw subjectBudgetExceeded(admission, scarcest.draw.name, toSubjectState(scarcest.draw, scarcest), now);
+    const holdNanodollars = isFree ? 0 : Math.min(left, admission.holdNanodollars);
+    if (!isFree && (left <= 0 || holdNanodollars < admission.minNanodollars)) {
+      if (scarcest !== undefined && (scarcest.left < available || (scarcest.left === available && left <= 0))) {
+        throw budgetExceeded(admission, scarcest.draw.name, toBudgetState(scarcest.draw, scarcest), now);
       }
-      if (key !== undefined && limit !== undefined && isScarce(inBudget) && (!ofAccount || inBudget <= inAccount)) {
-        throw budgetExceeded(admission, key.budget(limit), now);
-      }
-      if (ofAccount !== undefined && isScarce(inAccount)) throw budgetExceeded(admission, ofAccount, now, "account");
       throw balanceExceeded(admission, this.wallet());
     }
-    this.#held += holdNanodollars;
-    const periodStart = key === undefined ? null : key.take(holdNanodollars);
-    return {
-      quotaDay: null,
-      holdNanodollars,
-      holdTokens: 0,
-      periodStart,
-      available: Math.max(availableNanodollars, holdNanodollars),
-    };
+    return { quotaDay: null, holdNanodollars, holdTokens: 0, available: Math.max(left, holdNanodollars) };
   }
 
   #holdQuota(admission: AdmissionRequest, now: number): GrantedHold {
@@ -470,126 +328,18 @@ class AccountState {
     const available = limit - this.#usedTokens - heldTokens;
     const holdTokens = Math.min(available, admission.holdTokens);
     if (available <= 0 || holdTokens < admission.minTokens) throw quotaExceeded(admission, this.quota(limit), now);
-    this.#heldTokens += holdTokens;
-    return { quotaDay: this.#day, holdNanodollars: 0, holdTokens, periodStart: null, available };
+    return { quotaDay: this.#day, holdNanodollars: 0, holdTokens, available };
   }
 
-  #addHold(hold: HoldAmounts, sign: 1 | -1): void {
-    this.#held += sign * hold.holdNanodollars;
-    if (hold.quotaDay === this.#day) this.#heldTokens += sign * hold.holdTokens;
-  }
-}
-
-/** The part of a budget that is neither spent nor held. */
-function toLeft({ limitNanodollars, spentNanodollars, heldNanodollars }: BudgetState): number {
-  return limitNanodollars - spentNanodollars - heldNanodollars;
-}
-
-interface KeyRequested {
-  readonly keyId: string;
-  readonly period: BudgetPeriod;
-}
-
-/** The budgets that a call draws on: that of its key and that of its account. */
-interface BudgetsRequested {
-  readonly key?: KeyRequested | undefined;
-  readonly account?: BudgetPeriod | undefined;
-}
-
-/** Charges of premium calls of an account that began since a day. */
-interface Spent {
-  readonly since: number;
-  nanodollars: number;
-  revision: number | undefined;
-}
-
-/** Charges and holds of a key with a budget, in memory. A period is named by its first day. */
-class KeyState {
-  /** Never goes back, so that a clock that does mints no budget. */
-  #periodStart = 0;
-  #period: BudgetPeriod = "month";
-  #resetsAt = 0;
-  #spent = 0;
-  #held = 0;
-  #openCalls = 0;
-  /** The store's revision at which the budget was last read; absent before the first time. */
-  revision: number | undefined;
-
-  /** Whether the budget as it is known holds for this moment. */
-  knowsBudget(revision: number, now: number, period: BudgetPeriod): boolean {
-    return this.revision === revision && now < this.#resetsAt && period === this.#period;
+  #addHold({ open, counters }: LiveCall, sign: 1 | -1): void {
+    this.#held += sign * open.holdNanodollars;
+    for (const counter of counters) counter.held += sign * open.holdNanodollars;
+    if (open.quotaDay === this.#day) this.#heldTokens += sign * open.holdTokens;
   }
 
-  /** Takes over the written figures, to which the caller adds what is not written yet. */
-  refresh(balance: BudgetBalance, thisPeriod: number, period: BudgetPeriod): void {
-    this.turnTo(balance.periodStart === undefined ? thisPeriod : Math.max(thisPeriod, balance.periodStart), period);
-    this.#spent = balance.periodStart === this.#periodStart ? balance.spentNanodollars : 0;
-  }
-
-  /** Begins a new period's budget; holds and charges of an older one no longer count. */
-  turnTo(periodStart: number, period: BudgetPeriod): void {
-    this.#period = period;
-    this.#resetsAt = endOfPeriod(Math.max(periodStart, this.#periodStart), period);
-    if (periodStart <= this.#periodStart) return;
-    this.#periodStart = periodStart;
-    this.#spent = 0;
-    this.#held = 0;
-  }
-
-  /** The part of the budget that is neither spent nor held. */
-  available(budgetNanodollars: number): number {
-    return budgetNanodollars - this.#spent - this.#held;
-  }
-
-  /** Holds for a call; returns the period whose budget pays. */
-  take(holdNanodollars: number): number {
-    this.#openCalls += 1;
-    this.#held += holdNanodollars;
-    return this.#periodStart;
-  }
-
-  /** Gives back what {@link take} took, as if the call had never come. */
-  release(hold: HoldAmounts): void {
-    this.#removeHold(hold);
-    this.leave();
-  }
-
-  /** Takes back a {@link release}. */
-  restore({ periodStart, holdNanodollars }: HoldAmounts): void {
-    if (periodStart === this.#periodStart) this.#held += holdNanodollars;
-    this.#openCalls += 1;
-  }
-
-  /** Turns a hold into a charge that is still to be written. */
-  charge(hold: HoldAmounts, nanodollars: number): void {
-    this.#removeHold(hold);
-    this.addSpent(hold, nanodollars);
-  }
-
-  /** Counts a charge, if it is of this period. */
-  addSpent({ periodStart }: HoldAmounts, nanodollars: number): void {
-    if (periodStart === this.#periodStart) this.#spent += nanodollars;
-  }
-
-  /** The charge of a call is written. */
-  leave(): void {
-    this.#openCalls -= 1;
-  }
-
-  isIdle(): boolean {
-    return this.#openCalls === 0;
-  }
-
-  budget(limitNanodollars: number): BudgetState {
-    return {
-      limitNanodollars,
-      spentNanodollars: this.#spent,
-      heldNanodollars: this.#held,
-      resetsAt: this.#resetsAt,
-    };
-  }
-
-  #removeHold({ periodStart, holdNanodollars }: HoldAmounts): void {
-    if (periodStart === this.#periodStart) this.#held -= holdNanodollars;
+  #leave(call: LiveCall): void {
+    this.calls.delete(call.open.callId);
+    if (this.calls.size === 0) this.budgets.clear();
+    for (const counter of call.counters) counter.calls -= 1;
   }
 }

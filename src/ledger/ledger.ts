@@ -188,7 +188,7 @@ export class ProcessLedger implements Ledger {
       this.#limits.running(caller),
       this.#holds.budgets(caller, this.#now()),
     ]);
-    return { calls: narrowerCalls(caller, running), ...budgets };
+    return { calls: narrowerCalls(caller, running), budgets };
   }
 
   /**
@@ -379,6 +379,6 @@ function rateLimitOnlyAdmission(callId: string, { limits, keyLimits, ...caller }
     priceVersion: undefined,
     openedAt,
   };
-  const open = toOpenCall(admission, { quotaDay: null, holdNanodollars: 0, holdTokens: 0, periodStart: null });
+  const open = toOpenCall(admission, { quotaDay: null, holdNanodollars: 0, holdTokens: 0 });
   return { admission, open };
 }

@@ -6,7 +6,6 @@ import {
   type QuotaState,
   quoteValue,
   type ReachedLimit,
-  type SubjectBudgetState,
   type WalletState,
 } from "../contract/index.ts";
 
@@ -69,22 +68,11 @@ export function quotaExceeded({ minTokens }: Least, quota: QuotaState, now: numb
   );
 }
 
-const periodNames = { day: "Daily", week: "Weekly", month: "Monthly", lifetime: "Lifetime" };
-
-export function budgetExceeded(
-  admission: Least & Pick<AdmissionRequest, "caller">,
-  budget: BudgetState,
-  now: number,
-  owner: LimitOwner["owner"] = "key",
-): GatewayError {
-  const { keyLimits, accountBudget } = admission.caller;
-  const [period, others] = owner === "key" ? [keyLimits?.budgetPeriod, "another key or "] : [accountBudget?.period, ""];
-  const advice = `until then raise the budget, or use ${others}a model that is not premium`;
-  return toBudgetError(admission, budget, { period: period ?? "month", owner: `this ${owner}`, advice }, now);
-}
+const periodNames = { day: "Daily", week: "Weekly", month: "Monthly", lifetime: "Lifetime", session: "Session" };
 
 const subjectNames = {
   account: "account",
+  team: "team",
   key: "key",
   end_user: "end user",
   tag: "tag",
@@ -93,32 +81,19 @@ const subjectNames = {
 };
 
 /** @param subjectName Of the end user, for example; empty: the call names none. */
-export function subjectBudgetExceeded(
-  admission: Least,
-  subjectName: string,
-  state: SubjectBudgetState,
-  now: number,
-): GatewayError {
-  const { model, modelName = model } = admission;
-  const { subject, period } = state.budget;
+export function budgetExceeded(admission: Least, subjectName: string, state: BudgetState, now: number): GatewayError {
+  const { model, modelName = model, minNanodollars } = admission;
+  const { budget, limitNanodollars, spentNanodollars, heldNanodollars, resetsAt } = state;
+  const { subject, period } = budget;
   const name = subject === "model" && subjectName === model ? modelName : subjectName;
   const named =
     name === "" ? `requests without ${subjectNames[subject]}` : `${subjectNames[subject]} ${quoteValue(name)}`;
-  const owner = subject === "account" || subject === "key" ? `this ${subject}` : named;
-  const advice = "raise the budget, or use a model that is not premium";
-  return toBudgetError(admission, state, { period, owner, advice }, now);
-}
-
-function toBudgetError(
-  { minNanodollars }: Least,
-  { limitNanodollars, spentNanodollars, heldNanodollars, resetsAt }: Omit<SubjectBudgetState, "budget">,
-  { period, owner, advice }: { period: keyof typeof periodNames; owner: string; advice: string },
-  now: number,
-): GatewayError {
-  const reset = resetsAt === undefined ? "" : `; it resets at ${new Date(resetsAt).toISOString()}`;
+  const owner = subject === "account" || subject === "team" || subject === "key" ? `this ${subject}` : named;
+  const until = resetsAt === undefined ? "" : `it resets at ${new Date(resetsAt).toISOString()}; until then `;
+  const advice = `raise the budget, or use ${subject === "key" ? "another key or " : ""}a model that is not premium`;
   return new GatewayError(
     "budget_exceeded",
-    `${periodNames[period]} budget of ${owner} reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD${reset}; ${advice}`,
+    `${periodNames[period]} budget of ${owner} reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; ${until}${advice}`,
     resetsAt === undefined ? {} : { retryAfterMs: Math.max(0, resetsAt - now) },
   );
 }

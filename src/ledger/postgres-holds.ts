@@ -1,40 +1,28 @@
 import type {
-  AccountBudget,
   AdmissionRequest,
+  BudgetState,
   Caller,
   GatewayError,
   QuotaState,
-  SubjectBudgetState,
   WalletState,
 } from "../contract/index.ts";
 import {
   type AccountBalance,
   type BudgetDraw,
   type BudgetFigures,
-  type BudgetQuery,
   dayOf,
   type ExtendedHold,
-  endOfPeriod,
   type GrantedHold,
   type HoldAmounts,
   type OpenCall,
   type RefusedHold,
   type Store,
   startOfDay,
-  startOfPeriod,
 } from "../db/index.ts";
-import {
-  type AdmittedCall,
-  accountNotRead,
-  type Budgets,
-  type CallHolds,
-  getBudgetLimit,
-  holdNotWritten,
-  toOpenCall,
-} from "./call-records.ts";
+import { findDraws, findKnownDraws, toBudgetState } from "./budget-draws.ts";
+import { type AdmittedCall, accountNotRead, type CallHolds, holdNotWritten, toOpenCall } from "./call-records.ts";
 import type { CommitQueue } from "./commit-queue.ts";
-import { balanceExceeded, budgetExceeded, quotaExceeded, subjectBudgetExceeded } from "./limit-errors.ts";
-import { findDraws, findKnownDraws, toSubjectState } from "./subject-budgets.ts";
+import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
 
 /**
  * Holds in a store that several nodes share. The statement that writes a hold also decides about it, by what all nodes
@@ -68,7 +56,7 @@ export class PostgresHolds implements CallHolds {
     const granted = await this.#write({ kind: "extend", open: requested }, admission, now);
     if (granted === undefined) return requested;
     const { available: _, ...amounts } = granted;
-    return { ...open, ...amounts, draws: requested.draws };
+    return { ...open, ...amounts };
   }
 
   /**
@@ -116,111 +104,63 @@ export class PostgresHolds implements CallHolds {
     };
   }
 
-  async budgets(caller: Caller, now: number): Promise<Budgets> {
-    const [ofOwners, ofSubjects] = await Promise.all([
-      this.#budgetsOfOwners(caller, now),
-      caller.budgets && this.#budgetsOfSubjects(caller, now),
-    ]);
-    return { ...ofOwners, budgets: ofSubjects };
-  }
-
-  async #budgetsOfSubjects(caller: Caller, now: number): Promise<SubjectBudgetState[]> {
+  async budgets(caller: Caller, now: number): Promise<BudgetState[]> {
     const draws = findKnownDraws(caller, now);
     if (draws.length === 0) return [];
     try {
-      const figures = await this.#store.readBudgets(caller.accountId, draws);
-      return draws.map((draw, at) => toSubjectState(draw, figures[at] as BudgetFigures));
+      const figures = await this.#store.readBudgets(caller, draws);
+      return draws.map((draw, at) => toBudgetState(draw, figures[at] as BudgetFigures));
     } catch (error) {
       throw accountNotRead(error);
     }
   }
 
-  async #budgetsOfOwners(
-    { accountId, keyId, keyLimits, accountBudget }: Caller,
-    now: number,
-  ): Promise<Pick<Budgets, "budget" | "accountBudget">> {
-    const { budgetNanodollars: limit, budgetPeriod: period } = keyLimits ?? {};
-    if (limit === undefined && accountBudget === undefined) return {};
-    const requested = { keyId, periodStart: startOfPeriod(now, period) };
-    const since = accountBudget && startOfPeriod(now, accountBudget.period);
-    const [{ budget, held: openHolds }, spent] = await Promise.all([
-      this.#read(accountId, dayOf(now), requested),
-      since === undefined ? 0 : this.#store.readSpent(accountId, since),
-    ]);
-    const ofKey = limit !== undefined && {
-      limitNanodollars: limit,
-      spentNanodollars: budget === undefined ? 0 : budget.spentNanodollars,
-      heldNanodollars: budget === undefined ? 0 : budget.othersNanodollars,
-      resetsAt: endOfPeriod(budget?.periodStart ?? requested.periodStart, period),
-    };
-    const ofAccount = accountBudget && {
-      limitNanodollars: accountBudget.limitNanodollars,
-      spentNanodollars: spent,
-      heldNanodollars: openHolds === undefined ? 0 : openHolds.nanodollars,
-      resetsAt: endOfPeriod(since as number, accountBudget.period),
-    };
-    return { budget: ofKey || undefined, accountBudget: ofAccount };
-  }
-
-  async #read(accountId: string, today: number, requested?: BudgetQuery): Promise<AccountBalance> {
+  async #read(accountId: string, today: number): Promise<AccountBalance> {
     try {
-      return await this.#store.readBalance(accountId, today, requested);
+      return await this.#store.readBalance(accountId, today);
     } catch (error) {
       throw accountNotRead(error);
     }
   }
 }
 
-/** A requested hold for the store to decide about; day and period are the earliest that may pay. */
+/** A requested hold for the store to decide about; its day is the earliest that may pay. */
 function undecidedHold(admission: AdmissionRequest, now: number): OpenCall {
   const { premium, holdNanodollars, minNanodollars, holdTokens, minTokens, caller } = admission;
-  const budgetLimit = getBudgetLimit(admission);
   const request = {
     quotaDay: premium ? null : dayOf(now),
     holdNanodollars: premium ? holdNanodollars : 0,
     holdTokens: premium ? 0 : holdTokens,
-    periodStart: budgetLimit === undefined ? null : startOfPeriod(now, caller.keyLimits?.budgetPeriod),
-    draws: findDraws(admission, now),
   };
   return toOpenCall(admission, request, {
     quotaLimit: caller.freeTokensPerDay,
-    budgetLimit,
-    ...(premium &&
-      caller.accountBudget !== undefined && {
-        accountLimit: caller.accountBudget.limitNanodollars,
-        accountFrom: startOfPeriod(now, caller.accountBudget.period),
-      }),
+    draws: premium ? findDraws(admission, caller.budgets, now) : [],
     minHold: premium ? minNanodollars : minTokens,
+    isBilledAfterwards: caller.isBilledAfterwards,
   });
 }
 
 function toGatewayError(
-  { refused, there, openHolds, day, periodStart, draw }: RefusedHold,
+  { refused, there, openHolds, day, draw }: RefusedHold,
   admission: AdmissionRequest,
   now: number,
 ): GatewayError {
-  const { keyLimits, accountBudget, freeTokensPerDay: limitTokens } = admission.caller;
-  const figures = { spentNanodollars: there, heldNanodollars: openHolds };
   switch (refused) {
     case "balance":
       return balanceExceeded(admission, { balanceNanodollars: there, heldNanodollars: openHolds });
     case "budget": {
-      const resetsAt = endOfPeriod(periodStart as number, keyLimits?.budgetPeriod);
-      const limitNanodollars = getBudgetLimit(admission) as number;
-      return budgetExceeded(admission, { limitNanodollars, ...figures, resetsAt }, now);
-    }
-    case "account_budget": {
-      const { limitNanodollars, period } = accountBudget as AccountBudget;
-      const resetsAt = endOfPeriod(startOfPeriod(now, period), period);
-      return budgetExceeded(admission, { limitNanodollars, ...figures, resetsAt }, now, "account");
-    }
-    case "subject_budget": {
-      const subject = draw as BudgetDraw;
-      return subjectBudgetExceeded(admission, subject.name, toSubjectState(subject, figures), now);
+      const scarcest = draw as BudgetDraw;
+      const state = toBudgetState(scarcest, { spentNanodollars: there, heldNanodollars: openHolds });
+      return budgetExceeded(admission, scarcest.name, state, now);
     }
     case "quota": {
-      const resetsAt = startOfDay((day as number) + 1);
-      return quotaExceeded(admission, { limitTokens, usedTokens: there, heldTokens: openHolds, resetsAt }, now);
+      const quota = {
+        limitTokens: admission.caller.freeTokensPerDay,
+        usedTokens: there,
+        heldTokens: openHolds,
+        resetsAt: startOfDay((day as number) + 1),
+      };
+      return quotaExceeded(admission, quota, now);
     }
   }
 }

@@ -1,10 +1,9 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import {
   callSums,
+  countEarlierCalls,
   type Database,
   dayOf,
-  drawColumns,
-  joinDraws,
   type Store,
   startOfDay,
   toPayerNumber,
@@ -26,7 +25,7 @@ export interface PrunerOptions {
 }
 
 /**
- * Makes the work that deletes old calls: those that began, ended and drew their quota or budget before the day that began
+ * Makes the work that deletes old calls: those that began, ended and drew their quota before the day that began
  * `retentionDays` ago, and are in the roll-up. What they summed to is added to their account's opening balance in the same
  * transaction, so that `verifyLedger` still works. Sums and transactions stay. For a timer of the owner: each call is a short
  * step of a pass over all accounts, and returns how many calls it deleted.
@@ -42,7 +41,8 @@ export function createPruner({ store, retentionDays, now }: PrunerOptions): () =
       const account = await nextAccount(store, after);
       if (account === undefined) {
         [after, restUntil] = [0, time + restMs];
-        await prunePeriods(store, beforeDay);
+        await pruneDays(store, beforeDay);
+        await countEarlier(store);
         return 0;
       }
       const accountId = account.id;
@@ -72,7 +72,6 @@ function oldCalls(db: Kysely<Database>, accountId: string, beforeDay: number) {
       .where("opened_at", "<", before)
       .where("settled_at", "<", before)
       .where((where) => where.or([where("quota_day", "is", null), where("quota_day", "<", beforeDay)]))
-      .where((where) => where.or([where("period_start", "is", null), where("period_start", "<", beforeDay)]))
   );
 }
 
@@ -86,7 +85,6 @@ async function pruneAccount(
   if (rows.length === 0) return 0;
   const list = sql.join(rows.map(({ seq }) => sql.lit(seq)));
   await addToOpening(db, { accountId, beforeDay, list });
-  await keepLifetimes(db, store.shared, list);
   const { numDeletedRows } = await db
     .deleteFrom("call_rows")
     .where(sql<boolean>`seq in (${list})`)
@@ -102,12 +100,11 @@ interface PrunedCalls {
 }
 
 async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, list }: PrunedCalls): Promise<void> {
-  const columns = ["calls", "requests", "failures", "budget_nanodollars", ...callSums];
+  const columns = ["calls", "requests", "failures", ...callSums];
   const sums = sql.join([
     sql`count(*)`,
     sql`coalesce(sum(case when state = 'settled' then 1 else 0 end), 0)`,
     sql`coalesce(sum(case when state = 'released' then 1 else 0 end), 0)`,
-    sql`coalesce(sum(case when period_start is null then 0 else charged_nanodollars end), 0)`,
     ...callSums.map((column) => sql`coalesce(sum(${sql.ref(column)}), 0)`),
   ]);
   const added = sql.join(
@@ -123,28 +120,32 @@ async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, l
       ${added}`.execute(db);
 }
 
-/** Notes what pruned calls spent of budgets that never begin anew. */
-async function keepLifetimes(db: Transaction<Database>, isPostgres: boolean, list: RawBuilder<unknown>): Promise<void> {
-  await sql`update budget_usage set pruned_nanodollars = pruned_nanodollars + drawn.charged
-    from (select budget_id, name, sum(charged_nanodollars) as charged
-      from (select ${drawColumns}, charged_nanodollars from call_rows ${joinDraws(isPostgres)}
-        where seq in (${list}) and budgets is not null) as triples
-      where period_start = 0 group by budget_id, name) as drawn
-    where budget_usage.budget_id = drawn.budget_id and budget_usage.name = drawn.name
-      and budget_usage.period_start = 0 and drawn.charged is not null`.execute(db);
-}
-
 /** No period is longer. */
 const periodDaysMax = 31;
 
-/** Deletes what was spent in periods that ended before a day. */
-async function prunePeriods({ db }: Store, beforeDay: number): Promise<void> {
+/** Deletes what names have spent on days that no running period has. What accounts and keys have spent is kept. */
+async function pruneDays({ db }: Store, beforeDay: number): Promise<void> {
   await db
-    .deleteFrom("budget_usage")
-    .where("budget_id", "in", (all) => all.selectFrom("budgets").select("id"))
-    .where("period_start", ">", 0)
-    .where("period_start", "<", beforeDay - periodDaysMax)
+    .deleteFrom("spending")
+    .where("subject_id", "in", (all) => all.selectFrom("budgets").select("no").where("budget_period", "<>", "lifetime"))
+    .where("day", "<", beforeDay - periodDaysMax)
+    // Days whose calls are not pruned yet are compared with them.
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom("payers")
+          .innerJoin("opening_balances", "opening_balances.account_id", "payers.id")
+          .select("payers.no")
+          .whereRef("payers.no", "=", "spending.account_id")
+          .whereRef("opening_balances.before_day", ">", "spending.day"),
+      ),
+    )
     .execute();
+}
+
+/** Counts the calls from before a budget was made whose making was broken off. */
+async function countEarlier(store: Store): Promise<void> {
+  const broken = await store.db.selectFrom("budgets").select("id").where("counted_to", "is not", null).execute();
+  for (const { id } of broken) await countEarlierCalls(store, id);
 }
 
 /** An account with calls, and its number. */

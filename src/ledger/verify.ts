@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import { callSums, dayOf, drawColumns, isDamage, isUncounted, joinDraws, type Store, startOfDay } from "../db/index.ts";
+import { callSums, dayOf, isDamage, isUncounted, type Store, startOfDay } from "../db/index.ts";
 
 /** The result of {@link verifyLedger}. */
 export interface Verification {
@@ -20,7 +20,7 @@ type Counts = Readonly<Record<"wallets" | "transactions" | "calls" | "open" | "a
 
 /**
  * Recomputes every balance from the transactions and the charges of calls, every charge from its call's cost, every quota
- * day, day of charges and budget of a key from the calls, and every sum of the roll-up from the calls that it has counted,
+ * day, day of charges of an account and a key, and budget from the calls, and every sum of the roll-up from the calls that it has counted,
  * and compares with what is written. The account of every row has to exist, and its key to be a key of that account. Each
  * comparison is one statement and so sees one state of the ledger, also while a gateway is running. Of the days whose calls
  * were pruned the sums are compared, by account. Of an embedded database the structure of the file is checked first.
@@ -34,8 +34,9 @@ export async function verifyLedger(store: Store, now: number = Date.now()): Prom
     wallets,
     findWrongCharges,
     findStrayRows,
+    findStraySums,
     ...sumsOfDays.map(compareDays),
-    compareSubjects(store.shared),
+    budgetsOfNames,
     compareUsage(24),
     compareUsage(1),
     usageOfAll,
@@ -50,20 +51,35 @@ export async function verifyLedger(store: Store, now: number = Date.now()): Prom
   return { ok: differences.length === 0, differences, warnings, counts: await count(store) };
 }
 
-/** Free quota and budgets of days that have not come. Quota counts on the day that sees it first, a budget until its period has come. */
+/** Free quota and charges of days that have not come. They count once, on the day that sees them first. */
 async function findDaysAhead({ db }: Store, now: number): Promise<string[]> {
   const today = dayOf(now);
-  const { rows } = await sql<{ what: string; day: number | string; until: string }>`select what, day, until from (
-      select 'Quota of ' || account_id as what, max(day) as day, 'once, and no more' as until
+  const { rows } = await sql<{ what: string; day: number | string }>`select what, day from (
+      select 'Quota of ' || account_id as what, max(day) as day
       from daily_quota_usage where day > ${today + 1} group by account_id
       union all
-      select 'Budget of key ' || key_id, max(period_start), 'until then'
-      from key_budget_usage where period_start > ${today + 1} group by key_id
+      select 'Spending of ' || account_id, max(day) from daily_charges where day > ${today + 1} group by account_id
     ) as ahead order by what limit ${sql.lit(differencesMax)}`.execute(db);
-  return rows.map(({ what, day, until }) => {
+  return rows.map(({ what, day }) => {
     const date = new Date(startOfDay(Number(day))).toISOString().slice(0, 10);
-    return `${what} is of ${date}, ${Number(day) - today} days ahead: a clock was wrong, and what it used counts ${until}`;
+    return `${what} is of ${date}, ${Number(day) - today} days ahead: a clock was wrong, and what it used counts once, and no more`;
   });
+}
+
+/** Sums of what is neither a key nor a budget of their account. */
+async function findStraySums({ db }: Store): Promise<string[]> {
+  const { rows } = await sql<{
+    subject: number;
+    account: string;
+  }>`select distinct subject_id as subject, account.id as account
+    from spending join payers as account on account.no = spending.account_id left join payers as payer on payer.no = subject_id
+    where coalesce(payer.account_no, -1) <> spending.account_id and not exists (
+      select 1 from budgets where no = subject_id and budgets.account_id in ('', account.id))
+    order by account.id, subject_id limit ${sql.lit(differencesMax)}`.execute(db);
+  return rows.map(
+    ({ subject, account }) =>
+      `Charges of the number ${subject}: it is neither account, key nor budget of account ${account}`,
+  );
 }
 
 /** Pages of the file that cannot be right, as a disk that fails leaves them. PostgreSQL has its own tools for this. */
@@ -153,10 +169,9 @@ const ownedRows: readonly OwnedRows[] = [
   { what: "Calls", table: "call_rows", hasKey: true, hasNumbers: true },
   { what: "Running calls", table: "open_call_rows", hasKey: true, hasNumbers: true },
   { what: "Wallet", table: "wallet_rows", hasNumbers: true },
-  { what: "Charges", table: "daily_charge_rows", hasNumbers: true },
+  { what: "Charges", table: "spending", hasNumbers: true },
   { what: "Transactions", table: "transactions" },
   { what: "Quota", table: "daily_quota_usage" },
-  { what: "Budget", table: "key_budget_usage", hasKey: true },
   { what: "Sums of pruned calls", table: "opening_balances" },
   // Refused requests are no calls: a key that made nothing else is forgotten when it has ended.
   { what: "Usage", table: "usage", hasKey: true, where: sql`account_id <> '' and requests + failures > 0` },
@@ -258,15 +273,15 @@ const sumsOfDays: readonly SumsOfDays[] = [
   },
   {
     owner: "key_id",
-    words: ["key ", " in the period from day "],
-    day: "period_start",
-    what: "Budget of",
-    whatBefore: "Budgets of the keys of",
-    table: "key_budget_usage",
-    column: "spent_nanodollars",
+    words: ["key ", " on day "],
+    day: "day",
+    what: "Charges of",
+    whatBefore: "Charges of the keys of",
+    table: "key_charges",
+    column: "charged_nanodollars",
     amountOfCall: "charged_nanodollars",
-    dayOfCall: sql`calls.period_start`,
-    ofOpening: "budget_nanodollars",
+    dayOfCall: sql`(opened_at / ${dayMs})`,
+    ofOpening: "charged_nanodollars",
   },
 ];
 
@@ -290,27 +305,31 @@ function compareDays(sums: SumsOfDays): Comparison {
   };
 }
 
-/** Budgets of subjects that are still there. */
-function compareSubjects(isPostgres: boolean): Comparison {
-  const drawn = sql`select calls.id, calls.account_id, calls.charged_nanodollars, ${drawColumns}
-    from calls ${joinDraws(isPostgres)} where calls.budgets is not null`;
-  const keysOf = (table: string) => sql`budget_id, ${sql.ref(`${table}.name`)} as name, period_start`;
-  const from = sql`from (${drawn}) as drawn join budgets on budgets.id = budget_id`;
-  // Those of periods that end are deleted with the calls; of one that does not, the part of pruned calls is kept.
-  const isKept = sql`(period_start = 0 or before_day is null or period_start >= before_day)`;
-  return {
-    what: "Budget",
-    source: ofCalls,
-    keys: ["budget_id", "name", "period_start"],
-    words: (row) => `${row.budget_id} of ${row.name} from day ${row.period_start}`,
-    columns: ["spent_nanodollars"],
-    written: sql`select ${keysOf("budget_usage")}, spent_nanodollars - pruned_nanodollars as spent_nanodollars
-      from budget_usage join budgets on budgets.id = budget_id ${opening} budgets.account_id where ${isKept}`,
-    found: sql`select ${keysOf("drawn")}, drawn.charged_nanodollars as spent_nanodollars ${from}
-      ${opening} drawn.account_id where drawn.charged_nanodollars <> 0 and ${isKept}`,
-    calls: sql`select ${keysOf("drawn")}, drawn.id ${from} where drawn.charged_nanodollars <> 0`,
-  };
-}
+/** Budgets that count calls by a name of theirs, of which all earlier calls are counted. */
+const isCounting = sql`budgets.counted_to is null and budgets.subject not in ('account', 'team', 'key')`;
+const dayOfCall = sql`(calls.opened_at / ${dayMs})`;
+/** The name by which a budget counts a call. */
+const countedName = sql`coalesce(case budgets.subject when 'end_user' then calls.end_user when 'tag' then calls.tag
+  when 'session' then calls.session else calls.model end, '')`;
+const countedCalls = sql`from calls join budgets on budgets.account_id in ('', calls.account_id)
+    and coalesce(budgets.key_id, calls.key_id) = calls.key_id and coalesce(budgets.name, ${countedName}) = ${countedName}
+    and budgets.counted_from <= ${dayOfCall}
+  ${opening} calls.account_id
+  where ${isCounting} and calls.charged_nanodollars <> 0 and (before_day is null or ${dayOfCall} >= before_day)`;
+const keysOfNames = sql`budgets.id as budget_id, calls.account_id, ${countedName} as name, ${dayOfCall} as day`;
+
+const budgetsOfNames: Comparison = {
+  what: "Budget",
+  source: ofCalls,
+  keys: ["budget_id", "account_id", "name", "day"],
+  words: (row) => `${row.budget_id} of ${row.name} of ${row.account_id} on day ${row.day}`,
+  columns: ["spent_nanodollars"],
+  written: sql`select budgets.id as budget_id, payers.id as account_id, spending.name, day, spent_nanodollars
+    from spending join budgets on budgets.no = spending.subject_id join payers on payers.no = spending.account_id
+    ${opening} payers.id where ${isCounting} and (before_day is null or day >= before_day)`,
+  found: sql`select ${keysOfNames}, calls.charged_nanodollars as spent_nanodollars ${countedCalls}`,
+  calls: sql`select ${keysOfNames}, calls.id ${countedCalls}`,
+};
 
 /** Summed under the same name in the roll-up and the openings as in `calls`. */
 const usageColumns = ["requests", "failures", ...callSums];

@@ -43,7 +43,7 @@ export async function readLowWallets(
     let low: WalletPace[] = [];
     const add = async (wallets: RawBuilder<SqlBool>) => {
       // Nobody spends less a day than a seventh of that; who has more lasts for longer in any case.
-      const isLow = sql<SqlBool>`wallet_rows.balance_nanodollars < sum(charged_nanodollars) * ${sql.lit(lowDays)}`;
+      const isLow = sql<SqlBool>`wallet_rows.balance_nanodollars < sum(spent_nanodollars) * ${sql.lit(lowDays)}`;
       const paces = (await readPaces(db, now, wallets, isLow)).filter(({ daysLeft }) => daysLeft < lowDays);
       low = low.concat(paces).sort(byDaysLeft).slice(0, limit);
     };
@@ -72,16 +72,32 @@ async function readPaces(
   const today = Math.floor(now / dayMs);
   const rows = await db
     .selectFrom("wallet_rows")
-    .innerJoin("daily_charge_rows", "daily_charge_rows.account_id", "wallet_rows.account_id")
+    .innerJoin("spending", (join) =>
+      join
+        .onRef("spending.account_id", "=", "wallet_rows.account_id")
+        .onRef("spending.subject_id", "=", "wallet_rows.account_id")
+        .on("spending.name", "=", sql.lit("")),
+    )
     .select("wallet_rows.balance_nanodollars")
     .select(({ fn }) => [
       sql<string>`(select id from payers where payers.no = wallet_rows.account_id)`.as("account"),
-      fn.sum<number>("charged_nanodollars").as("charged"),
+      fn.sum<number>("spent_nanodollars").as("charged"),
       fn.min<number>("day").as("first"),
     ])
     .where("day", ">", today - paceDays)
-    .where("charged_nanodollars", ">", 0)
+    .where("spent_nanodollars", ">", 0)
     .where(wallets)
+    .where(({ exists, not, selectFrom }) =>
+      not(
+        exists(
+          selectFrom("payers")
+            .innerJoin("accounts", "accounts.id", "payers.id")
+            .select("accounts.id")
+            .whereRef("payers.no", "=", "wallet_rows.account_id")
+            .where("accounts.billed_afterwards", "=", 1),
+        ),
+      ),
+    )
     .groupBy(["wallet_rows.account_id", "wallet_rows.balance_nanodollars"])
     .having(having)
     .execute();

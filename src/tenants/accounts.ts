@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type RawBuilder, type Selectable, sql } from "kysely";
-import { type AccountBudget, checkName, GatewayError, isAmount } from "../contract/index.ts";
+import { type Budget, checkName, GatewayError, isAmount } from "../contract/index.ts";
 import {
   compareFound,
   type Database,
@@ -9,10 +9,13 @@ import {
   type IndexOrder,
   inOrderOf,
   isConstraintError,
+  isOwnBudget,
+  isTeam,
   type Role,
   type Store,
   type TransactionScope,
 } from "../db/index.ts";
+import { type OwnBudget, toOwnPeriod } from "./account-budget.ts";
 import { readAllowedModels } from "./allowed-models.ts";
 import { unknownAccount } from "./lock-account.ts";
 import { expectAnotherOwner, lockOwners } from "./roles.ts";
@@ -44,7 +47,9 @@ export interface Account {
   /** Ids of the models that it may use with all of its keys; absent: all. */
   allowedModels: string[] | undefined;
   /** Budget of all of its keys together in a period; absent: no bound but the wallet. */
-  budget: AccountBudget | undefined;
+  budget: OwnBudget | undefined;
+  /** The budget bounds its premium calls in place of the wallet. */
+  isBilledAfterwards: boolean;
   /** Milliseconds since 1970, like all times here. */
   createdAt: number;
   /** When the account was disabled with its keys and users; absent when it is enabled. */
@@ -69,7 +74,7 @@ export async function createAccount(store: TransactionScope, fields: NewAccount,
     if (!isConstraintError(error)) throw error;
     throw takenEmail(row.email, error);
   }
-  return toAccount({ ...row, email_verified: null });
+  return toAccount({ ...row, email_verified: null, budget_nanodollars: null, budget_period: null });
 }
 
 /** The row of a new account. @throws {GatewayError} `invalid_request` for an invalid e-mail address or a name that is too long. */
@@ -95,10 +100,9 @@ export function accountRowOf(
     concurrent_calls: null,
     created_at: now,
     disabled_at: null,
-    budget_nanodollars: null,
-    budget_period: null,
     allowed_models: null,
     founded_by: null,
+    billed_afterwards: 0,
   };
 }
 
@@ -146,13 +150,14 @@ export function takenEmail(email: string, cause: unknown): GatewayError {
   return new GatewayError("conflict", `Account ${email} already exists`, { param: "email", cause });
 }
 
-/** Accounts, with whether the e-mail of who signs in to each is verified. */
+/** Accounts, with their own budgets and whether the e-mail of who signs in to each is verified. */
 export function accountsQuery(db: Store["db"]) {
   return db
     .selectFrom("accounts")
     .leftJoin("users", "users.account_id", "accounts.id")
+    .leftJoin("budgets as own", (join) => join.on(isOwnBudget("accounts")))
     .selectAll("accounts")
-    .select("users.email_verified");
+    .select(["users.email_verified", "own.budget_nanodollars", "own.budget_period"]);
 }
 
 export async function listAccounts({ db }: Store): Promise<Account[]> {
@@ -215,11 +220,7 @@ export async function searchAccounts(store: Store, search: AccountSearch, now: n
   };
   const ids = await findAccountIds(store, search, values[search.order]);
   if (ids.length === 0) return [];
-  const rows = await db
-    .selectFrom("accounts")
-    .leftJoin("users", "users.account_id", "accounts.id")
-    .selectAll("accounts")
-    .select("users.email_verified")
+  const rows = await accountsQuery(db)
     .select([balance.as("balance_nanodollars"), "users.role", charged.as("charged"), lastUsed.as("last_used_at")])
     .where("accounts.id", "in", ids)
     .execute();
@@ -265,11 +266,7 @@ async function findAccountIds(store: Store, search: AccountSearch, value: RawBui
 function isOfKind(kind: (typeof accountKinds)[number]) {
   if (kind === "disabled") return sql<boolean>`accounts.disabled_at is not null`;
   if (kind === "none") return sql<boolean>`users.role is null`;
-  // Founded as a team, or one in which others than its holder work.
-  if (kind === "team") {
-    return sql<boolean>`(accounts.founded_by is not null or accounts.email like '%.invalid'
-      or exists (select 1 from memberships where memberships.account_id = accounts.id))`;
-  }
+  if (kind === "team") return isTeam();
   return sql<boolean>`users.role = ${kind}`;
 }
 
@@ -397,7 +394,14 @@ export async function disableAccount(
   });
 }
 
-export function toAccount(row: Selectable<Database["accounts"]> & { email_verified: number | null }): Account {
+/** The row of an account with what {@link accountsQuery} adds. */
+type ReadAccount = Selectable<Database["accounts"]> & {
+  email_verified: number | null;
+  budget_nanodollars: number | null;
+  budget_period: Budget["period"] | null;
+};
+
+export function toAccount(row: ReadAccount): Account {
   return {
     id: row.id,
     email: row.email,
@@ -411,7 +415,8 @@ export function toAccount(row: Selectable<Database["accounts"]> & { email_verifi
     budget:
       row.budget_nanodollars === null
         ? undefined
-        : { limitNanodollars: row.budget_nanodollars, period: row.budget_period ?? "month" },
+        : { limitNanodollars: row.budget_nanodollars, period: toOwnPeriod(row.budget_period) },
+    isBilledAfterwards: row.billed_afterwards === 1,
     createdAt: row.created_at,
     disabledAt: row.disabled_at ?? undefined,
   };

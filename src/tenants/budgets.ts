@@ -1,45 +1,64 @@
 import { randomBytes } from "node:crypto";
-import type { Transaction } from "kysely";
+import { sql, type Transaction } from "kysely";
 import { LRUCache } from "lru-cache";
 import { type Administrator, recordAudit } from "../audit/index.ts";
 import {
+  type Budget,
   type BudgetSubject,
   budgetPeriods,
   budgetSubjects,
   formatUsd,
   GatewayError,
   isAmount,
-  type SubjectBudget,
+  namedSubjects,
 } from "../contract/index.ts";
-import { type BudgetsTable, type Database, type Store, startOfPeriod, type TransactionScope } from "../db/index.ts";
+import {
+  type BudgetsTable,
+  countEarlierCalls,
+  countedFrom,
+  type Database,
+  isInPeriod,
+  isTeam,
+  ownBudgetId,
+  readLastEnd,
+  type Store,
+  type TransactionScope,
+  toPayerNumber,
+} from "../db/index.ts";
 import { isBehind } from "../db/page.ts";
+import { expectNoBudgetNeeded } from "./account-budget.ts";
 import { lockManaged } from "./roles.ts";
 
-/** A budget of a subject as it is stored. */
-export interface StoredBudget extends SubjectBudget {
+/** A budget as it is stored. */
+export interface StoredBudget extends Budget {
   readonly accountId: string;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
 }
 
-/** The calls that a budget counts. They never change. */
-export type BudgetTarget = Pick<SubjectBudget, "subject" | "name" | "keyId" | "period">;
+/** The calls that a budget counts. Only its period can change, to another that ends. */
+export type BudgetTarget = Pick<Budget, "subject" | "name" | "keyId" | "period">;
 
 /** Changes of a budget. An absent field stays as it is, and `null` ends a raise. */
 export interface BudgetChanges {
   readonly limitNanodollars?: number | undefined;
-  readonly raise?: SubjectBudget["raise"] | null;
+  readonly period?: Budget["period"] | undefined;
+  readonly raise?: Budget["raise"] | null;
 }
 
 type NewBudget = { readonly by: Administrator; readonly accountId: string } & BudgetTarget &
-  Pick<SubjectBudget, "limitNanodollars" | "raise">;
+  Pick<Budget, "limitNanodollars" | "raise">;
 
 /** Spending of one subject in the running period of a budget. */
 export interface SpentBySubject {
+  readonly accountId: string;
   /** Empty: calls that named none. */
   readonly name: string;
   readonly spentNanodollars: number;
 }
+
+/** Stands in place of the id of an account for the budgets of the gateway, over each account. */
+export const eachAccount = "";
 
 /** Budgets of one account: each call is compared with all of them. */
 export const budgetsMax = 1000;
@@ -47,7 +66,7 @@ export const budgetsMax = 1000;
 const nameCharactersMax = 200;
 
 /**
- * Creates a budget. Calls that ended before do not count.
+ * Creates a budget. What was spent before in its period counts.
  *
  * @throws {GatewayError} `invalid_request`; `conflict` when there is such a budget, or there are too many.
  */
@@ -56,9 +75,11 @@ export async function createBudget(
   { by, accountId, ...fields }: NewBudget,
   now: number,
 ): Promise<StoredBudget> {
-  checkBudget(fields, now);
+  checkBudget({ ...fields, accountId }, now);
+  const newId = `bud_${randomBytes(9).toString("hex")}`;
   const row: BudgetsTable = {
-    id: `bud_${randomBytes(9).toString("hex")}`,
+    id: newId,
+    no: toPayerNumber(newId),
     account_id: accountId,
     key_id: fields.keyId ?? null,
     subject: fields.subject,
@@ -67,21 +88,28 @@ export async function createBudget(
     budget_period: fields.period,
     ...raiseColumns(fields.raise ?? null),
     created_at: now,
+    counted_from: countedFrom(fields.period, now),
+    counted_to: null,
   };
   await store.change(async (db) => {
-    await lockManaged(db, by, accountId);
+    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
     if (row.key_id !== null) await expectKey(db, accountId, row.key_id, "api_key_id");
     if (row.subject === "key" && row.name !== null) await expectKey(db, accountId, row.name, "name");
     const present = await db.selectFrom("budgets").selectAll().where("account_id", "=", accountId).execute();
     if (present.some((one) => isSameTarget(one, row))) {
       throw new GatewayError("conflict", "There is a budget of this subject for this period; change it instead");
     }
-    if (present.length >= budgetsMax) {
+    const ownId = toOwnId(row);
+    const isOwn = ownId !== undefined && !present.some(({ id }) => id === ownId);
+    if (isOwn) Object.assign(row, { id: ownId, no: toPayerNumber(ownId) });
+    if (!isOwn && present.filter((one) => one.id !== toOwnId(one)).length >= budgetsMax) {
       throw new GatewayError("conflict", `The project has ${budgetsMax} budgets, its limit; delete one`);
     }
+    if (isNamed(row)) row.counted_to = await readLastEnd(db, store.shared);
     await db.insertInto("budgets").values(row).execute();
     await record(db, by, "create", row, now);
   });
+  if (row.counted_to !== null) await countEarlierCalls(store, row.id);
   return toBudget(row);
 }
 
@@ -93,11 +121,13 @@ export async function changeBudget(
 ): Promise<StoredBudget> {
   checkChanges(changes, now);
   return await store.change(async (db) => {
-    await lockManaged(db, by, accountId);
+    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
+    if (changes.period !== undefined) await expectPeriod(db, { accountId, id, period: changes.period });
     const row = await db
       .updateTable("budgets")
       .set({
         id,
+        ...(changes.period !== undefined && { budget_period: changes.period }),
         ...(changes.limitNanodollars !== undefined && { budget_nanodollars: changes.limitNanodollars }),
         ...(changes.raise !== undefined && raiseColumns(changes.raise)),
       })
@@ -111,6 +141,26 @@ export async function changeBudget(
   });
 }
 
+/** Periods that end, between which a budget can change: what it counts is known by day. */
+const calendarPeriods: readonly Budget["period"][] = ["day", "week", "month"];
+
+/** @throws {GatewayError} `not_found`; `invalid_request` for a period that does not end; `conflict` when another budget has it. */
+async function expectPeriod(
+  db: Transaction<Database>,
+  { accountId, id, period }: { accountId: string; id: string; period: Budget["period"] },
+): Promise<void> {
+  const present = await db.selectFrom("budgets").selectAll().where("account_id", "=", accountId).execute();
+  const row = present.find((one) => one.id === id);
+  if (row === undefined) throw unknownBudget(id);
+  if (row.budget_period === period) return;
+  if (!calendarPeriods.includes(period) || !calendarPeriods.includes(row.budget_period)) {
+    throw invalid("budget_period", `changes between ${calendarPeriods.join(", ")} alone; make another budget`);
+  }
+  if (present.some((one) => isSameTarget(one, { ...row, budget_period: period }))) {
+    throw new GatewayError("conflict", "There is a budget of this subject for this period; change it instead");
+  }
+}
+
 /** Deletes a budget and what it has counted. @throws {GatewayError} `not_found` */
 export async function deleteBudget(
   store: TransactionScope,
@@ -118,7 +168,8 @@ export async function deleteBudget(
   now: number,
 ): Promise<void> {
   await store.change(async (db) => {
-    await lockManaged(db, by, accountId);
+    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
+    await expectNoBudgetNeeded(db, id);
     const row = await db
       .deleteFrom("budgets")
       .where("id", "=", id)
@@ -126,7 +177,12 @@ export async function deleteBudget(
       .returningAll()
       .executeTakeFirst();
     if (row === undefined) throw unknownBudget(id);
-    await db.deleteFrom("budget_usage").where("budget_id", "=", id).execute();
+    const ofAccounts = db.selectFrom("payers").select("no").whereRef("account_no", "=", "no");
+    await db
+      .deleteFrom("spending")
+      .where("account_id", "in", accountId === eachAccount ? ofAccounts : [toPayerNumber(accountId)])
+      .where("subject_id", "=", row.no)
+      .execute();
     await record(db, by, "delete", row, now);
   });
 }
@@ -161,61 +217,163 @@ export async function readBudgetOf({ db }: Pick<Store, "db">, accountId: string,
 /** Spending in the running period by the id of the budget. Budgets of each subject by itself are left out. */
 export async function readSpentOfBudgets(
   { db }: Pick<Store, "db">,
-  budgets: readonly SubjectBudget[],
+  budgets: readonly StoredBudget[],
   now: number,
 ): Promise<ReadonlyMap<string, number>> {
-  const ofOne = budgets.filter(({ subject, name }) => subject === "account" || name !== undefined);
+  const ofOne = budgets.filter(
+    ({ subject, name, accountId }) => accountId !== "" && (subject === "account" || name !== undefined),
+  );
   if (ofOne.length === 0) return new Map();
-  const ids = ofOne.map(({ id }) => id);
-  const rows = await db
-    .selectFrom("budget_usage")
-    .select(["budget_id", "period_start", "spent_nanodollars"])
-    .where("budget_id", "in", ids)
+  const rows = await spentOfBudgets(db, now)
+    .where(
+      "budgets.id",
+      "in",
+      ofOne.map(({ id }) => id),
+    )
+    .groupBy("budgets.id")
+    .select("budgets.id")
     .execute();
-  const spentOf = (budget: SubjectBudget) =>
-    rows.find((row) => row.budget_id === budget.id && row.period_start === startOfPeriod(now, budget.period));
-  return new Map(ofOne.map((budget) => [budget.id, spentOf(budget)?.spent_nanodollars ?? 0]));
+  const spent = new Map(rows.map((row) => [row.id, Number(row.spent)]));
+  return new Map(ofOne.map(({ id }) => [id, spent.get(id) ?? 0]));
+}
+
+/** The sums that budgets count, in their running periods. */
+function spentOfBudgets(db: Store["db"], now: number) {
+  return db
+    .selectFrom("budgets")
+    .innerJoin("payers as owner", (join) =>
+      join.on(({ and, eb, or, ref }) =>
+        or([
+          eb("owner.id", "=", ref("budgets.account_id")),
+          and([eb("budgets.account_id", "=", sql.lit(eachAccount)), eb("owner.account_no", "=", ref("owner.no"))]),
+        ]),
+      ),
+    )
+    .innerJoin("accounts", "accounts.id", "owner.id")
+    .leftJoin("payers as key", (join) => join.onRef("key.id", "=", "budgets.name").on("budgets.subject", "=", "key"))
+    .innerJoin("spending", (join) =>
+      join
+        .onRef("spending.account_id", "=", "owner.no")
+        .on(
+          "spending.subject_id",
+          "=",
+          sql<number>`case budgets.subject when 'account' then owner.no when 'team' then owner.no when 'key' then key.no else budgets.no end`,
+        ),
+    )
+    .select(sql<number>`cast(sum(spending.spent_nanodollars) as bigint)`.as("spent"))
+    .where(isInPeriod(sql.ref("spending.day"), now))
+    .where(({ eb, or }) => or([eb("budgets.subject", "<>", sql.lit("team")), isTeam()]))
+    .where(({ eb, or, ref }) =>
+      or([
+        eb("budgets.name", "is", null),
+        eb("budgets.subject", "=", "key"),
+        eb("budgets.name", "=", ref("spending.name")),
+      ]),
+    );
 }
 
 /** The subjects that have spent the most of a budget in its running period. */
 export async function readSpentBySubject(
   { db }: Pick<Store, "db">,
-  budget: SubjectBudget,
+  budget: StoredBudget,
   { limit, now }: { limit: number; now: number },
 ): Promise<SpentBySubject[]> {
-  const rows = await db
-    .selectFrom("budget_usage")
-    .select(["name", "spent_nanodollars"])
-    .where("budget_id", "=", budget.id)
-    .where("period_start", "=", startOfPeriod(now, budget.period))
-    .orderBy("spent_nanodollars", "desc")
-    .orderBy("name")
-    .limit(limit)
-    .execute();
-  return rows.map((row) => ({ name: row.name, spentNanodollars: row.spent_nanodollars }));
+  const rows =
+    budget.subject === "key" && budget.name === undefined
+      ? await spentByKeys(db, budget, now).orderBy("spent", "desc").orderBy("subject_name").limit(limit).execute()
+      : await spentByNames(db, budget, now)
+          .orderBy("spent", "desc")
+          .orderBy("account")
+          .orderBy("subject_name")
+          .limit(limit)
+          .execute();
+  return rows.map((row) => ({ accountId: row.account, name: row.subject_name, spentNanodollars: Number(row.spent) }));
+}
+
+/** Without those that have a budget of their own: they are not one of each. */
+function spentByNames(db: Store["db"], { id }: StoredBudget, now: number) {
+  return spentOfBudgets(db, now)
+    .where("budgets.id", "=", id)
+    .where(({ exists, not, or, eb, selectFrom }) =>
+      or([
+        eb("budgets.name", "is not", null),
+        not(
+          exists(
+            selectFrom("budgets as named")
+              .select("named.id")
+              .whereRef("named.account_id", "=", "budgets.account_id")
+              .whereRef("named.subject", "=", "budgets.subject")
+              .whereRef("named.key_id", "is not distinct from", "budgets.key_id")
+              .whereRef("named.name", "=", "spending.name"),
+          ),
+        ),
+      ]),
+    )
+    .select("owner.id as account")
+    .select(sql<string>`case budgets.subject when 'key' then budgets.name else spending.name end`.as("subject_name"))
+    .groupBy(["account", "subject_name"]);
+}
+
+function spentByKeys(db: Store["db"], { id }: StoredBudget, now: number) {
+  return db
+    .selectFrom("budgets")
+    .innerJoin("keys", (join) =>
+      join.on(({ eb, or, ref }) =>
+        or([
+          eb("keys.account_id", "=", ref("budgets.account_id")),
+          eb("budgets.account_id", "=", sql.lit(eachAccount)),
+        ]),
+      ),
+    )
+    .innerJoin("payers", "payers.id", "keys.id")
+    .innerJoin("spending", (join) =>
+      join.onRef("spending.account_id", "=", "payers.account_no").onRef("spending.subject_id", "=", "payers.no"),
+    )
+    .select([
+      "keys.account_id as account",
+      "keys.id as subject_name",
+      sql<number>`cast(sum(spending.spent_nanodollars) as bigint)`.as("spent"),
+    ])
+    .where("budgets.id", "=", id)
+    .where(isInPeriod(sql.ref("spending.day"), now))
+    .groupBy(["keys.account_id", "keys.id"]);
+}
+
+/** The id that a budget has which `budget_usd` of its account or key shows; undefined for others. */
+function toOwnId({ subject, name, account_id, budget_period }: BudgetsTable): string | undefined {
+  if (budget_period === "lifetime" || account_id === eachAccount) return undefined;
+  if (subject === "account") return ownBudgetId(account_id);
+  return subject === "key" && name !== null ? ownBudgetId(name) : undefined;
+}
+
+/** Whether a budget counts calls by a name of theirs. What accounts and keys spend is always known. */
+function isNamed({ subject }: Pick<BudgetsTable, "subject">): boolean {
+  return namedSubjects.some((one) => one === subject);
 }
 
 /** Keys of an account have the same text mostly. */
-const parsed = new LRUCache<string, readonly SubjectBudget[]>({ max: 1000 });
+const parsed = new LRUCache<string, readonly Budget[]>({ max: 1000 });
 
 type BudgetOfKey = [
   id: string,
+  accountId: string,
   subject: BudgetSubject,
   name: string | null,
   keyId: string | null,
   nanodollars: number,
-  period: SubjectBudget["period"],
+  period: Budget["period"],
   raise: number | null,
   raiseUntil: number | null,
 ];
 
 /** The budgets in a `KeyRecord`. */
-export function readBudgetsOfKey(text: string): readonly SubjectBudget[] {
+export function readBudgetsOfKey(text: string): readonly Budget[] {
   const parsedBudgets = parsed.get(text);
   if (parsedBudgets !== undefined) return parsedBudgets;
   const budgets = (JSON.parse(text) as BudgetOfKey[]).map(
-    ([id, subject, name, keyId, limitNanodollars, period, raise, until]) => ({
+    ([id, accountId, subject, name, keyId, limitNanodollars, period, raise, until]) => ({
       id,
+      isOfGateway: accountId === eachAccount ? (true as const) : undefined,
       subject,
       name: name ?? undefined,
       keyId: keyId ?? undefined,
@@ -233,6 +391,7 @@ function toBudget(row: BudgetsTable): StoredBudget {
   return {
     id: row.id,
     accountId: row.account_id,
+    isOfGateway: row.account_id === eachAccount ? true : undefined,
     keyId: row.key_id ?? undefined,
     subject: row.subject,
     name: row.name ?? undefined,
@@ -243,7 +402,7 @@ function toBudget(row: BudgetsTable): StoredBudget {
   };
 }
 
-function raiseColumns(raise: SubjectBudget["raise"] | null) {
+function raiseColumns(raise: Budget["raise"] | null) {
   return { raise_nanodollars: raise?.nanodollars ?? null, raise_until: raise?.until ?? null };
 }
 
@@ -262,18 +421,40 @@ async function expectKey(
 }
 
 /** Names that callers make up. */
-const claimed: readonly BudgetSubject[] = ["end_user", "tag", "session"];
+const claimed: readonly BudgetSubject[] = ["end_user", "tag"];
 
 /** @throws {GatewayError} `invalid_request` for a budget that counts nothing, or that would keep a row for each name for ever. */
-function checkTarget({ subject, name, keyId, period }: BudgetTarget): void {
+function checkTarget({
+  accountId,
+  subject,
+  name,
+  keyId,
+  period,
+}: BudgetTarget & { accountId?: string | undefined }): void {
   if (!budgetSubjects.includes(subject)) throw invalid("subject", `expected one of ${budgetSubjects.join(", ")}`);
   if (!budgetPeriods.includes(period)) throw invalid("budget_period", `expected one of ${budgetPeriods.join(", ")}`);
-  if (subject === "account" && name !== undefined) throw invalid("name", "the budget of an account has no name");
-  if ((subject === "account" || subject === "key") && keyId !== undefined) {
+  if (subject === "team" && accountId !== eachAccount) {
+    throw invalid(
+      "subject",
+      "team is for budgets of the gateway, over each team; that of one team has the subject account",
+    );
+  }
+  const isOfAccount = subject === "account" || subject === "team";
+  if (isOfAccount && name !== undefined)
+    throw invalid("name", `the budget of ${subject === "team" ? "a team" : "an account"} has no name`);
+  if (accountId === eachAccount && keyId !== undefined) throw invalid("api_key_id", "is for the budgets of a project");
+  if (accountId === eachAccount && subject === "key" && name !== undefined) {
+    throw invalid("name", "is for the budgets of a project; the gateway's are over each key");
+  }
+  if ((isOfAccount || subject === "key") && keyId !== undefined) {
     throw invalid("api_key_id", "is for other subjects; the budget of one key has the subject key and its id as name");
   }
   if (name !== undefined && (name === "" || name.length > nameCharactersMax || !name.isWellFormed())) {
     throw invalid("name", `has ${name.length} characters, expected 1 to ${nameCharactersMax}`);
+  }
+  if ((subject === "session") !== (period === "session")) {
+    const fault = subject === "session" ? "of a session is session" : "session is for the subject session";
+    throw invalid("budget_period", `${fault}: it begins anew when the session has been silent for a day`);
   }
   if (name === undefined && period === "lifetime" && claimed.includes(subject)) {
     const message = `of each ${subject.replace("_", " ")} lasts a day, a week or a month; one that never ends has a name`;
@@ -282,7 +463,10 @@ function checkTarget({ subject, name, keyId, period }: BudgetTarget): void {
 }
 
 /** @throws {GatewayError} `invalid_request` for a budget that cannot be, whatever there is. */
-export function checkBudget(budget: BudgetTarget & BudgetChanges, now: number): void {
+export function checkBudget(
+  budget: BudgetTarget & BudgetChanges & { accountId?: string | undefined },
+  now: number,
+): void {
   checkTarget(budget);
   checkChanges(budget, now);
 }

@@ -1,5 +1,5 @@
 export { accountActions } from "./account-actions.ts";
-export { readAccountBudget, type SpentBudget } from "./account-budget.ts";
+export { readAccountBudget, type SpentOwnBudget, setOwnBudget, toOwnPeriod } from "./account-budget.ts";
 export {
   type Account,
   type AccountRow,
@@ -39,6 +39,7 @@ export {
   checkBudget,
   createBudget,
   deleteBudget,
+  eachAccount,
   listBudgets,
   readBudgetOf,
   readBudgetsOfKey,

@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import { type Administrator, createAudited, recordAudit } from "../audit/index.ts";
-import { type AccountBudget, formatUsd, GatewayError, isAmount } from "../contract/index.ts";
+import { formatUsd, GatewayError, isAmount } from "../contract/index.ts";
 import {
   type Database,
   inTransaction,
@@ -11,7 +11,7 @@ import {
   type TransactionScope,
 } from "../db/index.ts";
 import { accountActions } from "./account-actions.ts";
-import { setAccountBudget } from "./account-budget.ts";
+import { type OwnBudget, setBilledAfterwards, setOwnBudget } from "./account-budget.ts";
 import {
   accountRowOf,
   findAccount,
@@ -36,7 +36,9 @@ export interface ProjectChanges extends AccountChanges {
   readonly requestsPerMinute?: number | null | undefined;
   readonly tokensPerMinute?: number | null | undefined;
   readonly concurrentCalls?: number | null | undefined;
-  readonly budget?: AccountBudget | null | undefined;
+  readonly budget?: OwnBudget | null | undefined;
+  /** Its budget bounds premium calls in place of the wallet. */
+  readonly isBilledAfterwards?: boolean | undefined;
   readonly isDisabled?: boolean | undefined;
 }
 
@@ -48,7 +50,7 @@ export function changeProject(
 ): Promise<void> {
   return inTransaction(store, async (scope) => {
     const actions = accountActions(createAudited(scope, now), now);
-    const { name, email, role, allowedModels, freeTokensPerDay, isDisabled, budget } = changes;
+    const { name, email, role, allowedModels, freeTokensPerDay, isDisabled, budget, isBilledAfterwards } = changes;
     await scope.change(async (db) => {
       if (role !== undefined || isDisabled !== undefined) await lockOwners(db);
       await lockManaged(db, by, accountId);
@@ -58,13 +60,26 @@ export function changeProject(
     }
     if (freeTokensPerDay !== undefined) await actions.setQuota(by, accountId, freeTokensPerDay ?? undefined);
     await setLimits(scope, { by, accountId, changes }, now());
+    // In the order in which an account always has a budget while it needs one.
+    if (isBilledAfterwards === false) await setBilling(scope, { by, accountId, isBilledAfterwards }, now());
     if (budget !== undefined) {
-      await scope.change((db) => setAccountBudget(db, accountId, budget ?? undefined));
+      await scope.change((db) => setOwnBudget(db, { accountId }, budget ?? undefined, now()));
       const detail = { usd: budget && formatUsd(budget.limitNanodollars), period: budget?.period ?? null };
       await recordAudit(scope, { accountId: by.accountId, action: "team.budget", subject: accountId, detail }, now());
     }
+    if (isBilledAfterwards === true) await setBilling(scope, { by, accountId, isBilledAfterwards }, now());
     if (isDisabled !== undefined) await actions.setDisabled(by, accountId, isDisabled);
   });
+}
+
+async function setBilling(
+  scope: TransactionScope,
+  { by, accountId, isBilledAfterwards }: { by: Administrator; accountId: string; isBilledAfterwards: boolean },
+  now: number,
+): Promise<void> {
+  await scope.change((db) => setBilledAfterwards(db, accountId, isBilledAfterwards));
+  const entry = { accountId: by.accountId, action: "account.billing", subject: accountId };
+  await recordAudit(scope, { ...entry, detail: { billed_afterwards: isBilledAfterwards } }, now);
 }
 
 async function setLimits(
@@ -209,13 +224,13 @@ export function deleteInvitation(
 
 /** Makes somebody who signs in here a member of a team. @throws {GatewayError} `not_found`, `conflict` */
 export function addToTeam(
-  store: Pick<Store, "db">,
+  store: Pick<Store, "db" | "shared">,
   membership: { by: Administrator; accountId: string; personId: string; role: TeamRole },
   now: () => number,
 ): Promise<void> {
-  const { db } = store;
+  const { db, shared } = store;
   return db.transaction().execute(async (transaction) => {
-    const scope: TransactionScope = { db: transaction, change: (work) => work(transaction) };
+    const scope: TransactionScope = { db: transaction, shared, change: (work) => work(transaction) };
     await addPersonAudited(scope, membership, now());
   });
 }

@@ -1,8 +1,8 @@
 import type { Transaction } from "kysely";
 import { recordAudit } from "../audit/index.ts";
-import { type AccountBudget, formatUsd } from "../contract/index.ts";
+import { formatUsd } from "../contract/index.ts";
 import type { Database, Store, TeamRole } from "../db/index.ts";
-import { setAccountBudget } from "./account-budget.ts";
+import { type OwnBudget, setOwnBudget } from "./account-budget.ts";
 import { expectKnownHolder, findAccount, parseEmail } from "./accounts.ts";
 import { createTeam, renameTeam } from "./create-team.ts";
 import { lockAccount } from "./lock-account.ts";
@@ -112,11 +112,11 @@ export function teamActions(store: Store, now: () => number) {
         }),
       ),
     /** Sets the budget of the account, or removes it. */
-    setBudget: (by: TeamAdministrator, accountId: string, budget: AccountBudget | undefined) => {
+    setBudget: (by: TeamAdministrator, accountId: string, budget: OwnBudget | undefined) => {
       const set = audited(
         async (db) => {
           await lockTeam(db, by, accountId);
-          await setAccountBudget(db, accountId, budget);
+          await setOwnBudget(db, { accountId }, budget, now());
         },
         () => {
           const detail = { usd: budget ? formatUsd(budget.limitNanodollars) : null, period: budget?.period ?? null };

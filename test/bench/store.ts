@@ -35,7 +35,6 @@ function createCall(accounts: number): { open: OpenCall; end: EndedCall } {
     holdNanodollars: 15_000,
     holdTokens: 0,
     priceVersion: "2026-11-01",
-    periodStart: null,
   };
   const end: EndedCall = {
     kind: "end",

@@ -10,7 +10,6 @@ export async function addPayers(
   const ofKey = {
     secret_hash: "",
     allowed_models: null,
-    budget_nanodollars: null,
     expires_at: null,
     revoked_at: null,
     last_used_at: null,

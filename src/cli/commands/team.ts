@@ -1,7 +1,7 @@
 import { commandLine } from "../../audit/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import { listPeople, listTeamInvitations, teamActions } from "../../tenants/index.ts";
+import { changeProject, listPeople, listTeamInvitations, teamActions } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, formatLink } from "../lib/format.ts";
 import { parseBudget, parsePeriod, parseRevokesKeys } from "../lib/parse.ts";
@@ -118,6 +118,10 @@ export const teamBudget = defineCommand({
   flags: {
     usd: { value: "50.00", description: "Budget for premium calls in a period", required: true },
     period: { value: "P", description: "Period in UTC: day, week or month (default)" },
+    "billed-afterwards": {
+      value: "on",
+      description: "on: it bounds the account in place of its wallet; off: beside it",
+    },
   },
   args: ["A"],
   example: "team budget team@example.org --usd 50.00 --period week",
@@ -126,7 +130,12 @@ export const teamBudget = defineCommand({
     const budget = flags.usd === "none" ? undefined : { limitNanodollars: parseBudget("--usd", flags.usd), period };
     const set = async ({ store, accounts }: OpenedStore) => {
       const { id, email } = await expectRecipient(accounts, args.A);
-      await teamActions(store, () => now).setBudget(operator, id, budget);
+      const billing = readSwitch("--billed-afterwards", flags["billed-afterwards"]);
+      if (billing === undefined) await teamActions(store, () => now).setBudget(operator, id, budget);
+      else {
+        const changes = { budget: budget ?? null, isBilledAfterwards: billing };
+        await changeProject(store, { by: commandLine, accountId: id, changes }, () => now);
+      }
       return { id, email };
     };
     const account = await withStore(config, set, now);
@@ -135,6 +144,12 @@ export const teamBudget = defineCommand({
     return { json: { ...account, budget_usd: usd, budget_period: usd === null ? null : period }, text };
   },
 });
+
+function readSwitch(flag: string, text: string | undefined): boolean | undefined {
+  if (text === undefined || text === "on") return text === undefined ? undefined : true;
+  if (text === "off") return false;
+  throw new UsageError(`Cannot use ${flag} ${text}, expected on or off`);
+}
 
 function parseTeamRole(text: string): "admin" | "member" {
   const role = text.toLowerCase();

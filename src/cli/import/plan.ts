@@ -1,4 +1,4 @@
-import { formatUsd, GatewayError, parseUsd, type SubjectBudget } from "../../contract/index.ts";
+import { type Budget, formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
 import type { ForeignKey } from "../../keys/index.ts";
 import type { Model } from "../../provider/index.ts";
 import { type ProjectChanges, parseEmail } from "../../tenants/index.ts";
@@ -126,7 +126,7 @@ export function toNanodollars(usd: unknown): number | undefined {
 export function toBudget(
   { limit, spent, days }: { limit: number; spent: number; days: number | undefined },
   note: (message: string) => void,
-): Pick<SubjectBudget, "limitNanodollars" | "period"> {
+): Pick<Budget, "limitNanodollars" | "period"> {
   if (days === undefined) return { limitNanodollars: Math.max(0, limit - spent), period: "lifetime" };
   if (spent > 0) note("has a budget that begins anew here: what it has spent in this period is not counted");
   const period = days <= 1 ? "day" : days <= 7 ? "week" : "month";
@@ -241,7 +241,7 @@ export function formatPlan(plan: ImportPlan): string {
 }
 
 /** A budget for people: `5 USD a day`, `12 USD in all`; empty for none. */
-export function formatBudget(budget: Pick<SubjectBudget, "limitNanodollars" | "period"> | undefined): string {
+export function formatBudget(budget: Pick<Budget, "limitNanodollars" | "period"> | undefined): string {
   if (budget === undefined) return "";
   const usd = formatUsd(budget.limitNanodollars);
   return budget.period === "lifetime" ? `${usd} USD in all` : `${usd} USD a ${budget.period}`;

@@ -1,4 +1,4 @@
-import type { BudgetPeriod, KeyLimits, RateLimits, SubjectBudget } from "../../contract/index.ts";
+import type { Budget, BudgetPeriod, KeyLimits, RateLimits } from "../../contract/index.ts";
 import type { ProjectChanges } from "../../tenants/index.ts";
 
 /** Limits of one model, by its id here. */
@@ -8,7 +8,7 @@ export interface PlannedModelLimits {
 }
 
 /** A budget beside the one that an account or key has by itself: of one model, or one that never begins anew. */
-export interface PlannedBudget extends Pick<SubjectBudget, "limitNanodollars" | "period"> {
+export interface PlannedBudget extends Pick<Budget, "limitNanodollars" | "period"> {
   /** The id of a model here; absent: the budget counts all calls of the account or key. */
   readonly model?: string | undefined;
 }

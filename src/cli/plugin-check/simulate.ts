@@ -166,7 +166,7 @@ function createLedger(settlements: Settlement[]): Ledger {
     readWalletState: async () => ({ balanceNanodollars: 0, heldNanodollars: 0 }),
     readQuotaState: async () => ({ limitTokens: 0, usedTokens: 0, heldTokens: 0, resetsAt: 0 }),
     readLimitState: async () => limits,
-    readLimitsUsage: async () => ({ calls: { limit: undefined, running: 0 } }),
+    readLimitsUsage: async () => ({ calls: { limit: undefined, running: 0 }, budgets: [] }),
   };
 }
 

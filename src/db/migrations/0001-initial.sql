@@ -9,17 +9,14 @@ create table accounts (
   requests_per_minute bigint,
   tokens_per_minute bigint,
   concurrent_calls bigint,
-  budget_nanodollars bigint,
-  budget_period text,
   allowed_models text,
   created_at bigint not null,
   disabled_at bigint,
-  founded_by text
+  founded_by text,
+  billed_afterwards bigint not null default 0
 ) without rowid;
 
 create index accounts_by_creation on accounts (created_at, id);
-
-create index accounts_with_budget on accounts (budget_nanodollars) where budget_nanodollars is not null;
 
 create index accounts_of_founder on accounts (founded_by) where founded_by is not null;
 
@@ -32,8 +29,6 @@ create table keys (
   requests_per_minute bigint,
   tokens_per_minute bigint,
   concurrent_calls bigint,
-  budget_nanodollars bigint,
-  budget_period text,
   created_at bigint not null,
   created_by text,
   rotated_by text,
@@ -185,7 +180,7 @@ create table transactions (
 
 create index transactions_of_account on transactions (account_id, at);
 
--- Wallets and charges of days are written with each call: by the number of the account, and shown with its name.
+-- Wallets and what was spent are written with each call: by the number of the account, and shown with its name.
 create table wallet_rows (
   account_id bigint not null primary key,
   balance_nanodollars bigint not null
@@ -194,16 +189,39 @@ create table wallet_rows (
 create view wallets as select payers.id as account_id, wallet_rows.balance_nanodollars
 from wallet_rows join payers on payers.no = wallet_rows.account_id;
 
-create table daily_charge_rows (
+-- What calls cost that began on a day: of an account, of a key, and of the names that a budget counts. The subject is the number of the
+-- account, the key or the budget; the name is empty of the first two, and of calls that name nobody.
+create table spending (
   account_id bigint not null,
+  subject_id bigint not null,
+  name text not null,
   day bigint not null,
-  charged_nanodollars bigint not null,
-  primary key (account_id, day)
+  spent_nanodollars bigint not null,
+  first_at bigint,
+  last_at bigint,
+  counted_day bigint,
+  primary key (account_id, subject_id, name, day)
 ) without rowid;
 
+-- What sessions spent, with the day on which each began to run: it was silent for a day before, or is new. Two runs of a session never
+-- share a day.
+create view session_spending as
+select account_id, subject_id, name, day, spent_nanodollars, last_at,
+  max(case when last_before is null or first_at - last_before > 86400000 then day end)
+    over (partition by account_id, subject_id, name order by day) as run
+from (select spending.*, max(last_at) over (partition by account_id, subject_id, name order by day
+    rows between unbounded preceding and 1 preceding) as last_before
+  from spending where last_at is not null) as days;
+
 create view daily_charges as
-select payers.id as account_id, daily_charge_rows.day, daily_charge_rows.charged_nanodollars
-from daily_charge_rows join payers on payers.no = daily_charge_rows.account_id;
+select payers.id as account_id, spending.day, spending.spent_nanodollars as charged_nanodollars
+from spending join payers on payers.no = spending.account_id
+where spending.subject_id = spending.account_id and spending.name = '';
+
+create view key_charges as
+select account.id as account_id, key.id as key_id, spending.day, spending.spent_nanodollars as charged_nanodollars
+from spending join payers as key on key.no = spending.subject_id join payers as account on account.no = spending.account_id
+where spending.subject_id <> spending.account_id and spending.name = '';
 
 create table daily_quota_usage (
   account_id text not null,
@@ -213,18 +231,9 @@ create table daily_quota_usage (
   primary key (account_id, day)
 ) without rowid;
 
-create table key_budget_usage (
-  account_id text not null,
-  key_id text not null,
-  period_start bigint not null,
-  spent_nanodollars bigint not null,
-  primary key (account_id, key_id, period_start)
-) without rowid;
-
-create index key_budget_usage_of_account on key_budget_usage (account_id, period_start);
-
 create table budgets (
   id text not null primary key,
+  no bigint not null unique,
   account_id text not null,
   key_id text,
   subject text not null,
@@ -233,7 +242,9 @@ create table budgets (
   budget_period text not null,
   raise_nanodollars bigint,
   raise_until bigint,
-  created_at bigint not null
+  created_at bigint not null,
+  counted_from bigint not null,
+  counted_to bigint
 );
 
 create index budgets_of_account on budgets (account_id, created_at);
@@ -259,15 +270,6 @@ create table role_limits (
   free_tokens_per_day bigint
 );
 
-create table budget_usage (
-  budget_id text not null,
-  period_start bigint not null,
-  name text not null,
-  spent_nanodollars bigint not null,
-  pruned_nanodollars bigint not null default 0,
-  primary key (budget_id, period_start, name)
-) without rowid;
-
 create table opening_balances (
   account_id text not null primary key,
   before_day bigint not null,
@@ -277,8 +279,7 @@ create table opening_balances (
   charged_nanodollars bigint not null,
   quota_tokens bigint not null,
   {{meter sums}},
-  cost_nanodollars bigint not null,
-  budget_nanodollars bigint not null
+  cost_nanodollars bigint not null
 ) without rowid;
 
 create table usage (

@@ -32,53 +32,67 @@ begin
     where call_rows.state = 3
     returning *
   ), paid as (
-    select coalesce((select payers.id from payers where no = ended.account_id), refuse_payer(ended.account_id)) as account_id,
-      coalesce((select payers.id from payers where no = ended.key_id), refuse_payer(ended.key_id)) as key_id,
-      quota_day, quota_tokens, period_start, charged_nanodollars
+    select coalesce((select payers.id from payers where no = ended.account_id), refuse_payer(ended.account_id)) as account_name,
+      coalesce((select payers.id from payers where no = ended.key_id), refuse_payer(ended.key_id)) as key_name,
+      account_id, key_id, model, session, tag, end_user, opened_at, settled_at, opened_at / 86400000 as day, quota_day, quota_tokens, charged_nanodollars
     from ended
-  ), charges as (
-    insert into daily_charge_rows (account_id, day, charged_nanodollars)
-    select account_id, opened_at / 86400000, sum(charged_nanodollars) from ended where charged_nanodollars <> 0
-    group by account_id, opened_at / 86400000 order by account_id, opened_at / 86400000
-    on conflict (account_id, day) do update
-    set charged_nanodollars = daily_charge_rows.charged_nanodollars + excluded.charged_nanodollars
+  ), charged as (
+    select * from paid where charged_nanodollars <> 0
   ), moves as (
     insert into wallet_rows (account_id, balance_nanodollars)
-    select account_id, -sum(charged_nanodollars) from ended where charged_nanodollars <> 0
-    group by account_id order by account_id
+    select account_id, -sum(charged_nanodollars) from charged group by account_id order by account_id
     on conflict (account_id) do update
     set balance_nanodollars = wallet_rows.balance_nanodollars + excluded.balance_nanodollars
   ), draws as (
     insert into daily_quota_usage (account_id, day, used_tokens)
-    select account_id, quota_day, sum(quota_tokens) from paid where quota_day is not null and quota_tokens <> 0
-    group by account_id, quota_day order by account_id, quota_day
+    select account_name, quota_day, sum(quota_tokens) from paid where quota_day is not null and quota_tokens <> 0
+    group by account_name, quota_day order by account_name, quota_day
     on conflict (account_id, day) do update set used_tokens = daily_quota_usage.used_tokens + excluded.used_tokens
-  ), subjects as (
-    insert into budget_usage (budget_id, name, period_start, spent_nanodollars)
-    select draw ->> 0, draw ->> 1, (draw ->> 2)::bigint, sum(charged_nanodollars)
-    from ended cross join lateral json_array_elements(ended.budgets::json) as draws (draw)
-    where ended.budgets is not null and charged_nanodollars <> 0
-    group by draw ->> 0, draw ->> 1, (draw ->> 2)::bigint order by draw ->> 0, draw ->> 1, (draw ->> 2)::bigint
-    on conflict (budget_id, name, period_start) do update
-    set spent_nanodollars = budget_usage.spent_nanodollars + excluded.spent_nanodollars
+  ), spent as (
+    select account_id, account_id as subject_id, '' as name, day, charged_nanodollars, null::bigint as first_at, null::bigint as last_at
+    from charged
+    union all
+    select account_id, key_id, '', day, charged_nanodollars, null, null from charged
+    union all
+    select charged.account_id, budgets.no, counted.name, day, charged_nanodollars,
+      case budgets.subject when 'session' then opened_at end, case budgets.subject when 'session' then settled_at end
+    from charged join budgets on budgets.account_id in ('', account_name) and coalesce(budgets.key_id, key_name) = key_name,
+      lateral (select case budgets.subject when 'end_user' then coalesce(end_user, '') when 'tag' then coalesce(tag, '')
+        when 'session' then coalesce(session, '') when 'model' then (select names.name from names where names.id = model) end) as counted (name)
+    where counted.name is not null and coalesce(budgets.name, counted.name) = counted.name
   )
-  insert into key_budget_usage (account_id, key_id, period_start, spent_nanodollars)
-  select account_id, key_id, period_start, sum(charged_nanodollars) from paid
-  where period_start is not null and charged_nanodollars <> 0
-  group by account_id, key_id, period_start order by account_id, key_id, period_start
-  on conflict (account_id, key_id, period_start) do update
-  set spent_nanodollars = key_budget_usage.spent_nanodollars + excluded.spent_nanodollars;
+  insert into spending (account_id, subject_id, name, day, spent_nanodollars, first_at, last_at)
+  select account_id, subject_id, name, day, sum(charged_nanodollars), min(first_at), max(last_at) from spent
+  group by account_id, subject_id, name, day order by account_id, subject_id, name, day
+  on conflict (account_id, subject_id, name, day) do update
+  set spent_nanodollars = spending.spent_nanodollars + excluded.spent_nanodollars,
+    first_at = least(spending.first_at, excluded.first_at), last_at = greatest(spending.last_at, excluded.last_at);
 end $$;
 
--- The spent and the held amount of each budget of a subject, held by running calls other than one. A draw stands in the rows of calls as it is
--- given here, character by character, and nothing else in them can read the same.
+-- The spent and the held amount of each budget that a call draws on, held by running calls other than one. A draw is the number of the
+-- sums and their name, their days from and until, the subject, its name, the number of the key whose calls alone count, the moment
+-- at which a session must not have been silent for a day, and today. Days that have not come: see src/db/schema.ts.
 create function read_budgets(account bigint, draws json, except_id bytea)
-returns table (place bigint, spent bigint, held numeric) language sql stable as $$
-  select draw.place, coalesce((select spent_nanodollars from budget_usage where budget_id = draw.triple ->> 0
-      and name = draw.triple ->> 1 and period_start = (draw.triple ->> 2)::bigint), 0),
-    coalesce((select sum(hold_nanodollars) from open_call_rows where account_id = account
-      and strpos(budgets, draw.triple::text) > 0 and id is distinct from except_id), 0)
-  from json_array_elements(draws) with ordinality as draw (triple, place)
+returns table (place bigint, spent bigint, held numeric, is_ahead boolean) language sql stable as $$
+  select draw.place,
+    coalesce(case when item ->> 7 is null then (select sum(spent_nanodollars) from spending where account_id = account
+        and subject_id = (item ->> 0)::bigint and name = item ->> 1 and day >= (item ->> 2)::bigint
+        and (day < (item ->> 3)::bigint or (day > (item ->> 8)::bigint and (day <= (item ->> 8)::bigint + 1
+          or (coalesce(counted_day, (item ->> 8)::bigint) >= (item ->> 2)::bigint
+            and coalesce(counted_day, (item ->> 8)::bigint) < (item ->> 3)::bigint)))))
+      else (select sum(spent_nanodollars) from (select spent_nanodollars, run, max(run) over () as last_run, max(last_at) over () as last_at
+          from session_spending where account_id = account and subject_id = (item ->> 0)::bigint and name = item ->> 1) as days
+        where run = last_run and last_at >= (item ->> 7)::bigint - 86400000) end, 0)::bigint,
+    coalesce((select sum(hold_nanodollars) from open_call_rows where account_id = account and id is distinct from except_id
+      and opened_at >= (item ->> 2)::bigint * 86400000
+      and (opened_at < (item ->> 3)::bigint * 86400000 or opened_at >= ((item ->> 8)::bigint + 1) * 86400000)
+      and coalesce((item ->> 6)::bigint, key_id) = key_id
+      and case item ->> 4 when 'end_user' then coalesce(end_user, '') when 'tag' then coalesce(tag, '')
+        when 'session' then coalesce(session, '') when 'model' then (select names.name from names where names.id = model)
+        else item ->> 5 end = item ->> 5), 0),
+    exists (select from spending where account_id = account and subject_id = (item ->> 0)::bigint and name = item ->> 1
+      and day > (item ->> 8)::bigint + 1 and counted_day is null)
+  from json_array_elements(draws) with ordinality as draw (item, place)
 $$;
 
 -- Decides holds one after another and writes those that it grants. An extension is a larger hold in place of the one that the
@@ -91,21 +105,15 @@ declare
   account text;
   wallet bigint;
   wallet_held numeric;
-  spent_from bigint;
-  account_spent numeric;
-  account_left numeric;
   quota_account text;
   of_day bigint;
   quota_used bigint;
   quota_held numeric;
-  of_period bigint;
+  figures record;
+  budget_place bigint;
   budget_spent bigint;
   budget_held numeric;
   budget_left numeric;
-  subject_place bigint;
-  subject_spent bigint;
-  subject_held numeric;
-  subject_left numeric;
   there bigint;
   held numeric;
   available numeric;
@@ -118,74 +126,55 @@ begin
   ) as locks;
   for given in
     select asked.*, (select account_no from payers where no = asked.key_id) = asked.account_id as is_payer
-    from rows from (json_to_recordset(undecided) as (id bytea, is_extension boolean, account_name text, key_name text,
-      quota_limit bigint, budget_limit bigint, min_hold bigint, account_limit bigint, account_from bigint, draw_limits json, {{open types}}))
-      with ordinality as asked (id, is_extension, account_name, key_name, quota_limit, budget_limit, min_hold, account_limit, account_from,
-        draw_limits, {{open names}}, place)
+    from rows from (json_to_recordset(undecided) as (id bytea, is_extension boolean, account_name text,
+      quota_limit bigint, min_hold bigint, is_afterwards boolean, draws json, draw_limits json, {{open types}}))
+      with ordinality as asked (id, is_extension, account_name, quota_limit, min_hold, is_afterwards, draws, draw_limits, {{open names}}, place)
     order by account_id, place
   loop
     if given.is_payer is not true then perform refuse_payer(given.key_id); end if;
     refusal := null;
-    of_period := null;
+    budget_place := null;
     budget_left := null;
-    subject_place := null;
-    subject_left := null;
     if given.premium = 1 then
-      if account is distinct from given.account_name or spent_from is distinct from given.account_from
-        or given.is_extension then
+      if account is distinct from given.account_name or given.is_extension then
         account := given.account_name;
-        spent_from := given.account_from;
         select coalesce((select balance_nanodollars from wallet_rows where account_id = given.account_id), 0),
-          coalesce(sum(hold_nanodollars), 0),
-          coalesce((select sum(charged_nanodollars) from daily_charge_rows
-            where account_id = given.account_id and day >= spent_from), 0)
-          into wallet, wallet_held, account_spent
-          from open_call_rows where account_id = given.account_id and id <> given.id;
-      end if;
-      available := wallet - wallet_held;
-      account_left := given.account_limit - account_spent - wallet_held;
-      if given.budget_limit is not null then
-        of_period := greatest(given.period_start,
-          (select max(period_start) from key_budget_usage where account_id = account and key_id = given.key_name),
-          (select max(period_start) from open_call_rows
-            where account_id = given.account_id and key_id = given.key_id));
-        select coalesce((select spent_nanodollars from key_budget_usage
-            where account_id = account and key_id = given.key_name and period_start = of_period), 0),
           coalesce(sum(hold_nanodollars), 0)
-          into budget_spent, budget_held from open_call_rows where account_id = given.account_id
-          and key_id = given.key_id and period_start = of_period and id <> given.id;
-        budget_left := given.budget_limit - budget_spent - budget_held;
+          into wallet, wallet_held from open_call_rows where account_id = given.account_id and id <> given.id;
       end if;
-      if given.budgets is not null then
+      -- A budget stands in place of the wallet of an account that is billed afterwards.
+      available := case when given.is_afterwards and given.draws is not null then 9007199254740991 else wallet - wallet_held end;
+      if given.draws is not null then
         -- The scarcest of them.
-        select figures.place, figures.spent, figures.held,
-            (given.draw_limits ->> (figures.place - 1)::integer)::bigint - figures.spent - figures.held as remaining
-          into subject_place, subject_spent, subject_held, subject_left
-          from read_budgets(given.account_id, given.budgets::json, given.id) as figures
-          order by remaining, figures.place limit 1;
+        for figures in
+          select read.*, (given.draw_limits ->> (read.place - 1)::integer)::bigint - read.spent - read.held as remaining,
+            (given.draws -> (read.place - 1)::integer ->> 0)::bigint as subject_no, (given.draws -> (read.place - 1)::integer ->> 1) as name,
+            (given.draws -> (read.place - 1)::integer ->> 8)::bigint as today
+          from read_budgets(given.account_id, given.draws, given.id) as read order by remaining desc, read.place desc
+        loop
+          budget_place := figures.place;
+          budget_spent := figures.spent;
+          budget_held := figures.held;
+          budget_left := figures.remaining;
+          if figures.is_ahead then
+            update spending set counted_day = figures.today where account_id = given.account_id and subject_id = figures.subject_no
+              and spending.name = figures.name and day > figures.today + 1 and counted_day is null;
+          end if;
+        end loop;
       end if;
       -- least() ignores nulls: without a budget the wallet alone decides.
-      rest := least(available, budget_left, account_left, subject_left);
+      rest := least(available, budget_left);
       hold := least(rest, given.hold_nanodollars);
       -- A call that costs nothing is admitted also where nothing is left.
       if given.hold_nanodollars = 0 then
         hold := 0;
       elsif rest <= 0 or hold < given.min_hold then
-        refusal := case
-          when (subject_left <= 0 or subject_left < available) and subject_left <= rest then 'subject_budget'
-          when (budget_left <= 0 or budget_left < available) and (account_left is null or budget_left <= account_left)
-            then 'budget'
-          when account_left <= 0 or account_left < available then 'account_budget' else 'balance' end;
+        refusal := case when budget_left < available or (budget_left = available and budget_left <= 0) then 'budget'
+          else 'balance' end;
       end if;
       if refusal = 'budget' then
         there := budget_spent;
         held := budget_held;
-      elsif refusal = 'account_budget' then
-        there := account_spent;
-        held := wallet_held;
-      elsif refusal = 'subject_budget' then
-        there := subject_spent;
-        held := subject_held;
       else
         there := wallet;
         held := wallet_held;
@@ -218,11 +207,10 @@ begin
     end if;
     if refusal is null then
       given.quota_day := case when given.premium = 1 then null else of_day end;
-      given.period_start := of_period;
       given.hold_nanodollars := case when given.premium = 1 then hold else 0 end;
       given.hold_tokens := case when given.premium = 1 then 0 else hold end;
       if given.is_extension then
-        update open_call_rows set quota_day = given.quota_day, period_start = given.period_start, budgets = given.budgets,
+        update open_call_rows set quota_day = given.quota_day,
           hold_nanodollars = given.hold_nanodollars, hold_tokens = given.hold_tokens where id = given.id;
       end if;
       -- A hold that a crash of the server has lost, or that was released with the lease of its node, is taken anew.
@@ -238,8 +226,7 @@ begin
       quota_account := null;
     end if;
     decisions := array_append(decisions, json_build_object('id', given.id, 'refused', refusal, 'there', there,
-      'held', held, 'hold', hold, 'available', rest, 'day', of_day, 'period_start', of_period,
-      'place', subject_place));
+      'held', held, 'hold', hold, 'available', rest, 'day', of_day, 'place', budget_place));
   end loop;
   return array_to_json(decisions);
 end $$;
@@ -275,7 +262,7 @@ declare
   decisions json;
 begin
   if ends is null and late is null then perform set_config('synchronous_commit', 'off', true);
-  -- The roll-up waits for this lock, so that no end of a lower number is still to come.
+  -- The roll-up waits for this lock, so that no end of a lower number is still to come, and so does whoever makes a budget.
   else perform pg_advisory_xact_lock_shared(hashtextextended('ends of calls', 0));
   end if;
   if decided is not null or undecided is not null then perform expect_lease(node, lease); end if;

@@ -14,7 +14,7 @@ import { Lease } from "./lease.ts";
 import { OrderedConnection, type OrderedConnectionOptions } from "./ordered-connection.ts";
 import { isOutOfConnections, Primary } from "./primary.ts";
 import { ProvenPool } from "./proven-pool.ts";
-import { ask, createKeyReader, readBalance, readBudgets, readSpent } from "./readers.ts";
+import { ask, createKeyReader, readBalance, readBudgets } from "./readers.ts";
 import { LedgerWriter } from "./write-ledger.ts";
 
 /** As long as a client waits without noticing: a checkpoint or a moved disk holds a server up for a second. */
@@ -274,9 +274,8 @@ function createStore(parts: Parts, now: () => number): Store {
       }),
     tryWrite: () => writer.tryWrite(),
     addUsage: (rows, step) => addSharedUsage({ db, readEpoch: () => parts.primary.epoch }, rows, step),
-    readBalance: (accountId, today, budgetQuery) => readBalance(writes, accountId, today, budgetQuery),
-    readSpent: (accountId, sinceDay) => readSpent(writes, accountId, sinceDay),
-    readBudgets: (accountId, draws) => readBudgets(writes, accountId, draws),
+    readBalance: (accountId, today) => readBalance(writes, accountId, today),
+    readBudgets: (owner, draws) => readBudgets(writes, owner, draws),
     ask: (query) => ask(reads, query),
     readKey: (keyId, isUnproven = false) => (isUnproven ? readUnprovenKey : readKey)(keyId),
     readForeignKey,

@@ -1,34 +1,27 @@
 import { setTimeout } from "node:timers/promises";
 import { type CompiledQuery, type Kysely, type SqlBool, sql } from "kysely";
 import type { QueryResultRow } from "pg";
-import { type AccountBalance, type BudgetQuery, toQuota } from "../account-balance.ts";
-import { drawsText } from "../call-columns.ts";
+import { type AccountBalance, toQuota } from "../account-balance.ts";
 import { LostConnectionError } from "../errors.ts";
 import { type KeyRecord, keyQuery } from "../key-query.ts";
 import type { BudgetDraw, BudgetFigures } from "../ledger-records.ts";
-import { toPayerNumber } from "../payers.ts";
+import { type Payer, toPayerNumber } from "../payers.ts";
 import type { Database } from "../schema.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
-/** With what the budget of a key has paid from a period on; without a key nothing. */
 const balanceText = `select
   coalesce((select balance_nanodollars from wallets where account_id = $1), 0) as balance,
-  latest.day, latest.used_tokens as used, coming.ahead, held.nanodollars, held.quota_day, held.tokens, paid.period_start, paid.spent, running.reserved
+  latest.day, latest.used_tokens as used, coming.ahead, held.nanodollars, held.quota_day, held.tokens
   from (values (1)) as one
-  left join (select day, used_tokens from daily_quota_usage where account_id = $1 and day <= $4::bigint + 1 order by day desc limit 1) as latest on true
+  left join (select day, used_tokens from daily_quota_usage where account_id = $1 and day <= $2::bigint + 1 order by day desc limit 1) as latest on true
   left join (select sum(used_tokens) as ahead from daily_quota_usage
-    where account_id = $1 and day > $4::bigint + 1 and coalesce(counted_day, $4::bigint) = $4::bigint) as coming on true
+    where account_id = $1 and day > $2::bigint + 1 and coalesce(counted_day, $2::bigint) = $2::bigint) as coming on true
   left join (
-    select sum(hold_nanodollars) as nanodollars, max(quota_day) filter (where quota_day <= $4::bigint + 1) as quota_day,
+    select sum(hold_nanodollars) as nanodollars, max(quota_day) filter (where quota_day <= $2::bigint + 1) as quota_day,
       sum(hold_tokens) filter (where quota_day = (
-        select max(quota_day) from open_calls where account_id = $1 and quota_day <= $4::bigint + 1)) as tokens
+        select max(quota_day) from open_calls where account_id = $1 and quota_day <= $2::bigint + 1)) as tokens
     from open_calls where account_id = $1
-  ) as held on true
-  left join (select period_start, spent_nanodollars as spent from key_budget_usage
-    where account_id = $1 and key_id = $2 and period_start >= $3 order by period_start desc limit 1) as paid on true
-  left join lateral (select sum(hold_nanodollars) as reserved from open_calls
-    where account_id = $1 and key_id = $2
-    and period_start = coalesce(paid.period_start, $3)) as running on true`;
+  ) as held on true`;
 
 const aheadText = `update daily_quota_usage set counted_day = $2::bigint
   where account_id = $1 and day > $2::bigint + 1 and counted_day is null`;
@@ -41,9 +34,6 @@ interface AccountBalanceRow {
   nanodollars: number | null;
   quota_day: number | null;
   tokens: number | null;
-  period_start: number | null;
-  spent: number | null;
-  reserved: number | null;
 }
 
 /** On the connection of the writes, so that it sees all earlier writes and no later ones. */
@@ -51,9 +41,8 @@ export async function readBalance(
   connection: OrderedConnection,
   accountId: string,
   today: number,
-  budgetQuery?: BudgetQuery,
 ): Promise<AccountBalance> {
-  const values = [accountId, budgetQuery?.keyId, budgetQuery?.periodStart, today];
+  const values = [accountId, today];
   const { rows } = await connection.query<AccountBalanceRow>({ name: "balance", text: balanceText, values });
   const row = rows[0] as AccountBalanceRow;
   if (row.ahead !== null) await connection.query({ name: "count_ahead", text: aheadText, values: [accountId, today] });
@@ -66,39 +55,39 @@ export async function readBalance(
       quotaDay: row.quota_day === null ? undefined : row.quota_day,
       tokens: row.tokens === null ? 0 : row.tokens,
     },
-    ...(budgetQuery !== undefined && {
-      budget: {
-        periodStart: row.period_start ?? undefined,
-        spentNanodollars: row.spent ?? 0,
-        othersNanodollars: row.reserved ?? 0,
-      },
-    }),
   };
-}
-
-/** Like {@link readBalance} on the connection of the writes. */
-export async function readSpent(connection: OrderedConnection, accountId: string, sinceDay: number): Promise<number> {
-  const { rows } = await connection.query<{ spent: number }>({
-    name: "spent",
-    text: "select coalesce(sum(charged_nanodollars), 0)::bigint as spent from daily_charges where account_id = $1 and day >= $2",
-    values: [accountId, sinceDay],
-  });
-  return (rows[0] as { spent: number }).spent;
 }
 
 /** Like {@link readBalance} on the connection of the writes. */
 export async function readBudgets(
   connection: OrderedConnection,
-  accountId: string,
+  { accountId }: Payer,
   draws: readonly BudgetDraw[],
 ): Promise<BudgetFigures[]> {
   const { rows } = await connection.query<{ spent: number; held: number }>({
     name: "budgets",
     text: `select spent, held::bigint as held
       from read_budgets($1, $2::json, null) order by place`,
-    values: [toPayerNumber(accountId), drawsText(draws)],
+    values: [toPayerNumber(accountId), JSON.stringify(draws.map(toDrawRow))],
   });
   return rows.map(({ spent, held: openHolds }) => ({ spentNanodollars: spent, heldNanodollars: openHolds }));
+}
+
+/** A draw as `read_budgets` and `decide_holds` read it. */
+export function toDrawRow({ budget, name, sums }: BudgetDraw) {
+  const { subject, keyId = subject === "key" ? name : undefined } = budget;
+  const { subjectNo, from, until, sessionAt = null, today } = sums;
+  return [
+    subjectNo,
+    sums.name,
+    from,
+    until,
+    subject,
+    name,
+    keyId === undefined ? null : toPayerNumber(keyId),
+    sessionAt,
+    today,
+  ];
 }
 
 const idsPerQuery = 500;

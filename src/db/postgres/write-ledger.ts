@@ -5,6 +5,7 @@ import { type NameNumbers, PostgresNames } from "../names.ts";
 import { PostgresPayers } from "../payers.ts";
 import type { Lease } from "./lease.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
+import { toDrawRow } from "./readers.ts";
 
 /** Deadlock (40P01) and serialization failure (40001): nothing was written, and a retry helps. */
 const transient = /^40/;
@@ -18,8 +19,7 @@ interface DecisionRow extends Pick<RefusedHold, "there" | "day"> {
   hold: number;
   /** The most that it could have been. */
   available: number;
-  period_start: number | null;
-  /** The place of the scarcest of the call's budgets of subjects, from 1 on; null without one. */
+  /** The place of the scarcest of the call's budgets, from 1 on; null without one. */
   place: number | null;
 }
 
@@ -130,15 +130,15 @@ function jsonKey(callId: string): string {
   return `\\x${toCallKey(callId).toString("hex")}`;
 }
 
-function toDecision({ callId, premium, draws }: OpenCall, row: DecisionRow | undefined): HoldDecision {
+function toDecision({ callId, premium, guard }: OpenCall, row: DecisionRow | undefined): HoldDecision {
   if (row === undefined) throw new Error(`PostgreSQL did not decide about the hold of call ${callId}`);
-  const { refused, there, held: openHolds, hold, available, day, period_start: periodStart, place } = row;
+  const { refused, there, held: openHolds, hold, available, day, place } = row;
   if (refused !== null) {
-    return { refused, there, openHolds, day, periodStart, draw: place === null ? undefined : draws?.[place - 1] };
+    return { refused, there, openHolds, day, draw: place === null ? undefined : guard?.draws[place - 1] };
   }
   return premium
-    ? { quotaDay: null, periodStart, holdNanodollars: hold, holdTokens: 0, available }
-    : { quotaDay: day, periodStart: null, holdNanodollars: 0, holdTokens: hold, available };
+    ? { quotaDay: null, holdNanodollars: hold, holdTokens: 0, available }
+    : { quotaDay: day, holdNanodollars: 0, holdTokens: hold, available };
 }
 
 type HoldWrite = OpenCall | ExtendedHold;
@@ -188,12 +188,12 @@ function holdRow(write: HoldWrite, names: NameNumbers) {
     ...(write.kind === "extend" && { is_extension: true }),
     ...(guard !== undefined && {
       account_name: open.accountId,
-      key_name: open.keyId,
       quota_limit: guard.quotaLimit,
-      budget_limit: guard.budgetLimit,
-      account_limit: guard.accountLimit,
-      account_from: guard.accountFrom,
-      draw_limits: open.draws?.map(({ limitNanodollars }) => limitNanodollars),
+      ...(guard.isBilledAfterwards && { is_afterwards: true }),
+      ...(guard.draws.length > 0 && {
+        draws: guard.draws.map(toDrawRow),
+        draw_limits: guard.draws.map(({ limitNanodollars }) => limitNanodollars),
+      }),
       min_hold: guard.minHold,
     }),
   };

@@ -2,7 +2,7 @@ import { closeSync, fdatasync, fdatasyncSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { Kysely, sql } from "kysely";
-import { type AccountBalance, type BudgetQuery, toQuota } from "../account-balance.ts";
+import { type AccountBalance, toQuota } from "../account-balance.ts";
 import { createBlobs } from "../blobs.ts";
 import { fromCallKey, insertAbandoned } from "../call-columns.ts";
 import { NotSyncedError, StoreError, UnknownPayerError } from "../errors.ts";
@@ -11,6 +11,7 @@ import { type KeyRecord, keyQuery } from "../key-query.ts";
 import type { LedgerWrite } from "../ledger-records.ts";
 import { migrate } from "../migrate.ts";
 import { embeddedNodeId, type NodeReport } from "../nodes.ts";
+import { toPayerNumber } from "../payers.ts";
 import type { Database } from "../schema.ts";
 import { type AbandonedCall, type EmbeddedStore, readSetting, type Store, type Synchronous } from "../store.ts";
 import { prepareUsageWriter } from "../usage-sums.ts";
@@ -263,7 +264,12 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
     abandonCalls: (at) => abandonAll(db, at),
     async change(work, keyId) {
       try {
-        return await db.transaction().execute(work);
+        return await db.transaction().execute(async (transaction) => {
+          const result = await work(transaction);
+          // Before it is committed: the next end of a call may be written before this goes on.
+          statements.budgets.forget();
+          return result;
+        });
       } finally {
         // Also when it failed: an account that was read meanwhile shows what was rolled back.
         if (keyId === undefined) bumpRevision();
@@ -275,7 +281,6 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
       return (await db.executeQuery(query)).rows;
     },
     readBalance: prepareBalanceReader(database),
-    readSpent: prepareSpentReader(database),
     readBudgets: prepareBudgetsReader(database),
     readKey: prepareKeyReader(db, database),
     readForeignKey: prepareKeyReader(db, database, "foreign_hash"),
@@ -288,6 +293,7 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
       version = versionBefore;
       statements.names.forget();
       statements.payers.forget();
+      statements.budgets.forget();
       revision += 1;
       return true;
     },
@@ -370,65 +376,58 @@ interface Row {
   day: number | null;
   used: number | null;
   ahead: number | null;
-  period_start: number | null;
-  spent: number | null;
 }
 
 /**
  * Prepares the look-up of an account's money and quota. It is one statement, so that all it says is of one moment. Why
  * its parameters are `+?`: see `PlannedOnceDialect`.
  */
-function prepareBalanceReader(
-  database: DatabaseSync,
-): (accountId: string, today: number, budgetQuery?: BudgetQuery) => AccountBalance {
-  const latest = `from daily_quota_usage where account_id = +?1 and day <= +?4 + 1 order by day desc limit 1`;
-  const ahead = `from daily_quota_usage where account_id = +?1 and day > +?4 + 1 and coalesce(counted_day, +?4) = +?4`;
-  const latestPeriod = `from key_budget_usage where account_id = +?1 and key_id = +?2 and period_start >= +?3
-      order by period_start desc limit 1`;
+function prepareBalanceReader(database: DatabaseSync): (accountId: string, today: number) => AccountBalance {
+  const latest = `from daily_quota_usage where account_id = +?1 and day <= +?2 + 1 order by day desc limit 1`;
+  const ahead = `from daily_quota_usage where account_id = +?1 and day > +?2 + 1 and coalesce(counted_day, +?2) = +?2`;
   const statement = database.prepare(`select
     (select balance_nanodollars from wallets where account_id = +?1) as balance,
-    (select day ${latest}) as day, (select used_tokens ${latest}) as used, (select sum(used_tokens) ${ahead}) as ahead,
-    (select period_start ${latestPeriod}) as period_start, (select spent_nanodollars ${latestPeriod}) as spent`);
+    (select day ${latest}) as day, (select used_tokens ${latest}) as used, (select sum(used_tokens) ${ahead}) as ahead`);
   const count = database.prepare(`update daily_quota_usage set counted_day = +?2
     where account_id = +?1 and day > +?2 + 1 and counted_day is null`);
-  const noteAhead = (accountId: string, today: number) => {
-    try {
-      count.run(accountId, today);
-    } catch {
-      // Another process writes: the next look notes it.
-    }
-  };
-  return (accountId, today, budgetQuery) => {
-    const row = statement.get(accountId, budgetQuery?.keyId ?? null, budgetQuery?.periodStart ?? null, today);
-    const { balance, period_start: periodStart, spent, ...quota } = row as unknown as Row;
-    if (quota.ahead !== null) noteAhead(accountId, today);
-    return {
-      balanceNanodollars: balance === null ? 0 : balance,
-      ...toQuota(quota, today),
-      ...(budgetQuery !== undefined && {
-        budget: { periodStart: periodStart ?? undefined, spentNanodollars: spent ?? 0, othersNanodollars: 0 },
-      }),
-    };
+  return (accountId, today) => {
+    const { balance, ...quota } = statement.get(accountId, today) as unknown as Row;
+    if (quota.ahead !== null) tryToNote(() => count.run(accountId, today));
+    return { balanceNanodollars: balance === null ? 0 : balance, ...toQuota(quota, today) };
   };
 }
 
-/** Prepares the look-up of what an account's calls cost that began since a day. */
-function prepareSpentReader(database: DatabaseSync): (accountId: string, sinceDay: number) => number {
-  const statement = database.prepare(
-    "select coalesce(sum(charged_nanodollars), 0) as spent from daily_charges where account_id = +?1 and day >= +?2",
-  );
-  return (accountId, sinceDay) => (statement.get(accountId, sinceDay) as unknown as { spent: number }).spent;
+/** Notes what a clock has drawn that was wrong. Another process may be writing: the next look notes it then. */
+function tryToNote(write: () => void): void {
+  try {
+    write();
+  } catch {
+    // It counts as long as it is not noted.
+  }
 }
 
-/** Prepares the look-up of budgets of subjects. */
+/** Prepares the look-up of what is spent of budgets. */
 function prepareBudgetsReader(database: DatabaseSync): EmbeddedStore["readBudgets"] {
-  const statement = database.prepare(
-    "select spent_nanodollars as spent from budget_usage where budget_id = +?1 and name = +?2 and period_start = +?3",
-  );
-  return (_accountId, draws) =>
-    draws.map(({ budget, name, periodStart }) => {
-      const row = statement.get(budget.id, name, periodStart) as { spent: number } | undefined;
-      return { spentNanodollars: row === undefined ? 0 : row.spent, heldNanodollars: 0 };
+  const isAhead = "day > +?6 + 1 and counted_day is null";
+  const statement = database.prepare(`select coalesce(sum(case when day < +?5 or (day > +?6 and (day <= +?6 + 1
+      or (coalesce(counted_day, +?6) >= +?4 and coalesce(counted_day, +?6) < +?5))) then spent_nanodollars end), 0) as spent,
+    max(${isAhead}) as ahead
+    from spending where account_id = +?1 and subject_id = +?2 and name = +?3 and day >= +?4`);
+  const note =
+    database.prepare(`update spending set counted_day = +?6 where account_id = +?1 and subject_id = +?2 and name = +?3
+    and day >= +?4 and day <> +?5 and ${isAhead}`);
+  const ofSession = database.prepare(`select coalesce(sum(spent_nanodollars), 0) as spent from (
+      select spent_nanodollars, run, max(run) over () as last_run, max(last_at) over () as last_at
+      from session_spending where account_id = +?1 and subject_id = +?2 and name = +?3) as days
+    where run = last_run and last_at >= +?4 - 86400000`);
+  return ({ accountId }, draws) =>
+    draws.map(({ sums: { subjectNo, name, from, until, today, sessionAt } }) => {
+      const keys = [toPayerNumber(accountId), subjectNo, name] as const;
+      const period = [...keys, from, until, today] as const;
+      const row = sessionAt === undefined ? statement.get(...period) : ofSession.get(...keys, sessionAt);
+      const { spent, ahead } = row as { spent: number; ahead?: number | null };
+      if (ahead === 1) tryToNote(() => note.run(...period));
+      return { spentNanodollars: spent, heldNanodollars: 0 };
     });
 }
 

@@ -3,6 +3,7 @@ import { type CallColumn, callColumns, extensionColumns, openColumns, toCallKey,
 import type { EndedCall, LedgerWrite, OpenCall } from "../ledger-records.ts";
 import { type NameNumbers, SqliteNames } from "../names.ts";
 import { SqlitePayers, toPayerNumber } from "../payers.ts";
+import { CountedBudgets } from "./counted-budgets.ts";
 
 const dayMs = 86_400_000;
 /** A row that is tried is at least as long as that of a call. */
@@ -36,15 +37,13 @@ export function prepareLedgerStatements(database: DatabaseSync) {
         ${Object.keys(callColumns).map((column) => `${column} = excluded.${column}`)}
         where call_rows.state = (select id from names where name = 'abandoned')`,
     ),
-    addCharge: database.prepare(addTo("daily_charge_rows", ["account_id", "day"], ["charged_nanodollars"])),
+    budgets: new CountedBudgets(database),
     moveWallet: database.prepare(addTo("wallet_rows", ["account_id"], ["balance_nanodollars"])),
     drawQuota: database.prepare(addTo("daily_quota_usage", ["account_id", "day"], ["used_tokens"])),
-    spendBudget: database.prepare(
-      addTo("key_budget_usage", ["account_id", "key_id", "period_start"], ["spent_nanodollars"]),
-    ),
-    spendSubjectBudget: database.prepare(
-      addTo("budget_usage", ["budget_id", "name", "period_start"], ["spent_nanodollars"]),
-    ),
+    spend: database.prepare(addTo("spending", ["account_id", "subject_id", "name", "day"], ["spent_nanodollars"])),
+    noteSession:
+      database.prepare(`update spending set first_at = min(coalesce(first_at, ?1), ?1), last_at = max(coalesce(last_at, ?2), ?2)
+      where account_id = ?3 and subject_id = ?4 and name = ?5 and day = ?6`),
   };
 }
 
@@ -52,7 +51,8 @@ export function prepareLedgerStatements(database: DatabaseSync) {
 export function writeLedger(database: DatabaseSync, statements: LedgerStatements, batch: readonly LedgerWrite[]): void {
   statements.begin.run();
   try {
-    const totals = new BatchTotals();
+    statements.budgets.begin();
+    const totals = new BatchTotals(statements.budgets);
     for (const write of batch) {
       if (write.kind === "open") openCall(statements, write);
       else if (write.kind === "extend") extendCall(statements, write.open);
@@ -106,28 +106,31 @@ function extendCall({ extendCall: update, names }: LedgerStatements, open: OpenC
   update.run(...extensionValues(open, names), toCallKey(open.callId));
 }
 
-/** Sums of a batch for wallets, charges and quota of a day, and budgets, so that each row is written once a batch. */
+/** Sums of a batch for wallets, what is spent and quota of a day, so that each row is written once a batch. */
 class BatchTotals {
+  readonly #budgets: CountedBudgets;
   /** Wallet changes by the number of the account. */
   readonly #wallets = new Map<number, [number, number]>();
-  readonly #charges = new Map<string, [number, number, number]>();
   readonly #quotas = new Map<string, [string, number, number]>();
-  readonly #budgets = new Map<string, [string, string, number, number]>();
-  readonly #draws = new Map<string, [string, string, number, number]>();
+  readonly #spent = new Map<string, [number, number, string, number, number]>();
+  /** Calls of sessions: when they began and ended, and their rows. */
+  readonly #sessions: [number, number, number, number, string, number][] = [];
 
-  add(end: EndedCall): void {
-    const { open, chargedNanodollars, quotaTokens } = end;
-    const { accountId, keyId, quotaDay, periodStart, draws } = open;
+  constructor(budgets: CountedBudgets) {
+    this.#budgets = budgets;
+  }
+
+  add({ open, settledAt, chargedNanodollars, quotaTokens }: EndedCall): void {
+    const { accountId, keyId, quotaDay } = open;
     if (chargedNanodollars !== 0) {
+      const [account, key] = [toPayerNumber(accountId), toPayerNumber(keyId)];
       const day = Math.floor(open.openedAt / dayMs);
-      const account = toPayerNumber(accountId);
       addRow(this.#wallets, account, [account, -chargedNanodollars]);
-      addRow(this.#charges, `${day} ${account}`, [account, day, chargedNanodollars]);
-      if (periodStart !== null) {
-        addRow(this.#budgets, `${periodStart} ${keyId}`, [accountId, keyId, periodStart, chargedNanodollars]);
-      }
-      for (const { budget, name, periodStart: from, text } of draws ?? []) {
-        addRow(this.#draws, text, [budget.id, name, from, chargedNanodollars]);
+      addRow(this.#spent, `${account} ${day}`, [account, account, "", day, chargedNanodollars]);
+      addRow(this.#spent, `${account} ${day} ${key}`, [account, key, "", day, chargedNanodollars]);
+      for (const { no, name, isSession } of this.#budgets.countedBy(open)) {
+        if (isSession) this.#sessions.push([open.openedAt, settledAt, account, no, name, day]);
+        addRow(this.#spent, `${account} ${day} ${no} ${name}`, [account, no, name, day, chargedNanodollars]);
       }
     }
     if (quotaDay !== null && quotaTokens !== 0) {
@@ -137,10 +140,9 @@ class BatchTotals {
 
   write(statements: LedgerStatements): void {
     for (const row of this.#wallets.values()) statements.moveWallet.run(...row);
-    for (const row of this.#charges.values()) statements.addCharge.run(...row);
+    for (const row of this.#spent.values()) statements.spend.run(...row);
+    for (const row of this.#sessions) statements.noteSession.run(...row);
     for (const row of this.#quotas.values()) statements.drawQuota.run(...row);
-    for (const row of this.#budgets.values()) statements.spendBudget.run(...row);
-    for (const row of this.#draws.values()) statements.spendSubjectBudget.run(...row);
   }
 }
 

@@ -1,11 +1,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import type { Administrator } from "../../audit/index.ts";
 import { type BudgetSubject, budgetPeriods, budgetSubjects, formatUsd } from "../../contract/index.ts";
 import {
   type BudgetChanges,
   changeBudget,
   createBudget,
   deleteBudget,
+  eachAccount,
   listBudgets,
   readBudgetOf,
   readSpentBySubject,
@@ -14,7 +16,7 @@ import {
 } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { idOfModel, readBudget, Usd } from "../forms/read-fields.ts";
-import { toSubjectBudgetJson } from "../forms/serializers.ts";
+import { toBudgetJson } from "../forms/serializers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
@@ -42,11 +44,11 @@ export const budgetTarget = {
 /** The fields that can be changed. */
 export const budgetAmounts = { budget_usd: Usd, ...raise };
 const NewBudget = formBody({ ...budgetTarget, ...budgetAmounts });
-const BudgetChange = formBody({ budget_usd: Type.Optional(Usd), ...raise });
+const BudgetChange = formBody({ budget_usd: Type.Optional(Usd), budget_period: Type.Optional(Period), ...raise });
 
 const BudgetObject = Type.Object({
   id: Type.String(),
-  object: Type.Literal("organization.project.budget"),
+  object: Type.Union([Type.Literal("organization.project.budget"), Type.Literal("organization.budget")]),
   subject: Subject,
   name: nullable(Name),
   api_key_id: nullable(Type.String()),
@@ -61,49 +63,86 @@ const BudgetObject = Type.Object({
 const BudgetUsage = Type.Object({
   object: Type.Literal("list"),
   data: Type.Array(
-    Type.Object({ name: nullable(Type.String({ description: "`null`: requests that name none" })), used_usd: Usd }),
+    Type.Object({
+      project_id: Type.String(),
+      name: nullable(Type.String({ description: "`null`: requests that name none, or the project itself" })),
+      used_usd: Usd,
+    }),
   ),
   has_more: Type.Boolean(),
 });
 
-/** The budgets of a project by subject: end users, tags, sessions, models, keys, or the project itself. */
-export function budgetsController(deps: HttpDeps, api: AdminApi) {
+/** Answers the routes, for the budgets of a project or the gateway. */
+function budgetActions(deps: HttpDeps) {
   const { store, now } = deps;
   const answer = async (budget: StoredBudget) => (await toBudgets(deps, [budget]))(budget);
+  return {
+    list: async (request: Request, owner: string) => {
+      const { limit, after } = readPage(parseUrl(request).searchParams);
+      const last = after === undefined ? undefined : await readBudgetOf(store, owner, after);
+      const budgets = await listBudgets(store, [owner], { limit: limit + 1, after: last });
+      return toList(budgets, limit, await toBudgets(deps, budgets));
+    },
+    create: async (by: Administrator, accountId: string, body: Static<typeof NewBudget>) => {
+      const target = { ...toTarget(deps, body), limitNanodollars: readBudget(body.budget_usd) };
+      const { raise } = readBudgetChanges(body);
+      return await answer(await createBudget(store, { by, accountId, ...target, raise: raise ?? undefined }, now()));
+    },
+    read: async (owner: string, id: string) => answer(await readBudgetOf(store, owner, id)),
+    change: async (by: Administrator, accountId: string, id: string, body: Static<typeof BudgetChange>) => {
+      const changes = readBudgetChanges(body);
+      return await answer(await changeBudget(store, { by, accountId, id, changes }, now()));
+    },
+    remove: async (by: Administrator, accountId: string, id: string) => {
+      await deleteBudget(store, { by, accountId, id }, now());
+      return { id, object: "organization.project.budget.deleted" as const, deleted: true };
+    },
+    usage: async (request: Request, owner: string, id: string) => {
+      const { limit } = readPage(parseUrl(request).searchParams);
+      const budget = await readBudgetOf(store, owner, id);
+      const subjects = await readSpentBySubject(store, budget, { limit: limit + 1, now: now() });
+      const data = subjects.slice(0, limit).map(({ accountId, name, spentNanodollars }) => {
+        return { project_id: accountId, name: name === "" ? null : name, used_usd: formatUsd(spentNanodollars) };
+      });
+      return { object: "list" as const, data, has_more: subjects.length > limit };
+    },
+  };
+}
+
+const details = {
+  list: (whose: string) =>
+    describeRead(`List the budgets of ${whose}`, listOf(BudgetObject), { query: listParameters }),
+  read: describeRead("Retrieve a budget and what is spent of it", BudgetObject),
+  change: describeWrite("Change the amount or the period of a budget, or raise it for a time", BudgetObject, {
+    description: "`raise_usd` is added to it until `raise_until`; `null` ends the raise. What is spent stays.",
+  }),
+  remove: describeDelete("Delete a budget with what it has counted", "organization.project.budget.deleted"),
+  usage: describeRead("Who has spent the most of a budget in its running period", BudgetUsage, {
+    query: { limit: listParameters.limit },
+  }),
+};
+
+/** The budgets of a project: of itself, its keys, and the end users, tags, sessions and models of its calls. */
+export function budgetsController(deps: HttpDeps, api: AdminApi) {
+  const budgets = budgetActions(deps);
   return new Elysia({ prefix: "/organization/projects/:project_id/budgets" })
     .use(adminRoutes(deps, api, "accounts"))
-    .get(
-      "",
-      async ({ request, params }) => {
-        const { id } = await readProject(deps, params.project_id);
-        const { limit, after } = readPage(parseUrl(request).searchParams);
-        const last = after === undefined ? undefined : await readBudgetOf(store, id, after);
-        const budgets = await listBudgets(store, [id], { limit: limit + 1, after: last });
-        return toList(budgets, limit, await toBudgets(deps, budgets));
-      },
-      {
-        detail: describeRead("List the budgets of a project by subject", listOf(BudgetObject), {
-          query: listParameters,
-        }),
-      },
-    )
+    .get("", async ({ request, params }) => budgets.list(request, (await readProject(deps, params.project_id)).id), {
+      detail: details.list("a project"),
+    })
     .post(
       "",
       ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const { id: accountId } = await readProject(deps, params.project_id);
-          const target = { ...toTarget(deps, body), limitNanodollars: readBudget(body.budget_usd) };
-          const { raise } = readBudgetChanges(body);
-          return await answer(
-            await createBudget(store, { by: admin, accountId, ...target, raise: raise ?? undefined }, now()),
-          );
-        }),
+        writeOnce(deps, { request, admin, body }, async () =>
+          budgets.create(admin, (await readProject(deps, params.project_id)).id, body),
+        ),
       {
         body: NewBudget,
-        detail: describeWrite("Create a budget by subject", BudgetObject, {
+        detail: describeWrite("Create a budget", BudgetObject, {
           description:
             "With a `name` it counts the calls of one end user, tag, session, model or key, without one those of each by " +
-            "itself, and calls that name none as one more. Who has a budget of its own is not one of each.",
+            "itself, and calls that name none as one more. Who has a budget of its own is not one of each. What was spent in its " +
+            "period before counts too.",
         }),
       },
     );
@@ -111,54 +150,64 @@ export function budgetsController(deps: HttpDeps, api: AdminApi) {
 
 /** One budget of a project. */
 export function budgetController(deps: HttpDeps, api: AdminApi) {
-  const { store, now } = deps;
-  const answer = async (budget: StoredBudget) => (await toBudgets(deps, [budget]))(budget);
+  const budgets = budgetActions(deps);
   return new Elysia({ prefix: "/organization/projects/:project_id/budgets" })
     .use(adminRoutes(deps, api, "accounts"))
-    .get("/:budget_id", async ({ params }) => answer(await readBudgetOf(store, params.project_id, params.budget_id)), {
-      detail: describeRead("Retrieve a budget and what is spent of it", BudgetObject),
-    })
+    .get("/:budget_id", ({ params }) => budgets.read(params.project_id, params.budget_id), { detail: details.read })
     .post(
       "/:budget_id",
       ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const changes = readBudgetChanges(body);
-          const { project_id: accountId, budget_id: id } = params;
-          return await answer(await changeBudget(store, { by: admin, accountId, id, changes }, now()));
-        }),
-      {
-        body: BudgetChange,
-        detail: describeWrite("Change the amount of a budget, or raise it for a time", BudgetObject, {
-          description: "`raise_usd` is added to it until `raise_until`; `null` ends the raise. What is spent stays.",
-        }),
-      },
+        writeOnce(deps, { request, admin, body }, () =>
+          budgets.change(admin, params.project_id, params.budget_id, body),
+        ),
+      { body: BudgetChange, detail: details.change },
     )
     .delete(
       "/:budget_id",
-      ({ request, admin, params: { project_id: accountId, budget_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          await deleteBudget(store, { by: admin, accountId, id }, now());
-          return { id, object: "organization.project.budget.deleted" as const, deleted: true };
-        }),
-      { detail: describeDelete("Delete a budget with what it has counted", "organization.project.budget.deleted") },
+      ({ request, admin, params }) =>
+        writeOnce(deps, { request, admin }, () => budgets.remove(admin, params.project_id, params.budget_id)),
+      { detail: details.remove },
     )
-    .get(
-      "/:budget_id/usage",
-      async ({ request, params }) => {
-        const { limit } = readPage(parseUrl(request).searchParams);
-        const budget = await readBudgetOf(store, params.project_id, params.budget_id);
-        const subjects = await readSpentBySubject(store, budget, { limit: limit + 1, now: now() });
-        const data = subjects.slice(0, limit).map(({ name, spentNanodollars }) => {
-          return { name: name === "" ? null : name, used_usd: formatUsd(spentNanodollars) };
-        });
-        return { object: "list" as const, data, has_more: subjects.length > limit };
-      },
+    .get("/:budget_id/usage", ({ request, params }) => budgets.usage(request, params.project_id, params.budget_id), {
+      detail: details.usage,
+    });
+}
+
+/** The budgets of the gateway, over each account, team, key, end user, tag, session or model by itself. */
+export function gatewayBudgetsController(deps: HttpDeps, api: AdminApi) {
+  const budgets = budgetActions(deps);
+  return new Elysia({ prefix: "/organization/budgets" })
+    .use(adminRoutes(deps, api, "accounts"))
+    .get("", ({ request }) => budgets.list(request, eachAccount), { detail: details.list("the gateway") })
+    .post(
+      "",
+      ({ request, admin, body }) =>
+        writeOnce(deps, { request, admin, body }, () => budgets.create(admin, eachAccount, body)),
       {
-        detail: describeRead("Who has spent the most of a budget in its running period", BudgetUsage, {
-          query: { limit: listParameters.limit },
+        body: NewBudget,
+        detail: describeWrite("Create a budget over all projects", BudgetObject, {
+          description:
+            "It bounds each project, team, key, end user, tag, session or model by itself, beside the budgets that projects have. " +
+            "Two projects never share an end user, a tag or a session. What was spent in its period before counts too.",
         }),
       },
-    );
+    )
+    .get("/:budget_id", ({ params }) => budgets.read(eachAccount, params.budget_id), { detail: details.read })
+    .post(
+      "/:budget_id",
+      ({ request, admin, params, body }) =>
+        writeOnce(deps, { request, admin, body }, () => budgets.change(admin, eachAccount, params.budget_id, body)),
+      { body: BudgetChange, detail: details.change },
+    )
+    .delete(
+      "/:budget_id",
+      ({ request, admin, params }) =>
+        writeOnce(deps, { request, admin }, () => budgets.remove(admin, eachAccount, params.budget_id)),
+      { detail: details.remove },
+    )
+    .get("/:budget_id/usage", ({ request, params }) => budgets.usage(request, eachAccount, params.budget_id), {
+      detail: details.usage,
+    });
 }
 
 /** The subject that a budget counts. A model may have any of its names. */
@@ -178,19 +227,18 @@ type BudgetBody = {
 
 /** @throws {GatewayError} `invalid_request` for half a raise. */
 export function readBudgetChanges(body: BudgetBody): BudgetChanges {
-  const { budget_usd: usd, raise_usd: raiseUsd, raise_until: until } = body;
+  const { budget_usd: usd, budget_period: period, raise_usd: raiseUsd, raise_until: until } = body;
   if ((raiseUsd == null) !== (until == null)) {
     throw invalid("raise_until", "raise_usd and raise_until are given or left out together");
   }
   const isRaise = raiseUsd != null && until != null;
   const raise = isRaise ? { nanodollars: readBudget(raiseUsd, "raise_usd"), until: until * 1000 } : undefined;
   const ended = raiseUsd === null ? null : undefined;
-  return { limitNanodollars: usd === undefined ? undefined : readBudget(usd), raise: raise ?? ended };
+  return { limitNanodollars: usd === undefined ? undefined : readBudget(usd), period, raise: raise ?? ended };
 }
 
 /** Writes budgets with what is spent of them. */
 async function toBudgets({ store, now }: HttpDeps, budgets: readonly StoredBudget[]) {
   const spent = await readSpentOfBudgets(store, budgets, now());
-  return (budget: StoredBudget): Static<typeof BudgetObject> =>
-    toSubjectBudgetJson(budget, spent.get(budget.id), now());
+  return (budget: StoredBudget): Static<typeof BudgetObject> => toBudgetJson(budget, spent.get(budget.id), now());
 }

@@ -21,6 +21,7 @@ import {
 } from "../../alerts/index.ts";
 import { recordAudit } from "../../audit/index.ts";
 import { DisplayName, formatUsd, GatewayError, quoteValue } from "../../contract/index.ts";
+import { ownBudgetId } from "../../db/index.ts";
 import { parseTokenIssuers } from "../../identity/index.ts";
 import {
   type ApiAdministrator,
@@ -49,6 +50,7 @@ import {
   createProject,
   deleteBudget,
   deleteModelLimits,
+  eachAccount,
   emailsOf,
   expectKnownHolder,
   expectManagedKeys,
@@ -111,6 +113,7 @@ const AccountEntry = Type.Object(
     ...limitFields,
     budget_usd: removable(Usd),
     budget_period: removable(Period),
+    billed_afterwards: Type.Optional(Type.Boolean()),
     people: Type.Optional(
       Type.Array(
         Type.Object({ email: Email, role: Type.Union([Type.Literal("admin"), Type.Literal("member")]) }, closed),
@@ -173,7 +176,10 @@ type RuleEntry = Static<typeof RuleEntry>;
 
 const BudgetEntry = Type.Object(
   {
-    account: { ...Email, description: "The e-mail of its account, or the address of its team" },
+    account: Type.Optional({
+      ...Email,
+      description: "The e-mail of its account, or the address of its team; absent: each by itself",
+    }),
     ...budgetTarget,
     ...budgetAmounts,
     budget_usd: Type.Optional(Usd),
@@ -441,8 +447,11 @@ const readers: { readonly [S in Section]: (deps: HttpDeps) => Promise<Document[S
     const budgets = await listBudgets(deps.store, undefined, { limit: entriesMax + 1 });
     expectFew("budgets", budgets.length);
     const entries = budgets.flatMap((budget) => {
+      const entry = toBudgetEntry(budget, deps.now());
+      if (budget.isOfGateway) return [entry];
       const account = emails.get(budget.accountId);
-      return account === undefined ? [] : [{ account, ...toBudgetEntry(budget, deps.now()) }];
+      // Accounts and keys have their own budgets among their fields.
+      return account === undefined || (isOwn(budget) && entry.raise_usd === null) ? [] : [{ account, ...entry }];
     });
     // Those of one document are made in the same millisecond: only what they count tells their order again.
     return entries.sort((a, b) => (labelBudget(a) < labelBudget(b) ? -1 : 1));
@@ -520,6 +529,7 @@ function toAccountEntry(account: Account, members: readonly TeamMember[] = []): 
     ...toLimitsJson(account),
     budget_usd: budget === undefined ? null : formatUsd(budget.limitNanodollars),
     budget_period: budget?.period ?? null,
+    ...(account.isBilledAfterwards && { billed_afterwards: true }),
     ...(members.length > 0 && { people: members.map(({ email, role }) => ({ email, role })) }),
   };
 }
@@ -679,7 +689,10 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
   for (const entry of entries) {
     const { email, account, kind = "account", verified: _, people = [], budget_usd, budget_period, ...others } = entry;
     const present = account === undefined ? [] : members.get(account.id);
-    const current = account === undefined ? undefined : toAccountEntry(account, present);
+    const current =
+      account === undefined
+        ? undefined
+        : { billed_afterwards: account.isBilledAfterwards, ...toAccountEntry(account, present) };
     const target = { ...others, ...toBudget({ budget_usd, budget_period }, current ?? {}) };
     const fields = diff(current ?? { status: "active" }, target);
     const { name, status, ...body } = toBody(target, fields);
@@ -838,6 +851,11 @@ async function planKeys(planning: Planning): Promise<Step[]> {
   return steps;
 }
 
+/** Whether it is the budget that an account or a key has among its fields. */
+function isOwn({ id, accountId, name }: StoredBudget): boolean {
+  return id === ownBudgetId(name ?? accountId);
+}
+
 /** A raise that is over is none. */
 function toBudgetEntry({ subject, name, keyId, period, limitNanodollars, raise }: StoredBudget, now: number) {
   const isRaised = raise !== undefined && raise.until > now;
@@ -854,7 +872,13 @@ function toBudgetEntry({ subject, name, keyId, period, limitNanodollars, raise }
 
 /** The label of a budget, by which it is also found: "ada@example.com tag each week key_1". */
 function labelBudget({ account, subject, name, api_key_id: key, budget_period: period }: BudgetEntry): string {
-  return [account, subject, name ?? "each", period, ...(key == null ? [] : [key])].join(" ");
+  return [
+    ...(account === undefined ? [] : [account]),
+    subject,
+    name ?? "each",
+    period,
+    ...(key == null ? [] : [key]),
+  ].join(" ");
 }
 
 /** A budget is found by what it counts. @throws {GatewayError} `invalid_request` */
@@ -865,7 +889,7 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
   expectOnce("budgets", entries.map(labelBudget));
   const present = await listBudgets(
     store,
-    entries.flatMap(({ account }) => accounts.get(account)?.id ?? []),
+    [eachAccount, ...entries.flatMap(({ account = "" }) => accounts.get(account)?.id ?? [])],
     { limit: entriesMax },
   );
   /** The keys have the ids that they have here, as far as they are here yet. */
@@ -876,23 +900,24 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
   };
   const steps: Step[] = [];
   for (const entry of entries) {
-    const account = accounts.get(entry.account);
-    if (account === undefined && !created.has(toLower(entry.account))) {
+    const account = entry.account === undefined ? undefined : accounts.get(entry.account);
+    if (entry.account !== undefined && account === undefined && !created.has(toLower(entry.account))) {
       throw invalid("budgets", `The account ${quoteValue(entry.account)} of a budget does not exist`);
     }
+    const owner = entry.account === undefined ? eachAccount : account?.id;
     const target = targetOf(entry);
     const budget = present.find((one) => {
       const isSame = (["subject", "name", "keyId", "period"] as const).every((field) => one[field] === target[field]);
-      return isSame && one.accountId === account?.id;
+      return isSame && one.accountId === owner;
     });
     const common = { section: "budgets" as const, id: labelBudget(entry), account };
     if (entry.status === "removed") {
-      if (account === undefined || budget === undefined) continue;
+      if (owner === undefined || budget === undefined) continue;
       steps.push({
         ...common,
         action: "remove",
         fields: {},
-        run: () => deleteBudget(store, { by: admin, accountId: account.id, id: budget.id }, now()),
+        run: () => deleteBudget(store, { by: admin, accountId: owner, id: budget.id }, now()),
       });
       continue;
     }
@@ -905,25 +930,26 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
     };
     const changes = readBudgetChanges(targetBudget);
     const fields = diff(budget === undefined ? {} : toBudgetEntry(budget, now()), targetBudget);
-    if (budget !== undefined && account !== undefined) {
+    if (budget !== undefined && owner !== undefined) {
       if (Object.keys(fields).length === 0) continue;
       steps.push({
         ...common,
         action: "change",
         fields,
-        run: () => changeBudget(store, { by: admin, accountId: account.id, id: budget.id, changes }, now()),
+        run: () => changeBudget(store, { by: admin, accountId: owner, id: budget.id, changes }, now()),
       });
       continue;
     }
     const { limitNanodollars } = changes;
     if (limitNanodollars === undefined) throw invalid("budgets", `The budget ${labelBudget(entry)} has no budget_usd`);
-    checkBudget({ ...target, limitNanodollars, raise: changes.raise ?? undefined }, now());
+    checkBudget({ ...target, accountId: owner, limitNanodollars, raise: changes.raise ?? undefined }, now());
     steps.push({
       ...common,
       action: "create",
       fields,
       async run() {
-        const { id: accountId } = (await deps.accounts.find(entry.account)) as Account;
+        const accountId =
+          entry.account === undefined ? eachAccount : ((await deps.accounts.find(entry.account)) as Account).id;
         const made = { ...targetOf(entry), limitNanodollars, raise: changes.raise ?? undefined };
         await createBudget(store, { by: admin, accountId, ...made }, now());
       },

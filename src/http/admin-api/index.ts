@@ -3,7 +3,7 @@ import type { HttpDeps } from "../deps.ts";
 import { adminKeysController } from "./admin-keys.ts";
 import { organizationAlertsController } from "./alerts.ts";
 import { auditLogsController } from "./audit-logs.ts";
-import { budgetController, budgetsController } from "./budgets.ts";
+import { budgetController, budgetsController, gatewayBudgetsController } from "./budgets.ts";
 import { organizationCatalogueController } from "./catalogue.ts";
 import { configurationController } from "./configuration.ts";
 import type { AdminApi } from "./guard.ts";
@@ -50,6 +50,7 @@ export function organizationApi(deps: HttpDeps, api: AdminApi) {
     .use(roleLimitsController(deps, api))
     .use(budgetsController(deps, api))
     .use(budgetController(deps, api))
+    .use(gatewayBudgetsController(deps, api))
     .use(projectKeysController(deps, api))
     .use(keyChangesController(deps, api))
     .use(serviceAccountsController(deps, api))

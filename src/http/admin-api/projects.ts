@@ -48,6 +48,11 @@ const decided = {
   ...limitFields,
   budget_usd: removable(Usd),
   budget_period: Type.Optional(Period),
+  billed_afterwards: Type.Optional(
+    Type.Boolean({
+      description: "The budget bounds premium calls in place of the wallet, which then tells what is owed",
+    }),
+  ),
 };
 const NewProject = formBody({ name: Type.Optional(DisplayName), email: Type.Optional(Email), ...decided });
 const Role = Type.Union(
@@ -82,6 +87,7 @@ const ProjectObject = Type.Object({
     }),
   ),
   allowed_models: nullable(Type.Array(Type.String())),
+  billed_afterwards: Type.Boolean({ description: "Its budget bounds premium calls in place of its wallet" }),
   free_tokens_per_day: nullable(Type.Integer({ description: "`null`: that of its role, or the configured one" })),
   requests_per_minute: nullable(Type.Integer({ description: "`null`: that of its role, or the configured one" })),
   tokens_per_minute: nullable(Type.Integer({ description: "`null`: that of its role, or the configured one" })),
@@ -231,6 +237,7 @@ export function readProjectChanges(body: Static<typeof NewProject> | Static<type
     allowedModels: body.allowed_models,
     freeTokensPerDay: body.free_tokens_per_day,
     ...readLimits(body),
+    isBilledAfterwards: body.billed_afterwards,
     budget: typeof usd === "string" ? { limitNanodollars: readBudget(usd), period: period ?? "month" } : usd,
   };
 }
@@ -246,6 +253,7 @@ function toProject(deps: HttpDeps, account: Account): Static<typeof ProjectObjec
     email: account.email,
     verified: isVerified(account) ?? null,
     allowed_models: account.allowedModels?.map((id) => displayNameOf(deps, id)) ?? null,
+    billed_afterwards: account.isBilledAfterwards,
     free_tokens_per_day: account.freeTokensPerDay ?? null,
     ...toLimitsJson(account),
   };

@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
+  type Budget,
   type BudgetState,
   budgetPeriods,
   budgetSubjects,
@@ -11,10 +12,9 @@ import {
   type LimitsUsage,
   type QuotaState,
   type RateLimits,
-  type SubjectBudget,
-  type SubjectBudgetState,
   type WalletState,
 } from "../../contract/index.ts";
+import { ownBudgetId } from "../../db/index.ts";
 import { getDisplayName, getNames } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
@@ -32,7 +32,7 @@ const PerMinute = (what: string) =>
     { description: `${what} per minute, of the key or its account, whichever has fewer left` },
   );
 
-const Budget = (description: string) =>
+const BudgetView = (description: string) =>
   Type.Union(
     [
       Type.Object({
@@ -82,8 +82,8 @@ const KeyObject = Type.Object({
     { limit: Amount, used: Amount, held: Amount, remaining: Amount, resets_at: Type.String({ format: "date-time" }) },
     { description: "Free tokens of the account on this UTC day" },
   ),
-  budget: Budget("What premium calls of this key may cost in this UTC day, week or month; `null` without a budget"),
-  account_budget: Budget("The same of all keys of the account; `null` without a budget"),
+  budget: BudgetView("What premium calls of this key may cost in this UTC day, week or month; `null` without a budget"),
+  account_budget: BudgetView("The same of all keys of the account; `null` without a budget"),
   budgets: Type.Array(
     Type.Object({
       subject: Type.Union(budgetSubjects.map((subject) => Type.Literal(subject))),
@@ -204,9 +204,9 @@ function toKeyJson(
       remaining: Math.max(0, quota.limitTokens - quota.usedTokens - quota.heldTokens),
       resets_at: new Date(quota.resetsAt).toISOString(),
     },
-    budget: bounds.budget === undefined ? null : toBudgetJson(bounds.budget),
-    account_budget: bounds.accountBudget === undefined ? null : toBudgetJson(bounds.accountBudget),
-    budgets: (caller.budgets ?? []).map((budget) => toSubjectJson(budget, bounds.budgets, now())),
+    budget: toViewJson(bounds.budgets, caller.keyId),
+    account_budget: toViewJson(bounds.budgets, caller.accountId),
+    budgets: (caller.budgets ?? []).map((budget) => toBudgetJson(budget, bounds.budgets, now())),
     wallet: {
       balance_usd: formatUsd(balance),
       held_usd: formatUsd(holds),
@@ -238,11 +238,14 @@ function toCallsJson({ limit, running }: CallsState) {
   return { limit: limit ?? null, used: running, remaining, resets_in_seconds: null };
 }
 
-function toBudgetJson({ resetsAt, ...figures }: BudgetState) {
-  return { ...toFigures(figures), resets_at: new Date(resetsAt).toISOString() };
+/** The own budget of a key or an account. */
+function toViewJson(states: readonly BudgetState[], ownerId: string) {
+  const state = states.find(({ budget }) => budget.id === ownBudgetId(ownerId));
+  if (state?.resetsAt === undefined) return null;
+  return { ...toFigures(state), resets_at: new Date(state.resetsAt).toISOString() };
 }
 
-function toSubjectJson(budget: SubjectBudget, states: readonly SubjectBudgetState[] = [], now: number) {
+function toBudgetJson(budget: Budget, states: readonly BudgetState[], now: number) {
   const { subject, name = null, period, limitNanodollars, raise } = budget;
   const state = states.find((one) => one.budget.id === budget.id);
   const raised = raise !== undefined && now < raise.until ? raise.nanodollars : 0;
@@ -258,7 +261,7 @@ function toSubjectJson(budget: SubjectBudget, states: readonly SubjectBudgetStat
   return { ...common, limit_usd: formatUsd(limitNanodollars + raised), ...none };
 }
 
-function toFigures({ limitNanodollars, spentNanodollars, heldNanodollars }: Omit<BudgetState, "resetsAt">) {
+function toFigures({ limitNanodollars, spentNanodollars, heldNanodollars }: BudgetState) {
   return {
     limit_usd: formatUsd(limitNanodollars),
     used_usd: formatUsd(spentNanodollars),

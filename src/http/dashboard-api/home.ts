@@ -1,14 +1,7 @@
 import { Elysia } from "elysia";
 import { gatewayOwner, readFiring } from "../../alerts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import {
-  endOfPeriod,
-  figureColumns,
-  readAccountBudgets,
-  readKeyBudgets,
-  type Store,
-  startOfPeriod,
-} from "../../db/index.ts";
+import { endOfPeriod, figureColumns, readSpentBudgets, type Store, startOfPeriod } from "../../db/index.ts";
 import { readFigures, readGroups, readLowWallets, readSum } from "../../reports/index.ts";
 import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -162,22 +155,22 @@ async function readExpiringKeys(store: Store, now: number) {
 
 /** Budgets that are nearly spent, or will be before their period ends if it goes on like this; the worst first. */
 async function readBudgets(store: Store, now: number) {
-  const filter = { leastShare: 0, limit: budgetsReadMax };
-  const rows = [...(await readKeyBudgets(store, now, filter)), ...(await readAccountBudgets(store, now, filter))];
-  const data = rows.flatMap(
-    ({ accountId: account, keyId, budgetNanodollars: budget, spentNanodollars: spent, ...row }) => {
-      const { period } = row;
-      const firstDay = startOfPeriod(now, period);
-      const [start, end] = [firstDay * dayMs, endOfPeriod(firstDay, period)];
-      // In the first hour a single call would be a forecast.
-      const elapsed = Math.max(hourMs, now - start);
-      const forecast = Math.round((spent * (end - start)) / Math.min(elapsed, end - start));
-      if (forecast < budget && spent < budget * budgetShare) return [];
-      const [key, name] = keyId === undefined ? [null, null] : [keyId, row.name];
-      const share = Math.max(spent, forecast) / budget;
-      return [{ account, key, name, period, budget, spent, forecast, share, ends_at: toIso(end) }];
-    },
-  );
+  const rows = await readSpentBudgets(store, now, { leastShare: 0, limit: budgetsReadMax });
+  const data = rows.flatMap((row) => {
+    const { subject, accountId: account, period, budgetNanodollars: budget, spentNanodollars: spent } = row;
+    const isOfOwner = subject === "account" || subject === "team" || subject === "key";
+    // A budget that never ends has no pace.
+    if (!isOfOwner || period === "lifetime" || period === "session") return [];
+    const firstDay = startOfPeriod(now, period);
+    const [start, end] = [firstDay * dayMs, endOfPeriod(firstDay, period)];
+    // In the first hour a single call would be a forecast.
+    const elapsed = Math.max(hourMs, now - start);
+    const forecast = Math.round((spent * (end - start)) / Math.min(elapsed, end - start));
+    if (forecast < budget && spent < budget * budgetShare) return [];
+    const [key, name] = row.keyId === undefined ? [null, null] : [row.keyId, row.name];
+    const share = Math.max(spent, forecast) / budget;
+    return [{ account, key, name, period, budget, spent, forecast, share, ends_at: toIso(end) }];
+  });
   data.sort((one, other) => other.share - one.share);
   const shown = data.slice(0, listedMax);
   const emails = await emailsOf(

@@ -13,13 +13,13 @@ import {
   readAccountBudget,
   readSpentOfBudgets,
   readTeamInvitation,
-  type SpentBudget,
+  type SpentOwnBudget,
   type TeamAdministrator,
   teamActions,
 } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { Period, readBudget } from "../forms/read-fields.ts";
-import { toIso, toSubjectBudgetJson } from "../forms/serializers.ts";
+import { toBudgetJson, toIso } from "../forms/serializers.ts";
 import { withAdminSession, withOwnSession, withSession, withTeamSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { createLinkMail } from "./link-mail.ts";
@@ -67,8 +67,8 @@ function createTeamHandlers(deps: HttpDeps) {
       const budgets = await listBudgets(store, [accountId], { limit: budgetsShown });
       const spent = await readSpentOfBudgets(store, budgets, now());
       return {
-        budgets: budgets.map((one) => toSubjectBudgetJson(one, spent.get(one.id), now())),
-        budget: budget === undefined ? null : toBudgetJson(budget),
+        budgets: budgets.map((one) => toBudgetJson(one, spent.get(one.id), now())),
+        budget: budget === undefined ? null : toOwnBudgetJson(budget),
         can_mail: isAdmin && (await mail.mayInvite(by)),
         people: (await listPeople(store, accountId)).map(toPersonJson),
         invitations: invitations.map(({ id, role, email, createdBy, expiresAt }) => ({
@@ -257,7 +257,7 @@ export function teamsController(deps: HttpDeps) {
   return new Elysia({ prefix: "/teams" }).use(own).use(joining);
 }
 
-function toBudgetJson({ limitNanodollars, period, spentNanodollars, resetsAt }: SpentBudget) {
+function toOwnBudgetJson({ limitNanodollars, period, spentNanodollars, resetsAt }: SpentOwnBudget) {
   const amounts = { usd: formatUsd(limitNanodollars), used_usd: formatUsd(spentNanodollars) };
   return { ...amounts, period, resets_at: new Date(resetsAt).toISOString() };
 }

@@ -142,16 +142,18 @@ export function toSessionJson({ id, createdAt, expiresAt, lastUsedAt, address, u
   };
 }
 
-/** A budget by subject. What is spent is unknown where each subject has its own. */
-export function toSubjectBudgetJson(budget: StoredBudget, spentNanodollars: number | undefined, now: number) {
-  const { id, subject, name, keyId, period, limitNanodollars, raise, createdAt } = budget;
+/** A budget. What is spent is unknown where each subject has its own. */
+export function toBudgetJson(budget: StoredBudget, spentNanodollars: number | undefined, now: number) {
+  const { id, isOfGateway, subject, name, keyId, period, limitNanodollars, raise, createdAt } = budget;
+  const object = isOfGateway ? ("organization.budget" as const) : ("organization.project.budget" as const);
   return {
-    ...{ id, object: "organization.project.budget" as const, subject, name: name ?? null, api_key_id: keyId ?? null },
+    ...{ id, object, subject, name: name ?? null, api_key_id: keyId ?? null },
     ...{ budget_usd: formatUsd(limitNanodollars), budget_period: period },
     raise_usd: raise === undefined ? null : formatUsd(raise.nanodollars),
     raise_until: raise === undefined ? null : Math.floor(raise.until / 1000),
     used_usd: spentNanodollars === undefined ? null : formatUsd(spentNanodollars),
-    resets_at: period === "lifetime" ? null : toIso(endOfPeriod(startOfPeriod(now, period), period)),
+    resets_at:
+      period === "lifetime" || period === "session" ? null : toIso(endOfPeriod(startOfPeriod(now, period), period)),
     created_at: Math.floor(createdAt / 1000),
   };
 }

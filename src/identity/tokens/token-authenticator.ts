@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { type Administrator, createAudited, tokenIssuer } from "../../audit/index.ts";
 import { type BudgetPeriod, type Caller, GatewayError, parseUsd, quoteValue, toName } from "../../contract/index.ts";
-import type { Store } from "../../db/index.ts";
+import { ownBudgetId, type Store } from "../../db/index.ts";
 import { createTokenKey, type TokenKeys, type TokenSource, tokenKeyId } from "../../keys/index.ts";
 import { type Account, accountActions, createProject, findAccounts, giveToHolder } from "../../tenants/index.ts";
 import { readClaim, readEmailVerified } from "../read-claim.ts";
@@ -144,8 +144,11 @@ function toCaller(grant: TokenGrant, base: Caller): Caller {
     caller.allowedModels = base.allowedModels === undefined ? models : models.intersection(base.allowedModels);
   }
   // A budget that somebody gave the key is a decision about this subject, and the claim one about many.
-  if (budget !== undefined && base.keyLimits?.budgetNanodollars === undefined) {
-    caller.keyLimits = { ...base.keyLimits, budgetNanodollars: budget, budgetPeriod };
+  const id = ownBudgetId(base.keyId);
+  const { budgets = [] } = base;
+  if (budget !== undefined && !budgets.some((one) => one.id === id)) {
+    const ofClaim = { id, subject: "key", name: base.keyId, limitNanodollars: budget, period: budgetPeriod } as const;
+    caller.budgets = [...budgets, ofClaim];
   }
   grant.base = base;
   grant.caller = caller;

@@ -360,7 +360,7 @@ function toArgument(value: number | undefined): string {
 }
 
 function toQuotaHold(holdTokens: number, quotaDay: number): HoldAmounts {
-  return { quotaDay, holdNanodollars: 0, holdTokens, periodStart: null };
+  return { quotaDay, holdNanodollars: 0, holdTokens };
 }
 
 /** Why the script refused a call, as the caller is told. */

@@ -160,3 +160,106 @@ describe("budgets by subject", () => {
     expect((await chat(key, { max_tokens: 50 })).status).toBe(200);
   });
 });
+
+describe("budgets of the gateway", () => {
+  test("bind each project beside its own, count what was spent before, and tell who spent the most", async () => {
+    const [one, other] = [await newProject(), await newProject()];
+    expect((await chat(one.key)).status).toBe(200);
+    const fields = { subject: "account", budget_usd: "0.000001", budget_period: "day" };
+    const made = (await ask("POST", "/organization/budgets", fields)).json;
+    expect(made).toMatchObject({ object: "organization.budget", subject: "account", used_usd: null });
+    try {
+      const refused = await chat(one.key);
+      expect([refused.status, refused.json.error.code]).toEqual([403, "budget_exceeded"]);
+      expect(refused.json.error.message).toContain("Daily budget of this account reached");
+      const changed = await ask("POST", `/organization/budgets/${made.id}`, { budget_usd: "5", budget_period: "week" });
+      expect(changed.json).toMatchObject({ budget_usd: "5", budget_period: "week" });
+      expect((await chat(one.key)).status).toBe(200);
+      const { data } = (await ask("GET", `/organization/budgets/${made.id}/usage`)).json;
+      const of = ({ id }: { id: string }) => data.find(({ project_id }: { project_id: string }) => project_id === id);
+      expect([of(one)?.name, of(other)]).toEqual([null, undefined]);
+      expect((await ask("GET", "/organization/budgets")).json.data.map(({ id }: { id: string }) => id)).toEqual([
+        made.id,
+      ]);
+      expect((await ask("GET", "/key", undefined, { key: other.key })).json.budgets).toMatchObject([{ used_usd: "0" }]);
+    } finally {
+      expect((await ask("DELETE", `/organization/budgets/${made.id}`)).json.deleted).toBe(true);
+    }
+    expect((await ask("GET", "/key", undefined, { key: one.key })).json.budgets).toEqual([]);
+  });
+
+  test("over each team leave the accounts of people alone, and say what they cannot count", async () => {
+    const made = (
+      await ask("POST", "/organization/budgets", { subject: "team", budget_usd: "0", budget_period: "month" })
+    ).json;
+    const team = await newProject();
+    const { id } = (await ask("POST", "/organization/projects", { email: "grace@example.org" })).json;
+    await creditWallet(gateway.store, { accountId: id, nanodollars: 10_000_000_000, note: "test" });
+    gateway.store.bumpRevision();
+    const { value: key } = (await ask("POST", `/organization/projects/${id}/api_keys`, { name: "app" })).json;
+    expect((await chat(team.key)).json.error.message).toContain("Monthly budget of this team reached");
+    expect((await chat(key)).status).toBe(200);
+    expect((await ask("DELETE", `/organization/budgets/${made.id}`)).status).toBe(200);
+    for (const [body, param] of [
+      [{ subject: "key", name: "k", budget_usd: "1", budget_period: "day" }, "name"],
+      [{ subject: "session", budget_usd: "1", budget_period: "day" }, "budget_period"],
+      [{ subject: "tag", budget_usd: "1", budget_period: "session" }, "budget_period"],
+      [{ subject: "tag", api_key_id: "k", budget_usd: "1", budget_period: "day" }, "api_key_id"],
+    ] as const) {
+      const answer = await ask("POST", "/organization/budgets", body);
+      expect([answer.status, answer.json.error.param]).toEqual([400, param]);
+    }
+    const ofProject = await ask("POST", team.path, { subject: "team", budget_usd: "1", budget_period: "day" });
+    expect([ofProject.status, ofProject.json.error.param]).toEqual([400, "subject"]);
+  });
+});
+
+test("budget_usd of a key and a project is the budget that has this subject", async () => {
+  const { id, path, key, keyId } = await newProject();
+  expect((await chat(key)).status).toBe(200);
+  const ofKey = await ask("POST", `/organization/projects/${id}/api_keys/${keyId}`, {
+    budget_usd: "5",
+    budget_period: "day",
+  });
+  const used = ofKey.json.budget_used_usd;
+  expect(Number(used)).toBeGreaterThan(0);
+  await ask("POST", `/organization/projects/${id}`, { budget_usd: "9" });
+  const { data } = (await ask("GET", path)).json;
+  expect(data).toMatchObject([
+    { subject: "key", name: keyId, budget_usd: "5", budget_period: "day", used_usd: used },
+    { subject: "account", name: null, budget_usd: "9", budget_period: "month", used_usd: used },
+  ]);
+  await ask("POST", `${path}/${data[0].id}`, { budget_usd: "6", budget_period: "month" });
+  const { json } = await ask("GET", `/organization/projects/${id}/api_keys/${keyId}`);
+  expect(json).toMatchObject({ budget_usd: "6", budget_period: "month", budget_used_usd: used });
+  const more = await ask("POST", path, { subject: "key", name: keyId, budget_usd: "1", budget_period: "day" });
+  expect(more.status).toBe(200);
+  const clash = await ask("POST", `/organization/projects/${id}/api_keys/${keyId}`, { budget_period: "day" });
+  expect([clash.status, clash.json.error.param]).toEqual([409, "budget_period"]);
+  expect((await ask("GET", "/key", undefined, { key })).json).toMatchObject({
+    budget: { limit_usd: "6", used_usd: used },
+    account_budget: { limit_usd: "9", used_usd: used },
+  });
+  expect((await ask("DELETE", `${path}/${data[0].id}`)).status).toBe(200);
+  expect((await ask("GET", `/organization/projects/${id}/api_keys/${keyId}`)).json.budget_usd).toBeNull();
+  expect((await verifyLedger(gateway.store)).differences).toEqual([]);
+});
+
+test("a project that is billed afterwards needs a budget, and owes what it spends of it", async () => {
+  const { id } = (await ask("POST", "/organization/projects", { name: "Billed" })).json;
+  const { value: key } = (await ask("POST", `/organization/projects/${id}/api_keys`, { name: "app" })).json;
+  const without = await ask("POST", `/organization/projects/${id}`, { billed_afterwards: true });
+  expect([without.status, without.json.error.param]).toEqual([400, "billed_afterwards"]);
+  const set = await ask("POST", `/organization/projects/${id}`, { billed_afterwards: true, budget_usd: "3" });
+  expect(set.json).toMatchObject({ billed_afterwards: true, budget: { budget_usd: "3" } });
+  expect((await chat(key)).status).toBe(200);
+  const { wallet } = (await ask("GET", `/organization/projects/${id}`)).json;
+  expect(Number(wallet.balance_usd)).toBeLessThan(0);
+  const kept = await ask("POST", `/organization/projects/${id}`, { budget_usd: null });
+  expect([kept.status, kept.json.error.param]).toEqual([409, "budget_usd"]);
+  expect(
+    (await ask("POST", `/organization/projects/${id}`, { billed_afterwards: false, budget_usd: null })).status,
+  ).toBe(200);
+  expect((await chat(key)).json.error.code).toBe("insufficient_balance");
+  expect((await verifyLedger(gateway.store)).differences).toEqual([]);
+});

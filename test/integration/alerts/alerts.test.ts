@@ -11,9 +11,8 @@ import {
 import { createAlerts } from "../../../src/alerts/open-alerts.ts";
 import { commandLine } from "../../../src/audit/index.ts";
 import { makeCallId } from "../../../src/contract/index.ts";
-import { startOfPeriod } from "../../../src/db/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
-import { createBudget } from "../../../src/tenants/index.ts";
+import { createBudget, setOwnBudget } from "../../../src/tenants/index.ts";
 import { recordCalls } from "../../support/payers.ts";
 import { endOf, openOf } from "../db/facts.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
@@ -134,18 +133,15 @@ describe("an alert", () => {
     expect(await round()).toEqual(["modelgate: ada@example.org: balance $3.00, below $5.00"]);
     const bounds = { requests_per_minute: null, tokens_per_minute: null, concurrent_calls: null, allowed_models: null };
     const times = { created_at: 1, expires_at: null, revoked_at: null, last_used_at: null };
-    const keyRow = { id: "k1", account_id: ada.id, name: "bot", secret_hash: "x", budget_nanodollars: 10 * usd };
+    const keyRow = { id: "k1", account_id: ada.id, name: "bot", secret_hash: "x" };
     await store.db
       .insertInto("keys")
       .values({ ...keyRow, ...bounds, ...times })
       .execute();
-    const usage = {
-      account_id: ada.id,
-      key_id: "k1",
-      period_start: startOfPeriod(clock.now),
-      spent_nanodollars: 8 * usd,
-    };
-    await store.db.insertInto("key_budget_usage").values(usage).execute();
+    const budget = { limitNanodollars: 10 * usd, period: "month" } as const;
+    await store.change((db) => setOwnBudget(db, { accountId: ada.id, keyId: "k1" }, budget, clock.now));
+    const open = openOf(crypto.randomUUID(), { accountId: ada.id, keyId: "k1", openedAt: clock.now });
+    await recordCalls(store, [open, endOf(open, { chargedNanodollars: 8 * usd })]);
     expect((await round())[0]).toContain("The API key “bot” (k1) has spent 80 % of its budget");
   });
 
@@ -153,8 +149,8 @@ describe("an alert", () => {
     const { store, clock, channel, round } = await fixture();
     const { id: accountId } = await accountWith(store, "ada@example.org", 30 * usd, clock.now);
     await channel();
-    const budget = { budget_nanodollars: 10 * usd, budget_period: "day" } as const;
-    await store.db.updateTable("accounts").set(budget).where("id", "=", accountId).execute();
+    const budget = { limitNanodollars: 10 * usd, period: "day" } as const;
+    await store.change((db) => setOwnBudget(db, { accountId }, budget, clock.now));
     const spend = async (openedAt: number, dollars: number) => {
       const open = openOf(crypto.randomUUID(), { accountId, openedAt });
       await recordCalls(store, [open, endOf(open, { chargedNanodollars: dollars * usd })]);
@@ -179,12 +175,9 @@ describe("an alert", () => {
       period: "day",
     } as const;
     const raise = { nanodollars: 5 * usd, until: clock.now + 10 * minute };
-    const budget = await createBudget(store, { ...fields, raise }, clock.now);
+    await createBudget(store, { ...fields, raise }, clock.now);
     const spend = async (name: string, dollars: number, openedAt = clock.now) => {
-      const periodStart = startOfPeriod(openedAt, "day");
-      const text = JSON.stringify([budget.id, name, periodStart]);
-      const draws = [{ budget, name, periodStart, text, limitNanodollars: 5 * usd }];
-      const open = openOf(crypto.randomUUID(), { accountId, openedAt, draws });
+      const open = openOf(crypto.randomUUID(), { accountId, openedAt, endUser: name });
       await recordCalls(store, [open, endOf(open, { chargedNanodollars: dollars * usd })]);
     };
     await spend("eve", 9, clock.now - 86_400_000);

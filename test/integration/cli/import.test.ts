@@ -235,6 +235,8 @@ guardrails: []
 
       const budgets = readRows("select subject, budget_nanodollars as limit_of, budget_period as period from budgets");
       expect(budgets.toSorted((one, other) => String(one.subject).localeCompare(String(other.subject)))).toEqual([
+        { subject: "account", limit_of: 250.5e9, period: "month" },
+        { subject: "key", limit_of: 5e9, period: "day" },
         { subject: "key", limit_of: 10e9, period: "lifetime" },
         { subject: "model", limit_of: 2e9, period: "month" },
       ]);
@@ -515,8 +517,10 @@ describe("import openrouter", () => {
     await withRouter({ keys: [toRow("once", { limit: 25 })], ...unguarded }, async (url, bench) => {
       const { id } = await bench.json<{ id: string }>("account", "create", "--email", "ada@example.org");
       const database = new Database(join(bench.home, "modelgate.db"));
-      const fill = database.query("insert into budgets values (?, ?, null, 'tag', ?, 1, 'day', null, null, 0)");
-      for (let index = 1; index <= 1000; index++) fill.run(`bud_${index}`, id, `tag ${index}`);
+      const fill = database.query(`insert into budgets
+        (id, no, account_id, subject, name, budget_nanodollars, budget_period, created_at, counted_from)
+        values (?, ?, ?, 'tag', ?, 1, 'day', 0, 0)`);
+      for (let index = 1; index <= 1000; index++) fill.run(`bud_${index}`, index, id, `tag ${index}`);
       database.close();
       const full = await bench.run("import", "openrouter", "--url", url, "--account", id);
       expect(full.stdout).toContain(

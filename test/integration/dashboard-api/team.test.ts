@@ -216,14 +216,14 @@ describe("a team", () => {
     const { ada, ben, join, accounts } = await teamOfAda();
     await join(ben);
     const { key } = (await (await ben.post(`${api}/keys`, { name: "of Ben" })).json()) as { key: string };
-    expect((await accounts.authenticate(key)).accountBudget).toBeUndefined();
+    expect((await accounts.authenticate(key)).budgets).toBeUndefined();
     const set = (who: typeof ben, body: object) => who.put(`${api}/team/budget`, body);
     const weekly = { budget_usd: "5.00", budget_period: "week" };
     await expectError(await set(ben, weekly), { status: 403, code: "forbidden" });
     expect((await set(ada, weekly)).status).toBe(200);
     expect((await ben.json(`${api}/team`)).budget).toMatchObject({ usd: "5", used_usd: "0", period: "week" });
-    const accountBudget = { limitNanodollars: 5_000_000_000, period: "week" };
-    expect((await accounts.authenticate(key)).accountBudget).toEqual(accountBudget as never);
+    const accountBudget = { subject: "account", limitNanodollars: 5_000_000_000, period: "week" };
+    expect((await accounts.authenticate(key)).budgets).toMatchObject([accountBudget]);
     for (const body of [
       { ...weekly, budget_usd: "-1" },
       { ...weekly, budget_period: "year" },

@@ -19,7 +19,6 @@ export function openOf(callId: string, fields: Partial<OpenCall> = {}): OpenCall
     holdNanodollars: 15,
     holdTokens: 0,
     priceVersion: "v1",
-    periodStart: null,
     ...fields,
   };
 }

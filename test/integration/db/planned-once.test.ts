@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openStore, type Store } from "../../../src/db/index.ts";
+import { type BudgetDraw, openStore, type Store } from "../../../src/db/index.ts";
 import { openSessions } from "../../../src/identity/better-auth.ts";
 import { readSessionUser } from "../../../src/identity/sessions.ts";
 import { readLatestCalls, readRecentCalls } from "../../../src/reports/index.ts";
@@ -48,6 +48,16 @@ async function leavesAskedBy(ask: (turn: number) => unknown): Promise<number> {
   return asked;
 }
 
+function drawOf(name: string, day: number): BudgetDraw {
+  const budget = { id: name, subject: "key", name, limitNanodollars: 1, period: "day" } as const;
+  return {
+    budget,
+    name,
+    limitNanodollars: 1,
+    sums: { subjectNo: day, name: "", from: day, until: day + 1, today: day },
+  };
+}
+
 test.each<[string, (turn: number) => unknown]>([
   ["a session", (turn) => readSession(sessionCookieOf(`token${turn}`, secret))],
   ["who is signed in", (turn) => readSessionUser(store, { id: `session${turn}`, userId: `user${turn}` }, turn)],
@@ -58,7 +68,10 @@ test.each<[string, (turn: number) => unknown]>([
   ["whether they have changed", (turn) => readLatestCalls(store, `account${turn}`, { limit: 50 + turn, seen: "" })],
   ["a key", (turn) => store.readKey(`key${turn}`)],
   ["an account's money", (turn) => store.readBalance(`account${turn}`, turn)],
-  ["a key's budget", (turn) => store.readBalance(`account${turn}`, turn, { keyId: `key${turn}`, periodStart: turn })],
+  [
+    "a key's budget",
+    (turn) => store.readBudgets({ accountId: `account${turn}`, keyId: "" }, [drawOf(`key${turn}`, turn)]),
+  ],
 ])("the look-up of %s is planned once", async (_, ask) => {
   expect(await leavesAskedBy(ask)).toBe(0);
 });

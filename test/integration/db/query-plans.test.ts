@@ -106,11 +106,6 @@ test.each([
     "select * from accounts where (created_at, id) > (?, ?) order by created_at, id limit 50",
     "accounts_by_creation",
   ],
-  [
-    "accounts with a budget",
-    "select id from accounts where budget_nanodollars > ? and disabled_at is null",
-    "accounts_with_budget",
-  ],
   ["expired blobs", "select id from blobs where expires_at <= ?", "blobs_by_expiry"],
   [
     "expired responses",
@@ -140,7 +135,7 @@ test.each([
   [
     "the charges of an account since a day",
     "select sum(charged_nanodollars) from daily_charges where account_id = ? and day >= ?",
-    "daily_charge_rows USING PRIMARY KEY",
+    "spending USING PRIMARY KEY",
   ],
   [
     "the calls that are not counted yet",
@@ -148,14 +143,14 @@ test.each([
     "calls USING INTEGER PRIMARY KEY (rowid>?)",
   ],
   [
-    "what the budget of a key has paid",
-    "select period_start from key_budget_usage where account_id = ? and key_id = ? and period_start >= ? order by period_start desc limit 1",
-    "key_budget_usage USING PRIMARY KEY",
+    "what is spent of a budget in a period",
+    "select sum(spent_nanodollars) from spending where account_id = ? and subject_id = ? and name = ? and day >= ?",
+    "spending USING PRIMARY KEY (account_id=? AND subject_id=? AND name=? AND day>?)",
   ],
   [
-    "what the budgets of an account have paid lately",
-    "select * from key_budget_usage where account_id = ? and period_start >= ?",
-    "key_budget_usage_of_account",
+    "what a session has spent, of its own rows",
+    "select max(run) from session_spending where account_id = ? and subject_id = ? and name = ?",
+    "spending USING PRIMARY KEY (account_id=? AND subject_id=? AND name=?)",
   ],
   ["the latest quota day", "select * from daily_quota_usage where account_id = ? order by day desc", "PRIMARY KEY"],
 ])("%s are found by an index", async (_what, query, index) => {

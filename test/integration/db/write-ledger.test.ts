@@ -21,7 +21,6 @@ function openOf(callId: string, fields: Partial<OpenCall> = {}): OpenCall {
     holdNanodollars: 15,
     holdTokens: 0,
     priceVersion: "v1",
-    periodStart: null,
     ...fields,
   };
 }
@@ -62,9 +61,7 @@ async function rowsOf(
 describe("writeLedger", () => {
   test("puts every field of a call into its column", async () => {
     const store = await storeOfPayers();
-    const budget = { id: "bud_1", subject: "tag", limitNanodollars: 9, period: "day" } as const;
-    const draw = { budget, name: "t-1", periodStart: 7, text: '["bud_1","t-1",7]', limitNanodollars: 9 };
-    const open = openOf("c1", { session: "s-1", draws: [draw] });
+    const open = openOf("c1", { session: "s-1", tag: "t-1", endUser: "ada" });
     await store.writeLedger([open]);
     const numbers = {
       id_bytes: expect.anything(),
@@ -82,8 +79,8 @@ describe("writeLedger", () => {
         premium: 1,
         opened_at: 5 * hourMs + 7,
         quota_day: null,
-        period_start: null,
-        budgets: '[["bud_1","t-1",7]]',
+        tag: "t-1",
+        end_user: "ada",
         hold_nanodollars: 15,
         hold_tokens: 0,
         price_version: "v1",
@@ -114,7 +111,7 @@ describe("writeLedger", () => {
       second: 20,
       call: 8,
     };
-    const logged = { protocol: "messages", clientRequestId: "mine-1", detail: '{"finish":["stop"]}', tag: "t-1" };
+    const logged = { protocol: "messages", clientRequestId: "mine-1", detail: '{"finish":["stop"]}' };
     await store.writeLedger([endOf(open, { meters, errorCode: "upstream_error", ...logged })]);
     expect(await rowsOf(store, "open_calls")).toEqual([]);
     expect(await rowsOf(store, "calls")).toEqual([
@@ -132,7 +129,6 @@ describe("writeLedger", () => {
         opened_at: 5 * hourMs + 7,
         settled_at: 5 * hourMs + 99,
         quota_day: null,
-        budgets: '[["bud_1","t-1",7]]',
         hold_nanodollars: 15,
         hold_tokens: 0,
         input_tokens: 1,
@@ -165,7 +161,7 @@ describe("writeLedger", () => {
         error_code: "upstream_error",
         first_byte_ms: 11,
         duration_ms: 22,
-        period_start: null,
+        end_user: "ada",
         session: "s-1",
         tag: "t-1",
         protocol: "messages",

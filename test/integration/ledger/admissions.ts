@@ -1,11 +1,15 @@
 import type {
-  AccountBudget,
   AdmissionRequest,
+  Budget,
+  BudgetPeriod,
+  Caller,
   KeyLimits,
+  Ledger,
   ModelLimits,
+  RateLimits,
   Settlement,
-  SubjectBudget,
 } from "../../../src/contract/index.ts";
+import { ownBudgetId } from "../../../src/db/index.ts";
 
 /** 2026-01-01T00:00:00Z. */
 export const newYear = Date.UTC(2026, 0, 1);
@@ -18,11 +22,20 @@ export interface AdmissionFields extends Partial<Omit<AdmissionRequest, "caller"
   tokensPerMinute?: number;
   concurrentCalls?: number | undefined;
   keyId?: string;
+  /** With the own budget of the key. */
   keyLimits?: KeyLimits | undefined;
+  /** The own budget of the account. */
   accountBudget?: AccountBudget | undefined;
-  budgets?: readonly SubjectBudget[] | undefined;
+  budgets?: readonly Budget[] | undefined;
+  isBilledAfterwards?: boolean;
   /** Limits of single models, by their ids. */
   modelLimits?: Readonly<Record<string, ModelLimits>> | undefined;
+}
+
+/** The own budget of an account. */
+export interface AccountBudget {
+  readonly limitNanodollars: number;
+  readonly period: BudgetPeriod;
 }
 
 let claims = 0;
@@ -46,6 +59,7 @@ export function createAdmission(fields: AdmissionFields = {}): AdmissionRequest 
     accountBudget,
     budgets,
     modelLimits,
+    isBilledAfterwards,
     ...rest
   } = fields;
   claims += 1;
@@ -54,10 +68,10 @@ export function createAdmission(fields: AdmissionFields = {}): AdmissionRequest 
     caller: {
       accountId,
       keyId,
-      keyLimits,
-      accountBudget,
-      budgets,
+      keyLimits: toRateLimits(keyLimits),
+      budgets: [...(budgets ?? []), ...ownBudgets({ accountId, keyId, keyLimits, accountBudget })],
       ...(modelLimits !== undefined && { modelLimits: new Map(Object.entries(modelLimits)) }),
+      ...(isBilledAfterwards === true && { isBilledAfterwards }),
       freeTokensPerDay,
       limits: { requestsPerMinute, tokensPerMinute, concurrentCalls },
     },
@@ -73,6 +87,44 @@ export function createAdmission(fields: AdmissionFields = {}): AdmissionRequest 
     openedAt: newYear,
     ...rest,
   };
+}
+
+function toRateLimits(limits: KeyLimits | undefined): RateLimits | undefined {
+  if (limits === undefined) return undefined;
+  const { budgetNanodollars: _, budgetPeriod: __, ...rates } = limits;
+  return rates;
+}
+
+/** The own budget of a key. */
+export function budgetOfKey(limitNanodollars: number, keyId = "key_1", period: BudgetPeriod = "month"): Budget {
+  return { id: ownBudgetId(keyId), subject: "key", name: keyId, limitNanodollars, period };
+}
+
+function ownBudgets({
+  accountId,
+  keyId,
+  keyLimits,
+  accountBudget,
+}: Required<Pick<AdmissionFields, "accountId" | "keyId" | "keyLimits" | "accountBudget">>): Budget[] {
+  const { budgetNanodollars: limitNanodollars, budgetPeriod: period = "month" } = keyLimits ?? {};
+  return [
+    ...(limitNanodollars === undefined ? [] : [budgetOfKey(limitNanodollars, keyId, period)]),
+    ...(accountBudget === undefined
+      ? []
+      : [{ id: ownBudgetId(accountId), subject: "account" as const, ...accountBudget }]),
+  ];
+}
+
+/** The own budgets of the key and the account of a caller, as the ledger knows them. */
+export async function readOwnBudgets(ledger: Pick<Ledger, "readLimitsUsage">, caller: Caller) {
+  const { budgets } = await ledger.readLimitsUsage(caller);
+  const of = (ownerId: string) => {
+    const state = budgets.find(({ budget }) => budget.id === ownBudgetId(ownerId));
+    if (state === undefined) return undefined;
+    const { budget: _, ...figures } = state;
+    return figures;
+  };
+  return { budget: of(caller.keyId), accountBudget: of(caller.accountId) };
 }
 
 export function createSettlement(callId: string, fields: Partial<Settlement> = {}): Settlement {

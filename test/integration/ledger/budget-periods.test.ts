@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import type { AccountBudget, BudgetPeriod, GatewayError } from "../../../src/contract/index.ts";
+import type { BudgetPeriod, GatewayError } from "../../../src/contract/index.ts";
 import { verifyLedger } from "../../../src/ledger/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import {
+  type AccountBudget,
   type AdmissionFields,
   addAccount,
   type BillingFixture,
@@ -12,6 +13,7 @@ import {
   dayMs,
   ledgerFixture,
   newYear,
+  readOwnBudgets,
 } from "./fixture.ts";
 
 const engines = useEngines();
@@ -42,7 +44,7 @@ describe.each(engineNames)("%s engine", (name) => {
     const made = await ledgerFixture(undefined, make);
     await addAccount(made.store, "acc_1", 100_000);
     const budgetsOf = async (fields: AdmissionFields) =>
-      await made.ledger.readLimitsUsage(createAdmission(fields).caller);
+      await readOwnBudgets(made.ledger, createAdmission(fields).caller);
     return { ...made, budgetsOf };
   }
 

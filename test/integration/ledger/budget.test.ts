@@ -12,6 +12,7 @@ import {
   dayMs,
   ledgerFixture,
   newYear,
+  readOwnBudgets,
 } from "./fixture.ts";
 
 const engines = useEngines();
@@ -35,15 +36,16 @@ async function pay(
 }
 
 const budgetOf = async ({ ledger }: Pick<BillingFixture, "ledger">, fields: AdmissionFields = {}) =>
-  (await ledger.readLimitsUsage(createAdmission({ keyLimits, ...fields }).caller)).budget;
+  (await readOwnBudgets(ledger, createAdmission({ keyLimits, ...fields }).caller)).budget;
 
-async function monthsOf({ store }: BillingFixture) {
+async function daysOf({ store }: BillingFixture) {
   const rows = await store.db
-    .selectFrom("key_budget_usage")
-    .select(["key_id", "period_start", "spent_nanodollars"])
-    .orderBy("period_start")
+    .selectFrom("key_charges")
+    .select(["key_id", "day", "charged_nanodollars"])
+    .orderBy("day")
+    .orderBy("key_id")
     .execute();
-  return rows.map((row) => [row.key_id, row.period_start, row.spent_nanodollars]);
+  return rows.map((row) => [row.key_id, row.day, row.charged_nanodollars]);
 }
 
 describe.each(engineNames)("%s engine", (name) => {
@@ -73,7 +75,7 @@ describe.each(engineNames)("%s engine", (name) => {
         resetsAt: february,
       });
       expect(await errorOf(pay(made, 1))).toBeDefined();
-      expect(await monthsOf(made)).toEqual([["key_1", newYear / dayMs, 107]]);
+      expect(await daysOf(made)).toEqual([["key_1", newYear / dayMs, 107]]);
       expect((await verifyLedger(made.store)).differences).toEqual([]);
     });
 
@@ -87,17 +89,18 @@ describe.each(engineNames)("%s engine", (name) => {
       expect(await budgetOf(made)).toMatchObject({ spentNanodollars: 0, heldNanodollars: 0 });
       await pay(made, 100);
       await pay(made, 1, { premium: false });
-      expect(await monthsOf(made)).toEqual([["key_1", newYear / dayMs, 100]]);
+      expect(await daysOf(made)).toEqual([["key_1", newYear / dayMs, 100]]);
     });
 
-    test("binds its key alone, and keys without a budget write nothing for it", async () => {
+    test("binds its key alone, and what keys without a budget spend is known too", async () => {
       const made = await fixture();
       await pay(made, 100);
       expect(await errorOf(pay(made, 1))).toBeDefined();
       await pay(made, 50, { keyId: "key_2", keyLimits: undefined });
       await pay(made, 50, { keyId: "key_3", keyLimits: { budgetNanodollars: 60 } });
-      expect(await monthsOf(made)).toEqual([
+      expect(await daysOf(made)).toEqual([
         ["key_1", newYear / dayMs, 100],
+        ["key_2", newYear / dayMs, 50],
         ["key_3", newYear / dayMs, 50],
       ]);
     });
@@ -129,7 +132,7 @@ describe.each(engineNames)("%s engine", (name) => {
         resetsAt: february + 28 * dayMs,
       });
       await pay(made, 100);
-      expect(await monthsOf(made)).toEqual([
+      expect(await daysOf(made)).toEqual([
         ["key_1", newYear / dayMs, 100],
         ["key_1", february / dayMs, 100],
       ]);
@@ -145,8 +148,8 @@ describe.each(engineNames)("%s engine", (name) => {
       await pay(made, 100);
       await made.ledger.settle(createSettlement(admission.callId, { costNanodollars: 70 }));
       expect(await budgetOf(made)).toMatchObject({ spentNanodollars: 100, heldNanodollars: 0 });
-      expect(await monthsOf(made)).toEqual([
-        ["key_1", newYear / dayMs, 70],
+      expect(await daysOf(made)).toEqual([
+        ["key_1", february / dayMs - 1, 70],
         ["key_1", february / dayMs, 100],
       ]);
       expect((await verifyLedger(made.store)).differences).toEqual([]);

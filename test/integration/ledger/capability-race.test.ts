@@ -12,7 +12,7 @@ import type { ChatCompletion, ChatRequest, Handlers, Model } from "../../../src/
 import { wavOf } from "../../support/wav.ts";
 import { callOf, chatModel, createBench, createPlugin, runCall } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, type BillingFixture, dayMs, ledgerFixture, newYear } from "./fixture.ts";
+import { addAccount, type BillingFixture, budgetOfKey, dayMs, ledgerFixture, newYear } from "./fixture.ts";
 
 const engines = useEngines();
 const cent = 10_000_000;
@@ -156,7 +156,7 @@ describe.each(engineNames)("64 calls at once that use all they may: %s engine", 
   test("chat never takes a key beyond its budget", async () => {
     fixture = await ledgerFixture(undefined, make);
     await addAccount(fixture.store, "acc_1", 100 * cent);
-    const outcomes = await race("chat", true, { keyLimits: { budgetNanodollars: cent } });
+    const outcomes = await race("chat", true, { budgets: [budgetOfKey(cent)] });
     expect(new Set(outcomes)).toEqual(new Set(["served", "budget_exceeded"]));
     expect((await readWalletState(fixture.store, "acc_1")).balanceNanodollars).toBeGreaterThanOrEqual(99 * cent);
   });

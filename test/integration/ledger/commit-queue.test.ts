@@ -47,7 +47,7 @@ test("a charge that a slow disk keeps for longer than a call waits is written on
   const queue = new CommitQueue(impatient, () => undefined, { spool });
   const admission = createAdmission();
   const { callId } = admission;
-  const open = toOpenCall(admission, { quotaDay: null, periodStart: null, holdNanodollars: 10, holdTokens: 0 });
+  const open = toOpenCall(admission, { quotaDay: null, holdNanodollars: 10, holdTokens: 0 });
   await queue.add(open);
   await queue.add(toEndedCall(open, createSettlement(callId), 0));
   expect([spooled, queue.unwritten.size]).toEqual([[callId], 1]);

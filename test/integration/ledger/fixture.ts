@@ -5,7 +5,15 @@ import { temporaryStore } from "../db/temporary-store.ts";
 import { keysOf, newYear } from "./admissions.ts";
 import type { MakeLedger } from "./engines.ts";
 
-export { type AdmissionFields, createAdmission, createSettlement, newYear } from "./admissions.ts";
+export {
+  type AccountBudget,
+  type AdmissionFields,
+  budgetOfKey,
+  createAdmission,
+  createSettlement,
+  newYear,
+  readOwnBudgets,
+} from "./admissions.ts";
 
 export const dayMs = 86_400_000;
 

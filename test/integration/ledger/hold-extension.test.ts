@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { type Extension, GatewayError } from "../../../src/contract/index.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { errorOf } from "../../support/error-of.ts";
-import { type AdmissionFields, createAdmission, createSettlement } from "./admissions.ts";
+import { createAdmission, createSettlement } from "./admissions.ts";
 import { engineNames, historyCount, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, dayMs, ledgerFixture } from "./fixture.ts";
+import { addAccount, dayMs, ledgerFixture, readOwnBudgets } from "./fixture.ts";
 
 const engines = useEngines();
 
@@ -89,7 +89,7 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
     expect((refused as GatewayError).code).toBe("budget_exceeded");
     await ledger.settle(createSettlement(callId, { costNanodollars: 40 }));
     await ledger.settle(createSettlement(other.callId));
-    expect((await ledger.readLimitsUsage(admission.caller)).budget).toMatchObject({
+    expect((await readOwnBudgets(ledger, admission.caller)).budget).toMatchObject({
       spentNanodollars: 50,
       heldNanodollars: 0,
     });
@@ -114,31 +114,39 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
     expect((await verifyLedger(store)).differences).toEqual([]);
   });
 
-  test.each([
-    ["after midnight all of it is of the new day", { premium: false }, dayMs, "heldTokens"],
-    [
-      "in a new month all of it is of the new budget",
-      { keyLimits: { budgetNanodollars: 100 } },
-      month,
-      "heldNanodollars",
-    ],
-  ] as const)("%s", async (_, fields: AdmissionFields, laterMs, held) => {
+  test("after midnight all of the free quota that it holds is of the new day", async () => {
     const { store, ledger, clock } = await fixture(1000);
-    const [admission, other] = [createAdmission(fields), createAdmission(fields)];
+    const [admission, other] = [createAdmission({ premium: false }), createAdmission({ premium: false })];
     await ledger.admit(admission);
     await ledger.admit(other);
-    clock.time += laterMs;
-    expect((await ledger.extend(createExtension(admission.callId, 90)))[held]).toBe(90);
-    // The other call still holds of the time before.
-    expect((await ledger.extend(createExtension(admission.callId, 100)))[held]).toBe(100);
+    clock.time += dayMs;
+    expect((await ledger.extend(createExtension(admission.callId, 90))).heldTokens).toBe(90);
+    // The other call still holds of the day before.
+    expect((await ledger.extend(createExtension(admission.callId, 100))).heldTokens).toBe(100);
     const refused = await errorOf(ledger.extend(createExtension(other.callId, 20)));
-    expect((refused as GatewayError).code).toMatch(/^(quota|budget)_exceeded$/);
-    const spent = { costNanodollars: 95, quotaTokens: 95 };
-    await ledger.settle(createSettlement(admission.callId, spent));
+    expect((refused as GatewayError).code).toBe("quota_exceeded");
+    await ledger.settle(createSettlement(admission.callId, { quotaTokens: 95 }));
     await ledger.settle(createSettlement(other.callId));
-    const of = admission.caller;
-    if (admission.premium) expect((await ledger.readLimitsUsage(of)).budget?.spentNanodollars).toBe(95);
-    else expect(await ledger.readQuotaState(of)).toMatchObject({ usedTokens: 95, heldTokens: 0 });
+    expect(await ledger.readQuotaState(admission.caller)).toMatchObject({ usedTokens: 95, heldTokens: 0 });
+    expect((await verifyLedger(store)).differences).toEqual([]);
+  });
+
+  test("in a new month it counts in the budget of the month in which it began", async () => {
+    const { store, ledger, clock } = await fixture(1000);
+    const keyLimits = { budgetNanodollars: 100 };
+    const [admission, other] = [createAdmission({ keyLimits }), createAdmission({ keyLimits })];
+    await ledger.admit(admission);
+    await ledger.admit(other);
+    clock.time += month;
+    expect((await ledger.extend(createExtension(admission.callId, 90))).heldNanodollars).toBe(90);
+    const refused = await errorOf(ledger.extend(createExtension(admission.callId, 100)));
+    expect((refused as GatewayError).code).toBe("budget_exceeded");
+    const ofNewMonth = createAdmission({ keyLimits, holdNanodollars: 100, openedAt: clock.time });
+    expect((await ledger.admit(ofNewMonth)).heldNanodollars).toBe(100);
+    await ledger.settle(createSettlement(admission.callId, { costNanodollars: 85 }));
+    await ledger.settle(createSettlement(other.callId));
+    const { budget } = await readOwnBudgets(ledger, admission.caller);
+    expect(budget).toMatchObject({ spentNanodollars: 0, heldNanodollars: 100 });
     expect((await verifyLedger(store)).differences).toEqual([]);
   });
 
@@ -217,8 +225,8 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
         expect(balanceNanodollars).toBeGreaterThanOrEqual(0);
         expect(heldNanodollars).toBe(0);
         expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars, heldNanodollars });
-        for (const { spent_nanodollars } of await store.db.selectFrom("key_budget_usage").selectAll().execute()) {
-          expect(spent_nanodollars).toBeLessThanOrEqual(budget);
+        for (const { charged_nanodollars } of await store.db.selectFrom("key_charges").selectAll().execute()) {
+          expect(charged_nanodollars).toBeLessThanOrEqual(budget);
         }
         expect((await verifyLedger(store)).differences).toEqual([]);
         await store.close();

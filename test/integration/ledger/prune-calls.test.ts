@@ -131,13 +131,13 @@ test.each([
     "Quota of acc_2 before day",
   ],
   [
-    "update daily_charge_rows set charged_nanodollars = 1 where account_id = (select no from payers where id = 'acc_2')",
+    "update spending set spent_nanodollars = 1 where account_id = subject_id and account_id = (select no from payers where id = 'acc_2')",
     "Charges of acc_2 before day",
   ],
   ["update opening_balances set charged_nanodollars = 1 where account_id = 'acc_2'", "Wallet of acc_2"],
   [
-    "update key_budget_usage set spent_nanodollars = 1 where account_id = 'acc_2'",
-    "Budgets of the keys of acc_2 before day",
+    "update spending set spent_nanodollars = 1 where subject_id = (select no from payers where id = 'key_acc_2')",
+    "Charges of the keys of acc_2 before day",
   ],
 ])("after “%s” the difference is told, though the calls are gone", async (tampering, told) => {
   const fixture = await books();

@@ -4,7 +4,7 @@ import { GatewayError, type Hold } from "../../../src/contract/index.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, historyCount, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, createAdmission, createSettlement, ledgerFixture } from "./fixture.ts";
+import { addAccount, createAdmission, createSettlement, ledgerFixture, readOwnBudgets } from "./fixture.ts";
 
 const engines = useEngines();
 
@@ -94,8 +94,8 @@ describe.each(engineNames)("%s engine", (name) => {
         });
         await Promise.all(running);
         expect((await ledger.readWalletState("acc_1")).balanceNanodollars).toBeGreaterThanOrEqual(0);
-        for (const { spent_nanodollars } of await store.db.selectFrom("key_budget_usage").selectAll().execute()) {
-          expect(spent_nanodollars).toBeLessThanOrEqual(budget);
+        for (const { charged_nanodollars } of await store.db.selectFrom("key_charges").selectAll().execute()) {
+          expect(charged_nanodollars).toBeLessThanOrEqual(budget);
         }
         expect((await verifyLedger(store)).differences).toEqual([]);
         await store.close();
@@ -140,7 +140,7 @@ describe.each(engineNames)("%s engine", (name) => {
             createSettlement(admission.callId, { outcome: end, costNanodollars: spends, quotaTokens: spends }),
           );
           if (premium && end === "settled") spent.set(account, (spent.get(account) as number) + spends);
-          if (premium && end === "settled" && keyLimits !== undefined) paid.set(keyId, (paid.get(keyId) ?? 0) + spends);
+          if (premium && end === "settled") paid.set(keyId, (paid.get(keyId) ?? 0) + spends);
         });
         await Promise.all(running);
         for (const [keyId, sum] of paid) {
@@ -149,13 +149,13 @@ describe.each(engineNames)("%s engine", (name) => {
             keyId,
             keyLimits: { budgetNanodollars: budget },
           }).caller;
-          expect((await ledger.readLimitsUsage(caller)).budget).toMatchObject({
+          expect((await readOwnBudgets(ledger, caller)).budget).toMatchObject({
             spentNanodollars: sum,
             heldNanodollars: 0,
           });
         }
-        const months = await store.db.selectFrom("key_budget_usage").select(["key_id", "spent_nanodollars"]).execute();
-        const written = new Map(months.map((row) => [row.key_id, row.spent_nanodollars]));
+        const days = await store.db.selectFrom("key_charges").select(["key_id", "charged_nanodollars"]).execute();
+        const written = new Map(days.map((row) => [row.key_id, row.charged_nanodollars]));
         expect(written).toEqual(new Map([...paid].filter(([, sum]) => sum > 0)));
         for (const [id, sum] of spent) {
           expect(await ledger.readWalletState(id)).toEqual({ balanceNanodollars: 200 - sum, heldNanodollars: 0 });

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
+import { commandLine } from "../../../src/audit/index.ts";
 import { creditWallet, ProcessLedger, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
+import { createBudget } from "../../../src/tenants/index.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 import { addAccount, createAdmission, createSettlement, ledgerFixture } from "./fixture.ts";
 
@@ -40,16 +42,23 @@ describe("recover", () => {
     const file = temporaryFile();
     const dead = await ledgerFixture(file);
     await addAccount(dead.store, "acc_1", 100);
-    const budgets = [{ id: "bud_1", subject: "end_user", limitNanodollars: 50, period: "day" }] as const;
-    const fields = { budgets, endUser: "ada", holdNanodollars: 30 };
-    await dead.ledger.admit(createAdmission(fields));
-    const ended = createAdmission({ ...fields, holdNanodollars: 5 });
+    const fields = {
+      by: commandLine,
+      accountId: "acc_1",
+      subject: "end_user",
+      limitNanodollars: 50,
+      period: "day",
+    } as const;
+    const budgets = [await createBudget(dead.store, fields, dead.clock.time)];
+    const call = { budgets, endUser: "ada", holdNanodollars: 30 };
+    await dead.ledger.admit(createAdmission(call));
+    const ended = createAdmission({ ...call, holdNanodollars: 5 });
     await dead.ledger.admit(ended);
     await dead.ledger.settle(createSettlement(ended.callId, { costNanodollars: 5 }));
     const store = await temporaryStore(file);
     const ledger = new ProcessLedger({ store, now: () => dead.clock.time });
     expect((await ledger.recover()).released).toBe(1);
-    expect((await ledger.admit(createAdmission({ ...fields, holdNanodollars: 60 }))).heldNanodollars).toBe(45);
+    expect((await ledger.admit(createAdmission({ ...call, holdNanodollars: 60 }))).heldNanodollars).toBe(45);
     expect((await verifyLedger(store)).differences).toEqual([]);
   });
 

@@ -4,7 +4,7 @@ import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { type ChatChunk, fromIterable, type Model } from "../../../src/provider/index.ts";
 import { callOf, chatModel, createBench, createPlugin, runCall, startMs } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, type BillingFixture, ledgerFixture, newYear } from "./fixture.ts";
+import { addAccount, type BillingFixture, budgetOfKey, ledgerFixture, newYear } from "./fixture.ts";
 
 const engines = useEngines();
 const cent = 10_000_000;
@@ -112,7 +112,7 @@ describe.each(engineNames)("a stream whose provider reports more than it shows: 
   test("counts against the budget of its key in full", async () => {
     fixture = await ledgerFixture(undefined, make);
     await addAccount(fixture.store, "acc_1", 1000 * cent);
-    const caller = { keyLimits: { budgetNanodollars: 30 * cent } };
+    const caller = { budgets: [budgetOfKey(30 * cent)] };
     expect(new Set((await serve(4, { caller })).outcomes)).toEqual(new Set(["served"]));
     expect(await balanceOf()).toBe(1000 * cent - 4 * costOf(reportedTokens));
     expect((await serve(1, { caller })).outcomes).toEqual(["budget_exceeded"]);

@@ -4,7 +4,7 @@ import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { type ChatChunk, fromIterable, type Model } from "../../../src/provider/index.ts";
 import { callOf, chatModel, createBench, createPlugin, runCall, startMs } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, type BillingFixture, ledgerFixture, newYear, statesOf } from "./fixture.ts";
+import { addAccount, type BillingFixture, budgetOfKey, ledgerFixture, newYear, statesOf } from "./fixture.ts";
 
 const engines = useEngines();
 const cent = 10_000_000;
@@ -96,7 +96,7 @@ describe.each(engineNames)("64 streams at once that use all they may: %s engine"
   test("a budget of a key is never exceeded", async () => {
     fixture = await ledgerFixture(undefined, make);
     await addAccount(fixture.store, "acc_1", 1000 * cent);
-    const outcomes = await race({ caller: { keyLimits: { budgetNanodollars: 10 * cent } } });
+    const outcomes = await race({ caller: { budgets: [budgetOfKey(10 * cent)] } });
     expect([...codesOf(outcomes)].filter((code) => code !== "served")).toEqual(["budget_exceeded"]);
     expect(outcomes.some(({ outcome, chunks }) => outcome !== "served" && chunks > 0)).toBe(true);
     expect((await readWalletState(fixture.store, "acc_1")).balanceNanodollars).toBeGreaterThanOrEqual(990 * cent);

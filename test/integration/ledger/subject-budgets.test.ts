@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { GatewayError, SubjectBudget } from "../../../src/contract/index.ts";
-import type { Store } from "../../../src/db/index.ts";
+import type { Budget, GatewayError } from "../../../src/contract/index.ts";
+import { type Store, toPayerNumber } from "../../../src/db/index.ts";
 import { createPruner, verifyLedger } from "../../../src/ledger/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { rollUp } from "../../support/usage.ts";
@@ -19,16 +19,17 @@ import {
 
 const engines = useEngines();
 
-const eachUser: SubjectBudget = { id: "bud_users", subject: "end_user", limitNanodollars: 100, period: "day" };
-const ofAda: SubjectBudget = { ...eachUser, id: "bud_ada", name: "ada", limitNanodollars: 300, period: "month" };
+const eachUser: Budget = { id: "bud_users", subject: "end_user", limitNanodollars: 100, period: "day" };
+const ofAda: Budget = { ...eachUser, id: "bud_ada", name: "ada", limitNanodollars: 300, period: "month" };
 
 /** The verification compares those that are stored. */
-async function store({ db }: Store, budgets: readonly SubjectBudget[]): Promise<void> {
+async function store({ db }: Store, budgets: readonly Budget[]): Promise<void> {
   for (const { id, subject, name, keyId, limitNanodollars, period } of budgets) {
     await db
       .insertInto("budgets")
       .values({
         id,
+        no: toPayerNumber(id),
         account_id: "acc_1",
         key_id: keyId ?? null,
         subject,
@@ -38,6 +39,8 @@ async function store({ db }: Store, budgets: readonly SubjectBudget[]): Promise<
         raise_nanodollars: null,
         raise_until: null,
         created_at: 0,
+        counted_from: 0,
+        counted_to: null,
       })
       .execute();
   }
@@ -46,7 +49,7 @@ async function store({ db }: Store, budgets: readonly SubjectBudget[]): Promise<
 async function pay({ ledger, clock }: BillingFixture, nanodollars: number, fields: AdmissionFields) {
   const admission = createAdmission({ holdNanodollars: nanodollars, openedAt: clock.time, ...fields });
   const hold = await ledger.admit(admission);
-  await ledger.settle(createSettlement(admission.callId, { costNanodollars: nanodollars, tag: fields.tag }));
+  await ledger.settle(createSettlement(admission.callId, { costNanodollars: nanodollars }));
   return hold;
 }
 
@@ -54,18 +57,19 @@ const refusal = async (paying: Promise<unknown>) => (await errorOf(paying)) as G
 
 async function spentOf({ store: { db } }: BillingFixture) {
   const rows = await db
-    .selectFrom("budget_usage")
-    .select(["budget_id", "name", "period_start", "spent_nanodollars"])
-    .orderBy("budget_id")
-    .orderBy("name")
-    .orderBy("period_start")
+    .selectFrom("spending")
+    .innerJoin("budgets", "budgets.no", "spending.subject_id")
+    .select(["budgets.id", "spending.name", "day", "spent_nanodollars"])
+    .orderBy("budgets.id")
+    .orderBy("spending.name")
+    .orderBy("day")
     .execute();
-  return rows.map((row) => [row.budget_id, row.name, row.period_start, row.spent_nanodollars]);
+  return rows.map((row) => [row.id, row.name, row.day, row.spent_nanodollars]);
 }
 
 describe.each(engineNames)("%s engine", (engine) => {
   const make: MakeLedger = (options) => engines[engine](options);
-  async function fixture(...budgets: SubjectBudget[]) {
+  async function fixture(...budgets: Budget[]) {
     const made = await ledgerFixture(undefined, make);
     await addAccount(made.store, "acc_1", 100_000);
     await store(made.store, budgets);
@@ -82,7 +86,7 @@ describe.each(engineNames)("%s engine", (engine) => {
       const ofUser = await refusal(pay(made, 1, { budgets, endUser: "ada" }));
       expect([ofUser.code, ofUser.status, ofUser.retryAfterMs]).toEqual(["budget_exceeded", 403, dayMs]);
       expect(ofUser.message).toBe(
-        'Daily budget of end user "ada" reached: 0.0000001 USD, 0.0000001 USD spent and 0 USD held by running calls, and this request needs up to 0.000000001 USD; it resets at 2026-01-02T00:00:00.000Z; raise the budget, or use a model that is not premium',
+        'Daily budget of end user "ada" reached: 0.0000001 USD, 0.0000001 USD spent and 0 USD held by running calls, and this request needs up to 0.000000001 USD; it resets at 2026-01-02T00:00:00.000Z; until then raise the budget, or use a model that is not premium',
       );
       expect((await refusal(pay(made, 1, { budgets }))).message).toContain("of requests without end user reached");
       expect((await pay(made, 60, { budgets, endUser: "ben" })).heldNanodollars).toBe(40);
@@ -124,17 +128,15 @@ describe.each(engineNames)("%s engine", (engine) => {
     });
   });
 
-  test.each<[SubjectBudget["subject"], AdmissionFields, AdmissionFields, string]>([
+  test.each<[Budget["subject"], AdmissionFields, AdmissionFields, string]>([
     ["account", {}, { keyId: "key_2", model: "m2" }, "this account"],
     ["key", {}, {}, "this key"],
     ["tag", { tag: "nightly" }, { tag: "nightly", model: "m2" }, 'tag "nightly"'],
-    ["session", { session: "s-1" }, { session: "s-1", keyId: "key_2" }, 'session "s-1"'],
     ["model", { model: "m1" }, { model: "m1", tag: "b" }, 'model "m1"'],
   ])("a lifetime budget of %s counts its calls of all days, and says so", async (subject, first, second, owner) => {
-    const name = { account: undefined, key: "key_1", end_user: "", tag: "nightly", session: "s-1", model: "m1" }[
-      subject
-    ];
-    const budgets: SubjectBudget[] = [{ id: "bud_1", subject, name, limitNanodollars: 100, period: "lifetime" }];
+    const names: Partial<Record<Budget["subject"], string>> = { key: "key_1", tag: "nightly", model: "m1" };
+    const name = names[subject];
+    const budgets: Budget[] = [{ id: "bud_1", subject, name, limitNanodollars: 100, period: "lifetime" }];
     const made = await fixture(...budgets);
     await pay(made, 70, { budgets, ...first });
     made.clock.time += 400 * dayMs;
@@ -162,7 +164,7 @@ describe.each(engineNames)("%s engine", (engine) => {
   });
 
   test("64 calls at once on budgets of their tag and their end user: each is used to its last nanodollar by holds, and by no more", async () => {
-    const budgets: SubjectBudget[] = [
+    const budgets: Budget[] = [
       { id: "bud_tags", subject: "tag", limitNanodollars: 105, period: "week" },
       { ...eachUser, limitNanodollars: 55 },
     ];
@@ -178,13 +180,13 @@ describe.each(engineNames)("%s engine", (engine) => {
     expect(105 - ofAda).toBeLessThanOrEqual(55);
     for (const [at, call] of calls.entries()) {
       if (held[at] === 0) continue;
-      await made.ledger.settle(createSettlement(call.callId, { costNanodollars: held[at] as number, tag: "t" }));
+      await made.ledger.settle(createSettlement(call.callId, { costNanodollars: held[at] as number }));
     }
     expect((await refusal(pay(made, 1, { budgets, tag: "t", endUser: "cleo" }))).message).toContain('tag "t"');
     expect((await verifyLedger(made.store)).differences).toEqual([]);
   });
 
-  test("the hold of a stream grows within its budget, and after midnight is that of the new day", async () => {
+  test("the hold of a stream grows within its budget, and after midnight is still that of the day on which it began", async () => {
     const budgets = [eachUser];
     const made = await fixture(...budgets);
     const call = createAdmission({ budgets, endUser: "ada", holdNanodollars: 10 });
@@ -196,21 +198,20 @@ describe.each(engineNames)("%s engine", (engine) => {
     const error = await refusal(made.ledger.extend({ ...more, holdNanodollars: 90, minNanodollars: 90 }));
     expect(error.message).toStartWith('Daily budget of end user "ada" reached');
     made.clock.time += dayMs;
-    expect((await made.ledger.extend({ ...more, holdNanodollars: 100, minNanodollars: 100 })).heldNanodollars).toBe(
-      100,
-    );
-    expect((await refusal(pay(made, 1, { budgets, endUser: "ada" }))).code).toBe("budget_exceeded");
-    await made.ledger.settle(createSettlement(call.callId, { costNanodollars: 99 }));
+    const later = await refusal(made.ledger.extend({ ...more, holdNanodollars: 90, minNanodollars: 90 }));
+    expect(later.message).toStartWith('Daily budget of end user "ada" reached');
+    expect((await pay(made, 99, { budgets, endUser: "ada" })).heldNanodollars).toBe(99);
+    await made.ledger.settle(createSettlement(call.callId, { costNanodollars: 70 }));
     const day = newYear / dayMs;
     expect(await spentOf(made)).toEqual([
-      ["bud_users", "ada", day, 30],
+      ["bud_users", "ada", day, 100],
       ["bud_users", "ada", day + 1, 99],
     ]);
     expect((await verifyLedger(made.store)).differences).toEqual([]);
   });
 
   test("the caller sees what its budgets have left", async () => {
-    const ofKey: SubjectBudget = { id: "bud_key", subject: "key", limitNanodollars: 500, period: "week" };
+    const ofKey: Budget = { id: "bud_key", subject: "key", limitNanodollars: 500, period: "week" };
     const budgets = [eachUser, ofAda, ofKey];
     const made = await fixture(...budgets);
     await pay(made, 40, { budgets, endUser: "ada" });
@@ -225,7 +226,7 @@ describe.each(engineNames)("%s engine", (engine) => {
   });
 
   test("the verification finds a budget that was changed, and pruned calls still count against one that never ends", async () => {
-    const budgets: SubjectBudget[] = [
+    const budgets: Budget[] = [
       { id: "bud_1", subject: "tag", name: "t", limitNanodollars: 100, period: "lifetime" },
       eachUser,
     ];
@@ -241,15 +242,16 @@ describe.each(engineNames)("%s engine", (engine) => {
     expect((await made.store.db.selectFrom("calls").select("id").execute()).length).toBe(1);
     const day = newYear / dayMs;
     expect(await spentOf(made)).toEqual([
-      ["bud_1", "t", 0, 70],
+      ["bud_1", "t", day, 60],
+      ["bud_1", "t", day + 100, 10],
       ["bud_users", "ada", day + 100, 10],
     ]);
     expect((await verifyLedger(made.store)).differences).toEqual([]);
     expect((await pay(made, 90, { budgets, tag: "t" })).heldNanodollars).toBe(30);
-    await made.store.db.updateTable("budget_usage").set({ spent_nanodollars: 5 }).where("name", "=", "ada").execute();
+    await made.store.db.updateTable("spending").set({ spent_nanodollars: 5 }).where("name", "=", "ada").execute();
     expect((await verifyLedger(made.store)).differences).toEqual([
       expect.stringMatching(
-        new RegExp(`^Budget bud_users of ada from day ${day + 100}: spent_nanodollars is 5, calls sum to 10`),
+        new RegExp(`^Budget bud_users of ada of acc_1 on day ${day + 100}: spent_nanodollars is 5, calls sum to 10`),
       ),
     ]);
   });
@@ -264,7 +266,7 @@ describe.each(engineNames)("%s engine", (engine) => {
       grows: fc.integer({ min: 0, max: 40 }),
       isReleased: fc.boolean(),
     });
-    const budgets: SubjectBudget[] = [
+    const budgets: Budget[] = [
       eachUser,
       { ...ofAda, limitNanodollars: 70 },
       { id: "bud_tag", subject: "tag", name: "x", limitNanodollars: 90, period: "lifetime" },

@@ -59,7 +59,7 @@ test.each([
     [
       "Wallet of acc_1: balance_nanodollars is 90, transactions and charges sum to 100",
       `Charges of acc_1 on day ${day}: charged_nanodollars is 10, calls sum to 0`,
-      `Budget of key key_1 in the period from day ${day}: spent_nanodollars is 10, calls sum to 0`,
+      `Charges of key key_1 on day ${day}: charged_nanodollars is 10, calls sum to 0`,
       ...[ofDay, ofHour].flatMap((usage) => [
         `${usage}: requests is 2, calls sum to 1 (calls released, free)`,
         `${usage}: input_tokens is 2, calls sum to 1 (calls released, free)`,
@@ -81,11 +81,12 @@ test.each([
       "Wallet of acc_1: balance_nanodollars is 90, transactions and charges sum to 87 (calls released, paid)",
       "Call released: charged_nanodollars is 3, its cost is 0",
       `Charges of acc_1 on day ${day}: charged_nanodollars is 10, calls sum to 13 (calls released, paid)`,
+      `Charges of key key_1 on day ${day}: charged_nanodollars is 10, calls sum to 13 (calls released, paid)`,
       ...[ofDay, ofHour].map((usage) => `${usage}: charged_nanodollars is 10, calls sum to 13 ${named}`),
     ],
   ],
   [
-    "update daily_charge_rows set charged_nanodollars = 11",
+    "update spending set spent_nanodollars = 11 where subject_id = account_id",
     [`Charges of acc_1 on day ${day}: charged_nanodollars is 11, calls sum to 10 (calls paid)`],
   ],
   [
@@ -93,12 +94,12 @@ test.each([
     [`Quota of acc_1 on day ${day}: used_tokens is 0, calls sum to 10 (calls free)`],
   ],
   [
-    "update key_budget_usage set spent_nanodollars = 9",
-    [`Budget of key key_1 in the period from day ${day}: spent_nanodollars is 9, calls sum to 10 (calls paid)`],
+    "update spending set spent_nanodollars = 9 where subject_id <> account_id",
+    [`Charges of key key_1 on day ${day}: charged_nanodollars is 9, calls sum to 10 (calls paid)`],
   ],
   [
-    "delete from key_budget_usage",
-    [`Budget of key key_1 in the period from day ${day}: spent_nanodollars is 0, calls sum to 10 (calls paid)`],
+    "delete from spending where subject_id <> account_id",
+    [`Charges of key key_1 on day ${day}: charged_nanodollars is 0, calls sum to 10 (calls paid)`],
   ],
   [
     "update usage set requests = requests + 1 where hours = 1 and kind = 'call' and status = 200 and account_id <> ''",
@@ -136,7 +137,7 @@ test("quotas and budgets of a clock that was ahead are named, and differ from no
   const { ok, warnings } = await verifyLedger(store, newYear - 400 * dayMs);
   expect(ok).toBe(true);
   const said = "is of 2026-01-01, 400 days ahead: a clock was wrong, and what it used counts";
-  expect(warnings).toEqual([`Budget of key key_1 ${said} until then`, `Quota of acc_1 ${said} once, and no more`]);
+  expect(warnings).toEqual([`Quota of acc_1 ${said} once, and no more`, `Spending of acc_1 ${said} once, and no more`]);
 });
 
 test("of a sum over many calls the newest ten are named", async () => {
@@ -172,13 +173,19 @@ test.each([
     "insert into wallet_rows (account_id, balance_nanodollars) values (7, 5)",
     `Wallet of account with the number 7: ${noAccount}`,
   ],
-  ["insert into daily_charge_rows values (7, 1, 5)", `Charges of account with the number 7: ${noAccount}`],
+  [
+    "insert into spending values (7, 7, '', 1, 5, null, null, null)",
+    `Charges of account with the number 7: ${noAccount}`,
+  ],
   ["update transactions set account_id = 'nobody'", `Transactions of account nobody: ${noAccount}`],
   [
     "update daily_quota_usage set account_id = 'nobody' where account_id = 'acc_1'",
     `Quota of account nobody: ${noAccount}`,
   ],
-  ["update key_budget_usage set key_id = 'key_2'", "Budget of key key_2: it is not a key of account acc_1"],
+  [
+    "update spending set subject_id = 7 where subject_id <> account_id",
+    "Charges of the number 7: it is neither account, key nor budget of account acc_1",
+  ],
   [
     "update usage set key_id = 'key_1 of acc_2' where key_id = 'key_1' and kind = 'key'",
     "Usage of key key_1 of acc_2: it is not a key of account acc_1",

@@ -11,6 +11,7 @@ testOverPostgres(
     "integration/ledger/budget",
     "integration/ledger/budget-periods",
     "integration/ledger/subject-budgets",
+    "integration/ledger/budget-sums",
     "integration/ledger/verify",
     "integration/ledger/prune-calls",
   ],

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { addPayingAccount, toPayerNumber } from "../../../src/db/index.ts";
 import { readLowWallets, readWalletPace } from "../../../src/reports/index.ts";
+import { spendingRow } from "../../support/ledger-rows.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 
 const dayMs = 86_400_000;
@@ -29,8 +30,8 @@ test("the wallets that run out first are those of all wallets, in whatever range
       for (const [day, those] of byDay) {
         const charged = those.reduce((sum, each) => sum + each.charged, 0);
         await db
-          .insertInto("daily_charge_rows")
-          .values({ account_id: number, day, charged_nanodollars: charged })
+          .insertInto("spending")
+          .values({ ...spendingRow(accountId), day, spent_nanodollars: charged })
           .execute();
       }
     }

@@ -63,7 +63,7 @@ async function logOf(): Promise<Store> {
   const store = await temporaryStore();
   const failed = { status: 500, errorCode: "upstream_error" };
   await recordCalls(store, [
-    ...callOf("c1", 10, { session: "s-1" }, { clientRequestId: "mine-1", protocol: "messages", tag: "t-1" }),
+    ...callOf("c1", 10, { session: "s-1", tag: "t-1" }, { clientRequestId: "mine-1", protocol: "messages" }),
     ...callOf("c2", 20, { keyId: "key2", model: "model-2" }, { plugin: "groq", protocol: "chat" }),
     ...callOf("c3", 30, {}, failed),
     openOf(idAt("c4", 40), { openedAt: 40 }),

@@ -96,12 +96,12 @@ describe("statistics", () => {
     const store = await temporaryStore();
     const { rollup, end } = startProcess(store);
     await end(
-      endedCall(start, { session: "s1" }, { tag: "nightly", firstByteMs: 100, durationMs: 1000 }),
+      endedCall(start, { session: "s1", tag: "nightly" }, { firstByteMs: 100, durationMs: 1000 }),
       endedCall(start + hourMs, { keyId: "key2", model: "model-2" }, { plugin: "groq", firstByteMs: undefined }),
       endedCall(
         start + dayMs,
-        { accountId: "acc_2", keyId: "key3" },
-        { outcome: "released", status: 502, tag: "nightly" },
+        { accountId: "acc_2", keyId: "key3", tag: "nightly" },
+        { outcome: "released", status: 502 },
       ),
     );
     rollup.addRefusal({ ...refusal, opened_at: start + 5 });
@@ -406,8 +406,8 @@ describe("statistics", () => {
   test("keep a hostile number of tags apart up to a bound, and count the rest as one", async () => {
     const store = await temporaryStore();
     const { rollup } = startProcess(store);
-    const ends = Array.from({ length: 2000 }, (_, place) => endedCall(start, {}, { tag: `tag-${place}` }));
-    await write(store, [...ends, endedCall(start, { accountId: "acc_2" }, { tag: "calm" })]);
+    const ends = Array.from({ length: 2000 }, (_, place) => endedCall(start, { tag: `tag-${place}` }));
+    await write(store, [...ends, endedCall(start, { accountId: "acc_2", tag: "calm" })]);
     await rollup.flush();
     const tags = await groupsOf(store, "tag");
     expect(Object.keys(tags)).toHaveLength(102);
@@ -451,7 +451,7 @@ describe("statistics", () => {
     const store = await temporaryStore();
     const clock = { at: start };
     const { rollup, end } = startProcess(store, clock);
-    await end(endedCall(start, {}, { tag: "nightly" }));
+    await end(endedCall(start, { tag: "nightly" }));
     await rollup.flush();
     expect(await rollup.prune()).toBe(0);
     clock.at += 33 * dayMs;

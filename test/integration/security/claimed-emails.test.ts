@@ -43,9 +43,9 @@ async function readGains({ db }: Store, { id }: Claimed) {
   const memberships = await db.selectFrom("memberships").selectAll().where("user_id", "=", user.id).execute();
   const wallet = await db.selectFrom("wallets").selectAll().where("account_id", "=", id).executeTakeFirst();
   const { role, email_verified } = user;
-  const { name, free_tokens_per_day, allowed_models, budget_nanodollars, requests_per_minute } = account;
+  const { name, free_tokens_per_day, allowed_models, requests_per_minute } = account;
   return {
-    ...{ role, email_verified, name, free_tokens_per_day, allowed_models, budget_nanodollars, requests_per_minute },
+    ...{ role, email_verified, name, free_tokens_per_day, allowed_models, requests_per_minute },
     ...{ keys: await count("keys"), budgets: await count("budgets"), limits: await count("model_limits") },
     memberships: memberships.length,
     balance: wallet?.balance_nanodollars ?? 0,
@@ -55,7 +55,6 @@ async function readGains({ db }: Store, { id }: Claimed) {
 const nothing: Awaited<ReturnType<typeof readGains>> = {
   ...{ role: "member", email_verified: 0, name: "Eve", free_tokens_per_day: null, allowed_models: null },
   ...{
-    budget_nanodollars: null,
     requests_per_minute: null,
     keys: 0,
     budgets: 0,

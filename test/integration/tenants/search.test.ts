@@ -5,6 +5,7 @@ import { limitColumns } from "../../../src/keys/key-fields.ts";
 import type { KeySearch } from "../../../src/keys/keys.ts";
 import { type AccountSearch, accountRowOf } from "../../../src/tenants/accounts.ts";
 import { accountKinds, accountOrders, searchAccounts } from "../../../src/tenants/index.ts";
+import { spendingRow } from "../../support/ledger-rows.ts";
 import { engine, temporaryStore } from "../db/temporary-store.ts";
 
 const now = 1_800_000_000_000;
@@ -86,8 +87,8 @@ async function filledStore(): Promise<Store> {
       await addPayingAccount(db, id);
       const number = toPayerNumber(id);
       await db.insertInto("wallet_rows").values({ account_id: number, balance_nanodollars: balance }).execute();
-      const charge = { account_id: number, day: today - 3, charged_nanodollars: spend };
-      await db.insertInto("daily_charge_rows").values(charge).execute();
+      const charge = { ...spendingRow(id), day: today - 3, spent_nanodollars: spend };
+      await db.insertInto("spending").values(charge).execute();
     }
   });
   return store;

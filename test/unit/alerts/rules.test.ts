@@ -28,7 +28,10 @@ const shared = (state: Partial<SharedState>, thresholds: object = all) =>
   checkShared({ ...sound, ...state }, thresholds);
 const wallet = (nanodollars: number) => [{ accountId: "acc_1", email: "ada@example.org", nanodollars }];
 const budget = (spentNanodollars: number, budgetNanodollars = 10 * usd) => [
-  { accountId: "acc_1", keyId: "k1", period: "month" as const, name: "bot", budgetNanodollars, spentNanodollars },
+  {
+    ...{ id: "bud_1", accountId: "acc_1", email: "x@y", subject: "key" as const, keyId: "k1", name: "bot" },
+    ...{ period: "month" as const, budgetNanodollars, spentNanodollars },
+  },
 ];
 const route = (model: string, isOpen: boolean) => ({ plugin: "acme", model, isOpen });
 
@@ -60,19 +63,19 @@ describe("a rule finds", () => {
     ["end_user", "ada", "day", "The end user “ada” of x@y has spent 80 % of its budget of this day"],
     ["tag", "", "week", "Requests without tag of x@y has spent 80 % of its budget of this week"],
     ["account", "", "lifetime", "The account x@y has spent 80 % of its budget of its lifetime"],
-  ] as const)("a budget of the subject %s “%s” for a %s", (kind, name, period, text) => {
+  ] as const)("a budget of the subject %s “%s” for a %s", (subject, name, period, text) => {
     const [found] = shared({
       budgets: budget(8 * usd).map(({ keyId: _, ...one }) => {
-        return { ...one, name, period, ofSubject: { id: "bud_1", kind, account: "x@y" } };
+        return { ...one, name, period, subject };
       }),
     });
-    expect(found).toMatchObject({ rule: "budget", subject: `bud_1 ${name}`, level: 2 });
+    expect(found).toMatchObject({ rule: "budget", subject: `bud_1 acc_1 ${name}`, level: 2 });
     expect(found?.text).toStartWith(text);
   });
 
   test("a budget from the owner's own threshold only, and none of a budget of 0", () => {
     expect(shared({ budgets: budget(7 * usd) }, { budget: 80 })).toEqual([]);
-    expect(shared({ budgets: budget(8 * usd) }, { budget: 80 })).toMatchObject([{ subject: "k1" }]);
+    expect(shared({ budgets: budget(8 * usd) }, { budget: 80 })).toMatchObject([{ subject: "bud_1 acc_1 k1" }]);
     expect(shared({ budgets: budget(0, 0) })).toEqual([]);
   });
 

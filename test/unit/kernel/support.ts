@@ -124,7 +124,7 @@ export class FakeLedger implements Ledger {
   }
 
   async readLimitsUsage(): Promise<LimitsUsage> {
-    return { calls: { limit: undefined, running: 1 } };
+    return { calls: { limit: undefined, running: 1 }, budgets: [] };
   }
 
   /** The one settlement of the one call. @throws When there was another number of them. */

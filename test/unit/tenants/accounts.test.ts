@@ -32,6 +32,7 @@ describe("accounts", () => {
       concurrentCalls: undefined,
       allowedModels: undefined,
       budget: undefined,
+      isBilledAfterwards: false,
       holder: "none",
       createdAt: 1000,
       disabledAt: undefined,

@@ -1,9 +1,16 @@
 import { expect } from "bun:test";
-import { moveWallet, type OpenCall, type Store } from "../../../../src/db/index.ts";
+import { type BudgetDraw, moveWallet, type OpenCall, type Store, toPayerNumber } from "../../../../src/db/index.ts";
 import { addPayers } from "../../../support/payers.ts";
 import { node, postgresTest } from "./fixture.ts";
 
-const guard = { quotaLimit: 100, minHold: 20 };
+const guard = { quotaLimit: 100, minHold: 20, draws: [] };
+
+/** What a call of the first key draws on. */
+function drawOf(limitNanodollars: number): BudgetDraw {
+  const budget = { id: "bud_1", subject: "key", name: "key_1", limitNanodollars, period: "day" } as const;
+  const sums = { subjectNo: toPayerNumber("key_1"), name: "", from: 0, until: 1, today: 0 };
+  return { budget, name: "key_1", limitNanodollars, sums };
+}
 
 function openOf(callId: string, fields: Partial<OpenCall> = {}): OpenCall {
   return {
@@ -19,7 +26,6 @@ function openOf(callId: string, fields: Partial<OpenCall> = {}): OpenCall {
     holdNanodollars: 0,
     holdTokens: 0,
     priceVersion: undefined,
-    periodStart: null,
     guard,
     ...fields,
   };
@@ -38,7 +44,7 @@ postgresTest(
     );
     const judged = openOf("judged elsewhere", { holdNanodollars: 5, guard: undefined });
     const said = await store.writeLedger([judged, ...wants]);
-    const left = { quotaDay: null, periodStart: null, holdTokens: 0 };
+    const left = { quotaDay: null, holdTokens: 0 };
     expect(wants.map((open) => said?.get(open))).toEqual([
       { ...left, holdNanodollars: 50, available: 95 },
       { ...left, holdNanodollars: 40, available: 45 },
@@ -64,7 +70,7 @@ postgresTest("a budget, a quota and a wallet of one batch are each their own, ex
   await addPayers(store, { acc_1: ["key_1", "key_2"] });
   const max = Number.MAX_SAFE_INTEGER;
   await setWallet(store, max);
-  const budget = { periodStart: 20, guard: { quotaLimit: 100, budgetLimit: 10, minHold: 1 } };
+  const budget = { guard: { quotaLimit: 100, draws: [drawOf(10)], minHold: 1 } };
   const free = { premium: false, quotaDay: 7, holdTokens: 80 };
   const opens = [
     openOf("in the budget", { ...budget, holdNanodollars: 4 }),
@@ -77,12 +83,12 @@ postgresTest("a budget, a quota and a wallet of one batch are each their own, ex
   ];
   const said = await store.writeLedger(opens);
   const money = { quotaDay: null, holdTokens: 0 };
-  const tokens = { quotaDay: 7, periodStart: null, holdNanodollars: 0 };
+  const tokens = { quotaDay: 7, holdNanodollars: 0 };
   expect(opens.map((open) => said?.get(open))).toEqual([
-    { ...money, periodStart: 20, holdNanodollars: 4, available: 10 },
-    { ...money, periodStart: 20, holdNanodollars: 6, available: 6 },
-    expect.objectContaining({ refused: "budget", there: 0, openHolds: 10, periodStart: 20 }),
-    { ...money, periodStart: null, holdNanodollars: max - 20, available: max - 10 },
+    { ...money, holdNanodollars: 4, available: 10 },
+    { ...money, holdNanodollars: 6, available: 6 },
+    expect.objectContaining({ refused: "budget", there: 0, openHolds: 10, draw: drawOf(10) }),
+    { ...money, holdNanodollars: max - 20, available: max - 10 },
     { ...tokens, holdTokens: 80, available: 100 },
     { ...tokens, holdTokens: 20, available: 20 },
     expect.objectContaining({ refused: "quota", there: 0, openHolds: 100, day: 7 }),
@@ -95,12 +101,12 @@ postgresTest(
     const { store } = await node();
     await addPayers(store, { acc_1: ["key_1", "key_2"] });
     await setWallet(store, 100);
-    const budget = { budgetLimit: 90, quotaLimit: 100, minHold: 1 };
+    const budget = { draws: [drawOf(90)], quotaLimit: 100, minHold: 1 };
     const paid = [60, 10].map((holdNanodollars, index) =>
-      openOf(`paid ${index}`, { holdNanodollars, periodStart: 20, guard: budget }),
+      openOf(`paid ${index}`, { holdNanodollars, guard: budget }),
     ) as [OpenCall, OpenCall];
     const free = [50, 10].map((holdTokens, index) =>
-      openOf(`free ${index}`, { premium: false, quotaDay: 7, holdTokens, guard: { quotaLimit: 100, minHold: 1 } }),
+      openOf(`free ${index}`, { premium: false, quotaDay: 7, holdTokens, guard: { ...guard, minHold: 1 } }),
     ) as [OpenCall, OpenCall];
     await store.writeLedger([...paid, ...free]);
     const extend = (open: OpenCall, fields: Partial<OpenCall>, minHold: number) =>
@@ -112,8 +118,8 @@ postgresTest(
       extend(free[1], { holdTokens: 200 }, 11),
     ] as const;
     const behind = [
-      openOf("paid behind", { holdNanodollars: 40, keyId: "key_2", guard: { quotaLimit: 100, minHold: 1 } }),
-      openOf("free behind", { premium: false, quotaDay: 7, holdTokens: 40, guard: { quotaLimit: 100, minHold: 1 } }),
+      openOf("paid behind", { holdNanodollars: 40, keyId: "key_2", guard: { ...guard, minHold: 1 } }),
+      openOf("free behind", { premium: false, quotaDay: 7, holdTokens: 40, guard: { ...guard, minHold: 1 } }),
     ] as const;
     const said = await store.writeLedger([
       extensions[1],
@@ -125,7 +131,7 @@ postgresTest(
     ]);
     const decisions = [...extensions.map(({ open }) => open), ...behind].map((open) => said?.get(open));
     expect(decisions).toMatchObject([
-      expect.objectContaining({ refused: "budget", there: 0, openHolds: 30, periodStart: 20 }),
+      expect.objectContaining({ refused: "budget", there: 0, openHolds: 30, draw: drawOf(90) }),
       { holdNanodollars: 30 },
       expect.objectContaining({ refused: "quota", there: 0, openHolds: 50, day: 7 }),
       { holdTokens: 50 },

@@ -69,7 +69,7 @@ const payers = [
 ];
 
 function holdOf() {
-  const guard = { quotaLimit: 0, minHold: 1 };
+  const guard = { quotaLimit: 0, draws: [], minHold: 1 };
   const open = {
     kind: "open" as const,
     callId: "c1",
@@ -80,7 +80,6 @@ function holdOf() {
     premium: true,
     openedAt: 0,
     quotaDay: null,
-    periodStart: null,
     holdNanodollars: 10,
     holdTokens: 0,
     priceVersion: undefined,

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import fc from "fast-check";
-import type { AdmissionRequest, GatewayError, KeyLimits, SubjectBudget } from "../../../../src/contract/index.ts";
+import type { AdmissionRequest, Budget, GatewayError, KeyLimits } from "../../../../src/contract/index.ts";
 import { openStore, type Store } from "../../../../src/db/index.ts";
 import { creditWallet, ProcessLedger, verifyLedger } from "../../../../src/ledger/index.ts";
 import { isLong, rounds } from "../../../support/long.ts";
@@ -71,22 +71,23 @@ async function written({ db }: Store, accountIds: readonly string[], budgetIds: 
   const of = <Row>(rows: readonly Row[]) => rows.map((row) => JSON.stringify(row)).sort();
   const open = await db
     .selectFrom("open_calls")
-    .select(["id", "hold_nanodollars", "hold_tokens", "quota_day", "period_start", "budgets"])
+    .select(["id", "hold_nanodollars", "hold_tokens", "quota_day", "session", "tag", "end_user"])
     .where("account_id", "in", accountIds)
     .execute();
-  const read = (table: "wallets" | "daily_charges" | "daily_quota_usage" | "key_budget_usage") =>
+  const read = (table: "wallets" | "daily_charges" | "daily_quota_usage" | "key_charges") =>
     db.selectFrom(table).selectAll().where("account_id", "in", accountIds).execute();
-  const subjects = db
-    .selectFrom("budget_usage")
-    .select(["budget_id", "name", "period_start", "spent_nanodollars"])
-    .where("budget_id", "in", ["", ...budgetIds]);
+  const names = db
+    .selectFrom("spending")
+    .innerJoin("budgets", "budgets.no", "spending.subject_id")
+    .select(["budgets.id", "spending.name", "day", "spent_nanodollars", "first_at", "last_at", "counted_day"])
+    .where("budgets.id", "in", ["", ...budgetIds]);
   return {
     open: of(open),
     wallets: of(await read("wallets")),
     charges: of(await read("daily_charges")),
     quotas: of(await read("daily_quota_usage")),
-    keys: of(await read("key_budget_usage")),
-    subjects: of(await subjects.execute()),
+    keys: of(await read("key_charges")),
+    names: of(await names.execute()),
   };
 }
 
@@ -114,8 +115,9 @@ postgresTest(
         const accountIds = accounts.map((_, place) => `acc_${histories}_${place}`);
         const budgets = accounts.map((account, place) =>
           account.budgets.map(
-            ({ name: named, raise, ...budget }, index): SubjectBudget => ({
+            ({ name: named, raise, ...budget }, index): Budget => ({
               ...budget,
+              period: budget.subject === "session" ? "session" : budget.period,
               id: `bud_${histories}_${place}_${index}`,
               ...(named !== undefined && budget.subject !== "account" && { name: named }),
               ...(raise && { raise: { nanodollars: raise.nanodollars, until: newYear + raise.days * dayMs } }),
@@ -133,7 +135,7 @@ postgresTest(
         }
         const callerOf = (account: number, key: number): AdmissionRequest["caller"] => {
           const { freeTokensPerDay, keys, budget } = accounts[account] as (typeof accounts)[number];
-          const own = budgets[account] as SubjectBudget[];
+          const own = budgets[account] as Budget[];
           return createAdmission({
             accountId: accountIds[account] as string,
             keyId: `key_${histories}_${account}_${key}`,

@@ -5,7 +5,7 @@ import { createPruner, ProcessLedger, readWalletState, verifyLedger } from "../.
 import { newDatabase } from "../../../support/postgres.ts";
 import { rollUp } from "../../../support/usage.ts";
 import { node, postgresTest, until } from "../../db/postgres/fixture.ts";
-import { addAccount, createAdmission, createSettlement, dayMs, newYear } from "../fixture.ts";
+import { addAccount, createAdmission, createSettlement, dayMs, newYear, readOwnBudgets } from "../fixture.ts";
 
 async function twoNodes() {
   const { store, url } = await node();
@@ -83,7 +83,7 @@ postgresTest(
       await ledger.settle(createSettlement(admission.callId, { costNanodollars: hold.heldNanodollars }));
     }
     for (const ledger of [here, there]) {
-      expect((await ledger.readLimitsUsage(createAdmission({ keyLimits }).caller)).budget).toMatchObject({
+      expect((await readOwnBudgets(ledger, createAdmission({ keyLimits }).caller)).budget).toMatchObject({
         spentNanodollars: 96,
         heldNanodollars: 0,
       });

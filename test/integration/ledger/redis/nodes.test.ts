@@ -3,7 +3,14 @@ import fc from "fast-check";
 import { GatewayError, type ModelLimits } from "../../../../src/contract/index.ts";
 import { creditWallet, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import { node as databaseNode } from "../../db/postgres/fixture.ts";
-import { type AdmissionFields, addAccount, createAdmission, createSettlement, statesOf } from "../fixture.ts";
+import {
+  type AdmissionFields,
+  addAccount,
+  createAdmission,
+  createSettlement,
+  readOwnBudgets,
+  statesOf,
+} from "../fixture.ts";
 import { canShare, type Node, startNode, startNodes, until, useNodes } from "./fixture.ts";
 
 useNodes();
@@ -115,7 +122,8 @@ describe.skipIf(!canShare)("two nodes", () => {
         });
         for (const { ledger } of nodes) {
           expect(await ledger.readWalletState(accountId)).toEqual(wallet);
-          const { budget, calls } = await ledger.readLimitsUsage(caller);
+          const { calls } = await ledger.readLimitsUsage(caller);
+          const { budget } = await readOwnBudgets(ledger, caller);
           expect([budget?.spentNanodollars, budget?.heldNanodollars, calls.running]).toEqual([spent, 0, 0]);
         }
         expect(await readWalletState(store, accountId)).toEqual(wallet);

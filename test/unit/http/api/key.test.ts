@@ -52,7 +52,13 @@ describe("GET /key", () => {
     const used = { spentNanodollars: 3.5 * usd, heldNanodollars: 2 * usd, resetsAt: Date.UTC(2026, 11, 1) };
     ledger.readLimitsUsage = async () => ({
       calls: { limit: 4, running: 3 },
-      budget: { limitNanodollars: 5 * usd, ...used },
+      budgets: [
+        {
+          budget: { id: "bud_key-1", subject: "key", name: "key-1", limitNanodollars: 5 * usd, period: "month" },
+          limitNanodollars: 5 * usd,
+          ...used,
+        },
+      ],
     });
     expect(await (await ask("key")).json()).toMatchObject({
       limits: { concurrent_calls: { limit: 4, used: 3, remaining: 1, resets_in_seconds: null } },

@@ -1,0 +1,70 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { namedSubjects } from "../../contract/index.ts";
+import type { OpenCall } from "../ledger-records.ts";
+
+/** A budget that counts calls by a name of theirs, beside what is counted of every account and key. */
+interface CountedBudget {
+  readonly no: number;
+  readonly key_id: string | null;
+  readonly subject: keyof typeof nameOf;
+  readonly name: string | null;
+}
+
+/** The names by which calls are counted. */
+const nameOf = {
+  end_user: (open: OpenCall) => open.endUser,
+  tag: (open: OpenCall) => open.tag,
+  session: (open: OpenCall) => open.session,
+  model: (open: OpenCall) => open.model,
+} satisfies Record<(typeof namedSubjects)[number], (open: OpenCall) => string | undefined>;
+
+/** Accounts whose budgets are known; beyond it they are read anew. */
+const accountsMax = 10_000;
+
+/**
+ * The budgets that the end of a call counts for, as the database has them in the transaction that writes it: whoever makes a budget counts
+ * the calls that ended before, and this all others.
+ */
+export class CountedBudgets {
+  readonly #read: ReturnType<DatabaseSync["prepare"]>;
+  readonly #version: ReturnType<DatabaseSync["prepare"]>;
+  readonly #budgets = new Map<string, readonly CountedBudget[]>();
+  #knownVersion: unknown;
+
+  constructor(database: DatabaseSync) {
+    this.#read = database.prepare(`select no, key_id, subject, name from budgets
+      where account_id in ('', +?1) and subject in (${Object.keys(nameOf).map((subject) => `'${subject}'`)})`);
+    this.#version = database.prepare("pragma data_version");
+  }
+
+  /** Begins a transaction: another process may have made a budget since the last one. */
+  begin(): void {
+    const { data_version: version } = this.#version.get() as { data_version: unknown };
+    if (version === this.#knownVersion) return;
+    this.#knownVersion = version;
+    this.#budgets.clear();
+  }
+
+  /** This process may have made a budget. */
+  forget(): void {
+    this.#budgets.clear();
+  }
+
+  /** The numbers of the budgets that count a call, and the name by which each does. */
+  *countedBy(open: OpenCall): Generator<{ readonly no: number; readonly name: string; readonly isSession: boolean }> {
+    const { accountId, keyId } = open;
+    let budgets = this.#budgets.get(accountId);
+    if (budgets === undefined) {
+      budgets = this.#read.all(accountId) as unknown as CountedBudget[];
+      if (this.#budgets.size >= accountsMax) this.#budgets.clear();
+      this.#budgets.set(accountId, budgets);
+    }
+    for (const budget of budgets) {
+      const name = nameOf[budget.subject](open) ?? "";
+      const isOfKey = budget.key_id === null || budget.key_id === keyId;
+      if (isOfKey && (budget.name === null || budget.name === name)) {
+        yield { no: budget.no, name, isSession: budget.subject === "session" };
+      }
+    }
+  }
+}

@@ -1,0 +1,156 @@
+import type { Budget, Caller } from "../contract/index.ts";
+import type { BudgetDraw, BudgetFigures, EmbeddedStore, EndedCall, OpenCall } from "../db/index.ts";
+import { isCountedBy } from "./budget-draws.ts";
+import { accountNotRead } from "./call-records.ts";
+import { IdleMap } from "./idle-map.ts";
+
+/** A call that runs, or whose charge is still to be written, and the counters that it counts in. */
+export interface LiveCall {
+  open: OpenCall;
+  /** Absent while it runs. */
+  end: EndedCall | undefined;
+  readonly counters: BudgetCounter[];
+}
+
+/** Counts what is spent of a budget in a period, also what is not written yet, and held by running calls. */
+export class BudgetCounter {
+  spent = 0;
+  held = 0;
+  /** Calls that run or whose end is not written. */
+  calls = 0;
+  /** Whether `spent` is to be read again, because what was being written then may be in it twice. */
+  isUncertain = false;
+
+  isIdle(): boolean {
+    return this.calls === 0;
+  }
+}
+
+/** The budget that has the least left of those that a call draws on. */
+export interface ScarcestBudget extends BudgetFigures {
+  readonly draw: BudgetDraw;
+  readonly left: number;
+}
+
+/** The calls of an account that run or whose charge is not written. */
+type CallsOfAccount = Iterable<LiveCall>;
+
+/**
+ * The budgets of an embedded store, in memory. Nobody else writes what calls spend, so that a counter is read once, with the calls of the
+ * account that run at that moment, and forgotten when it is idle and others need the room. Each method runs in one go.
+ */
+export class BudgetCounters {
+  readonly #store: EmbeddedStore;
+  readonly #isWriting: () => boolean;
+  readonly #counters: IdleMap<BudgetCounter>;
+
+  /** @param isWriting Whether a batch is being written, so that it cannot be told whether the store has its charges already. */
+  constructor(store: EmbeddedStore, countersMax: number, isWriting: () => boolean) {
+    this.#store = store;
+    this.#isWriting = isWriting;
+    this.#counters = new IdleMap(countersMax, () => new BudgetCounter());
+  }
+
+  /** The counters of the budgets that a call of an account draws on. @throws {GatewayError} `unavailable` when the store cannot be read. */
+  of(caller: Caller, draws: readonly BudgetDraw[], calls: CallsOfAccount, now: number): BudgetCounter[] {
+    return draws.map((draw) => {
+      const id = idOf(caller, draw);
+      const present = this.#counters.get(id);
+      // While a call counts in it, all others do that count.
+      if (present !== undefined && present.calls > 0 && !present.isUncertain) return present;
+      const written = this.#read(caller, draw);
+      const counter = this.#counters.getOrMake(id, now);
+      this.#refresh(counter, { draw, written, calls });
+      return counter;
+    });
+  }
+
+  /** Those in which calls count at this moment. */
+  busy(caller: Caller, draws: readonly BudgetDraw[]): BudgetCounter[] {
+    return draws.flatMap((draw) => {
+      const counter = this.#counters.get(idOf(caller, draw));
+      return counter === undefined || counter.calls === 0 ? [] : [counter];
+    });
+  }
+
+  #read(caller: Caller, draw: BudgetDraw): number {
+    try {
+      return (this.#store.readBudgets(caller, [draw])[0] as BudgetFigures).spentNanodollars;
+    } catch (error) {
+      throw accountNotRead(error);
+    }
+  }
+
+  #refresh(
+    counter: BudgetCounter,
+    { draw, written, calls }: { draw: BudgetDraw; written: number; calls: CallsOfAccount },
+  ): void {
+    counter.spent = written;
+    counter.isUncertain = false;
+    for (const call of calls) {
+      if (!isCountedBy(draw, call.open)) continue;
+      // One that began before the budget was made.
+      if (!call.counters.includes(counter)) {
+        call.counters.push(counter);
+        counter.calls += 1;
+        if (call.end === undefined) counter.held += call.open.holdNanodollars;
+      }
+      if (call.end === undefined) continue;
+      counter.spent += call.end.chargedNanodollars;
+      if (this.#isWriting()) counter.isUncertain = true;
+    }
+  }
+}
+
+function idOf({ accountId }: Caller, { sums: { subjectNo, name, from } }: BudgetDraw): string {
+  return `${accountId} ${subjectNo} ${from} ${name}`;
+}
+
+/**
+ * The budgets on which the calls of an account have drawn. A request that was authenticated before a budget was made knows nothing of it,
+ * and yet its call counts.
+ */
+export class KnownBudgets {
+  /** Budgets by the key whose calls alone draw on them; empty: all. */
+  readonly #budgets = new Map<string, Map<string, Budget>>();
+  readonly #seen = new Map<string, readonly Budget[]>();
+
+  /** Takes note of the budgets of a caller, and returns those of its account that it does not know. */
+  findOthers({ keyId, budgets = none }: Caller): readonly Budget[] {
+    if (this.#seen.get(keyId) !== budgets) {
+      this.#seen.set(keyId, budgets);
+      for (const budget of budgets) {
+        const { id, subject, name, keyId: scope = (subject === "key" ? name : undefined) ?? "" } = budget;
+        const ofScope = this.#budgets.get(scope);
+        if (ofScope === undefined) this.#budgets.set(scope, new Map([[id, budget]]));
+        else ofScope.set(id, budget);
+      }
+    }
+    const all = [this.#budgets.get(""), this.#budgets.get(keyId)];
+    if (all.reduce((sum, ofScope) => sum + (ofScope?.size ?? 0), 0) === budgets.length) return none;
+    const ids = new Set(budgets.map(({ id }) => id));
+    return all.flatMap((ofScope) => [...(ofScope?.values() ?? [])].filter(({ id }) => !ids.has(id)));
+  }
+
+  clear(): void {
+    this.#budgets.clear();
+    this.#seen.clear();
+  }
+}
+
+const none: readonly never[] = [];
+
+/** The scarcest budget of a call. */
+export function findScarcest(
+  draws: readonly BudgetDraw[],
+  counters: readonly BudgetCounter[],
+): ScarcestBudget | undefined {
+  let scarcest: ScarcestBudget | undefined;
+  for (const [at, draw] of draws.entries()) {
+    const { spent, held: openHolds } = counters[at] as BudgetCounter;
+    const left = draw.limitNanodollars - spent - openHolds;
+    if (scarcest !== undefined && scarcest.left <= left) continue;
+    scarcest = { draw, left, spentNanodollars: spent, heldNanodollars: openHolds };
+  }
+  return scarcest;
+}

@@ -1,0 +1,98 @@
+/**
+ * The budgets that a call draws on: of its account, its key, and the names that it has. Each is counted by day, whether or not there is a
+ * budget yet, so that any period is a sum of days. A call counts on the day on which it began.
+ */
+import type { AdmissionRequest, Budget, BudgetState, BudgetSubject, Caller } from "../contract/index.ts";
+import {
+  type BudgetDraw,
+  type BudgetFigures,
+  dayOf,
+  daysOfPeriod,
+  endOfPeriod,
+  type OpenCall,
+  type Payer,
+  toPayerNumber,
+} from "../db/index.ts";
+
+type NamedCall = Pick<AdmissionRequest, "model" | "session" | "tag" | "endUser">;
+
+const none: readonly never[] = [];
+
+/** Those of the budgets that a premium call draws on; mostly there is none. */
+export function findDraws(
+  admission: AdmissionRequest,
+  budgets: readonly Budget[] = none,
+  now: number,
+): readonly BudgetDraw[] {
+  if (budgets.length === 0) return none;
+  const { caller, openedAt } = admission;
+  const names = namesOf(caller, admission);
+  const named = budgets.filter(({ subject, name }) => name !== undefined && name === names[subject]);
+  // A subject that has budgets of its own is not one of each.
+  const isNamed = ({ subject, keyId, isOfGateway }: Budget) =>
+    named.some((one) => one.subject === subject && one.keyId === keyId && one.isOfGateway === isOfGateway);
+  const others = budgets.filter((budget) => budget.name === undefined && !isNamed(budget));
+  return [...named, ...others].map((budget) => toDraw(caller, budget, names[budget.subject], { at: openedAt, now }));
+}
+
+/** Those of a caller whose subject is known without a call: its account, its key, and what a budget names. */
+export function findKnownDraws(caller: Caller, now: number): BudgetDraw[] {
+  return (caller.budgets ?? []).flatMap((budget) => {
+    const { subject } = budget;
+    const name = isOfAccount(subject) ? "" : (budget.name ?? (subject === "key" ? caller.keyId : undefined));
+    return name === undefined ? [] : [toDraw(caller, budget, name, { at: now, now })];
+  });
+}
+
+/** The subjects of a call. A name that it leaves out is a subject of its own, so that leaving it out is no way around a budget. */
+function namesOf(
+  { keyId }: Payer,
+  { model, session = "", tag = "", endUser = "" }: NamedCall,
+): Record<BudgetSubject, string> {
+  return { account: "", team: "", key: keyId, end_user: endUser, tag, session, model };
+}
+
+/** @param time When the call began, whose period it is, and the moment of which the figures are. */
+function toDraw(
+  { accountId }: Caller,
+  budget: Budget,
+  name: string,
+  { at, now }: { at: number; now: number },
+): BudgetDraw {
+  const { id, subject, period, limitNanodollars, raise } = budget;
+  const raised = raise !== undefined && now < raise.until ? raise.nanodollars : 0;
+  const owner = isOfAccount(subject) ? accountId : subject === "key" ? name : id;
+  const days = { ...daysOfPeriod(at, period), today: dayOf(now) };
+  const sums = { subjectNo: toPayerNumber(owner), name: owner === id ? name : "", ...days };
+  return {
+    budget,
+    name,
+    sums: period === "session" ? { ...sums, sessionAt: at } : sums,
+    limitNanodollars: Math.min(Number.MAX_SAFE_INTEGER, limitNanodollars + raised),
+  };
+}
+
+function isOfAccount(subject: BudgetSubject): boolean {
+  return subject === "account" || subject === "team";
+}
+
+/** Whether a call counts for a budget in the period of a draw. */
+export function isCountedBy({ budget, name, sums }: BudgetDraw, open: OpenCall): boolean {
+  const day = dayOf(open.openedAt);
+  return (
+    open.premium &&
+    day >= sums.from &&
+    (day < sums.until || day > sums.today) &&
+    namesOf(open, open)[budget.subject] === name &&
+    (budget.keyId === undefined || budget.keyId === open.keyId)
+  );
+}
+
+export function toBudgetState(
+  { budget, sums, limitNanodollars }: BudgetDraw,
+  { spentNanodollars, heldNanodollars }: BudgetFigures,
+): BudgetState {
+  const { period } = budget;
+  const resetsAt = period === "lifetime" || period === "session" ? undefined : endOfPeriod(sums.from, period);
+  return { budget, limitNanodollars, spentNanodollars, heldNanodollars, resetsAt };
+}
