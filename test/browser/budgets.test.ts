@@ -16,7 +16,7 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
       await page.goto(`/admin/accounts/${id}`);
       await seeHeading(page, email);
       await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Budgets" }).click();
-      await page.getByText("No budgets by subject").waitFor();
+      await page.getByText("No budgets").waitFor();
 
       await open();
       await page.getByLabel("Budget (USD)").fill("1.00");
@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
       await dialog.getByRole("button", { name: "Close" }).last().click();
 
       await page.getByRole("button", { name: "Edit each end user" }).click();
-      await page.getByLabel("Budget (USD, a day)").fill("0");
+      await page.getByLabel("Budget (USD)").fill("0");
       await page.getByRole("button", { name: "Save" }).click();
       await row("each end user").getByText("$0.00 a day").waitFor();
       const refused = await ask({ user: "ada@example.com" });
@@ -76,9 +76,50 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
       await page.getByRole("button", { name: "Delete each end user" }).click();
       await page.getByRole("button", { name: "Delete budget" }).click();
       await row("each end user").waitFor({ state: "detached" });
-      await page.getByLabel("Budget of the account (USD)").fill("50");
-      await page.getByRole("button", { name: "Set budget" }).click();
-      await page.getByText("of $50.00 spent this month").waitFor();
+
+      await open();
+      await page.getByLabel("Counts the calls of").selectOption("The whole account");
+      await page.getByLabel("Budget (USD)").fill("50");
+      await dialog.getByLabel("Period").selectOption("a month");
+      await page.getByRole("button", { name: "Create budget" }).click();
+      await row("the account").getByText("$50.00 a month").waitFor();
+      // What was spent before it was set counts.
+      expect(await row("the account").innerText()).toMatch(/\$0\.0*[1-9]/);
+      await page.getByRole("button", { name: "Edit the account" }).click();
+      await dialog.getByLabel("Period").selectOption("a week");
+      await page.getByRole("button", { name: "Save" }).click();
+      await row("the account").getByText("$50.00 a week").waitFor();
+    }));
+
+  test("over each account are made on the page of accounts, and show who spent the most", () =>
+    dashboard.visit(async (page) => {
+      await createAdmin(dashboard, "hal@example.org");
+      await signIn(page, "hal@example.org");
+      const { ask } = await createCaller(dashboard, "gil@example.org");
+      expect((await ask({})).status).toBe(200);
+      const section = page.getByRole("region", { name: "Budgets over each account" });
+      const dialog = page.getByRole("dialog");
+      await page.goto("/admin/accounts");
+      await section.getByText("No budgets").waitFor();
+      await section.getByRole("button", { name: "New budget" }).click();
+      await page.getByLabel("Counts the calls of").selectOption("Sessions");
+      expect(await dialog.getByLabel("Period").innerText()).toBe("until silent for a day");
+      await page.getByLabel("Counts the calls of").selectOption("Each account");
+      await page.getByLabel("Budget (USD)").fill("0.000001");
+      expect(await findViolations(page)).toEqual([]);
+      await page.getByRole("button", { name: "Create budget" }).click();
+      await section.getByRole("cell", { name: "each account", exact: true }).waitFor();
+      const refused = await ask({});
+      expect([refused.status, (await refused.json()).error.code]).toEqual([403, "budget_exceeded"]);
+      await section.getByRole("button", { name: "Spenders of each account" }).click();
+      await dialog.getByRole("link").first().waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      await dialog.getByRole("button", { name: "Close" }).last().click();
+      if (process.env.SCREENSHOTS !== undefined) await page.screenshot({ path: process.env.SCREENSHOTS, fullPage: true });
+      await section.getByRole("button", { name: "Delete each account" }).click();
+      await page.getByRole("button", { name: "Delete budget" }).click();
+      await section.getByText("No budgets").waitFor();
+      expect((await ask({})).status).toBe(200);
     }));
 
   test("of an owner are read by an administrator, who cannot change them", () =>
@@ -89,7 +130,7 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
       await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
       await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Budgets" }).click();
       await page.getByRole("region", { name: "Budgets" }).waitFor();
-      await page.getByText("No budgets by subject").first().waitFor();
+      await page.getByText("No budgets").first().waitFor();
       expect(await page.getByRole("button", { name: "New budget" }).count()).toBe(0);
       expect(await page.getByRole("button", { name: /^Edit/ }).count()).toBe(0);
     }));

@@ -96,7 +96,6 @@ function createCall(who: CallingKey, openedAt: number, random: () => number) {
     holdNanodollars: 0,
     holdTokens: 0,
     priceVersion: undefined,
-    periodStart: null,
     session: `session-${Math.floor(random() * 20)}`,
   };
   const meters: Meters = {

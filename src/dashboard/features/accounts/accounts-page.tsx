@@ -9,6 +9,7 @@ import { SearchField, Select } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { Pager, Table, usdColumn } from "../../kit/table.tsx";
 import { useChoice, usePageNumber, useParam } from "../../kit/url-state.ts";
+import { GatewayBudgetsSection } from "../budgets/budgets-part.tsx";
 import { SharedModelLimitsSection } from "../limits/model-limits-section.tsx";
 import { RoleLimitsSection } from "../limits/role-limits-section.tsx";
 import { InvitePeopleDialog } from "./invite-people-dialog.tsx";
@@ -64,6 +65,7 @@ export default function AccountsPage() {
         </section>
         <RoleLimitsSection />
         <SharedModelLimitsSection mayManage={mayAdminister} />
+        <GatewayBudgetsSection mayManage={mayAdminister} />
       </div>
       {dialog === "account" && <NewAccountDialog onClose={close} />}
       {dialog === "team" && <NewTeamDialog onClose={close} />}

@@ -29,6 +29,10 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
     typeof tokens === "number"
       ? `Set the free quota to ${formatCount(tokens)} tokens per day`
       : "Reset the free quota to the default",
+  "account.billing": ({ billed_afterwards: isOn }) =>
+    isOn === true
+      ? "Billed afterwards: its budget stands in place of the wallet"
+      : "No longer billed afterwards: the wallet pays",
   "account.limits": (limits) => `Set the limit of ${toFiguresText(limits)}`,
   "account.invitation_delete": () => "Deleted the invitation link",
   "account.disabled": ({ disabled }) => (disabled === true ? "Disabled the account" : "Enabled the account"),

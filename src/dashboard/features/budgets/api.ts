@@ -1,17 +1,20 @@
 import useSWR, { mutate } from "swr";
 import { organization, readPages, request, slowRefresh } from "../../data/api.ts";
 
-const budgetsOf = (account: string) => organization.projects({ project_id: account }).budgets;
+/** Stands for all accounts, each by itself, in place of the id of one. */
+export const eachAccount = "";
+
+const budgetsOf = (account: string) =>
+  account === eachAccount ? organization.budgets : organization.projects({ project_id: account }).budgets;
 const getBudgets = (account: string) => readPages((query) => request(budgetsOf(account).get({ query })));
 const getSpending = (account: string, id: string) =>
   request(budgetsOf(account)({ budget_id: id }).usage.get({ query: { limit: 100 } }));
 
-/** A budget by subject. */
 export type Budget = Awaited<ReturnType<typeof getBudgets>>[number];
 export type BudgetSubject = Budget["subject"];
 export type BudgetPeriod = Budget["budget_period"];
 
-/** The budgets by subject of any account, for administrators. */
+/** The budgets of any account, or of the gateway over each, for administrators. */
 export function useBudgets(account: string) {
   return useSWR(["budgets", account], () => getBudgets(account), slowRefresh);
 }
@@ -46,7 +49,13 @@ export function createBudget(account: string, budget: NewBudget) {
 export function changeBudget(
   account: string,
   id: string,
-  fields: { readonly budget_usd: string; readonly raise_usd: string | null; readonly raise_until: number | null },
+  fields: {
+    readonly budget_usd: string;
+    /** Absent: it stays. */
+    readonly budget_period?: BudgetPeriod;
+    readonly raise_usd: string | null;
+    readonly raise_until: number | null;
+  },
 ) {
   return change(account, request(budgetsOf(account)({ budget_id: id }).post(fields)));
 }

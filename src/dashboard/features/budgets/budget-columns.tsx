@@ -1,9 +1,11 @@
 import { formatMoment, formatUsd } from "../../format.ts";
 import type { Column } from "../../kit/table.tsx";
 
-/** The figures of a budget by subject, as the management API has it. */
+/** The figures of a budget, as the management API has it. */
 export interface ListedBudget {
   readonly id: string;
+  /** `organization.budget`: the gateway's, over each account by itself. */
+  readonly object: string;
   readonly subject: string;
   /** `null`: each by itself. */
   readonly name: string | null;
@@ -21,10 +23,12 @@ export interface ListedBudget {
 export type ToName = (subject: "key" | "model", name: string) => string;
 
 /** The owner of a budget: `each end user`, `model gpt-4.1`, with the key whose calls alone it counts. */
-export function toBudgetText({ subject, name, api_key_id: key }: ListedBudget, toName: ToName): string {
+export function toBudgetText({ object, subject, name, api_key_id: key }: ListedBudget, toName: ToName): string {
   const kind = subject.replace("_", " ");
   const shown = name !== null && (subject === "key" || subject === "model") ? toName(subject, name) : name;
-  const whose = subject === "account" ? "the account" : shown === null ? `each ${kind}` : `${kind} ${shown}`;
+  const isOfEach = object === "organization.budget";
+  const whose =
+    subject === "account" && !isOfEach ? "the account" : shown === null ? `each ${kind}` : `${kind} ${shown}`;
   return key === null ? whose : `${whose} with the key ${toName("key", key)}`;
 }
 
@@ -37,7 +41,13 @@ export function toLimit({ budget_usd, raise_usd, raise_until }: ListedBudget, no
   };
 }
 
-/** The columns of a list of budgets by subject. */
+/** How long a budget lasts, behind its amount. */
+export function toPeriodText(period: string): string {
+  if (period === "lifetime") return "in all";
+  return period === "session" ? "until silent for a day" : `a ${period}`;
+}
+
+/** The columns of a list of budgets. */
 export function toBudgetColumns<Row extends ListedBudget>(toName: ToName): readonly Column<Row>[] {
   const toText = (budget: Row) => toBudgetText(budget, toName);
   return [
@@ -55,7 +65,7 @@ export function toBudgetColumns<Row extends ListedBudget>(toName: ToName): reado
         const { usd, raisedUntil } = toLimit(budget);
         return (
           <>
-            {formatUsd(usd)} {budget.budget_period === "lifetime" ? "in all" : `a ${budget.budget_period}`}
+            {formatUsd(usd)} {toPeriodText(budget.budget_period)}
             {raisedUntil !== undefined && <span className="sub">raised until {formatMoment(raisedUntil)}</span>}
           </>
         );

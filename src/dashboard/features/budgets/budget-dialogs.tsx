@@ -1,3 +1,4 @@
+import { Link } from "wouter";
 import { formatUsd } from "../../format.ts";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
@@ -9,8 +10,16 @@ import { Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import type { Key } from "../keys/api.ts";
 import { useModels } from "../models/api.ts";
-import { type Budget, type BudgetPeriod, type BudgetSubject, changeBudget, createBudget, useSpending } from "./api.ts";
-import { type ToName, toLimit } from "./budget-columns.tsx";
+import {
+  type Budget,
+  type BudgetPeriod,
+  type BudgetSubject,
+  changeBudget,
+  createBudget,
+  eachAccount,
+  useSpending,
+} from "./api.ts";
+import { type ToName, toLimit, toPeriodText } from "./budget-columns.tsx";
 import { BudgetFields } from "./budget-fields.tsx";
 
 const subjects: readonly (readonly [BudgetSubject, string])[] = [
@@ -22,12 +31,21 @@ const subjects: readonly (readonly [BudgetSubject, string])[] = [
   ["account", "The whole account"],
 ];
 
+/** Subjects of the budgets of the gateway, over each account by itself. */
+const gatewaySubjects: typeof subjects = [
+  ["account", "Each account"],
+  ["team", "Each team"],
+  ...subjects.filter(([subject]) => subject !== "account"),
+];
+
 const periods: readonly (readonly [BudgetPeriod, string])[] = [
   ["day", "a day"],
   ["week", "a week"],
   ["month", "a month"],
   ["lifetime", "in all"],
 ];
+const sessionPeriods: typeof periods = [["session", "until silent for a day"]];
+const calendarPeriods = periods.filter(([period]) => period !== "lifetime");
 
 const nameHints: Partial<Record<BudgetSubject, string>> = {
   end_user: "As requests name them, such as in the field safety_identifier",
@@ -44,7 +62,7 @@ const newBudget = {
   budget_period: "day" as BudgetPeriod,
 };
 
-/** Creates a budget by subject. What it counts cannot be changed later. */
+/** Creates a budget. What it counts cannot be changed later. */
 export function NewBudgetDialog({
   account,
   keys,
@@ -56,7 +74,7 @@ export function NewBudgetDialog({
   onClose: () => void;
 }) {
   const form = useForm(newBudget, async ({ subject, whose, name, api_key_id, budget_usd, budget_period }) => {
-    const isOne = subject !== "account" && whose === "one";
+    const isOne = subject !== "account" && subject !== "team" && whose === "one";
     await createBudget(account, {
       subject,
       name: isOne ? name.trim() : null,
@@ -69,7 +87,9 @@ export function NewBudgetDialog({
   });
   const { data: models } = useModels();
   const { subject, whose, name, budget_usd } = form.values;
-  const isOne = subject !== "account" && whose === "one";
+  const isOfGateway = account === eachAccount;
+  const isOfAccount = subject === "account" || subject === "team";
+  const isOne = !isOfAccount && whose === "one";
   const keyOptions = keys.map(({ id, name: label }) => [id, label] as const);
   const choices =
     subject === "key" ? keyOptions : (models?.data ?? []).map(({ id, name: label }) => [id, label] as const);
@@ -85,12 +105,21 @@ export function NewBudgetDialog({
     >
       <SelectField
         label="Counts the calls of"
-        options={subjects}
+        options={isOfGateway ? gatewaySubjects : subjects}
         value={subject}
-        onText={(chosen) => form.set({ subject: chosen, name: "" })}
+        onText={(chosen) => {
+          const isSession = chosen === "session";
+          const wasSession = form.values.budget_period === "session";
+          form.set({
+            subject: chosen,
+            name: "",
+            ...(isSession && { budget_period: "session" as const }),
+            ...(!isSession && wasSession && { budget_period: "day" as const }),
+          });
+        }}
         error={form.fieldError("subject")}
       />
-      {subject !== "account" && (
+      {!isOfAccount && !(isOfGateway && subject === "key") && (
         <SelectField
           label="Whose"
           options={[
@@ -108,15 +137,15 @@ export function NewBudgetDialog({
       {isOne && subject !== "key" && subject !== "model" && (
         <TextField label="Name" autoComplete="off" {...form.field("name")} hint={nameHints[subject]} />
       )}
-      {subject !== "account" && subject !== "key" && (
+      {!isOfGateway && !isOfAccount && subject !== "key" && (
         <SelectField label="With" options={[["", "All API keys"], ...keyOptions]} {...form.field("api_key_id")} />
       )}
-      <BudgetFields form={form} periods={periods} />
+      <BudgetFields form={form} periods={subject === "session" ? sessionPeriods : periods} />
     </FormDialog>
   );
 }
 
-/** Changes the amount of a budget, and raises it for a time. */
+/** Changes the amount and the period of a budget, and raises it for a time. */
 export function EditBudgetDialog({
   account,
   budget,
@@ -133,6 +162,7 @@ export function EditBudgetDialog({
   const { raisedUntil } = toLimit(budget);
   const present = {
     budget_usd: budget.budget_usd,
+    budget_period: budget.budget_period,
     raise_usd: raisedUntil === undefined ? "" : (raise_usd ?? ""),
     raise_until: raisedUntil?.slice(0, 10) ?? "",
   };
@@ -141,6 +171,7 @@ export function EditBudgetDialog({
     const until = draft.raise_until === present.raise_until ? raise_until : toEndOfDay(draft.raise_until);
     await changeBudget(account, budget.id, {
       budget_usd: draft.budget_usd.trim(),
+      ...(draft.budget_period !== budget.budget_period && { budget_period: draft.budget_period }),
       raise_usd: raise === "" ? null : raise,
       raise_until: raise === "" ? null : until,
     });
@@ -156,10 +187,11 @@ export function EditBudgetDialog({
       isComplete={values.budget_usd.trim() !== "" && (values.raise_usd.trim() === "") === (values.raise_until === "")}
       onClose={onClose}
     >
-      <UsdField
-        label={`Budget (USD, ${periods.find(([period]) => period === budget.budget_period)?.[1]})`}
-        {...form.field("budget_usd")}
-      />
+      {calendarPeriods.some(([period]) => period === budget.budget_period) ? (
+        <BudgetFields form={form} periods={calendarPeriods} />
+      ) : (
+        <UsdField label={`Budget (USD, ${toPeriodText(budget.budget_period)})`} {...form.field("budget_usd")} />
+      )}
       <div className="split">
         <UsdField
           label="Raise it by (USD)"
@@ -172,6 +204,16 @@ export function EditBudgetDialog({
     </FormDialog>
   );
 }
+
+const accountColumn = {
+  name: "Account",
+  className: "break",
+  cell: ({ project_id: id }: { project_id: string }) => (
+    <Link className="link" href={`/admin/accounts/${id}`}>
+      {id}
+    </Link>
+  ),
+};
 
 /** The end of a UTC day, in seconds since 1970. */
 function toEndOfDay(day: string): number {
@@ -209,7 +251,7 @@ export function SpendingDialog({
             <>
               <Table
                 rows={data}
-                rowKey={({ name }) => name ?? ""}
+                rowKey={({ project_id, name }) => `${project_id} ${name}`}
                 isPlain
                 columns={[
                   {
@@ -217,6 +259,7 @@ export function SpendingDialog({
                     className: "lead break",
                     cell: ({ name }) => (name === null ? "Calls that name none" : toShown(name)),
                   },
+                  ...(account === eachAccount ? [accountColumn] : []),
                   { name: "Spent", className: "end", cell: ({ used_usd }) => <Usd value={used_usd} isAligned /> },
                   {
                     name: "Of its budget",

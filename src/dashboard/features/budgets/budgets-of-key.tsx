@@ -3,9 +3,9 @@ import { formatUsd } from "../../format.ts";
 import { type Key, maskKey } from "../keys/api.ts";
 import { useModelNames } from "../models/api.ts";
 import { useBudgets } from "./api.ts";
-import { toBudgetText, toLimit } from "./budget-columns.tsx";
+import { toBudgetText, toLimit, toPeriodText } from "./budget-columns.tsx";
 
-/** The budgets by subject that count calls of one key and not of all, for administrators; they are set with those of the account. */
+/** The budgets that count calls of one key and not of all, for administrators; they are set with those of the account. */
 export function BudgetsOfKey({ account, apiKey }: { account: string; apiKey: Key }) {
   const { data: budgets } = useBudgets(account);
   const nameOfModel = useModelNames();
@@ -16,7 +16,7 @@ export function BudgetsOfKey({ account, apiKey }: { account: string; apiKey: Key
   return (
     <div className="field">
       <span className="soft">
-        {own?.length === 0 ? "No budget by subject is of this key." : "Budgets by subject of this key:"}{" "}
+        {own?.length === 0 ? "No budget is of this key." : "Budgets of this key:"}{" "}
         <Link className="link" href={`/admin/accounts/${account}?tab=budgets`}>
           Budgets of its account
         </Link>
@@ -28,8 +28,7 @@ export function BudgetsOfKey({ account, apiKey }: { account: string; apiKey: Key
               if (subject === "model") return nameOfModel(name);
               return name === apiKey.id ? apiKey.name : maskKey(name);
             })}
-            : {formatUsd(toLimit(budget).usd)}{" "}
-            {budget.budget_period === "lifetime" ? "in all" : `a ${budget.budget_period}`}
+            : {formatUsd(toLimit(budget).usd)} {toPeriodText(budget.budget_period)}
           </li>
         ))}
       </ul>

@@ -6,26 +6,39 @@ import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Section } from "../../kit/page.tsx";
 import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { getKeyState, maskKey } from "../keys/api.ts";
+import { getKeyState, type Key, maskKey } from "../keys/api.ts";
 import { useModelNames } from "../models/api.ts";
-import { useTeam } from "../team/api.ts";
-import { BudgetSection } from "../team/budget-form.tsx";
-import { type Budget, deleteBudget, useBudgets } from "./api.ts";
+import { type Budget, deleteBudget, eachAccount, useBudgets } from "./api.ts";
 import { type ToName, toBudgetColumns, toBudgetText } from "./budget-columns.tsx";
 import { EditBudgetDialog, NewBudgetDialog, SpendingDialog } from "./budget-dialogs.tsx";
 
 type Act = "edit" | "delete" | "spending";
 
-/** All budgets of an account, for administrators: of all its keys together, and by subject. */
+/** The budgets of the gateway, over each account by itself. */
+export function GatewayBudgetsSection({ mayManage }: { mayManage: boolean }) {
+  return <Budgets account={eachAccount} keys={[]} mayManage={mayManage} title="Budgets over each account" />;
+}
+
+/** All budgets of an account, for administrators: of itself, its keys, and the names of calls. */
 export function BudgetsPart({ account, mayManage }: { account: string; mayManage: boolean }) {
-  const budgets = useBudgets(account);
-  const team = useTeam(account);
   const { data: keys } = useAccountKeys(account);
+  return <Budgets account={account} keys={keys?.data ?? []} mayManage={mayManage} title="Budgets" />;
+}
+
+interface BudgetsProps {
+  readonly account: string;
+  readonly keys: readonly Key[];
+  readonly mayManage: boolean;
+  readonly title: string;
+}
+
+function Budgets({ account, keys, mayManage, title }: BudgetsProps) {
+  const budgets = useBudgets(account);
   const nameOfModel = useModelNames();
   const [isCreating, setCreating] = useState(false);
   const [chosen, setChosen] = useState<{ act: Act; budget: Budget }>();
   const toName: ToName = (subject, name) =>
-    subject === "model" ? nameOfModel(name) : (keys?.data.find(({ id }) => id === name)?.name ?? maskKey(name));
+    subject === "model" ? nameOfModel(name) : (keys.find(({ id }) => id === name)?.name ?? maskKey(name));
   const close = () => setChosen(undefined);
   const remove = async ({ id }: Budget) => {
     await deleteBudget(account, id);
@@ -39,7 +52,7 @@ export function BudgetsPart({ account, mayManage }: { account: string; mayManage
   };
   return (
     <Section
-      title="Budgets"
+      title={title}
       actions={
         mayManage && (
           <Button look="small" icon="plus" onClick={() => setCreating(true)}>
@@ -59,18 +72,23 @@ export function BudgetsPart({ account, mayManage }: { account: string; mayManage
             ]}
             sortName="budgets"
             empty={
-              <Empty icon="billing" title="No budgets by subject">
-                <p>Bound what each end user, tag, session, model or key may spend, or one of them.</p>
+              <Empty icon="billing" title="No budgets">
+                {account === eachAccount ? (
+                  <p>
+                    Bound what each account, team, end user or session may spend, beside the budgets that accounts have.
+                  </p>
+                ) : (
+                  <p>Bound what the account, or each end user, tag, session, model or key may spend, or one of them.</p>
+                )}
               </Empty>
             }
           />
         )}
       </Loaded>
-      {team.data !== undefined && <BudgetSection account={account} budget={team.data.budget} mayManage={mayManage} />}
       {isCreating && (
         <NewBudgetDialog
           account={account}
-          keys={(keys?.data ?? []).filter((key) => getKeyState(key) === "active")}
+          keys={keys.filter((key) => getKeyState(key) === "active")}
           onClose={() => setCreating(false)}
         />
       )}

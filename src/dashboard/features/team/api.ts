@@ -11,7 +11,7 @@ export type Team = Awaited<ReturnType<typeof getTeam>>;
 export type Person = Team["people"][number];
 export type TeamInvitation = Team["invitations"][number];
 export type TeamBudget = Team["budget"];
-export type SubjectBudget = Team["budgets"][number];
+export type Budget = Team["budgets"][number];
 export type TeamRole = Person["team_role"];
 
 export const teamRoles: readonly (readonly [TeamRole, string])[] = [

@@ -6,7 +6,7 @@ import { toBudgetColumns } from "../budgets/budget-columns.tsx";
 import { BudgetFields } from "../budgets/budget-fields.tsx";
 import { type BudgetPeriod, budgetPeriods, useKeyNames } from "../keys/api.ts";
 import { useModelNames } from "../models/api.ts";
-import { type SubjectBudget, setBudget, type TeamBudget } from "./api.ts";
+import { type Budget, setBudget, type TeamBudget } from "./api.ts";
 
 interface BudgetProps {
   account: string | undefined;
@@ -50,12 +50,10 @@ function BudgetForm({ account, budget }: BudgetProps) {
 }
 
 /** The budgets by subject of the own account, which its administrators set; nothing where there is none. */
-export function SubjectBudgets({ budgets }: { budgets: readonly SubjectBudget[] }) {
+export function SubjectBudgets({ budgets }: { budgets: readonly Budget[] }) {
   const nameOfModel = useModelNames();
   const nameOfKey = useKeyNames();
   if (budgets.length === 0) return null;
-  const columns = toBudgetColumns<SubjectBudget>((subject, name) =>
-    subject === "key" ? nameOfKey(name) : nameOfModel(name),
-  );
+  const columns = toBudgetColumns<Budget>((subject, name) => (subject === "key" ? nameOfKey(name) : nameOfModel(name)));
   return <Table rows={budgets} rowKey={({ id }) => id} columns={columns} sortName="budgets" />;
 }
