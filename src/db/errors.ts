@@ -53,6 +53,27 @@ export class UnknownPayerError extends Error {
 /** SQLSTATE with which the functions of the ledger refuse a row whose payer is not in `payers`. */
 const missingPayer = "MG001";
 
+/** The number of a name of a call is not known, or no longer. */
+export class MissingNameError extends Error {
+  override readonly name = "MissingNameError";
+
+  constructor(name?: string) {
+    super(
+      name === undefined
+        ? "Cannot write calls: no name was looked up"
+        : `Cannot write the name ${name}: it was not looked up`,
+    );
+  }
+}
+
+/** SQLSTATE with which the functions of the ledger refuse a batch whose last name is not in `names`. */
+const missingName = "MG003";
+
+/** Whether names that this process knows are no longer there, as after a restore. Nothing was written. */
+export function isMissingName(error: unknown): boolean {
+  return error instanceof MissingNameError || (error instanceof Error && sqlStateOf(error) === missingName);
+}
+
 /** SQLSTATE with which the functions of the ledger refuse holds of a node whose lease has run out. */
 const missingLease = "MG002";
 

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { type RawBuilder, sql } from "kysely";
+import { MissingNameError } from "./errors.ts";
 import type { PinnedConnection } from "./postgres/ordered-connection.ts";
 
 /** More than a gateway is asked for at a time; beyond it the cache begins anew. */
@@ -38,7 +39,6 @@ export class SqliteNames implements NameNumbers {
     this.#added = [];
   }
 
-  /** Another process has written, which may have put another database in the place of this one. */
   forget(): void {
     this.#numbers.clear();
   }
@@ -53,54 +53,70 @@ export class SqliteNames implements NameNumbers {
   }
 }
 
-const findText = "select id, name from names where name = any($1)";
-/** In the order of the names, so that two nodes do not wait for each other. */
-const insertText = `insert into names (name) select name from unnest($1::text[]) as given (name) order by name
-  on conflict (name) do nothing`;
+const findText = "select id, name, proof from names where name = any($1)";
+
+/** A row of `names` as a witness: whoever finds it finds every name that was committed before it. */
+export interface LastName {
+  readonly id: number;
+  readonly name: string;
+  /** Random, made with the row: no other database, and no later state of an older one, has it. */
+  readonly proof: string;
+}
 
 /**
- * Names of PostgreSQL. New ones are committed before what is written with them. What was learned holds for one connection: the
- * server behind the next one may have lost the last names, and given their numbers to others.
+ * Names of PostgreSQL. New ones are committed before what is written with them, in the order of their numbers. A database that went
+ * back to an older state may give the numbers of the last names to others. So each statement that writes numbers carries the last
+ * name that is known here, and finds it or writes nothing: with that row all names before it are as they were learned.
  */
 export class PostgresNames implements NameNumbers {
   readonly #numbers = new Map<string, number>();
+  #last: LastName | undefined;
 
   of(name: string | null): number | null {
     if (name === null) return null;
     const number = this.#numbers.get(name);
-    if (number === undefined) throw new Error(`Cannot write the name ${name}: it was not looked up`);
+    if (number === undefined) throw new MissingNameError(name);
     return number;
   }
 
-  /** Names whose numbers are not known yet. */
-  findUnknown(names: Iterable<string>): ReadonlySet<string> | undefined {
-    if (this.#numbers.size >= cachedMax) this.#numbers.clear();
-    let unknown: Set<string> | undefined;
-    for (const name of names) {
-      if (this.#numbers.has(name)) continue;
-      unknown ??= new Set();
-      unknown.add(name);
-    }
-    return unknown;
+  /** The last name that is known. @throws {MissingNameError} When none is. */
+  get last(): LastName {
+    if (this.#last === undefined) throw new MissingNameError();
+    return this.#last;
+  }
+
+  /** Whether the numbers of all these names are known. */
+  has(names: Iterable<string>): boolean {
+    if (this.#numbers.size >= cachedMax) this.forget();
+    for (const name of names) if (!this.#numbers.has(name)) return false;
+    return true;
   }
 
   /** Looks up the numbers of names, and gives numbers to those that have none. */
-  async learn(connection: PinnedConnection, names: ReadonlySet<string>): Promise<void> {
-    const values = [[...names]];
-    if ((await this.#find(connection, values)) === names.size) return;
-    await connection.query({ name: "add_names", text: insertText, values });
-    await this.#find(connection, values);
+  async learn(connection: PinnedConnection, names: Iterable<string>): Promise<void> {
+    const wanted = [...new Set(names)];
+    if (await this.#find(connection, wanted)) return;
+    await connection.query({ name: "add_names", text: "select add_names($1)", values: [wanted] });
+    await this.#find(connection, wanted);
   }
 
   forget(): void {
     this.#numbers.clear();
+    this.#last = undefined;
   }
 
-  async #find(connection: PinnedConnection, values: string[][]): Promise<number> {
-    const statement = { name: "find_names", text: findText, values };
-    const { rows } = await connection.query<{ id: number; name: string }>(statement);
-    for (const { id, name } of rows) this.#numbers.set(name, id);
-    return rows.length;
+  /** Returns whether all have numbers. */
+  async #find(connection: PinnedConnection, wanted: readonly string[]): Promise<boolean> {
+    const last = this.#last;
+    const values = [last === undefined ? wanted : [...wanted, last.name]];
+    const { rows } = await connection.query<LastName>({ name: "find_names", text: findText, values });
+    // What was learned before is of a state of the database that is gone.
+    if (last !== undefined && !rows.some(({ id, proof }) => id === last.id && proof === last.proof)) this.forget();
+    for (const row of rows) {
+      this.#numbers.set(row.name, row.id);
+      if (this.#last === undefined || row.id > this.#last.id) this.#last = row;
+    }
+    return wanted.every((name) => this.#numbers.has(name));
   }
 }
 

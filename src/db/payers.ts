@@ -105,7 +105,6 @@ export class SqlitePayers {
     this.#added = [];
   }
 
-  /** Another process has written, which may have put another database in the place of this one. */
   forget(): void {
     this.#known.clear();
   }

@@ -6,6 +6,25 @@ create index open_calls_of_account on open_call_rows (account_id);
 -- Behind the numbers that the tables begin with.
 alter table names alter column id restart with 100;
 
+-- New names are committed in the order of their numbers: one transaction at a time gives numbers. So a database that has a row has
+-- all rows before it, and the random proof of a row says that it is the same row.
+alter table names add column proof uuid not null default gen_random_uuid();
+
+create function add_names(given text[]) returns void language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('names', 0));
+  insert into names (name) select name from unnest(given) as given (name)
+  where not exists (select from names where names.name = given.name) order by name;
+end $$;
+
+-- The names that a batch is written with may have gone with a restore since the gateway looked them up, and their numbers to others.
+-- The last one that it knows stands for all of them. MG003 is read by src/db/errors.ts.
+create function expect_names(last bigint, last_proof uuid) returns void language plpgsql as $$
+begin
+  if exists (select from names where id = last and proof = last_proof) then return; end if;
+  raise exception using errcode = 'MG003', message = 'name ' || last || ' is not in this database as it was';
+end $$;
+
 -- Who holds and who is charged is looked up by the statement that does it: the row of a payer may have gone with a restore since the
 -- gateway wrote it. Each look-up is a subquery of a row, which always takes the index; a join reads all payers while they are few.
 -- MG001 is read by src/db/errors.ts.
@@ -256,11 +275,12 @@ end $$;
 
 -- A batch in one round trip. The ends come first, because they free what the holds may need; a call that begins and ends in
 -- one batch is late. A batch without ends does not wait for the disk.
-create function record_calls(node integer, lease bigint, ends json, decided json, undecided json, late json) returns json
+create function record_calls(last_name bigint, last_proof uuid, node integer, lease bigint, ends json, decided json, undecided json, late json) returns json
 language plpgsql as $$
 declare
   decisions json;
 begin
+  perform expect_names(last_name, last_proof);
   if ends is null and late is null then perform set_config('synchronous_commit', 'off', true);
   -- The roll-up waits for this lock, so that no end of a lower number is still to come, and so does whoever makes a budget.
   else perform pg_advisory_xact_lock_shared(hashtextextended('ends of calls', 0));

@@ -1,5 +1,5 @@
 import { type CallColumn, callColumns, namesIn, openColumns, toCallKey, toStored } from "../call-columns.ts";
-import { isMissingLease, isMissingPayer } from "../errors.ts";
+import { isMissingLease, isMissingName, isMissingPayer } from "../errors.ts";
 import type { EndedCall, ExtendedHold, HoldDecision, LedgerWrite, OpenCall, RefusedHold } from "../ledger-records.ts";
 import { type NameNumbers, PostgresNames } from "../names.ts";
 import { PostgresPayers } from "../payers.ts";
@@ -9,6 +9,9 @@ import { toDrawRow } from "./readers.ts";
 
 /** Deadlock (40P01) and serialization failure (40001): nothing was written, and a retry helps. */
 const transient = /^40/;
+
+/** Names, the lease and payers: what a batch may find missing, one after the other, in a database that went back to an older state. */
+const repairsMax = 3;
 
 /** A decision about a hold. */
 interface DecisionRow extends Pick<RefusedHold, "there" | "day"> {
@@ -47,16 +50,24 @@ export class LedgerWriter {
    * functions of `migrations/0001-ledger-functions.postgres.sql`.
    */
   async write(batch: readonly LedgerWrite[]): Promise<ReadonlyMap<OpenCall, HoldDecision> | undefined> {
-    try {
-      return await this.#write(batch);
-    } catch (error) {
-      // Nothing was written.
-      if (isMissingLease(error)) await this.#renewLease();
-      else if (!isMissingPayer(error)) throw error;
-      // The database may lack what it had, though the connection lives.
-      this.forget();
-      return await this.#write(batch);
+    for (let repairs = 0; ; repairs += 1) {
+      try {
+        return await this.#write(batch);
+      } catch (error) {
+        if (repairs === repairsMax || !(await this.#repair(error))) throw error;
+      }
     }
+  }
+
+  /**
+   * After a refusal, with which nothing was written: the database may lack what it had, though the connection lives. Returns whether
+   * to write again.
+   */
+  async #repair(error: unknown): Promise<boolean> {
+    if (isMissingLease(error)) await this.#renewLease();
+    else if (!isMissingPayer(error) && !isMissingName(error)) return false;
+    this.forget();
+    return true;
   }
 
   async tryWrite(): Promise<void> {
@@ -87,8 +98,8 @@ export class LedgerWriter {
       this.forget();
       this.#generation = connection.generation;
     }
-    const names = this.#names.findUnknown(namesOf(this.#nodeId, batch));
-    if (names !== undefined) await this.#names.learn(connection, names);
+    const names = () => namesOf(this.#nodeId, batch);
+    if (!this.#names.has(names())) await this.#names.learn(connection, names());
     const payers = this.#payers.findUnknown(batch);
     if (payers !== undefined) await this.#payers.admit(connection, payers);
     const [toHold, toEnd] = [
@@ -100,10 +111,11 @@ export class LedgerWriter {
       }),
     ];
     const rows = [toJson(ends, toEnd), toJson(decided, toHold), toJson(undecided, toHold), toJson(late, toEnd)];
+    const { last } = this.#names;
     const statement = {
       name: "record_calls",
-      text: "select record_calls($1, $2, $3, $4, $5, $6) as decisions",
-      values: [this.#names.of(this.#nodeId), this.#lease.number, ...rows],
+      text: "select record_calls($1, $2, $3, $4, $5, $6, $7, $8) as decisions",
+      values: [last.id, last.proof, this.#names.of(this.#nodeId), this.#lease.number, ...rows],
     };
     const send = () => connection.query<{ decisions: DecisionRow[] | null }>(statement);
     const answer = await send().catch((error) => {

@@ -27,25 +27,14 @@ const accountsMax = 10_000;
  */
 export class CountedBudgets {
   readonly #read: ReturnType<DatabaseSync["prepare"]>;
-  readonly #version: ReturnType<DatabaseSync["prepare"]>;
   readonly #budgets = new Map<string, readonly CountedBudget[]>();
-  #knownVersion: unknown;
 
   constructor(database: DatabaseSync) {
     this.#read = database.prepare(`select no, key_id, subject, name from budgets
       where account_id in ('', +?1) and subject in (${Object.keys(nameOf).map((subject) => `'${subject}'`)})`);
-    this.#version = database.prepare("pragma data_version");
   }
 
-  /** Begins a transaction: another process may have made a budget since the last one. */
-  begin(): void {
-    const { data_version: version } = this.#version.get() as { data_version: unknown };
-    if (version === this.#knownVersion) return;
-    this.#knownVersion = version;
-    this.#budgets.clear();
-  }
-
-  /** This process may have made a budget. */
+  /** This process or another may have made a budget. */
   forget(): void {
     this.#budgets.clear();
   }

@@ -291,9 +291,6 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
       const versionBefore = readVersion();
       if (versionBefore === version) return false;
       version = versionBefore;
-      statements.names.forget();
-      statements.payers.forget();
-      statements.budgets.forget();
       revision += 1;
       return true;
     },

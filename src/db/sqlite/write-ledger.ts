@@ -18,11 +18,25 @@ export type LedgerStatements = ReturnType<typeof prepareLedgerStatements>;
 
 export function prepareLedgerStatements(database: DatabaseSync) {
   const extended = extensionColumns.map((column) => `${column} = ?`);
+  const [names, payers] = [new SqliteNames(database), new SqlitePayers(database)];
+  const dataVersion = database.prepare("pragma data_version");
+  const readVersion = () => (dataVersion.get() as { data_version: number }).data_version;
+  let version = readVersion();
+  const budgets = new CountedBudgets(database);
   return {
     begin: database.prepare("begin immediate"),
     commit: database.prepare("commit"),
-    names: new SqliteNames(database),
-    payers: new SqlitePayers(database),
+    names,
+    payers,
+    /** For a transaction that has begun: another process may have put another database in the place of this one. */
+    forgetIfOthersWrote() {
+      const current = readVersion();
+      if (current === version) return;
+      version = current;
+      names.forget();
+      payers.forget();
+      budgets.forget();
+    },
     openCall: database.prepare(insert("open_call_rows", ["id", ...Object.keys(openColumns)])),
     extendCall: database.prepare(`update open_call_rows set ${extended} where id = ?`),
     tryInsert: database.prepare(
@@ -37,7 +51,7 @@ export function prepareLedgerStatements(database: DatabaseSync) {
         ${Object.keys(callColumns).map((column) => `${column} = excluded.${column}`)}
         where call_rows.state = (select id from names where name = 'abandoned')`,
     ),
-    budgets: new CountedBudgets(database),
+    budgets,
     moveWallet: database.prepare(addTo("wallet_rows", ["account_id"], ["balance_nanodollars"])),
     drawQuota: database.prepare(addTo("daily_quota_usage", ["account_id", "day"], ["used_tokens"])),
     spend: database.prepare(addTo("spending", ["account_id", "subject_id", "name", "day"], ["spent_nanodollars"])),
@@ -51,7 +65,7 @@ export function prepareLedgerStatements(database: DatabaseSync) {
 export function writeLedger(database: DatabaseSync, statements: LedgerStatements, batch: readonly LedgerWrite[]): void {
   statements.begin.run();
   try {
-    statements.budgets.begin();
+    statements.forgetIfOthersWrote();
     const totals = new BatchTotals(statements.budgets);
     for (const write of batch) {
       if (write.kind === "open") openCall(statements, write);

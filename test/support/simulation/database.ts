@@ -37,10 +37,10 @@ const restartSequences = `select setval('names_id_seq', greatest(100, (select ma
 const letters = { query: 0x51, parse: 0x50, bind: 0x42, describe: 0x44, close: 0x43, sync: 0x53, terminate: 0x58 };
 
 /** Writes of calls, by whose outcome a gateway knows whether it can record any. */
-const callWrites = /record_calls|try_write|insert into payers|insert into names/;
+const callWrites = /record_calls|try_write|insert into payers|add_names/;
 const writes = /record_calls|try_write|insert into|update |delete /;
 /** What a commit of is worth going back behind; heartbeats go with their neighbours. */
-const commits = /record_calls|insert into payers|insert into names/;
+const commits = /record_calls|insert into payers|add_names/;
 
 /** A statement with all that belongs to it, up to where the client waits for the answer. */
 interface Request {

@@ -100,7 +100,8 @@ async function openBackend(): Promise<Backend> {
 
 /**
  * Histories that broke a rule where a repair was taken out: who asked for the payer of a hold, the connection that had come to a
- * standby, a disk that was full, the charge that waited, the hold and the charge of a gateway that was taken for dead.
+ * standby, a disk that was full, the charge that waited, the hold and the charge of a gateway that was taken for dead, the number of a model
+ * that a restore took from under a connection.
  */
 const knownPlans: readonly Plan[] = [
   {
@@ -158,6 +159,15 @@ const knownPlans: readonly Plan[] = [
       { kind: "call", node: 0, account: 0, cost: 1, ms: 300, grows: false },
       { kind: "cutOff", node: 1, ms: 2993 },
       { kind: "wait", ms: 1911 },
+    ],
+  },
+  {
+    seed: 1362294618,
+    nodes: 1,
+    steps: [
+      { kind: "call", node: 0, account: 0, cost: 1, ms: 1, grows: false },
+      { kind: "call", node: 0, account: 1, cost: 1, ms: 1, grows: false },
+      { kind: "restore", commits: 1, connections: "kept" },
     ],
   },
 ];

@@ -19,7 +19,8 @@ postgresTest("a batch of holds does not wait for the disk of PostgreSQL, and one
   const waitsForDisk = async (holds: object[] | null, ends: object[] | null) => {
     const [decided, late] = [holds, ends].map((rows) => rows && JSON.stringify(rows));
     await client.query("begin");
-    await client.query("select record_calls(1, 1, null, $1, null, $2)", [decided, late]);
+    const last = "(select proof from names where id = 1)";
+    await client.query(`select record_calls(1, ${last}, 1, 1, null, $1, null, $2)`, [decided, late]);
     const { rows } = await client.query("show synchronous_commit");
     await client.query("commit");
     return rows[0].synchronous_commit;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import pg from "pg";
 import type { GatewayError } from "../../../../src/contract/index.ts";
 import { openStore, type Store } from "../../../../src/db/index.ts";
 import { creditWallet, ProcessLedger, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
@@ -242,6 +243,88 @@ postgresTest("numbers of models are those of the connection by which they were l
   await ledger.settle(createSettlement(second.callId));
   const rows = await store.db.selectFrom("calls").select("model").where("id", "=", second.callId).execute();
   expect(rows).toEqual([{ model: "model-1" }]);
+});
+
+/** As after a restore: all names are gone, and their numbers are those of others. */
+const giveNumbersAway = `delete from names where id >= 100; alter sequence names_id_seq restart 100;
+  select add_names(array(select 'another ' || n from generate_series(1, 100) as n))`;
+
+postgresTest("numbers of names that went to others while the connection lives are looked up anew", async () => {
+  const { store, url } = await node();
+  await addAccount(store, "acc_1", 1000);
+  const ledger = new ProcessLedger({ store });
+  const [first, ended, held, free] = [
+    createAdmission(),
+    createAdmission(),
+    createAdmission(),
+    createAdmission({ premium: false }),
+  ];
+  await ledger.admit(first);
+  await ledger.settle(createSettlement(first.callId));
+  // The gateway knows every name of an end now.
+  await ledger.admit(ended);
+  await queryPostgres(url, giveNumbersAway);
+  await ledger.settle(createSettlement(ended.callId));
+  await ledger.admit(held);
+  await queryPostgres(url, giveNumbersAway);
+  await ledger.extend({ ...held, holdNanodollars: held.holdNanodollars + 1 });
+  await queryPostgres(url, giveNumbersAway);
+  await ledger.admit(free);
+  const read = (from: "calls" | "open_calls") =>
+    store.db.selectFrom(from).select(["id", "model", "capability", "node_id"]).orderBy("id");
+  const callOf = ({ callId: id }: { callId: string }) => ({
+    id,
+    model: "model-1",
+    capability: "chat" as const,
+    node_id: store.nodeId as string,
+  });
+  expect(await read("calls").where("id", "=", ended.callId).execute()).toEqual([callOf(ended)]);
+  expect(await read("open_calls").where("id", "=", free.callId).execute()).toEqual([callOf(free)]);
+});
+
+postgresTest("a batch is written though names, lease and payers have all gone at once", async () => {
+  const { store, url } = await node();
+  await addAccount(store, "acc_1", 1000);
+  const ledger = new ProcessLedger({ store });
+  const [first, running] = [createAdmission(), createAdmission()];
+  await ledger.admit(first);
+  await ledger.settle(createSettlement(first.callId));
+  await ledger.admit(running);
+  await queryPostgres(url, `${giveNumbersAway}; delete from nodes; delete from payers`);
+  const next = createAdmission({ premium: false });
+  await Promise.all([ledger.settle(createSettlement(running.callId)), ledger.admit(next)]);
+  const calls = await store.db
+    .selectFrom("calls")
+    .select(["model", "account_id"])
+    .where("id", "=", running.callId)
+    .execute();
+  const open = await store.db.selectFrom("open_calls").select(["model", "account_id"]).execute();
+  expect([...calls, ...open]).toEqual(Array(2).fill({ model: "model-1", account_id: "acc_1" }));
+});
+
+postgresTest("names are committed in the order of their numbers", async () => {
+  const { url } = await node();
+  const [one, other] = [new pg.Client({ connectionString: url }), new pg.Client({ connectionString: url })];
+  await Promise.all([one.connect(), other.connect()]);
+  try {
+    await one.query("begin");
+    await one.query("select add_names('{first}')");
+    const later = other.query("select add_names('{second, first}')");
+    const isWaiting = async () => {
+      const [row] = await queryPostgres<{ count: number }>(url, "select count(*)::int from pg_locks where not granted");
+      return row !== undefined && row.count > 0;
+    };
+    await until("the other waits", isWaiting);
+    await one.query("commit");
+    await later;
+    const rows = await queryPostgres<{ name: string }>(
+      url,
+      "select name from names where name in ('first', 'second') order by id",
+    );
+    expect(rows.map(({ name }) => name)).toEqual(["first", "second"]);
+  } finally {
+    await Promise.all([one.end(), other.end()]);
+  }
 });
 
 postgresTest.each(["writes", "reads", "unproven", "heartbeat"])(
