@@ -69,6 +69,7 @@ export {
   latencyBuckets,
   pruneUsage,
   readLastSeq,
+  sumsOf,
   type UsageProgress,
   type UsageRow,
   type UsageStep,

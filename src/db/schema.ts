@@ -72,6 +72,8 @@ export interface Database {
   provider_outcomes: ProviderOutcomesTable;
   contents: ContentsTable;
   content_switches: ContentSwitchesTable;
+  /** As they are written: a figure that is 0 is null. `usage` is a view of them. */
+  usage_rows: UsageRows;
   usage: UsageTable;
   usage_tops: UsageTopsTable;
   usage_progress: UsageProgressTable;
@@ -660,8 +662,8 @@ type LatencyColumns = Record<`f${number}` | `d${number}`, number>;
 
 /**
  * The kinds of sums in `usage`: `call` of requests by account, API key, model, plugin and status, and once more of all
- * accounts together, with the account and the key empty; `key` of requests by account and key alone; `session` and `tag` of
- * calls by account and `name`, tags once more of all accounts together.
+ * accounts together, with the account and the key empty; `key` of requests by account and key alone, by the day only;
+ * `session` and `tag` of calls by account and `name`, tags once more of all accounts together.
  */
 export type UsageKind = "call" | "key" | "session" | "tag";
 
@@ -684,6 +686,10 @@ interface UsageTable extends UsageKey, UsageColumns, LatencyColumns {
   /** Calls with a status from 400 on, whatever was charged. */
   failed: number;
 }
+
+type UsageRows = {
+  [Column in keyof UsageTable]: Column extends keyof UsageKey ? UsageTable[Column] : number | null;
+};
 
 export interface UsageKey {
   /** How long the bucket is: 1 or 24. */

@@ -24,6 +24,14 @@ const histogram = (measure: "f" | "d") => Array.from({ length: latencyBuckets },
 export const histogramColumns: readonly string[] = [...histogram("f"), ...histogram("d")];
 export const figureColumns: readonly string[] = [...usageSums, ...histogramColumns];
 
+/**
+ * Sums of columns of `usage_rows`, for the list of a select. Readers of many rows sum up the table, in which most figures are
+ * null, and not the view: its zeros would be half of their work.
+ */
+export function sumsOf(columns: readonly string[]): string {
+  return columns.map((name) => `cast(coalesce(sum(${name}), 0) as bigint) as ${name}`).join(", ");
+}
+
 /** An addition to a row: its key and its figures by {@link figureColumns}. */
 export interface UsageRow {
   readonly key: readonly (string | number)[];
@@ -41,12 +49,15 @@ export interface UsageStep {
   readonly epoch: number;
 }
 
-const columns = [...usageKey, ...figureColumns];
-const upsert = (
-  source: string,
-  added: readonly string[] = figureColumns,
-) => `insert into usage as s (${columns}) ${source}
-  on conflict (${usageKey}) do update set ${added.map((name) => `${name} = s.${name} + excluded.${name}`)}`;
+/** Zeros are nulls, those that are added and those that are there. */
+const upsert = (source: string, added: readonly string[] = figureColumns) => `insert into usage_rows as s
+  (${[...usageKey, ...added]}) ${source} on conflict (${usageKey}) do update
+  set ${added.map((name) => `${name} = coalesce(s.${name} + excluded.${name}, s.${name}, excluded.${name})`)}`;
+/** A figure as its column has it. */
+function toStored(figure: number): number | null {
+  return figure === 0 ? null : figure;
+}
+
 const moveProgress = (place: (number: number) => string) => `update usage_progress
   set seq = ${place(1)}, until_seq = ${place(2)}, upto = ${place(3)}
   where seq = ${place(4)} and until_seq is not distinct from ${place(5)} and upto is not distinct from ${place(6)}`;
@@ -59,13 +70,13 @@ function toValues({ before, next }: UsageStep) {
 export function prepareUsageWriter(database: DatabaseSync): (rows: readonly UsageRow[], step?: UsageStep) => boolean {
   const begin = database.prepare("begin immediate");
   const commit = database.prepare("commit");
-  const add = database.prepare(upsert(`values (${columns.map(() => "?")})`));
+  const add = database.prepare(upsert(`values (${[...usageKey, ...figureColumns].map(() => "?")})`));
   const move = database.prepare(moveProgress((number) => `?${number}`));
   return (rows, step) => {
     begin.run();
     try {
       const isNext = step === undefined || move.run(...toValues(step)).changes > 0;
-      if (isNext) for (const { key, figures } of rows) add.run(...key, ...Array.from(figures));
+      if (isNext) for (const { key, figures } of rows) add.run(...key, ...Array.from(figures, toStored));
       commit.run();
       return isNext;
     } catch (error) {
@@ -79,12 +90,9 @@ export function prepareUsageWriter(database: DatabaseSync): (rows: readonly Usag
 const numeric = new Set<string>(["hours", "hour", "status", ...figureColumns]);
 /** Adds to some of the figures, which follow the key in each list of the JSON. */
 function addJson(added: readonly string[]): string {
-  const list: readonly string[] = [...usageKey, ...added];
-  const values = columns.map((name) => {
-    const place = list.indexOf(name);
-    if (place < 0) return "0";
-    return numeric.has(name) ? `(r->>${place})::bigint` : `r->>${place}`;
-  });
+  const values = [...usageKey, ...added].map((name, place) =>
+    numeric.has(name) ? `(r->>${place})::bigint` : `r->>${place}`,
+  );
   return upsert(`select ${values} from jsonb_array_elements($1::jsonb) as r`, added);
 }
 const moveShared = moveProgress((number) => `$${number}${number === 3 || number === 6 ? "::text" : "::bigint"}`);
@@ -102,8 +110,8 @@ export function addSharedUsage(
   const places = [...figureColumns.keys()].filter((place) => rows.some(({ figures }) => figures[place] !== 0));
   // As text at once: lists of all figures would take most of the time.
   const values = sorted.map(({ key, figures }) => {
-    const added = places.map((place) => figures[place]);
-    return `${JSON.stringify(key).slice(0, -1)}${["", ...added].join()}]`;
+    const added = places.map((place) => toStored(figures[place] as number));
+    return `${JSON.stringify(key).slice(0, -1)}${["", ...added.map(String)].join()}]`;
   });
   return db.transaction().execute(async (transaction) => {
     if (step !== undefined) {
@@ -172,7 +180,6 @@ async function maxSeq(db: Kysely<Database>): Promise<number> {
 /** Sums that expire: the length of their buckets, their kind, and the first hour that stays. */
 const expiring: readonly [hours: 1 | 24, kind: UsageKind, before: keyof UsageExpiry][] = [
   [1, "call", "retained"],
-  [1, "key", "hourly"],
   [1, "session", "hourly"],
   [1, "tag", "hourly"],
   [24, "session", "retained"],
@@ -181,7 +188,7 @@ const expiring: readonly [hours: 1 | 24, kind: UsageKind, before: keyof UsageExp
 
 /** The first hours that stay, counted from 1970. */
 export interface UsageExpiry {
-  /** First hour of the sums that pages show by the hour: each key of an account and each name has a row. */
+  /** First hour of the sums of names that pages show by the hour. */
   readonly hourly: number;
   /** First hour of the sums that are kept as long as calls are. */
   readonly retained: number;
@@ -192,7 +199,7 @@ export async function pruneUsage({ db }: { db: Kysely<Database> }, expiry: Usage
   let pruned = 0;
   for (const [hours, kind, before] of expiring) {
     const oldest = await db
-      .selectFrom("usage")
+      .selectFrom("usage_rows")
       .select("hour")
       .where("hours", "=", hours)
       .where("kind", "=", kind)
@@ -204,15 +211,14 @@ export async function pruneUsage({ db }: { db: Kysely<Database> }, expiry: Usage
     const ofBucket = sql`hours = ${hours} and kind = ${kind} and hour = ${oldest.hour}`;
     const behind = (after: string | undefined) => (after === undefined ? sql`` : sql`and account_id > ${after}`);
     const findLast = async (after: string | undefined, rows: number) => {
-      const query = sql<{ account_id: string }>`select account_id from usage where ${ofBucket} ${behind(after)}
+      const query = sql<{ account_id: string }>`select account_id from usage_rows where ${ofBucket} ${behind(after)}
         order by account_id limit 1 offset ${rows - 1}`;
       return (await query.execute(db)).rows[0]?.account_id;
     };
     for await (const { after, last } of toRanges(findLast)) {
       const upTo = last === undefined ? sql`` : sql`and account_id <= ${last}`;
-      const { numAffectedRows = 0n } = await sql`delete from usage where ${ofBucket} ${behind(after)} ${upTo}`.execute(
-        db,
-      );
+      const { numAffectedRows = 0n } =
+        await sql`delete from usage_rows where ${ofBucket} ${behind(after)} ${upTo}`.execute(db);
       pruned += Number(numAffectedRows);
     }
   }

@@ -35,7 +35,7 @@ const cellsAtOnce = 40;
 const freshMs = 1000;
 const hourMs = 3_600_000;
 const dayHours = 24;
-/** Sums by key and by name are nearly as many as calls where each call has its own; no page shows older hours. */
+/** Sums by name are nearly as many as calls where each call has its own; no page shows older hours. */
 const hourlyDays = 32;
 
 /** Options of {@link UsageRollup}. */
@@ -336,7 +336,7 @@ function toRows(cells: Iterable<Cell>): UsageRow[] {
   for (const cell of cells) {
     const { hour, figures } = cell;
     for (const hours of bucketHours) {
-      for (const [kind, ...names] of toKeys(cell)) {
+      for (const [kind, ...names] of toKeys(cell, hours)) {
         const key = [hours, kind, hour - (hour % hours), ...names];
         const text = key.join("\n");
         const row = rows.get(text);
@@ -348,12 +348,14 @@ function toRows(cells: Iterable<Cell>): UsageRow[] {
   return [...rows.values()];
 }
 
-/** The rows that a cell is part of: kind, account, key, model, plugin, status and name. */
-function toKeys({ kind, accountId, keyId, model, plugin, status, name }: Cell) {
+/** The rows of a bucket that a cell is part of: kind, account, key, model, plugin, status and name. */
+function toKeys({ kind, accountId, keyId, model, plugin, status, name }: Cell, hours: 1 | 24) {
   const own = [kind, accountId, keyId, model, plugin, status, name] as const;
   if (kind === "session") return [own];
   if (kind === "tag") return [own, [kind, "", "", "", "", 0, name] as const];
   const ofAll = [kind, "", "", model, plugin, status, ""] as const;
+  // A key calls few models in an hour, so that pages add them up.
+  if (hours === 1) return [own, ofAll];
   const ofKey = ["key", accountId, keyId, "", "", 0, ""] as const;
   return [own, ofAll, ofKey];
 }

@@ -4,6 +4,7 @@ import {
   figureColumns,
   latencyBuckets,
   type Store,
+  sumsOf,
   toRanges,
   type UsageKind,
   type UsageSum,
@@ -94,19 +95,19 @@ const valueColumns: Readonly<Record<StatisticsGroup, string>> = {
   session: "name",
   tag: "name",
 };
-const rankColumns: Readonly<Record<Rank, string>> = {
-  cost: "cost_nanodollars",
-  requests: "requests + failures + refused",
-  errors: "failed + refused",
-  tokens: [...promptColumns, ...answerColumns].join(" + "),
+const rankColumns: Readonly<Record<Rank, readonly string[]>> = {
+  cost: ["cost_nanodollars"],
+  requests: ["requests", "failures", "refused"],
+  errors: ["failed", "refused"],
+  tokens: [...promptColumns, ...answerColumns],
 };
 const ranks = Object.keys(rankColumns) as Rank[];
-const sums = sql.raw(figureColumns.map((name) => `cast(sum(${name}) as bigint) as ${name}`).join(", "));
+const sums = sql.raw(sumsOf(figureColumns));
 
 /** All requests that fit, by bucket. */
 export async function readTotals({ db }: Pick<Store, "db">, query: StatisticsQuery): Promise<FiguresByHour> {
   if (query.starts.length === 0) return new Map();
-  const { rows } = await sql<Figures & { hour: number }>`select hour, ${sums} from usage
+  const { rows } = await sql<Figures & { hour: number }>`select hour, ${sums} from usage_rows
     where ${conditions(query, { kind: "call", owner: toOwner(query.filter) })} group by hour`.execute(db);
   return new Map(rows.map((row) => [row.hour, toFigures(row)]));
 }
@@ -326,8 +327,10 @@ async function rankGroups(
     const parts = queries
       .filter(({ starts }) => starts.length > 0)
       .map(
-        (query) => sql`select ${value} as value, ${account} as account, ${sql.raw(rankColumns[rank])} as rank
-          from usage where ${conditions(query, { ...source, owner })}`,
+        (
+          query,
+        ) => sql`select ${value} as value, ${account} as account, ${sql.raw(rankColumns[rank].map((name) => `coalesce(${name}, 0)`).join(" + "))} as rank
+          from usage_rows where ${conditions(query, { ...source, owner })}`,
       );
     if (parts.length === 0) break;
     const { rows } = await sql<RankedGroup & { count: number }>`
@@ -367,7 +370,7 @@ async function* ownersOf(
     // The rows of one bucket tell of which accounts it has any, perhaps of none.
     const accounts =
       buckets.length === 1
-        ? sql`select account_id as id from usage where hours = ${bucket.hours} and kind = ${kind} and hour = ${bucket.hour}
+        ? sql`select account_id as id from usage_rows where hours = ${bucket.hours} and kind = ${kindOf(kind, bucket.hours)} and hour = ${bucket.hour}
             and account_id > ${after ?? ""} order by account_id`
         : sql`select id from accounts where id > ${after ?? ""} order by id`;
     const { rows: places } = await sql<{ id: string }>`${accounts} limit 1 offset ${rows - 1}`.execute(db);
@@ -391,7 +394,7 @@ async function readFiguresOf(
   const isWanted = toCondition(source, groupRows);
   for await (const part of cut(source, queries)) {
     const { rows } = await sql<Figures & GroupRow & { hour: number }>`
-      select ${sql.raw(by)} as hour, ${value} as value, ${account} as account, ${sums} from usage
+      select ${sql.raw(by)} as hour, ${value} as value, ${account} as account, ${sums} from usage_rows
       where ${conditions(part, source)} and ${isWanted} group by 1, 2, 3`.execute(db);
     for (const row of rows) {
       const figures = groups.get(toKey(row));
@@ -465,10 +468,15 @@ function conditions(
     value === undefined ? [] : [sql`${sql.ref(column)} = ${value}`];
   const hour = sql`hour in (${sql.join(starts.map((start) => sql.lit(start)))})`;
   const others = [...equals("key_id", keyId), ...equals("model", model), ...equals("plugin", plugin)];
-  const all = [sql`hours = ${sql.lit(hours)}`, sql`kind = ${sql.lit(kind)}`, hour, owner, ...others];
+  const all = [sql`hours = ${sql.lit(hours)}`, sql`kind = ${sql.lit(kindOf(kind, hours))}`, hour, owner, ...others];
   // They have none of these, and PostgreSQL, which then expects few rows, reads them by the primary key.
   if (kind === "session") all.push(sql`key_id = '' and model = '' and plugin = '' and status = 0`);
   return sql.join([...all, ...equals("status", status)], sql` and `);
+}
+
+/** Hours have no sums by key alone: those by model are added up. */
+function kindOf(kind: UsageKind, hours: 1 | 24): UsageKind {
+  return kind === "key" && hours === 1 ? "call" : kind;
 }
 
 function toFigures(row: Figures): number[] {

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { usageColumns } from "../contract/index.ts";
-import { endOfPeriod, isUncounted, type Store } from "../db/index.ts";
+import { endOfPeriod, isUncounted, type Store, sumsOf } from "../db/index.ts";
 import { readFigures, readGroups, type StatisticsGroup } from "./statistics.ts";
 
 /** Lengths of a bucket of usage. */
@@ -160,12 +160,14 @@ export async function readUsageRows(
     ...isOf("key_id", keyIds),
     ...isOf("model", models),
     // Refused requests, which used nothing, have no model that is known to exist.
-    sql`requests + failures > 0`,
+    sql`coalesce(requests, 0) + coalesce(failures, 0) > 0`,
   ];
   const [account, key] = [byAccount ? sql.ref("account_id") : sql`''`, byKey ? sql.ref("key_id") : sql`''`];
-  const sums = sql.raw(usageFigures.map((name) => `cast(sum(${name}) as bigint) as ${name}`).join(", "));
+  const sums = sql.raw(sumsOf(usageFigures));
   const { rows } = await sql<UsageOfBucket>`select hour, model, ${account} as "accountId", ${key} as "keyId", ${sums}
-    from usage where ${sql.join(conditions, sql` and `)} group by 1, 2, 3, 4 limit ${sql.lit(rowsMax + 1)}`.execute(db);
+    from usage_rows where ${sql.join(conditions, sql` and `)} group by 1, 2, 3, 4 limit ${sql.lit(rowsMax + 1)}`.execute(
+    db,
+  );
   return rows.length > rowsMax ? undefined : rows;
 }
 

@@ -28,7 +28,7 @@ export async function fillOverview(home: string): Promise<void> {
   database.exec(`
     pragma synchronous = off;
     begin;
-    insert into usage (hours, kind, hour, account_id, key_id, model, plugin, status, name, ${figureColumns})
+    insert into usage_rows (hours, kind, hour, account_id, key_id, model, plugin, status, name, ${figureColumns})
       with recursive h(n) as (values (1) union all select n + 1 from h where n < ${hours}),
         m(k) as (values (1) union all select k + 1 from m where k < ${models}),
         l(hours) as (values (1), (24))

@@ -60,19 +60,20 @@ async function fill({ db, shared }: Store): Promise<void> {
   if ((await db.selectFrom("usage").select("hour").limit(1).execute()).length > 0) return;
   for (const hours of [1, 24] as const) {
     for (const [kind, rows, key] of kinds) {
+      if (kind === "key" && hours === 1) continue;
       const each = Math.ceil((callsOfDay * hours) / dayHours / rows);
       const numbers = (name: string, count: number) =>
         `${name}(n) as (select 0 union all select n + 1 from ${name} where n < ${count - 1})`;
       const figures = figureColumns.map(() => each).join(", ");
       await sql
-        .raw(`insert into usage with recursive ${numbers("row_numbers", rows)}, ${numbers("buckets", filled[hours])}
+        .raw(`insert into usage_rows with recursive ${numbers("row_numbers", rows)}, ${numbers("buckets", filled[hours])}
           select ${hours}, '${kind}', ${endHour} - (buckets.n + 1) * ${hours}, ${key.replaceAll(/\bn\b/g, "row_numbers.n")}, ${figures}
           from buckets, row_numbers`)
         .execute(db);
     }
   }
   // As its server would by itself within a minute.
-  if (shared) await sql`analyze usage`.execute(db);
+  if (shared) await sql`analyze usage_rows`.execute(db);
 }
 
 /** CPU milliseconds of this process and of what works for it. */

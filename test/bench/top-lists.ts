@@ -82,7 +82,7 @@ function fill(): void {
     insert into accounts (id, email, created_at)
       with recursive a(n) as (values (1) union all select n + 1 from a where n < ${accounts})
       select ${id}, n || '@example.org', 0 from a;
-    insert into usage (hours, kind, hour, account_id, key_id, model, plugin, status, name, ${figureColumns})
+    insert into usage_rows (hours, kind, hour, account_id, key_id, model, plugin, status, name, ${figureColumns})
       with recursive d(day) as (values (0) union all select day + 1 from d where day < ${days - 1}),
         a(n) as (values (1) union all select n + 1 from a where n < ${accounts})
       select 24, 'key', ${lastDay} - day * 24, ${id}, 'key-' || n, '', '', 0, '', ${figures}

@@ -282,7 +282,8 @@ create table opening_balances (
   cost_nanodollars bigint not null
 ) without rowid;
 
-create table usage (
+-- A figure that is 0, as most are, is stored as null, which takes no room in PostgreSQL; readers read the view.
+create table usage_rows (
   hours bigint not null,
   kind text not null,
   hour bigint not null,
@@ -292,17 +293,12 @@ create table usage (
   plugin text not null,
   status bigint not null,
   name text not null,
-  requests bigint not null,
-  failures bigint not null,
-  refused bigint not null,
-  failed bigint not null,
-  {{meter sums}},
-  cost_nanodollars bigint not null,
-  charged_nanodollars bigint not null,
-  quota_tokens bigint not null,
-  {{latency buckets}},
+  {{usage figures}},
   primary key (hours, kind, hour, account_id, key_id, model, plugin, status, name)
 ) without rowid;
+
+create view usage as select hours, kind, hour, account_id, key_id, model, plugin, status, name, {{usage view}}
+from usage_rows as usage;
 
 create table usage_tops (
   hour bigint not null,

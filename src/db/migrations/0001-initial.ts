@@ -1,6 +1,6 @@
 import { meterColumns } from "../../contract/index.ts";
 import { type CallColumn, callColumns, callIdText, openColumns } from "../call-columns.ts";
-import { histogramColumns } from "../usage-sums.ts";
+import { figureColumns } from "../usage-sums.ts";
 import tables from "./0001-initial.sql" with { type: "text" };
 import postgres from "./0001-ledger-functions.postgres.sql" with { type: "text" };
 import type { Engine, Migration } from "./migration.ts";
@@ -9,7 +9,8 @@ import type { Engine, Migration } from "./migration.ts";
 function placeholdersOf(engine: Engine): Readonly<Record<string, string>> {
   return {
     "meter sums": meterColumns.map((name) => `${name} bigint not null`).join(",\n  "),
-    "latency buckets": histogramColumns.map((name) => `${name} bigint not null`).join(",\n  "),
+    "usage figures": figureColumns.map((name) => `${name} bigint`).join(",\n  "),
+    "usage view": figureColumns.map((name) => `coalesce(${name}, 0) as ${name}`).join(",\n  "),
     "open columns": toDefinitions(openColumns),
     "call columns": toDefinitions(callColumns),
     "open view": toView("open_calls", openColumns, engine),

@@ -184,7 +184,7 @@ describe("every meter", () => {
     expect((await verifyLedger(gateway.store)).differences).toEqual([]);
     for (const column of meterNames.map(columnOf)) {
       const add = (amount: number) =>
-        sql`update usage set ${sql.ref(column)} = ${sql.ref(column)} + ${sql.lit(amount)}
+        sql`update usage_rows set ${sql.ref(column)} = coalesce(${sql.ref(column)}, 0) + ${sql.lit(amount)}
           where hours = 24 and kind = 'call' and account_id <> ''`.execute(gateway.store.db);
       await add(1);
       const { differences } = await verifyLedger(gateway.store);

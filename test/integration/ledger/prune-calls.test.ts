@@ -123,7 +123,7 @@ test("a call that runs while its day is pruned is charged when it ends", async (
 
 test.each([
   [
-    "update usage set requests = requests + 1 where hours = 24 and account_id = 'acc_1' and hour < 490900",
+    "update usage_rows set requests = requests + 1 where hours = 24 and account_id = 'acc_1' and hour < 490900",
     "Usage of acc_1 before day",
   ],
   [

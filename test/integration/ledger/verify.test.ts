@@ -102,18 +102,21 @@ test.each([
     [`Charges of key key_1 on day ${day}: charged_nanodollars is 0, calls sum to 10 (calls paid)`],
   ],
   [
-    "update usage set requests = requests + 1 where hours = 1 and kind = 'call' and status = 200 and account_id <> ''",
+    "update usage_rows set requests = requests + 1 where hours = 1 and kind = 'call' and status = 200 and account_id <> ''",
     [`${ofHour}: requests is 3, calls sum to 2 ${named}`],
   ],
   [
-    "update usage set requests = requests + 1 where hours = 24 and kind = 'call' and status = 200 and account_id <> ''",
+    "update usage_rows set requests = requests + 1 where hours = 24 and kind = 'call' and status = 200 and account_id <> ''",
     [
       `${ofDay}: requests is 3, calls sum to 2 ${named}`,
       `${ofAll}: requests is 2, accounts sum to 3`,
       `${ofKey}: requests is 2, its models sum to 3`,
     ],
   ],
-  ["update usage set failures = 0 where hours = 24 and kind = 'key'", [`${ofKey}: failures is 0, its models sum to 1`]],
+  [
+    "update usage_rows set failures = 0 where hours = 24 and kind = 'key'",
+    [`${ofKey}: failures is 0, its models sum to 1`],
+  ],
   [
     "update usage_progress set seq = seq - 1",
     [ofDay, ofHour].flatMap((usage) => [
@@ -187,11 +190,11 @@ test.each([
     "Charges of the number 7: it is neither account, key nor budget of account acc_1",
   ],
   [
-    "update usage set key_id = 'key_1 of acc_2' where key_id = 'key_1' and kind = 'key'",
+    "update usage_rows set key_id = 'key_1 of acc_2' where key_id = 'key_1' and kind = 'key'",
     "Usage of key key_1 of acc_2: it is not a key of account acc_1",
   ],
   [
-    "update usage set account_id = 'nobody' where account_id = 'acc_1' and kind = 'key'",
+    "update usage_rows set account_id = 'nobody' where account_id = 'acc_1' and kind = 'key'",
     `Usage of account nobody: ${noAccount}`,
   ],
 ])("after “%s” the row that belongs to nobody is reported", async (change, difference) => {

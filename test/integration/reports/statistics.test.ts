@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { sql } from "kysely";
 import { callIdPrefix } from "../../../src/contract/index.ts";
 import { insertAbandoned } from "../../../src/db/call-columns.ts";
-import type { EndedCall, OpenCall, Store } from "../../../src/db/index.ts";
+import { type EndedCall, figureColumns, type OpenCall, type Store } from "../../../src/db/index.ts";
 import { verifyLedger } from "../../../src/ledger/index.ts";
 import {
   keepDayLists,
@@ -447,6 +447,26 @@ describe("statistics", () => {
     expect((await totalOf(store)).refused).toBe(2);
   });
 
+  test("take no room for figures that are zero, and none in an hour for a key alone", async () => {
+    const store = await temporaryStore();
+    const { rollup, end } = startProcess(store);
+    const readRows = () => store.db.selectFrom("usage_rows").selectAll().orderBy("hours").orderBy("kind").execute();
+    await end(endedCall(start, {}, { outcome: "released", chargedNanodollars: 0, firstByteMs: undefined }));
+    await rollup.flush();
+    // The second adds to figures that are there, and to others that are not.
+    await end(endedCall(start + 1, {}, { firstByteMs: 100 }));
+    await rollup.flush();
+    const rows = await readRows();
+    const [hour, day] = [1, 24].map((hours) => rows.filter((row) => row.hours === hours).map(({ kind }) => kind));
+    expect({ hour, day }).toEqual({ hour: ["call", "call"], day: ["call", "call", "key"] });
+    for (const row of rows) {
+      const zeros = figureColumns.filter((name) => (row as Record<string, unknown>)[name] === 0);
+      expect([row.kind, row.requests, row.failures, row.refused, zeros]).toEqual([row.kind, 1, 1, null, []]);
+    }
+    expect(await totalOf(store)).toMatchObject({ requests: 1, failures: 1, refused: 0 });
+    expect((await verifyLedger(store)).differences).toEqual([]);
+  });
+
   test("of hours and of clients' names are deleted when they are old, those of days stay", async () => {
     const store = await temporaryStore();
     const clock = { at: start };
@@ -455,8 +475,8 @@ describe("statistics", () => {
     await rollup.flush();
     expect(await rollup.prune()).toBe(0);
     clock.at += 33 * dayMs;
-    // The hour of the key, and those of the tag, of the account and of all.
-    expect(await rollup.prune()).toBe(3);
+    // The hours of the tag, of the account and of all.
+    expect(await rollup.prune()).toBe(2);
     expect((await totalOf(store, {}, 1)).requests).toBe(1);
     clock.at += 28 * dayMs;
     // The hours of calls, and the days of the tag.

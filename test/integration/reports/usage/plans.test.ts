@@ -44,7 +44,7 @@ test.skipIf(whyNoPostgres !== undefined)("and so does PostgreSQL", async () => {
   // The hours of a month and the days of a year, beside those of others, and calls of which the last ones are not counted.
   await queryPostgres(
     url,
-    `insert into usage select hours, 'call', 20089 * 24 + n * hours, 'acc_' || account, 'key', 'm', 'p', 200, '', ${figureColumns.map(() => "1").join(", ")}
+    `insert into usage_rows select hours, 'call', 20089 * 24 + n * hours, 'acc_' || account, 'key', 'm', 'p', 200, '', ${figureColumns.map(() => "1").join(", ")}
      from generate_series(1, 20) as account, generate_series(0, 743) as n, (values (1), (24)) as lengths (hours)
      where hours = 1 or n < 365`,
   );
@@ -63,7 +63,7 @@ test.skipIf(whyNoPostgres !== undefined)("and so does PostgreSQL", async () => {
   const { rows } = await client.query<Record<string, string>>(`explain ${sql}`, parameters);
   await client.end();
   const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
-  expect(plan).toContain("usage_pkey");
+  expect(plan).toContain("usage_rows_pkey");
   expect(plan).toContain("call_rows_pkey");
-  expect(plan).not.toMatch(/Seq Scan on (?:call_rows|usage\b)/);
+  expect(plan).not.toMatch(/Seq Scan on (?:call_rows|usage_rows\b)/);
 });
