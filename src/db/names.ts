@@ -56,7 +56,7 @@ export class SqliteNames implements NameNumbers {
 const findText = "select id, name, proof from names where name = any($1)";
 
 /** A row of `names` as a witness: whoever finds it finds every name that was committed before it. */
-export interface LastName {
+interface LastName {
   readonly id: number;
   readonly name: string;
   /** Random, made with the row: no other database, and no later state of an older one, has it. */

@@ -21,7 +21,7 @@ export const latencyBuckets = 24;
 
 const histogram = (measure: "f" | "d") => Array.from({ length: latencyBuckets }, (_, bucket) => `${measure}${bucket}`);
 /** Counts of calls by the time to their first byte, and by their duration. */
-export const histogramColumns: readonly string[] = [...histogram("f"), ...histogram("d")];
+const histogramColumns: readonly string[] = [...histogram("f"), ...histogram("d")];
 export const figureColumns: readonly string[] = [...usageSums, ...histogramColumns];
 
 /**
