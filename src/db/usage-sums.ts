@@ -53,6 +53,7 @@ export interface UsageStep {
 const upsert = (source: string, added: readonly string[] = figureColumns) => `insert into usage_rows as s
   (${[...usageKey, ...added]}) ${source} on conflict (${usageKey}) do update
   set ${added.map((name) => `${name} = coalesce(s.${name} + excluded.${name}, s.${name}, excluded.${name})`)}`;
+
 /** A figure as its column has it. */
 function toStored(figure: number): number | null {
   return figure === 0 ? null : figure;
@@ -110,8 +111,8 @@ export function addSharedUsage(
   const places = [...figureColumns.keys()].filter((place) => rows.some(({ figures }) => figures[place] !== 0));
   // As text at once: lists of all figures would take most of the time.
   const values = sorted.map(({ key, figures }) => {
-    const added = places.map((place) => toStored(figures[place] as number));
-    return `${JSON.stringify(key).slice(0, -1)}${["", ...added.map(String)].join()}]`;
+    const added = places.map((place) => String(toStored(figures[place] as number)));
+    return `${JSON.stringify(key).slice(0, -1)}${["", ...added].join()}]`;
   });
   return db.transaction().execute(async (transaction) => {
     if (step !== undefined) {

@@ -95,11 +95,12 @@ const valueColumns: Readonly<Record<StatisticsGroup, string>> = {
   session: "name",
   tag: "name",
 };
-const rankColumns: Readonly<Record<Rank, readonly string[]>> = {
-  cost: ["cost_nanodollars"],
-  requests: ["requests", "failures", "refused"],
-  errors: ["failed", "refused"],
-  tokens: [...promptColumns, ...answerColumns],
+const addUp = (...columns: readonly string[]) => columns.map((name) => `coalesce(${name}, 0)`).join(" + ");
+const rankColumns: Readonly<Record<Rank, string>> = {
+  cost: addUp("cost_nanodollars"),
+  requests: addUp("requests", "failures", "refused"),
+  errors: addUp("failed", "refused"),
+  tokens: addUp(...promptColumns, ...answerColumns),
 };
 const ranks = Object.keys(rankColumns) as Rank[];
 const sums = sql.raw(sumsOf(figureColumns));
@@ -327,9 +328,7 @@ async function rankGroups(
     const parts = queries
       .filter(({ starts }) => starts.length > 0)
       .map(
-        (
-          query,
-        ) => sql`select ${value} as value, ${account} as account, ${sql.raw(rankColumns[rank].map((name) => `coalesce(${name}, 0)`).join(" + "))} as rank
+        (query) => sql`select ${value} as value, ${account} as account, ${sql.raw(rankColumns[rank])} as rank
           from usage_rows where ${conditions(query, { ...source, owner })}`,
       );
     if (parts.length === 0) break;
