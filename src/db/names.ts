@@ -110,7 +110,7 @@ export class PostgresNames implements NameNumbers {
     const last = this.#last;
     const values = [last === undefined ? wanted : [...wanted, last.name]];
     const { rows } = await connection.query<LastName>({ name: "find_names", text: findText, values });
-    // What was learned before is of a state of the database that is gone.
+    // The names before it are those of a state of the database that is gone.
     if (last !== undefined && !rows.some(({ id, proof }) => id === last.id && proof === last.proof)) this.forget();
     for (const row of rows) {
       this.#numbers.set(row.name, row.id);
