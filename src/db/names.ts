@@ -94,10 +94,10 @@ export class PostgresNames implements NameNumbers {
 
   /** Looks up the numbers of names, and gives numbers to those that have none. */
   async learn(connection: PinnedConnection, names: Iterable<string>): Promise<void> {
-    const wanted = [...new Set(names)];
-    if (await this.#find(connection, wanted)) return;
-    await connection.query({ name: "add_names", text: "select add_names($1)", values: [wanted] });
-    await this.#find(connection, wanted);
+    const unique = [...new Set(names)];
+    if (await this.#find(connection, unique)) return;
+    await connection.query({ name: "add_names", text: "select add_names($1)", values: [unique] });
+    await this.#find(connection, unique);
   }
 
   forget(): void {
@@ -106,9 +106,9 @@ export class PostgresNames implements NameNumbers {
   }
 
   /** Returns whether all have numbers. */
-  async #find(connection: PinnedConnection, wanted: readonly string[]): Promise<boolean> {
+  async #find(connection: PinnedConnection, names: readonly string[]): Promise<boolean> {
     const last = this.#last;
-    const values = [last === undefined ? wanted : [...wanted, last.name]];
+    const values = [last === undefined ? names : [...names, last.name]];
     const { rows } = await connection.query<LastName>({ name: "find_names", text: findText, values });
     // The names before it are those of a state of the database that is gone.
     if (last !== undefined && !rows.some(({ id, proof }) => id === last.id && proof === last.proof)) this.forget();
@@ -116,7 +116,7 @@ export class PostgresNames implements NameNumbers {
       this.#numbers.set(row.name, row.id);
       if (this.#last === undefined || row.id > this.#last.id) this.#last = row;
     }
-    return wanted.every((name) => this.#numbers.has(name));
+    return names.every((name) => this.#numbers.has(name));
   }
 }
 
