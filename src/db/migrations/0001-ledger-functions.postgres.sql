@@ -17,14 +17,6 @@ begin
   where not exists (select from names where names.name = given.name) order by name;
 end $$;
 
--- The names that a batch is written with may have gone with a restore since the gateway looked them up, and their numbers to others.
--- The last one that it knows stands for all of them. MG003 is read by src/db/errors.ts.
-create function expect_names(last bigint, last_proof uuid) returns void language plpgsql as $$
-begin
-  if exists (select from names where id = last and proof = last_proof) then return; end if;
-  raise exception using errcode = 'MG003', message = 'name ' || last || ' is not in this database as it was';
-end $$;
-
 -- Who holds and who is charged is looked up by the statement that does it: the row of a payer may have gone with a restore since the
 -- gateway wrote it. Each look-up is a subquery of a row, which always takes the index; a join reads all payers while they are few.
 -- MG001 is read by src/db/errors.ts.
@@ -280,7 +272,11 @@ language plpgsql as $$
 declare
   decisions json;
 begin
-  perform expect_names(last_name, last_proof);
+  -- The names that a batch is written with may have gone with a restore since the gateway looked them up, and their numbers to others.
+  -- The last one that it knows stands for all of them. MG003 is read by src/db/errors.ts.
+  if not exists (select from names where id = last_name and proof = last_proof) then
+    raise exception using errcode = 'MG003', message = 'name ' || last_name || ' is not in this database as it was';
+  end if;
   if ends is null and late is null then perform set_config('synchronous_commit', 'off', true);
   -- The roll-up waits for this lock, so that no end of a lower number is still to come, and so does whoever makes a budget.
   else perform pg_advisory_xact_lock_shared(hashtextextended('ends of calls', 0));

@@ -15,7 +15,7 @@ import { temporaryFile } from "./temporary-store.ts";
  */
 const hashes = {
   sqlite: ["5ef175e8089c91fed4fd2aa4cd711d0c8be67ba9fa3efbc743d3b32222879fb6"],
-  postgres: ["ce7089c53ade12a4401c97ab23b470a4768a4f52c386a54b27e17685a1851072"],
+  postgres: ["916cb512463cdcdefed798601daebc3a786a845bba8c8d13b9cda5bc7a3e6215"],
 };
 
 describe("migrations", () => {
