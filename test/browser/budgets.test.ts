@@ -84,7 +84,7 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
       await page.getByRole("button", { name: "Create budget" }).click();
       await row("the account").getByText("$50.00 a month").waitFor();
       // What was spent before it was set counts.
-      expect(await row("the account").innerText()).toMatch(/\$0\.0*[1-9]/);
+      expect(await row("the account").textContent()).toMatch(/\$0\.0*[1-9]/);
       await page.getByRole("button", { name: "Edit the account" }).click();
       await dialog.getByLabel("Period").selectOption("a week");
       await page.getByRole("button", { name: "Save" }).click();
@@ -103,7 +103,7 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
       await section.getByText("No budgets").waitFor();
       await section.getByRole("button", { name: "New budget" }).click();
       await page.getByLabel("Counts the calls of").selectOption("Sessions");
-      expect(await dialog.getByLabel("Period").innerText()).toBe("until silent for a day");
+      expect(await dialog.getByLabel("Period").textContent()).toBe("until silent for a day");
       await page.getByLabel("Counts the calls of").selectOption("Each account");
       await page.getByLabel("Budget (USD)").fill("0.000001");
       expect(await findViolations(page)).toEqual([]);
@@ -115,7 +115,8 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
       await dialog.getByRole("link").first().waitFor();
       expect(await findViolations(page)).toEqual([]);
       await dialog.getByRole("button", { name: "Close" }).last().click();
-      if (process.env.SCREENSHOTS !== undefined) await page.screenshot({ path: process.env.SCREENSHOTS, fullPage: true });
+      if (process.env.SCREENSHOTS !== undefined)
+        await page.screenshot({ path: process.env.SCREENSHOTS, fullPage: true });
       await section.getByRole("button", { name: "Delete each account" }).click();
       await page.getByRole("button", { name: "Delete budget" }).click();
       await section.getByText("No budgets").waitFor();

@@ -29,8 +29,6 @@ const quiet = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
-  // A page is gone in seconds: to compile its scripts for speed costs more than that saves.
-  "--js-flags=--no-opt,--no-maglev",
 ];
 
 const launch = { ...(executablePath !== undefined && { executablePath }), args: quiet, headless: true };

@@ -17,6 +17,8 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
   "/organization/role_limits/{role}": { max_requests_per_1_minute: 300, free_tokens_per_day: 100_000 },
   "/organization/projects/{project_id}/budgets": { subject: "end_user", budget_usd: "1.00", budget_period: "day" },
   "/organization/projects/{project_id}/budgets/{budget_id}": { raise_usd: "5.00", raise_until: 4_102_444_800 },
+  "/organization/budgets": { subject: "account", budget_usd: "100.00", budget_period: "month" },
+  "/organization/budgets/{budget_id}": { budget_usd: "150.00" },
   "/organization/projects/{project_id}/api_keys": {
     name: "website",
     expires_in_seconds: 7_776_000,

@@ -99,8 +99,8 @@ def budget(path, body):
         body.pop("raise_until", None)
     if path.endswith("/budgets"):
         number = f"{len(str(body))}-{uuid.uuid4()}"
-        body = body | {"subject": "tag", "name": number, "api_key_id": None, "budget_period": "day"}
-    return body
+        body = body | {"subject": "tag", "name": number, "api_key_id": None}
+    return body | ({"budget_period": "day"} if "budget_period" in body else {})
 
 
 SILENCE = make_silence()
@@ -119,6 +119,8 @@ def manage(case):
             return ORGANIZATION["admin_key_id"]
         if name == "rate_limit_id" and "/projects/" not in case.operation.path:
             name = "shared_rate_limit_id"
+        if name == "budget_id" and "/projects/" not in case.operation.path:
+            name = "gateway_budget_id"
         return (ORGANIZATION.get(f"ended_{name}") if ends else None) or ORGANIZATION.get(name, value)
 
     if case.path_parameters:
@@ -141,7 +143,9 @@ def manage(case):
             body = {"issuers": []}
         if "expires_at" in body:
             body.pop("expires_in_seconds", None)
-        if "budget_period" in body and "budget_usd" not in body and "/api_keys" not in case.operation.path:
+        if "budget_period" in body and "budget_usd" not in body:
+            body["budget_usd"] = "1.00"
+        if body.get("billed_afterwards") and "/projects" in case.operation.path:
             body["budget_usd"] = "1.00"
         case.body = body
 

@@ -28,6 +28,8 @@ export async function prepareOrganization(origin: string, key: string): Promise<
         budget_period: "day",
       })
     ).id;
+  const gatewayBudget = async (tag: string) =>
+    (await post("/budgets", { subject: "tag", name: tag, budget_usd: "1.00", budget_period: "day" })).id;
   const limit = async (path: string, model: string) =>
     (await post(`${path}/rate_limits`, { model, max_requests_per_1_minute: 5 })).id;
   const condition = { metric: "calls", scope: "gateway", comparison: "above", threshold: "5", minutes: 60 };
@@ -50,6 +52,8 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     ended_channel_id: await channel(),
     catalogue_model_id: "openai:famA-4.1-nano",
     budget_id: await budget("a"),
+    gateway_budget_id: await gatewayBudget("test"),
+    ended_gateway_budget_id: await gatewayBudget("ended"),
     ended_budget_id: await budget("b"),
     key_id: await newKey(),
     ended_key_id: await newKey(),

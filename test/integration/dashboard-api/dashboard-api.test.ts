@@ -34,19 +34,23 @@ describe("a member", () => {
     const bounds = { budget_usd: "5.00", requests_per_minute: 60, tokens_per_minute: 9000, concurrent_calls: 4 };
     const { id, key } = await (await ada.post(`${api}/keys`, { name: "bounded", ...bounds })).json();
     expect(await accounts.authenticate(key)).toMatchObject({
-      keyLimits: { budgetNanodollars: 5e9, requestsPerMinute: 60, tokensPerMinute: 9000, concurrentCalls: 4 },
+      keyLimits: { requestsPerMinute: 60, tokensPerMinute: 9000, concurrentCalls: 4 },
+      budgets: [{ subject: "key", name: id, limitNanodollars: 5e9, period: "month" }],
     });
     const shown = { ...bounds, id, budget_usd: "5", budget_used_usd: "0" };
     expect(await (await ada.get(`${api}/keys`)).json()).toMatchObject({ data: [shown] });
     const change = { budget_usd: "7.5", requests_per_minute: null };
     expect((await ada.patch(`${api}/keys/${id}`, change)).status).toBe(200);
-    const changed = { budgetNanodollars: 7.5e9, tokensPerMinute: 9000, concurrentCalls: 4 };
-    expect((await accounts.authenticate(key)).keyLimits).toEqual(changed);
+    const changed = {
+      keyLimits: { tokensPerMinute: 9000, concurrentCalls: 4 },
+      budgets: [{ subject: "key", name: id, limitNanodollars: 7.5e9, period: "month" }],
+    };
+    expect(await accounts.authenticate(key)).toMatchObject(changed);
     for (const budget_usd of ["-1", "NaN", "0.0000000001", "9007200"]) {
       await expectError(await ada.patch(`${api}/keys/${id}`, { budget_usd }), { status: 400, param: "budget_usd" });
     }
     await expectError(await ada.patch(`${api}/keys/${id}`, {}), { status: 400 });
-    expect((await accounts.authenticate(key)).keyLimits).toEqual(changed);
+    expect(await accounts.authenticate(key)).toMatchObject(changed);
   });
 
   test("changes a key's name, models and limits but not its secret", async () => {

@@ -50,7 +50,6 @@ function openCall(callId: string): OpenCall {
     premium: true,
     openedAt: 0,
     quotaDay: null,
-    periodStart: null,
     holdNanodollars: 10,
     holdTokens: 0,
     priceVersion: undefined,

@@ -143,6 +143,7 @@ describe("an e-mail that was only claimed, in the APIs,", () => {
       ask("GET", `/audit_logs?actor_emails=${email}`),
     ),
     "GET /v1/organization/audit_logs ?actor_ids": other("an id"),
+    "POST /v1/organization/budgets subject": other("a kind of subject"),
     "POST /v1/organization/projects/:project_id/budgets subject": other("a kind of subject"),
     "PUT /v1/organization/jwt_issuers issuers[].accounts": other("looked up at a call: see the tests of tokens"),
     "PUT /v1/organization/mail_server user": other("the login of the mail server"),

@@ -1,6 +1,6 @@
 import { commandLine } from "../../../src/audit/index.ts";
 import { createAdminKey, createServiceAccount } from "../../../src/keys/index.ts";
-import { createBudget, setModelLimits } from "../../../src/tenants/index.ts";
+import { createBudget, eachAccount, setModelLimits } from "../../../src/tenants/index.ts";
 import type { InProcessGateway } from "../../support/in-process.ts";
 import { addDeadChannel } from "./alert-rows.ts";
 import { joinTeam, type TeamIds } from "./team-rows.ts";
@@ -48,6 +48,11 @@ export function organizationRows<Row>(
     const target = { subject: "tag", name: crypto.randomUUID(), period: "day", limitNanodollars: 1 } as const;
     const fields = { by: commandLine, accountId: member(), ...target };
     return `${member()} ${(await createBudget(parts.gateway().store, fields, Date.now())).id}`;
+  };
+  const newGatewayBudget = async () => {
+    const target = { subject: "tag", name: crypto.randomUUID(), period: "day", limitNanodollars: 1e9 } as const;
+    const fields = { by: commandLine, accountId: eachAccount, ...target };
+    return (await createBudget(parts.gateway().store, fields, Date.now())).id;
   };
   const aLimit = { model: "gpt-4.1", max_requests_per_1_minute: 5 };
   const newLimit = async (accountId?: string) => {
@@ -170,6 +175,12 @@ export function organizationRows<Row>(
       body: { max_requests_per_1_minute: 5 },
     }),
     [`DELETE ${project}/rate_limits/:rate_limit_id`]: managed(200, { id: newLimitOfMember }),
+    [`GET ${path}/budgets`]: managed(200),
+    [`POST ${path}/budgets`]: managed(200, { body: () => ({ ...aBudget, subject: "tag", name: crypto.randomUUID() }) }),
+    [`GET ${path}/budgets/:budget_id`]: managed(200, { id: newGatewayBudget }),
+    [`POST ${path}/budgets/:budget_id`]: managed(200, { id: newGatewayBudget, body: { budget_usd: "2.00" } }),
+    [`DELETE ${path}/budgets/:budget_id`]: managed(200, { id: newGatewayBudget }),
+    [`GET ${path}/budgets/:budget_id/usage`]: managed(200, { id: newGatewayBudget }),
     [`GET ${path}/rate_limits`]: managed(200),
     [`POST ${path}/rate_limits`]: managed(200, { body: aLimit }),
     [`POST ${path}/rate_limits/:rate_limit_id`]: managed(200, {

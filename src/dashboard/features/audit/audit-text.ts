@@ -144,6 +144,7 @@ export const auditGroups: readonly (readonly [
       disabled: "Disabled or enabled",
       password: "Password reset",
       sign_out: "Sessions ended",
+      billing: "Billed afterwards, or no longer",
       claim_end: "Claimed account taken over",
     },
   ],
