@@ -135,7 +135,7 @@ export async function changeBudget(
       .where("account_id", "=", accountId)
       .returningAll()
       .executeTakeFirst();
-    if (row === undefined) throw unknownBudget(id);
+    if (row === undefined) throw unknownBudget(accountId, id);
     await record(db, by, "change", row, now);
     return toBudget(row);
   });
@@ -151,7 +151,7 @@ async function expectPeriod(
 ): Promise<void> {
   const present = await db.selectFrom("budgets").selectAll().where("account_id", "=", accountId).execute();
   const row = present.find((one) => one.id === id);
-  if (row === undefined) throw unknownBudget(id);
+  if (row === undefined) throw unknownBudget(accountId, id);
   if (row.budget_period === period) return;
   if (!calendarPeriods.includes(period) || !calendarPeriods.includes(row.budget_period)) {
     throw invalid("budget_period", `changes between ${calendarPeriods.join(", ")} alone; make another budget`);
@@ -176,7 +176,7 @@ export async function deleteBudget(
       .where("account_id", "=", accountId)
       .returningAll()
       .executeTakeFirst();
-    if (row === undefined) throw unknownBudget(id);
+    if (row === undefined) throw unknownBudget(accountId, id);
     const ofAccounts = db.selectFrom("payers").select("no").whereRef("account_no", "=", "no");
     await db
       .deleteFrom("spending")
@@ -210,7 +210,7 @@ export async function readBudgetOf({ db }: Pick<Store, "db">, accountId: string,
     .where("id", "=", id)
     .where("account_id", "=", accountId)
     .executeTakeFirst();
-  if (row === undefined) throw unknownBudget(id);
+  if (row === undefined) throw unknownBudget(accountId, id);
   return toBudget(row);
 }
 
@@ -486,8 +486,9 @@ function invalid(param: string, fault: string): GatewayError {
   return new GatewayError("invalid_request", `${param}: ${fault}`, { param });
 }
 
-function unknownBudget(id: string): GatewayError {
-  return new GatewayError("not_found", `The project has no budget ${id}`);
+function unknownBudget(accountId: string, id: string): GatewayError {
+  const owner = accountId === eachAccount ? "gateway" : "project";
+  return new GatewayError("not_found", `The ${owner} has no budget ${id}`);
 }
 
 function record(

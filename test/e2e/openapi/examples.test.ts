@@ -32,9 +32,10 @@ test("every example of the OpenAPI document is answered", async () => {
     // A person is invited once, and the other mount has the same handlers.
     if (isManaged && !path.startsWith("/v1/")) continue;
     const key = isManaged ? admin.key : gateway.key;
-    // Limits of a project and those for each project have ids of their own.
+    // Limits and budgets of a project and those for each project have ids of their own.
     const isShared = path.includes("/organization/rate_limits/");
-    const toId = (name: string) => managed[isShared ? `shared_${name}` : name] as string;
+    const isOfGateway = path.includes("/organization/budgets/");
+    const toId = (name: string) => managed[`${isShared ? "shared_" : isOfGateway ? "gateway_" : ""}${name}`] as string;
     const place = path.replace(/\{(\w+)\}/g, (_, name: string) => toId(name));
     const response = await fetch(`${gateway.origin}${place}`, {
       method,
