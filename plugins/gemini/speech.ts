@@ -9,7 +9,7 @@ import {
 } from "modelgate/plugin";
 import { readBase64 } from "../../src/lib/base64.ts";
 import { writeWavHead } from "../../src/lib/wav.ts";
-import { generateContent } from "../../src/protocols/generate-content/provider-stream.ts";
+import { generateContent } from "../../src/protocols/generate-content/answers.ts";
 import type { GenerateAnswer, GenerateBody, GeneratedCandidate } from "../../src/protocols/generate-content/schema.ts";
 
 type Part = NonNullable<NonNullable<GeneratedCandidate["content"]>["parts"]>[number];

@@ -1,7 +1,7 @@
 import { type AnswerOf, type Handler, warnOfOthers } from "modelgate/plugin";
 import { getOwn } from "../../src/contract/index.ts";
 import { toBase64 } from "../../src/lib/base64.ts";
-import { generateContent } from "../../src/protocols/generate-content/provider-stream.ts";
+import { generateContent } from "../../src/protocols/generate-content/answers.ts";
 import type { GenerateAnswer } from "../../src/protocols/generate-content/schema.ts";
 
 const { expectAllowed, readCandidates, readTokenUsage } = generateContent;

@@ -3,7 +3,7 @@ import { nearestAspectRatio, nearestTo } from "../../lib/aspect-ratio.ts";
 import { toBase64 } from "../../lib/base64.ts";
 import type { Call, GeneratedImages, ImageEditsRequest, ImagesRequest, Model, Warn } from "../../provider/index.ts";
 import { warnOfOthers } from "../supported-fields.ts";
-import { generateContent } from "./provider-stream.ts";
+import { generateContent } from "./answers.ts";
 import type { GenerateAnswer, GenerateBody } from "./schema.ts";
 
 const { expectAllowed, readCandidates, readTokenUsage } = generateContent;

@@ -19,7 +19,7 @@ import { nearestEffort, toServiceTier } from "../openai/request.ts";
 import type { Outbound } from "../outbound.ts";
 import { pickSupportedFields } from "../supported-fields.ts";
 import { getToolResults, readArguments, resultWithoutCall, withFunctionsAsTools } from "../tools.ts";
-import { fromCandidates, GenerateContentStream, readAnswerUsage } from "./provider-stream.ts";
+import { fromCandidates, GenerateContentStream, readAnswerUsage } from "./answers.ts";
 import type { GenerateBody, GeneratePart, GenerateTurn } from "./schema.ts";
 import { eachOnce, getSignature, randomCallId, type Signatures, toTools } from "./tools.ts";
 

@@ -88,6 +88,7 @@ describe("key", () => {
         allowed_models: ["acme-1"],
         allowed_networks: null,
         budget_usd: null,
+        budget_period: null,
         requests_per_minute: null,
         tokens_per_minute: null,
         concurrent_calls: null,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { UpstreamError } from "modelgate/plugin";
-import { GenerateContentStream } from "../../../../src/protocols/generate-content/provider-stream.ts";
+import { GenerateContentStream } from "../../../../src/protocols/generate-content/answers.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
 import { assemble, counting } from "./support.ts";

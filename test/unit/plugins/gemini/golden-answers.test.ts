@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type ChatChunk, type ChatCompletion, UpstreamError } from "modelgate/plugin";
-import { fromCandidates, GenerateContentStream } from "../../../../src/protocols/generate-content/provider-stream.ts";
+import { fromCandidates, GenerateContentStream } from "../../../../src/protocols/generate-content/answers.ts";
 import type { GenerateAnswer } from "../../../../src/protocols/generate-content/schema.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
 import { goldenCases, sent } from "./golden.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { parseJson } from "modelgate/plugin";
 import { fromEmbedAnswer, toEmbedOrders } from "../../../../plugins/gemini/embeddings.ts";
+import { fromCandidates, GenerateContentStream } from "../../../../src/protocols/generate-content/answers.ts";
 import { fromImageAnswer, toImageBody } from "../../../../src/protocols/generate-content/images.ts";
-import { fromCandidates, GenerateContentStream } from "../../../../src/protocols/generate-content/provider-stream.ts";
 import type { GenerateAnswer, GeneratedPart } from "../../../../src/protocols/generate-content/schema.ts";
 import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";
 import { type Recording, recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
