@@ -18,8 +18,10 @@ export class BudgetCounter {
   held = 0;
   /** Calls that run or whose end is not written. */
   calls = 0;
-  /** Whether `spent` is to be read again, because what was being written then may be in it twice. */
-  isUncertain = false;
+  /** The calls of its account that were looked through, all later of which count in it; absent: it is to be read. */
+  seen: CallsOfAccount | undefined;
+  /** The revision of the store at which it was read. */
+  revision = 0;
 
   isIdle(): boolean {
     return this.calls === 0;
@@ -32,12 +34,13 @@ export interface ScarcestBudget extends BudgetFigures {
   readonly left: number;
 }
 
-/** The calls of an account that run or whose charge is not written. */
-type CallsOfAccount = Iterable<LiveCall>;
+/** The calls of an account that run or whose charge is not written, by their ids. */
+export type CallsOfAccount = ReadonlyMap<string, LiveCall>;
 
 /**
  * The budgets of an embedded store, in memory. Nobody else writes what calls spend, so that a counter is read once, with the calls of the
- * account that run at that moment, and forgotten when it is idle and others need the room. Each method runs in one go.
+ * account that run at that moment, and again when the store was changed: the calls from before a budget are summed up after it is made. It is
+ * forgotten when it is idle and others need the room. Each method runs in one go.
  */
 export class BudgetCounters {
   readonly #store: EmbeddedStore;
@@ -56,8 +59,9 @@ export class BudgetCounters {
     return draws.map((draw) => {
       const id = idOf(caller, draw);
       const present = this.#counters.get(id);
-      // While a call counts in it, all others do that count.
-      if (present !== undefined && present.calls > 0 && !present.isUncertain) return present;
+      // A session may have been silent for a day since.
+      const isCurrent = draw.sums.sessionAt === undefined || (present !== undefined && present.calls > 0);
+      if (isCurrent && present?.seen === calls && present.revision === this.#store.revision) return present;
       const written = this.#read(caller, draw);
       const counter = this.#counters.getOrMake(id, now);
       this.#refresh(counter, { draw, written, calls });
@@ -65,12 +69,9 @@ export class BudgetCounters {
     });
   }
 
-  /** Those in which calls count at this moment. */
-  busy(caller: Caller, draws: readonly BudgetDraw[]): BudgetCounter[] {
-    return draws.flatMap((draw) => {
-      const counter = this.#counters.get(idOf(caller, draw));
-      return counter === undefined || counter.calls === 0 ? [] : [counter];
-    });
+  /** Those that are known already. */
+  known(caller: Caller, draws: readonly BudgetDraw[]): BudgetCounter[] {
+    return draws.flatMap((draw) => this.#counters.get(idOf(caller, draw)) ?? []);
   }
 
   #read(caller: Caller, draw: BudgetDraw): number {
@@ -86,8 +87,9 @@ export class BudgetCounters {
     { draw, written, calls }: { draw: BudgetDraw; written: number; calls: CallsOfAccount },
   ): void {
     counter.spent = written;
-    counter.isUncertain = false;
-    for (const call of calls) {
+    counter.seen = calls;
+    counter.revision = this.#store.revision;
+    for (const call of calls.values()) {
       if (!isCountedBy(draw, call.open)) continue;
       // One that began before the budget was made.
       if (!call.counters.includes(counter)) {
@@ -97,7 +99,8 @@ export class BudgetCounters {
       }
       if (call.end === undefined) continue;
       counter.spent += call.end.chargedNanodollars;
-      if (this.#isWriting()) counter.isUncertain = true;
+      // The charge that is being written may be in both.
+      if (this.#isWriting()) counter.seen = undefined;
     }
   }
 }
@@ -130,11 +133,6 @@ export class KnownBudgets {
     if (all.reduce((sum, ofScope) => sum + (ofScope?.size ?? 0), 0) === budgets.length) return none;
     const ids = new Set(budgets.map(({ id }) => id));
     return all.flatMap((ofScope) => [...(ofScope?.values() ?? [])].filter(({ id }) => !ids.has(id)));
-  }
-
-  clear(): void {
-    this.#budgets.clear();
-    this.#seen.clear();
   }
 }
 

@@ -18,6 +18,12 @@ type NamedCall = Pick<AdmissionRequest, "model" | "session" | "tag" | "endUser">
 
 const none: readonly never[] = [];
 
+/** The draws of callers whose budgets count no names, which are the same all day. */
+const drawsOfDay = new WeakMap<
+  Caller,
+  { readonly day: number; readonly today: number; readonly draws: readonly BudgetDraw[] }
+>();
+
 /** Those of the budgets that a premium call draws on; mostly there is none. */
 export function findDraws(
   admission: AdmissionRequest,
@@ -25,6 +31,22 @@ export function findDraws(
   now: number,
 ): readonly BudgetDraw[] {
   if (budgets.length === 0) return none;
+  const { caller, openedAt } = admission;
+  if (budgets !== caller.budgets || budgets.some(dependsOnCall)) return drawsOf(admission, budgets, now);
+  const [day, today] = [dayOf(openedAt), dayOf(now)];
+  const entry = drawsOfDay.get(caller);
+  if (entry?.day === day && entry.today === today) return entry.draws;
+  const draws = drawsOf(admission, budgets, now);
+  drawsOfDay.set(caller, { day, today, draws });
+  return draws;
+}
+
+/** Whether what a call draws on of a budget depends on more than its caller and the day. */
+function dependsOnCall({ subject, raise }: Budget): boolean {
+  return raise !== undefined || !(isOfAccount(subject) || subject === "key");
+}
+
+function drawsOf(admission: AdmissionRequest, budgets: readonly Budget[], now: number): readonly BudgetDraw[] {
   const { caller, openedAt } = admission;
   const names = namesOf(caller, admission);
   const named = budgets.filter(({ subject, name }) => name !== undefined && name === names[subject]);

@@ -119,14 +119,14 @@ export class EmbeddedHolds implements CallHolds {
     const grant = account.take(admission, now, findScarcest(draws, counters));
     const later = premium ? account.budgets.findOthers(caller) : none;
     if (later.length === 0) return { grant, counters };
-    return { grant, counters: [...counters, ...this.#budgets.busy(caller, findDraws(admission, later, now))] };
+    return { grant, counters: [...counters, ...this.#budgets.known(caller, findDraws(admission, later, now))] };
   }
 
   #countersOf(
     account: AccountState,
     { caller, draws, now }: { caller: Caller; draws: readonly BudgetDraw[]; now: number },
   ): BudgetCounter[] {
-    return this.#budgets.of(caller, draws, account.calls.values(), now);
+    return this.#budgets.of(caller, draws, account.calls, now);
   }
 
   #getAccount(accountId: string, now: number): AccountState {
@@ -243,9 +243,10 @@ class AccountState {
 
   /** Takes the hold of a call. */
   add(open: OpenCall, counters: readonly BudgetCounter[]): void {
-    const call = { open, end: undefined, counters: [...counters] };
+    // Two budgets of one subject share a counter.
+    const call = { open, end: undefined, counters: [...new Set(counters)] };
     this.calls.set(open.callId, call);
-    for (const counter of counters) counter.calls += 1;
+    for (const counter of call.counters) counter.calls += 1;
     this.#addHold(call, 1);
   }
 
@@ -289,7 +290,7 @@ class AccountState {
     this.#leave(call);
     if (!wasRetried) return;
     this.revision = undefined;
-    for (const counter of call.counters) counter.isUncertain = true;
+    for (const counter of call.counters) counter.seen = undefined;
   }
 
   /** Whether forgetting this account loses nothing. */
@@ -339,7 +340,6 @@ class AccountState {
 
   #leave(call: LiveCall): void {
     this.calls.delete(call.open.callId);
-    if (this.calls.size === 0) this.budgets.clear();
     for (const counter of call.counters) counter.calls -= 1;
   }
 }
