@@ -53,21 +53,26 @@ export function daysOfPeriod(
   return { from, until: dayOf(endOfPeriod(from, period)) };
 }
 
-/** Whether a day is in the running period of a row of `budgets`, or of the name that it has in a statement. */
-export function isInPeriod(day: RawBuilder<unknown>, now: number, budgets = "budgets"): RawBuilder<SqlBool> {
+/**
+ * Whether a row of `spending` is of the running period of a row of `budgets`, or of the name that it has in a statement. The bounds are
+ * plain, so an index finds the days. That of a session is not known by its day: see {@link isInRun}.
+ */
+export function isInPeriod(now: number, budgets = "budgets"): RawBuilder<SqlBool> {
   const bound = (side: "from" | "until") =>
     sql`case ${sql.ref(`${budgets}.budget_period`)} ${sql.join(
-      calendarPeriods.map((period) => sql`when ${sql.lit(period)} then ${sql.lit(daysOfPeriod(now, period)[side])}`),
+      budgetPeriods.map((period) => sql`when ${sql.lit(period)} then ${sql.lit(daysOfPeriod(now, period)[side])}`),
       sql` `,
     )} end`;
-  const isOfSession = sql`${day} >= (select case when max(last_at) >= ${sql.lit(now - dayMs)} then max(run) end
-    from session_spending as running where running.account_id = spending.account_id
-      and running.subject_id = spending.subject_id and running.name = spending.name)`;
-  return sql<SqlBool>`case ${sql.ref(`${budgets}.budget_period`)} when 'session' then ${isOfSession}
-    else ${day} >= ${bound("from")} and ${day} < ${bound("until")} end`;
+  return sql<SqlBool>`spending.day >= ${bound("from")} and spending.day < ${bound("until")}`;
 }
 
-const calendarPeriods = budgetPeriods.filter((period) => period !== "session");
+/** As {@link isInPeriod} of a budget that counts names, also sessions: what one spent since it was last silent for a day. */
+export function isInRun(now: number): RawBuilder<SqlBool> {
+  return sql<SqlBool>`${isInPeriod(now)} and (budgets.budget_period <> 'session' or spending.day >= (
+    select case when max(last_at) >= ${sql.lit(now - dayMs)} then max(run) end from session_spending as running
+    where running.account_id = spending.account_id and running.subject_id = spending.subject_id
+      and running.name = spending.name))`;
+}
 
 /** The amount of a row of `budgets` with its raise, while that lasts. */
 export function raisedBudget(now: number): RawBuilder<number> {

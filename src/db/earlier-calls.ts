@@ -38,8 +38,7 @@ export async function countEarlierCalls(store: Pick<Store, "change">, id: string
       .executeTakeFirst();
     if (budget === undefined) return;
     const { no, account_id, key_id, subject, name, counted_from, counted_to } = budget;
-    const column = sql.ref(`calls.${subject}`);
-    const counted = sql`coalesce(${column}, '')`;
+    const counted = sql`coalesce(${sql.ref(`calls.${subject}`)}, '')`;
     const ofAccount = account_id === "" ? sql`` : sql`and calls.account_no = ${toPayerNumber(account_id)}`;
     const ofKey = key_id === null ? sql`` : sql`and calls.key_no = ${toPayerNumber(key_id)}`;
     const ofName = name === null ? sql`` : sql`and ${counted} = ${name}`;

@@ -1,8 +1,9 @@
 export { type AccountBalance, moveWallet } from "./account-balance.ts";
 export type { Blobs, StoredBlob } from "./blobs.ts";
+export { countedName, isOwnBudget, namesOf, ownBudgetId } from "./budgets.ts";
 export { callKeyOfTime, openColumns, toCallKey } from "./call-columns.ts";
 export { type Contents, createContents, type NewContent } from "./contents.ts";
-export { dayOf, daysOfPeriod, endOfPeriod, isInPeriod, startOfDay, startOfPeriod } from "./dates.ts";
+export { dayOf, daysOfPeriod, endOfPeriod, isInPeriod, isInRun, startOfDay, startOfPeriod } from "./dates.ts";
 export { deleteInBatches } from "./delete-in-batches.ts";
 export { countEarlierCalls, countedFrom, readLastEnd } from "./earlier-calls.ts";
 export {
@@ -32,7 +33,6 @@ export { lockName, withMigrationLock } from "./locks.ts";
 export { nameNumber } from "./names.ts";
 export { embeddedNodeId, isSeen, listNodes, type NodeReport, type ServingNode } from "./nodes.ts";
 export { openStore } from "./open-store.ts";
-export { isOwnBudget, ownBudgetId } from "./own-budgets.ts";
 export { addPayingAccount, type Payer, toPayerNumber } from "./payers.ts";
 export { compareFound, type FoundRow, findInRanges, type IndexOrder, inOrderOf, rangesOf, toRanges } from "./ranges.ts";
 export type {

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { Budget, BudgetSubject } from "../contract/index.ts";
-import { isInPeriod, raisedBudget } from "./dates.ts";
+import { isInPeriod, isInRun, raisedBudget } from "./dates.ts";
 import { isTeam } from "./key-query.ts";
 import type { Database } from "./schema.ts";
 
@@ -36,21 +36,26 @@ interface Reader {
 
 /** The budgets of accounts and keys that are in force, and of the names of calls, with what is spent of each. */
 export async function readSpentBudgets(store: Reader, now: number, filter: BudgetFilter): Promise<SpentBudget[]> {
-  return [
-    ...(await readOfAccounts(store, now, filter)),
-    ...(await readOfKeys(store, now, filter)),
-    ...(await readOfNames(store, now, filter)),
-  ];
+  const all: SpentBudget[] = [];
+  for (const isOfGateway of [false, true]) {
+    const budgets = budgetsOfAccounts(store, filter, isOfGateway);
+    all.push(...(await readOfAccounts(budgets, now, filter)));
+    all.push(...(await readOfKeys(budgets, now, filter)));
+    all.push(...(await readOfNames(budgets, now, filter)));
+  }
+  return all;
 }
 
-/** Budgets with the accounts that they bind: those of the gateway bind each. */
-function budgetsOfAccounts({ db }: Reader, { accountIds }: BudgetFilter) {
+type BudgetsOfAccounts = ReturnType<typeof budgetsOfAccounts>;
+
+/** The budgets of accounts, or those of the gateway with each account: one join for both would look at all accounts for each budget. */
+function budgetsOfAccounts({ db }: Reader, { accountIds }: BudgetFilter, isOfGateway: boolean) {
   return db
     .selectFrom("budgets")
     .innerJoin("accounts", (join) =>
-      join.on(({ eb, or, ref }) =>
-        or([eb("budgets.account_id", "=", ref("accounts.id")), eb("budgets.account_id", "=", sql.lit(""))]),
-      ),
+      isOfGateway
+        ? join.on("budgets.account_id", "=", sql.lit(""))
+        : join.onRef("accounts.id", "=", "budgets.account_id"),
     )
     .select(["budgets.id", "budgets.subject", "budgets.budget_period as period"])
     .select(["accounts.id as account_id", "accounts.email"])
@@ -62,12 +67,12 @@ function budgetsOfAccounts({ db }: Reader, { accountIds }: BudgetFilter) {
 const sumOf = (rows: RawBuilder<unknown>) =>
   sql<number>`(select coalesce(cast(sum(spent_nanodollars) as bigint), 0) ${rows})`;
 
-async function readOfAccounts(store: Reader, now: number, filter: BudgetFilter): Promise<SpentBudget[]> {
+async function readOfAccounts(budgets: BudgetsOfAccounts, now: number, filter: BudgetFilter): Promise<SpentBudget[]> {
   const amount = raisedBudget(now);
   const spent =
     sumOf(sql`from payers join spending on spending.account_id = payers.no and spending.subject_id = payers.no
-    and spending.name = '' where payers.id = accounts.id and ${isInPeriod(sql.ref("spending.day"), now)}`);
-  const rows = await budgetsOfAccounts(store, filter)
+    and spending.name = '' where payers.id = accounts.id and ${isInPeriod(now)}`);
+  const rows = await budgets
     .select([amount.as("amount"), spent.as("spent")])
     .where(({ and, eb, or }) =>
       or([
@@ -84,10 +89,10 @@ async function readOfAccounts(store: Reader, now: number, filter: BudgetFilter):
 }
 
 /** Those of keys that are not revoked. */
-async function readOfKeys(store: Reader, now: number, filter: BudgetFilter): Promise<SpentBudget[]> {
+async function readOfKeys(budgets: BudgetsOfAccounts, now: number, filter: BudgetFilter): Promise<SpentBudget[]> {
   const amount = raisedBudget(now);
   const spent = sumOf(spentByKey(now));
-  const rows = await budgetsOfAccounts(store, filter)
+  const rows = await budgets
     .innerJoin("keys", (join) =>
       join
         .onRef("keys.account_id", "=", "accounts.id")
@@ -107,19 +112,19 @@ async function readOfKeys(store: Reader, now: number, filter: BudgetFilter): Pro
 /** The rows of what a key has spent in the running period of a budget. */
 export function spentByKey(now: number, budgets?: string): RawBuilder<unknown> {
   return sql`from payers join spending on spending.account_id = payers.account_no and spending.subject_id = payers.no
-    and spending.name = '' where payers.id = keys.id and ${isInPeriod(sql.ref("spending.day"), now, budgets)}`;
+    and spending.name = '' where payers.id = keys.id and ${isInPeriod(now, budgets)}`;
 }
 
-async function readOfNames(store: Reader, now: number, filter: BudgetFilter): Promise<SpentBudget[]> {
+async function readOfNames(budgets: BudgetsOfAccounts, now: number, filter: BudgetFilter): Promise<SpentBudget[]> {
   const amount = raisedBudget(now);
   const spent = sql<number>`cast(sum(spending.spent_nanodollars) as bigint)`;
-  const rows = await budgetsOfAccounts(store, filter)
+  const rows = await budgets
     .innerJoin("payers", "payers.id", "accounts.id")
     .innerJoin("spending", (join) =>
       join.onRef("spending.account_id", "=", "payers.no").onRef("spending.subject_id", "=", "budgets.no"),
     )
     .select(["spending.name", amount.as("amount"), spent.as("spent")])
-    .where(isInPeriod(sql.ref("spending.day"), now))
+    .where(isInRun(now))
     .where(amount, ">", 0)
     .groupBy(["budgets.id", "accounts.id", "spending.name"])
     .having(spent, ">=", sql<number>`${amount} * ${sql.lit(filter.leastShare)}`)

@@ -9,12 +9,10 @@ import {
   dayOf,
   daysOfPeriod,
   endOfPeriod,
+  namesOf,
   type OpenCall,
-  type Payer,
   toPayerNumber,
 } from "../db/index.ts";
-
-type NamedCall = Pick<AdmissionRequest, "model" | "session" | "tag" | "endUser">;
 
 const none: readonly never[] = [];
 
@@ -27,10 +25,10 @@ const drawsOfDay = new WeakMap<
 /** Those of the budgets that a premium call draws on; mostly there is none. */
 export function findDraws(
   admission: AdmissionRequest,
-  budgets: readonly Budget[] = none,
+  budgets: readonly Budget[] | undefined,
   now: number,
 ): readonly BudgetDraw[] {
-  if (budgets.length === 0) return none;
+  if (budgets === undefined || budgets.length === 0) return none;
   const { caller, openedAt } = admission;
   if (budgets !== caller.budgets || budgets.some(dependsOnCall)) return drawsOf(admission, budgets, now);
   const [day, today] = [dayOf(openedAt), dayOf(now)];
@@ -48,7 +46,7 @@ function dependsOnCall({ subject, raise }: Budget): boolean {
 
 function drawsOf(admission: AdmissionRequest, budgets: readonly Budget[], now: number): readonly BudgetDraw[] {
   const { caller, openedAt } = admission;
-  const names = namesOf(caller, admission);
+  const names = namesOf({ ...admission, keyId: caller.keyId });
   const named = budgets.filter(({ subject, name }) => name !== undefined && name === names[subject]);
   // A subject that has budgets of its own is not one of each.
   const isNamed = ({ subject, keyId, isOfGateway }: Budget) =>
@@ -64,14 +62,6 @@ export function findKnownDraws(caller: Caller, now: number): BudgetDraw[] {
     const name = isOfAccount(subject) ? "" : (budget.name ?? (subject === "key" ? caller.keyId : undefined));
     return name === undefined ? [] : [toDraw(caller, budget, name, { at: now, now })];
   });
-}
-
-/** The subjects of a call. A name that it leaves out is a subject of its own, so that leaving it out is no way around a budget. */
-function namesOf(
-  { keyId }: Payer,
-  { model, session = "", tag = "", endUser = "" }: NamedCall,
-): Record<BudgetSubject, string> {
-  return { account: "", team: "", key: keyId, end_user: endUser, tag, session, model };
 }
 
 /** @param time When the call began, whose period it is, and the moment of which the figures are. */
@@ -105,7 +95,7 @@ export function isCountedBy({ budget, name, sums }: BudgetDraw, open: OpenCall):
     open.premium &&
     day >= sums.from &&
     (day < sums.until || day > sums.today) &&
-    namesOf(open, open)[budget.subject] === name &&
+    namesOf(open)[budget.subject] === name &&
     (budget.keyId === undefined || budget.keyId === open.keyId)
   );
 }

@@ -1,4 +1,5 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
+import { namedSubjects } from "../contract/index.ts";
 import {
   callSums,
   countEarlierCalls,
@@ -125,21 +126,36 @@ const periodDaysMax = 31;
 
 /** Deletes what names have spent on days that no running period has. What accounts and keys have spent is kept. */
 async function pruneDays({ db }: Store, beforeDay: number): Promise<void> {
-  await db
-    .deleteFrom("spending")
-    .where("subject_id", "in", (all) => all.selectFrom("budgets").select("no").where("budget_period", "<>", "lifetime"))
-    .where("day", "<", beforeDay - periodDaysMax)
-    // Days whose calls are not pruned yet are compared with them.
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom("payers")
-          .innerJoin("opening_balances", "opening_balances.account_id", "payers.id")
-          .select("payers.no")
-          .whereRef("payers.no", "=", "spending.account_id")
-          .whereRef("opening_balances.before_day", ">", "spending.day"),
-      ),
-    )
+  const budgets = await db
+    .selectFrom("budgets")
+    .select(["no", "account_id"])
+    .where("subject", "in", namedSubjects)
+    .where("budget_period", "<>", "lifetime")
     .execute();
+  // A few at a time, by the rows of a budget: all sums together are many.
+  for (const { no, account_id: accountId } of budgets) {
+    const accounts = db.selectFrom("payers").select("no");
+    await db
+      .deleteFrom("spending")
+      .where(
+        "account_id",
+        "in",
+        accountId === "" ? accounts.whereRef("account_no", "=", "no") : [toPayerNumber(accountId)],
+      )
+      .where("subject_id", "=", no)
+      .where("day", "<", beforeDay - periodDaysMax)
+      // Days whose calls are not pruned yet are compared with them.
+      .where(({ exists, selectFrom }) =>
+        exists(
+          selectFrom("payers")
+            .innerJoin("opening_balances", "opening_balances.account_id", "payers.id")
+            .select("payers.no")
+            .whereRef("payers.no", "=", "spending.account_id")
+            .whereRef("opening_balances.before_day", ">", "spending.day"),
+        ),
+      )
+      .execute();
+  }
 }
 
 /** Counts the calls from before a budget was made whose making was broken off. */

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import { callSums, dayOf, isDamage, isUncounted, type Store, startOfDay } from "../db/index.ts";
+import { callSums, countedName, dayOf, isDamage, isUncounted, type Store, startOfDay } from "../db/index.ts";
 
 /** The result of {@link verifyLedger}. */
 export interface Verification {
@@ -308,9 +308,6 @@ function compareDays(sums: SumsOfDays): Comparison {
 /** Budgets that count calls by a name of theirs, of which all earlier calls are counted. */
 const isCounting = sql`budgets.counted_to is null and budgets.subject not in ('account', 'team', 'key')`;
 const dayOfCall = sql`(calls.opened_at / ${dayMs})`;
-/** The name by which a budget counts a call. */
-const countedName = sql`coalesce(case budgets.subject when 'end_user' then calls.end_user when 'tag' then calls.tag
-  when 'session' then calls.session else calls.model end, '')`;
 const countedCalls = sql`from calls join budgets on budgets.account_id in ('', calls.account_id)
     and coalesce(budgets.key_id, calls.key_id) = calls.key_id and coalesce(budgets.name, ${countedName}) = ${countedName}
     and budgets.counted_from <= ${dayOfCall}

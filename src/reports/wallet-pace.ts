@@ -87,16 +87,11 @@ async function readPaces(
     .where("day", ">", today - paceDays)
     .where("spent_nanodollars", ">", 0)
     .where(wallets)
-    .where(({ exists, not, selectFrom }) =>
-      not(
-        exists(
-          selectFrom("payers")
-            .innerJoin("accounts", "accounts.id", "payers.id")
-            .select("accounts.id")
-            .whereRef("payers.no", "=", "wallet_rows.account_id")
-            .where("accounts.billed_afterwards", "=", 1),
-        ),
-      ),
+    .where("wallet_rows.account_id", "not in", ({ selectFrom }) =>
+      selectFrom("accounts")
+        .innerJoin("payers", "payers.id", "accounts.id")
+        .select("payers.no")
+        .where("accounts.billed_afterwards", "=", sql.lit(1)),
     )
     .groupBy(["wallet_rows.account_id", "wallet_rows.balance_nanodollars"])
     .having(having)

@@ -1,4 +1,4 @@
-import { sql, type Transaction } from "kysely";
+import type { Transaction } from "kysely";
 import { type Budget, type BudgetPeriod, GatewayError, isAmount } from "../contract/index.ts";
 import {
   type BudgetFigures,
@@ -45,7 +45,7 @@ export async function setOwnBudget(
 ): Promise<void> {
   const id = ownBudgetId(keyId ?? accountId);
   if (budget === undefined) {
-    await expectNoBudgetNeeded(db, id);
+    if (keyId === undefined) await expectNoBudgetNeeded(db, accountId);
     await db.deleteFrom("budgets").where("id", "=", id).execute();
     return;
   }
@@ -85,12 +85,12 @@ export async function setOwnBudget(
     .execute();
 }
 
-/** @throws {GatewayError} `conflict` for the budget of an account that is billed afterwards, which nothing else bounds. */
-export async function expectNoBudgetNeeded(db: Transaction<Database>, budgetId: string): Promise<void> {
+/** @throws {GatewayError} `conflict` for an account that is billed afterwards, which nothing else bounds. */
+export async function expectNoBudgetNeeded(db: Transaction<Database>, accountId: string): Promise<void> {
   const account = await db
     .selectFrom("accounts")
     .select("id")
-    .where(sql<string>`'bud_' || id`, "=", budgetId)
+    .where("id", "=", accountId)
     .where("billed_afterwards", "=", 1)
     .executeTakeFirst();
   if (account === undefined) return;

@@ -18,6 +18,7 @@ import {
   countedFrom,
   type Database,
   isInPeriod,
+  isInRun,
   isTeam,
   ownBudgetId,
   readLastEnd,
@@ -169,7 +170,7 @@ export async function deleteBudget(
 ): Promise<void> {
   await store.change(async (db) => {
     if (accountId !== eachAccount) await lockManaged(db, by, accountId);
-    await expectNoBudgetNeeded(db, id);
+    if (id === ownBudgetId(accountId)) await expectNoBudgetNeeded(db, accountId);
     const row = await db
       .deleteFrom("budgets")
       .where("id", "=", id)
@@ -221,10 +222,10 @@ export async function readSpentOfBudgets(
   now: number,
 ): Promise<ReadonlyMap<string, number>> {
   const ofOne = budgets.filter(
-    ({ subject, name, accountId }) => accountId !== "" && (subject === "account" || name !== undefined),
+    ({ subject, name, isOfGateway }) => !isOfGateway && (subject === "account" || name !== undefined),
   );
   if (ofOne.length === 0) return new Map();
-  const rows = await spentOfBudgets(db, now)
+  const rows = await spentOfBudgets(db, now, false)
     .where(
       "budgets.id",
       "in",
@@ -237,17 +238,12 @@ export async function readSpentOfBudgets(
   return new Map(ofOne.map(({ id }) => [id, spent.get(id) ?? 0]));
 }
 
-/** The sums that budgets count, in their running periods. */
-function spentOfBudgets(db: Store["db"], now: number) {
+/** The sums that budgets of accounts count, or those of the gateway, in their running periods. */
+function spentOfBudgets(db: Store["db"], now: number, isOfGateway: boolean) {
   return db
     .selectFrom("budgets")
     .innerJoin("payers as owner", (join) =>
-      join.on(({ and, eb, or, ref }) =>
-        or([
-          eb("owner.id", "=", ref("budgets.account_id")),
-          and([eb("budgets.account_id", "=", sql.lit(eachAccount)), eb("owner.account_no", "=", ref("owner.no"))]),
-        ]),
-      ),
+      isOfGateway ? join.onRef("owner.account_no", "=", "owner.no") : join.onRef("owner.id", "=", "budgets.account_id"),
     )
     .innerJoin("accounts", "accounts.id", "owner.id")
     .leftJoin("payers as key", (join) => join.onRef("key.id", "=", "budgets.name").on("budgets.subject", "=", "key"))
@@ -261,7 +257,7 @@ function spentOfBudgets(db: Store["db"], now: number) {
         ),
     )
     .select(sql<number>`cast(sum(spending.spent_nanodollars) as bigint)`.as("spent"))
-    .where(isInPeriod(sql.ref("spending.day"), now))
+    .where(isInRun(now))
     .where(({ eb, or }) => or([eb("budgets.subject", "<>", sql.lit("team")), isTeam()]))
     .where(({ eb, or, ref }) =>
       or([
@@ -291,8 +287,8 @@ export async function readSpentBySubject(
 }
 
 /** Without those that have a budget of their own: they are not one of each. */
-function spentByNames(db: Store["db"], { id }: StoredBudget, now: number) {
-  return spentOfBudgets(db, now)
+function spentByNames(db: Store["db"], { id, isOfGateway }: StoredBudget, now: number) {
+  return spentOfBudgets(db, now, isOfGateway === true)
     .where("budgets.id", "=", id)
     .where(({ exists, not, or, eb, selectFrom }) =>
       or([
@@ -314,16 +310,13 @@ function spentByNames(db: Store["db"], { id }: StoredBudget, now: number) {
     .groupBy(["account", "subject_name"]);
 }
 
-function spentByKeys(db: Store["db"], { id }: StoredBudget, now: number) {
+function spentByKeys(db: Store["db"], { id, isOfGateway }: StoredBudget, now: number) {
   return db
     .selectFrom("budgets")
     .innerJoin("keys", (join) =>
-      join.on(({ eb, or, ref }) =>
-        or([
-          eb("keys.account_id", "=", ref("budgets.account_id")),
-          eb("budgets.account_id", "=", sql.lit(eachAccount)),
-        ]),
-      ),
+      isOfGateway
+        ? join.on("budgets.account_id", "=", sql.lit(eachAccount))
+        : join.onRef("keys.account_id", "=", "budgets.account_id"),
     )
     .innerJoin("payers", "payers.id", "keys.id")
     .innerJoin("spending", (join) =>
@@ -335,7 +328,7 @@ function spentByKeys(db: Store["db"], { id }: StoredBudget, now: number) {
       sql<number>`cast(sum(spending.spent_nanodollars) as bigint)`.as("spent"),
     ])
     .where("budgets.id", "=", id)
-    .where(isInPeriod(sql.ref("spending.day"), now))
+    .where(isInPeriod(now))
     .groupBy(["keys.account_id", "keys.id"]);
 }
 

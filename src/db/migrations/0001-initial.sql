@@ -18,6 +18,8 @@ create table accounts (
 
 create index accounts_by_creation on accounts (created_at, id);
 
+create index accounts_billed_afterwards on accounts (id) where billed_afterwards = 1;
+
 create index accounts_of_founder on accounts (founded_by) where founded_by is not null;
 
 create table keys (

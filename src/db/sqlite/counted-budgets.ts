@@ -1,22 +1,15 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { namedSubjects } from "../../contract/index.ts";
+import { namedSubjects } from "../../contract/index.ts";
+import { type NamedSubject, namesOf } from "../budgets.ts";
 import type { OpenCall } from "../ledger-records.ts";
 
-/** A budget that counts calls by a name of theirs, beside what is counted of every account and key. */
+/** A budget that counts calls by a name. What accounts and keys spend is counted always. */
 interface CountedBudget {
   readonly no: number;
   readonly key_id: string | null;
-  readonly subject: keyof typeof nameOf;
+  readonly subject: NamedSubject;
   readonly name: string | null;
 }
-
-/** The names by which calls are counted. */
-const nameOf = {
-  end_user: (open: OpenCall) => open.endUser,
-  tag: (open: OpenCall) => open.tag,
-  session: (open: OpenCall) => open.session,
-  model: (open: OpenCall) => open.model,
-} satisfies Record<(typeof namedSubjects)[number], (open: OpenCall) => string | undefined>;
 
 /** Accounts whose budgets are known; beyond it they are read anew. */
 const accountsMax = 10_000;
@@ -31,7 +24,7 @@ export class CountedBudgets {
 
   constructor(database: DatabaseSync) {
     this.#read = database.prepare(`select no, key_id, subject, name from budgets
-      where account_id in ('', +?1) and subject in (${Object.keys(nameOf).map((subject) => `'${subject}'`)})`);
+      where account_id in ('', +?1) and subject in (${namedSubjects.map((subject) => `'${subject}'`)})`);
   }
 
   /** This process or another may have made a budget. */
@@ -48,8 +41,10 @@ export class CountedBudgets {
       if (this.#budgets.size >= accountsMax) this.#budgets.clear();
       this.#budgets.set(accountId, budgets);
     }
+    if (budgets.length === 0) return;
+    const names = namesOf(open);
     for (const budget of budgets) {
-      const name = nameOf[budget.subject](open) ?? "";
+      const name = names[budget.subject];
       const isOfKey = budget.key_id === null || budget.key_id === keyId;
       if (isOfKey && (budget.name === null || budget.name === name)) {
         yield { no: budget.no, name, isSession: budget.subject === "session" };

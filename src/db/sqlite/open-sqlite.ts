@@ -405,14 +405,14 @@ function tryToNote(write: () => void): void {
 
 /** Prepares the look-up of what is spent of budgets. */
 function prepareBudgetsReader(database: DatabaseSync): EmbeddedStore["readBudgets"] {
-  const isAhead = "day > +?6 + 1 and counted_day is null";
+  const isAhead = (today: string) => `day > ${today} + 1 and counted_day is null`;
   const statement = database.prepare(`select coalesce(sum(case when day < +?5 or (day > +?6 and (day <= +?6 + 1
       or (coalesce(counted_day, +?6) >= +?4 and coalesce(counted_day, +?6) < +?5))) then spent_nanodollars end), 0) as spent,
-    max(${isAhead}) as ahead
+    max(${isAhead("+?6")}) as ahead
     from spending where account_id = +?1 and subject_id = +?2 and name = +?3 and day >= +?4`);
   const note =
-    database.prepare(`update spending set counted_day = +?6 where account_id = +?1 and subject_id = +?2 and name = +?3
-    and day >= +?4 and day <> +?5 and ${isAhead}`);
+    database.prepare(`update spending set counted_day = +?4 where account_id = +?1 and subject_id = +?2 and name = +?3
+    and ${isAhead("+?4")}`);
   const ofSession = database.prepare(`select coalesce(sum(spent_nanodollars), 0) as spent from (
       select spent_nanodollars, run, max(run) over () as last_run, max(last_at) over () as last_at
       from session_spending where account_id = +?1 and subject_id = +?2 and name = +?3) as days
@@ -423,7 +423,7 @@ function prepareBudgetsReader(database: DatabaseSync): EmbeddedStore["readBudget
       const period = [...keys, from, until, today] as const;
       const row = sessionAt === undefined ? statement.get(...period) : ofSession.get(...keys, sessionAt);
       const { spent, ahead } = row as { spent: number; ahead?: number | null };
-      if (ahead === 1) tryToNote(() => note.run(...period));
+      if (ahead === 1) tryToNote(() => note.run(...keys, today));
       return { spentNanodollars: spent, heldNanodollars: 0 };
     });
 }

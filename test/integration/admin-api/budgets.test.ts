@@ -263,3 +263,48 @@ test("a project that is billed afterwards needs a budget, and owes what it spend
   expect((await chat(key)).json.error.code).toBe("insufficient_balance");
   expect((await verifyLedger(gateway.store)).differences).toEqual([]);
 });
+
+test("a session's budget counts the calls that name it by header, and no others", async () => {
+  const { path, key } = await newProject();
+  const of = (session: string) => chat(key, {}, { "session-id": session });
+  expect((await of("one")).status).toBe(200);
+  const made = await ask("POST", path, { subject: "session", budget_usd: "0.000001", budget_period: "session" });
+  expect(made.json).toMatchObject({ budget_period: "session", resets_at: null });
+  const refused = await of("one");
+  expect([refused.status, refused.json.error.code]).toEqual([403, "budget_exceeded"]);
+  expect(refused.json.error.message).toStartWith('Session budget of session "one" reached');
+  const { data } = (await ask("GET", `${path}/${made.json.id}/usage`)).json;
+  expect(data.map(({ name }: { name: string }) => name)).toEqual(["one"]);
+  expect((await ask("POST", `${path}/${made.json.id}`, { budget_usd: "1" })).status).toBe(200);
+  expect((await of("one")).status).toBe(200);
+  const changed = await ask("POST", `${path}/${made.json.id}`, { budget_period: "day" });
+  expect([changed.status, changed.json.error.param]).toEqual([400, "budget_period"]);
+});
+
+test("the document sets budgets over each account, shows them, changes them by what they count and removes them", async () => {
+  const budget = { subject: "end_user", budget_usd: "2", budget_period: "day" };
+  const put = async (entry: object) => (await ask("PUT", "/organization/config", { budgets: [entry] })).json;
+  const shown = async () =>
+    (await ask("GET", "/organization/config?sections=budgets")).json.budgets.filter(
+      (one: { account?: string }) => one.account === undefined,
+    );
+  expect((await put(budget)).changes).toMatchObject([{ section: "budgets", action: "create" }]);
+  expect(await shown()).toMatchObject([budget]);
+  expect((await put(budget)).changes).toEqual([]);
+  expect((await put({ ...budget, budget_usd: "3" })).changes).toMatchObject([{ action: "change" }]);
+  expect((await put({ ...budget, budget_usd: undefined, status: "removed" })).changes).toMatchObject([
+    { action: "remove" },
+  ]);
+  expect(await shown()).toEqual([]);
+});
+
+test("a project can be billed afterwards from the first", async () => {
+  const fields = { name: "From the first", billed_afterwards: true, budget_usd: "1" };
+  const { json } = await ask("POST", "/organization/projects", fields);
+  expect(json).toMatchObject({ billed_afterwards: true, budget: { budget_usd: "1" } });
+  const { data } = (await ask("GET", `/organization/projects/${json.id}/budgets`)).json;
+  const kept = await ask("DELETE", `/organization/projects/${json.id}/budgets/${data[0].id}`);
+  expect([kept.status, kept.json.error.param]).toEqual([409, "budget_usd"]);
+  const without = await ask("POST", "/organization/projects", { name: "Without", billed_afterwards: true });
+  expect([without.status, without.json.error.param]).toEqual([400, "billed_afterwards"]);
+});

@@ -217,4 +217,25 @@ describe.each(engineNames)("%s engine", (name) => {
     expect(await codeOf(pay(again, 1, { keyLimits }))).toBe("budget_exceeded");
     await sound(made);
   });
+
+  test("a clock that was ahead by the rest of the month uses up that month, and none of the next but its own day", async () => {
+    const made = await fixture();
+    const keyLimits = { budgetNanodollars: 100 };
+    const february = newYear + 31 * dayMs;
+    made.clock.time = february;
+    await pay(made, 100, { keyLimits });
+    made.clock.time = newYear;
+    expect(await codeOf(pay(made, 1, { keyLimits }))).toBe("budget_exceeded");
+    const [row] = await made.store.db
+      .selectFrom("spending")
+      .select("counted_day")
+      .where("counted_day", "is not", null)
+      .execute();
+    expect(row?.counted_day).toBe(newYear / dayMs);
+    const weekly = { keyLimits: { ...keyLimits, budgetPeriod: "week" as const } };
+    made.clock.time = newYear + 7 * dayMs;
+    const again = { ...made, ledger: await makeLedger({ store: made.store, now: () => made.clock.time }) };
+    expect((await pay(again, 100, weekly)).heldNanodollars).toBe(100);
+    await sound(made);
+  });
 });
