@@ -41,7 +41,7 @@ begin
     on conflict (id) do update set
       seq = excluded.seq, {{end updates}}
     where call_rows.state = 3
-    returning *
+    returning account_id, key_id, model, session, tag, end_user, opened_at, settled_at, quota_day, quota_tokens, charged_nanodollars
   ), paid as (
     select coalesce((select payers.id from payers where no = ended.account_id), refuse_payer(ended.account_id)) as account_name,
       coalesce((select payers.id from payers where no = ended.key_id), refuse_payer(ended.key_id)) as key_name,
@@ -255,50 +255,50 @@ begin
   delete from call_rows where id = tried;
 end $$;
 
--- Whose lease has run out may have had its holds released: it takes no new hold, and makes none larger, before it has the next
--- one (src/db/postgres/lease.ts). The lock keeps its lease from ending in between. Ends need no lease.
--- MG002 is read by src/db/errors.ts.
-create function expect_lease(node integer, held_lease bigint) returns void language plpgsql as $$
-begin
-  perform pg_advisory_xact_lock_shared(hashtextextended('leases of nodes', 0));
-  if exists (select from nodes where id = (select name from names where names.id = node) and lease = held_lease) then return; end if;
-  raise exception using errcode = 'MG002', message = 'lease ' || held_lease || ' of node ' || node || ' has run out';
-end $$;
-
 -- A batch in one round trip. The ends come first, because they free what the holds may need; a call that begins and ends in
--- one batch is late. A batch without ends does not wait for the disk.
-create function record_calls(last_name bigint, last_proof uuid, node integer, lease bigint, ends json, decided json, undecided json, late json) returns json
-language plpgsql as $$
+-- one batch is late. A batch without ends does not wait for the disk. An assignment costs a quarter of a "perform".
+create function record_calls(last_name bigint, last_proof uuid, node integer, held_lease bigint,
+  ends json, opened json, extended json, undecided json, late json) returns json language plpgsql as $$
 declare
   decisions json;
+  nothing text;
+  has_holds boolean := opened is not null or extended is not null or undecided is not null;
 begin
+  if ends is null and late is null then nothing := set_config('synchronous_commit', 'off', true);
+  -- The roll-up waits for this lock, so that no end of a lower number is still to come, and so does whoever makes a budget.
+  else nothing := pg_advisory_xact_lock_shared(hashtextextended('ends of calls', 0));
+  end if;
+  -- It keeps the lease of this node from ending in between.
+  if has_holds then nothing := pg_advisory_xact_lock_shared(hashtextextended('leases of nodes', 0)); end if;
   -- The names that a batch is written with may have gone with a restore since the gateway looked them up, and their numbers to others.
   -- The last one that it knows stands for all of them. MG003 is read by src/db/errors.ts.
   if not exists (select from names where id = last_name and proof = last_proof) then
     raise exception using errcode = 'MG003', message = 'name ' || last_name || ' is not in this database as it was';
   end if;
-  if ends is null and late is null then perform set_config('synchronous_commit', 'off', true);
-  -- The roll-up waits for this lock, so that no end of a lower number is still to come, and so does whoever makes a budget.
-  else perform pg_advisory_xact_lock_shared(hashtextextended('ends of calls', 0));
+  -- Whose lease has run out may have had its holds released: it takes no new hold, and makes none larger, before it has the next
+  -- one (src/db/postgres/lease.ts). Ends need no lease. MG002 is read by src/db/errors.ts.
+  if has_holds and not exists (select from nodes where id = (select name from names where names.id = node) and lease = held_lease) then
+    raise exception using errcode = 'MG002', message = 'lease ' || held_lease || ' of node ' || node || ' has run out';
   end if;
-  if decided is not null or undecided is not null then perform expect_lease(node, lease); end if;
-  if ends is not null then perform end_calls(node, ends); end if;
-  if decided is not null then
+  if ends is not null then nothing := end_calls(node, ends); end if;
+  if opened is not null then
     insert into open_call_rows (node_id, id, {{open names}})
     select node, given.id, {{open names}}
-    from json_to_recordset(decided) as given (id bytea, is_extension boolean, {{open types}})
-    where is_extension is not true and case when (select account_no from payers where no = given.key_id) = given.account_id
+    from json_to_recordset(opened) as given (id bytea, {{open types}})
+    where case when (select account_no from payers where no = given.key_id) = given.account_id
       then true else refuse_payer(given.key_id) is not null end;
+  end if;
+  if extended is not null then
     update open_call_rows set hold_tokens = given.hold_tokens, quota_day = given.quota_day
-    from json_to_recordset(decided) as given (id bytea, is_extension boolean, hold_tokens bigint, quota_day integer)
-    where is_extension and open_call_rows.id = given.id;
+    from json_to_recordset(extended) as given (id bytea, hold_tokens bigint, quota_day integer)
+    where open_call_rows.id = given.id;
     -- As in decide_holds: one that was released, or lost with a crash of the server, is taken anew.
     insert into open_call_rows (node_id, id, {{open names}})
     select node, given.id, {{open names}}
-    from json_to_recordset(decided) as given (id bytea, is_extension boolean, {{open types}})
-    where is_extension and not exists (select from open_call_rows where open_call_rows.id = given.id);
+    from json_to_recordset(extended) as given (id bytea, {{open types}})
+    where not exists (select from open_call_rows where open_call_rows.id = given.id);
   end if;
   if undecided is not null then decisions := decide_holds(node, undecided); end if;
-  if late is not null then perform end_calls(node, late); end if;
+  if late is not null then nothing := end_calls(node, late); end if;
   return decisions;
 end $$;

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import { type NodeReport, postgresNow } from "../nodes.ts";
 
-/** Serializes the end of leases and what needs one: the exclusive side of the lock of `expect_lease`. */
+/** Serializes the end of leases and what needs one: the exclusive side of the lock of `record_calls`. */
 export const leaseLock = "select pg_advisory_xact_lock(hashtextextended('leases of nodes', 0))";
 
 /**

@@ -92,7 +92,7 @@ export class LedgerWriter {
   }
 
   async #write(batch: readonly LedgerWrite[]) {
-    const { ends, decided, undecided, late } = sort(batch);
+    const { ends, opened, extended, undecided, late } = sort(batch);
     const connection = this.#connection.pin();
     if (connection.generation !== this.#generation) {
       this.forget();
@@ -110,11 +110,12 @@ export class LedgerWriter {
         unmade: end.unmade,
       }),
     ];
-    const rows = [toJson(ends, toEnd), toJson(decided, toHold), toJson(undecided, toHold), toJson(late, toEnd)];
+    const holds = [opened, extended, undecided].map((writes) => toJson(writes, toHold));
+    const rows = [toJson(ends, toEnd), ...holds, toJson(late, toEnd)];
     const { last } = this.#names;
     const statement = {
       name: "record_calls",
-      text: "select record_calls($1, $2, $3, $4, $5, $6, $7, $8) as decisions",
+      text: "select record_calls($1, $2, $3, $4, $5, $6, $7, $8, $9) as decisions",
       values: [last.id, last.proof, this.#names.of(this.#nodeId), this.#lease.number, ...rows],
     };
     const send = () => connection.query<{ decisions: DecisionRow[] | null }>(statement);
@@ -163,8 +164,9 @@ function toOpen(write: HoldWrite): OpenCall {
 interface Sorted {
   /** First, because they free what the holds may need. */
   ends: EndedCall[];
-  /** Holds that Redis has already decided. */
-  decided: HoldWrite[];
+  /** Holds that Redis has already decided, and the larger ones in their place. */
+  opened: OpenCall[];
+  extended: ExtendedHold[];
   undecided: HoldWrite[];
   /** Ends of calls that begin in the same batch. */
   late: EndedCall[];
@@ -173,17 +175,24 @@ interface Sorted {
 /** If a call ends more than once, the first end counts. */
 function sort(batch: readonly LedgerWrite[]): Sorted {
   const holds = batch.filter((write) => write.kind !== "end");
-  const opened = new Set(holds.flatMap((write) => (write.kind === "open" ? [write.callId] : [])));
+  const begun = new Set(holds.flatMap((write) => (write.kind === "open" ? [write.callId] : [])));
   const ended = new Set<string>();
   const ends: EndedCall[] = [];
   const late: EndedCall[] = [];
   for (const write of batch) {
     if (write.kind !== "end" || ended.has(write.open.callId)) continue;
     ended.add(write.open.callId);
-    (opened.has(write.open.callId) ? late : ends).push(write);
+    (begun.has(write.open.callId) ? late : ends).push(write);
   }
-  const isUndecided = (write: HoldWrite) => toOpen(write).guard !== undefined;
-  return { ends, decided: holds.filter((write) => !isUndecided(write)), undecided: holds.filter(isUndecided), late };
+  const undecided: HoldWrite[] = [];
+  const opened: OpenCall[] = [];
+  const extended: ExtendedHold[] = [];
+  for (const write of holds) {
+    if (toOpen(write).guard !== undefined) undecided.push(write);
+    else if (write.kind === "open") opened.push(write);
+    else extended.push(write);
+  }
+  return { ends, opened, extended, undecided, late };
 }
 
 function toJson<Write>(writes: readonly Write[], toRow: (write: Write) => unknown): string | null {

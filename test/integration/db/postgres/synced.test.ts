@@ -17,10 +17,10 @@ postgresTest("a batch of holds does not wait for the disk of PostgreSQL, and one
   const end = { ...open, state: 1, settled_at: 1, charged_nanodollars: 0, quota_tokens: 0, status: 200 };
   /** What PostgreSQL goes by when the transaction of a batch is committed. */
   const waitsForDisk = async (holds: object[] | null, ends: object[] | null) => {
-    const [decided, late] = [holds, ends].map((rows) => rows && JSON.stringify(rows));
+    const [opened, late] = [holds, ends].map((rows) => rows && JSON.stringify(rows));
     await client.query("begin");
     const last = "(select proof from names where id = 1)";
-    await client.query(`select record_calls(1, ${last}, 1, 1, null, $1, null, $2)`, [decided, late]);
+    await client.query(`select record_calls(1, ${last}, 1, 1, null, $1, null, null, $2)`, [opened, late]);
     const { rows } = await client.query("show synchronous_commit");
     await client.query("commit");
     return rows[0].synchronous_commit;
