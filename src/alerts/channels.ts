@@ -1,5 +1,5 @@
 import { GatewayError } from "../contract/index.ts";
-import { type Database, lockName, type Store } from "../db/index.ts";
+import { type Database, inTransaction, lockName, type Store, type TransactionScope } from "../db/index.ts";
 import { type SecretBox, sealSecret } from "../providers/index.ts";
 import { DeliveryError } from "./message.ts";
 
@@ -46,15 +46,15 @@ export async function listChannels({ db }: Pick<Store, "db">, owner: string): Pr
  * cannot encrypt it as the others can.
  */
 export async function addChannel(
-  { db, shared }: Pick<Store, "db" | "shared">,
+  store: TransactionScope,
   { box, now, ...fields }: { box: SecretBox; now: number; owner: string; kind: Channel["kind"]; target: Target },
 ): Promise<Channel> {
   const { owner, kind, target } = fields;
   const id = `ach_${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
-  return await db.transaction().execute(async (transaction) => {
+  return await inTransaction(store, async ({ db, shared }) => {
     // Those that are added at the same time count each other.
-    await lockName(transaction, `alert_channels ${owner}`, shared);
-    const { count } = await transaction
+    await lockName(db, `alert_channels ${owner}`, shared);
+    const { count } = await db
       .selectFrom("alert_channels")
       .select((select) => select.fn.countAll().as("count"))
       .where("owner", "=", owner)
@@ -62,7 +62,7 @@ export async function addChannel(
     if (Number(count) >= channelsMax) {
       throw new GatewayError("invalid_request", `There are ${channelsMax} channels already: delete one first`);
     }
-    const sealed = await sealSecret(box, transaction, { owner: aadOf(id), content: JSON.stringify(target) });
+    const sealed = await sealSecret(box, db, { owner: aadOf(id), content: JSON.stringify(target) });
     const row = {
       id,
       owner,
@@ -75,7 +75,7 @@ export async function addChannel(
       target: sealed.secret,
       secrets_id: sealed.secrets_id,
     };
-    await transaction.insertInto("alert_channels").values(row).execute();
+    await db.insertInto("alert_channels").values(row).execute();
     return toChannel(row);
   });
 }

@@ -1,5 +1,5 @@
 import { userInfo } from "node:os";
-import { inTransaction, type TransactionScope } from "../db/index.ts";
+import { inTransaction, type OpenTransaction, type Store, type TransactionScope } from "../db/index.ts";
 import { commandLine } from "./administrator.ts";
 
 /** An action of an administrator, of a command, of the identity provider, of a token, or of a payment provider with money. */
@@ -13,7 +13,8 @@ export interface AuditEntry {
   detail: Readonly<Record<string, string | number | boolean | null>>;
 }
 
-export async function recordAudit({ db }: Pick<TransactionScope, "db">, entry: AuditEntry, at: number): Promise<void> {
+/** Writes an entry in the transaction of the change that it tells of, so that neither is there without the other. */
+export async function recordAudit({ db }: Pick<OpenTransaction, "db">, entry: AuditEntry, at: number): Promise<void> {
   const row = { account_id: entry.accountId, action: entry.action, subject: entry.subject };
   const detail = JSON.stringify(entry.detail);
   const osUser = entry.accountId === commandLine.accountId ? readOsUser() : null;
@@ -21,6 +22,11 @@ export async function recordAudit({ db }: Pick<TransactionScope, "db">, entry: A
     .insertInto("audit")
     .values({ ...row, id: crypto.randomUUID(), at, os_user: osUser, detail })
     .execute();
+}
+
+/** Writes the entry of an act that changes nothing in the database, such as a test message. The act comes after it. */
+export async function recordAct({ db }: Pick<Store, "db">, entry: AuditEntry, at: number): Promise<void> {
+  await db.transaction().execute((transaction) => recordAudit({ db: transaction }, entry, at));
 }
 
 /** The user who runs this process, and who became it by `sudo`. The user of a container may have no name. */
@@ -38,7 +44,7 @@ const osUserLengthMax = 100;
 
 /** Makes a change and writes its audit entry, unless there is nothing to write, in the same transaction. */
 export type Audited = <T>(
-  work: (scope: TransactionScope) => Promise<T>,
+  work: (scope: OpenTransaction) => Promise<T>,
   toEntry: (result: T) => AuditEntry | undefined,
 ) => Promise<T>;
 

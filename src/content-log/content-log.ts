@@ -1,4 +1,4 @@
-import { recordAudit } from "../audit/index.ts";
+import { recordAct } from "../audit/index.ts";
 import type { Config } from "../config/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import { type Contents, createContents, type Store } from "../db/index.ts";
@@ -73,7 +73,7 @@ export class ContentLog {
       const { store, now } = this.#deps;
       const detail = { request: row.id };
       const entry = { accountId: viewer.personId, action: "content.view", subject: row.accountId, detail };
-      await recordAudit(store, entry, now());
+      await recordAct(store, entry, now());
     }
     const content = await openContent(this.#box, row);
     if (content !== undefined) return { ...content, at: row.at };
@@ -88,12 +88,13 @@ export class ContentLog {
   /** Deletes all content of an account; with an audit entry where somebody else does so. Returns how much there was. */
   async deleteAll(accountId: string, by: string): Promise<number> {
     const { store, now } = this.#deps;
-    const deleted = await this.#contents.deleteAll(accountId);
     if (by !== accountId) {
-      const entry = { accountId: by, action: "content.delete", subject: accountId, detail: { requests: deleted } };
-      await recordAudit(store, entry, now());
+      // There may be too much for one transaction, so the entry comes first.
+      const { records: requests } = await this.#contents.measure(accountId);
+      const entry = { accountId: by, action: "content.delete", subject: accountId, detail: { requests } };
+      await recordAct(store, entry, now());
     }
-    return deleted;
+    return await this.#contents.deleteAll(accountId);
   }
 
   /** For whom content of an account is kept, and how much there is. */

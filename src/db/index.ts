@@ -59,6 +59,7 @@ export {
   readLedgerId,
   type Store,
   type StoreOptions,
+  type OpenTransaction,
   type TransactionScope,
 } from "./store.ts";
 export { createStoredResponses, type StoredResponses } from "./stored-responses.ts";

@@ -175,10 +175,15 @@ export interface StoreOptions {
 /** A store for changes, or the one that {@link inTransaction} hands out in its place. */
 export type TransactionScope = Pick<Store, "db" | "change" | "shared">;
 
+/** A transaction that is open, in which further changes are a part of it. */
+export interface OpenTransaction extends TransactionScope {
+  readonly db: Transaction<Database>;
+}
+
 /** Runs several {@link Store.change} calls as one transaction. */
 export function inTransaction<T>(
   store: TransactionScope,
-  work: (transaction: TransactionScope) => Promise<T>,
+  work: (transaction: OpenTransaction) => Promise<T>,
 ): Promise<T> {
   return store.change((db) => work({ db, shared: store.shared, change: (change) => change(db) }));
 }

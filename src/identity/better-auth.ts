@@ -1,6 +1,6 @@
 import { type BetterAuthOptions, betterAuth } from "better-auth";
 import { twoFactor } from "better-auth/plugins/two-factor";
-import { recordAudit } from "../audit/index.ts";
+import { recordAct } from "../audit/index.ts";
 import type { Store } from "../db/index.ts";
 import { authOrigin, sessionCookie } from "./auth-http.ts";
 import { limitCodes } from "./code-limit.ts";
@@ -162,8 +162,8 @@ export function recordSignIns({ store, now }: { readonly store: Store; readonly 
     const entry = { accountId: user.account_id, subject: user.account_id, detail: {} };
     // Each is worth a look: there are ten, for somebody who has lost the app.
     if (context?.path === "/two-factor/verify-backup-code") {
-      await recordAudit(store, { ...entry, action: "user.backup_code" }, now());
+      await recordAct(store, { ...entry, action: "user.backup_code" }, now());
     }
-    if (user.role !== "member") await recordAudit(store, { ...entry, action: "user.sign_in" }, now());
+    if (user.role !== "member") await recordAct(store, { ...entry, action: "user.sign_in" }, now());
   };
 }

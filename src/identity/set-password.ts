@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import { GatewayError } from "../contract/index.ts";
-import type { Database, Role, Store } from "../db/index.ts";
+import type { Database, Role, TransactionScope } from "../db/index.ts";
 import {
   createUser,
   endClaims,
@@ -29,7 +29,7 @@ export interface NewPassword {
  *
  * @throws {GatewayError} `not_found` for an unknown account, `invalid_request` for a password too short or long.
  */
-export async function setPassword(store: Store, fields: NewPassword, now: number): Promise<void> {
+export async function setPassword(store: TransactionScope, fields: NewPassword, now: number): Promise<void> {
   checkPassword(fields.password);
   const hash = await hashPassword(fields.password);
   await store.change((db) => writePassword(db, { ...fields, hash }, now));
@@ -37,7 +37,7 @@ export async function setPassword(store: Store, fields: NewPassword, now: number
 
 /** Sets a generated password and returns it. @throws {GatewayError} as {@link setPassword} */
 export async function makeTemporaryPassword(
-  store: Store,
+  store: TransactionScope,
   { accountId, role, by }: Pick<NewPassword, "accountId" | "role" | "by">,
   now: number,
 ): Promise<string> {

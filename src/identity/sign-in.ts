@@ -1,4 +1,4 @@
-import { type AuditEntry, recordAudit } from "../audit/index.ts";
+import { type AuditEntry, recordAct, recordAudit } from "../audit/index.ts";
 import { GatewayError, getOwn } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import { RateLimiter } from "../lib/rate-limiter.ts";
@@ -185,7 +185,7 @@ async function finishPasswordChange(store: Store, user: SessionUser, now: number
 
 /** Writes the audit entry of what somebody who is signed in did to their second factor. */
 async function recordSecondFactor(
-  { db }: Store,
+  store: Store,
   { user, path }: { user: SessionUser; path: string },
   now: number,
 ): Promise<void> {
@@ -198,7 +198,7 @@ async function recordSecondFactor(
   };
   const entry = getOwn(entries, path);
   if (entry === undefined) return;
-  await recordAudit({ db }, { accountId: user.ownAccountId, subject: user.ownAccountId, ...entry }, now);
+  await recordAct(store, { accountId: user.ownAccountId, subject: user.ownAccountId, ...entry }, now);
 }
 
 /** The same response with another body. */

@@ -1,4 +1,4 @@
-import { type Administrator, createAudited, recordAudit } from "../audit/index.ts";
+import { type Administrator, createAudited, recordAct } from "../audit/index.ts";
 import { type Config, getCatalogueFolder, getPluginFolders } from "../config/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
@@ -241,11 +241,7 @@ export class Providers {
   ): Promise<void> {
     const fields = Object.entries(about).flatMap(([field, value]) => (value === undefined ? [] : [[field, value]]));
     const detail: Record<string, string> = Object.fromEntries(fields);
-    await recordAudit(
-      this.#deps.store,
-      { accountId, action: "provider.test", subject: name, detail },
-      this.#deps.now(),
-    );
+    await recordAct(this.#deps.store, { accountId, action: "provider.test", subject: name, detail }, this.#deps.now());
   }
 
   async #runTest(network: Network, test: Omit<ConnectionTest, "now">): Promise<TestResult> {

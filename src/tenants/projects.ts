@@ -5,6 +5,7 @@ import {
   type Database,
   inTransaction,
   isConstraintError,
+  type OpenTransaction,
   type Role,
   type Store,
   type TeamRole,
@@ -73,7 +74,7 @@ export function changeProject(
 }
 
 async function setBilling(
-  scope: TransactionScope,
+  scope: OpenTransaction,
   { by, accountId, isBilledAfterwards }: { by: Administrator; accountId: string; isBilledAfterwards: boolean },
   now: number,
 ): Promise<void> {
@@ -83,7 +84,7 @@ async function setBilling(
 }
 
 async function setLimits(
-  scope: TransactionScope,
+  scope: OpenTransaction,
   { by, accountId, changes }: { by: Administrator; accountId: string; changes: ProjectChanges },
   now: number,
 ): Promise<void> {
@@ -132,7 +133,7 @@ export function createProject(
 }
 
 async function createEmpty(
-  scope: TransactionScope,
+  scope: OpenTransaction,
   { by, name, email, address }: NewProject & { by: Administrator },
   now: () => number,
 ): Promise<string> {
@@ -230,13 +231,13 @@ export function addToTeam(
 ): Promise<void> {
   const { db, shared } = store;
   return db.transaction().execute(async (transaction) => {
-    const scope: TransactionScope = { db: transaction, shared, change: (work) => work(transaction) };
+    const scope: OpenTransaction = { db: transaction, shared, change: (work) => work(transaction) };
     await addPersonAudited(scope, membership, now());
   });
 }
 
 async function addPersonAudited(
-  scope: TransactionScope,
+  scope: OpenTransaction,
   { by, accountId, personId, role }: { by: Administrator; accountId: string; personId: string; role: TeamRole },
   now: number,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-import { commandLine, recordAudit } from "../../audit/index.ts";
+import { commandLine, createAudited } from "../../audit/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
 import { makeTemporaryPassword } from "../../identity/index.ts";
 import { readWalletState } from "../../ledger/index.ts";
@@ -163,8 +163,10 @@ export const accountPassword = defineCommand({
   async run(_context, { args, config, now }) {
     const { email, password } = await withStore(config, async ({ store, accounts }) => {
       const { id: accountId, email } = await expectAccount(accounts, args.A);
-      const password = await makeTemporaryPassword(store, { accountId, role: "member", by: "cli" }, now);
-      await recordAudit(store, { accountId: "cli", action: "account.password", subject: accountId, detail: {} }, now);
+      const password = await createAudited(store, () => now)(
+        (scope) => makeTemporaryPassword(scope, { accountId, role: "member", by: "cli" }, now),
+        () => ({ accountId: "cli", action: "account.password", subject: accountId, detail: {} }),
+      );
       return { email, password };
     });
     return { json: { email, password }, text: `${email}  ${password}\nShown only once; change it after signing in` };

@@ -1,22 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import {
-  addMetricRule,
-  changeMetricRule,
-  checkWebhookUrl,
-  deleteMetricRule,
-  findSmtp,
-  gatewayOwner,
-  listMetricRules,
-  writeSmtp,
-} from "../../alerts/index.ts";
-import { recordAudit } from "../../audit/index.ts";
+import { checkWebhookUrl, findSmtp, gatewayOwner, listMetricRules, writeSmtp } from "../../alerts/index.ts";
+import { createAudited } from "../../audit/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import type { ApiAdministrator } from "../../keys/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import {
   emailFields,
   type MetricRuleBody,
+  metricRuleActions,
   metricRuleFields,
   RuleChange,
   readMetricRule,
@@ -117,16 +109,10 @@ export function organizationAlertsController(deps: HttpDeps, api: AdminApi) {
     .use(mailServerController(deps, api));
 }
 
-type Detail = Readonly<Record<string, string | boolean>>;
-
-const recorder =
-  ({ store, now }: HttpDeps) =>
-  ({ accountId }: ApiAdministrator, action: string, subject: string, detail: Detail = {}) =>
-    recordAudit(store, { accountId, action, subject, detail }, now());
+const byAdministrator = ({ accountId }: ApiAdministrator) => ({ owner: gatewayOwner, by: accountId });
 
 function alertsController(deps: HttpDeps, api: AdminApi) {
   const { alerts: actions } = api;
-  const record = recorder(deps);
   const list = async (state: "active" | "ended") => (await readAlerts(actions)).filter((one) => one.state === state);
   const find = async (id: string) => {
     const alert = (await list("active")).find((one) => one.id === id);
@@ -162,11 +148,8 @@ function alertsController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, body, params: { alert_id: id } }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           await find(id);
-          await actions.mute(gatewayOwner, admin.accountId, { id, hours: body.hours });
-          const alert = await find(id);
-          const until = alert.muted_until === null ? "" : new Date(alert.muted_until * 1000).toISOString();
-          await record(admin, "alert.mute", id, { until });
-          return alert;
+          await actions.mute(byAdministrator(admin), { id, hours: body.hours });
+          return await find(id);
         }),
       {
         body: Mute,
@@ -178,8 +161,7 @@ function alertsController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, params: { alert_id: id } }) =>
         writeOnce(deps, { request, admin }, async () => {
           await find(id);
-          await actions.mute(gatewayOwner, admin.accountId, { id, hours: undefined });
-          await record(admin, "alert.unmute", id);
+          await actions.mute(byAdministrator(admin), { id, hours: undefined });
           return await find(id);
         }),
       { detail: describeWrite("Send messages about an alert again", AlertObject) },
@@ -188,7 +170,6 @@ function alertsController(deps: HttpDeps, api: AdminApi) {
 
 function rulesController(deps: HttpDeps, api: AdminApi) {
   const { alerts: actions } = api;
-  const record = recorder(deps);
   const toRule = ({ rule: id, ...rule }: Awaited<ReturnType<AdminApi["alerts"]["setRule"]>>) => {
     return { id, object: "organization.alert.rule" as const, ...rule };
   };
@@ -210,17 +191,14 @@ function rulesController(deps: HttpDeps, api: AdminApi) {
       "/:rule_id",
       ({ request, admin, body, params: { rule_id: id } }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const rule = await actions.setRule(gatewayOwner, id, body);
-          await record(admin, "alert.rule", id, { enabled: body.enabled, threshold: rule.threshold ?? "" });
-          return toRule(rule);
+          return toRule(await actions.setRule(byAdministrator(admin), id, body));
         }),
       { body: RuleChange, detail: describeWrite("Turn a rule on or off, with its threshold", RuleObject) },
     );
 }
 
 function metricRulesController(deps: HttpDeps, api: AdminApi) {
-  const { store, now } = deps;
-  const record = recorder(deps);
+  const { store } = deps;
   const toRule = (rule: Parameters<typeof toMetricRuleJson>[0]) => {
     return { object: "organization.alert.metric_rule" as const, ...toMetricRuleJson(rule) };
   };
@@ -242,9 +220,7 @@ function metricRulesController(deps: HttpDeps, api: AdminApi) {
       "",
       ({ request, admin, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const rule = await addMetricRule(store, await read(body), now());
-          await record(admin, "alert.metric_rule", rule.id, { name: rule.name });
-          return toRule(rule);
+          return toRule(await metricRuleActions(deps).add(admin, await read(body)));
         }),
       { body: NewMetricRule, detail: describeWrite("Create a rule for a metric", MetricRuleObject) },
     )
@@ -253,8 +229,7 @@ function metricRulesController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, body, params: { metric_rule_id: id } }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           const rule = { ...(await read(body)), id };
-          await changeMetricRule(store, rule);
-          await record(admin, "alert.metric_rule", id, { name: rule.name, enabled: rule.isEnabled });
+          await metricRuleActions(deps).change(admin, rule);
           return toRule(rule);
         }),
       { body: NewMetricRule, detail: describeWrite("Replace a rule for a metric", MetricRuleObject) },
@@ -263,8 +238,7 @@ function metricRulesController(deps: HttpDeps, api: AdminApi) {
       "/:metric_rule_id",
       ({ request, admin, params: { metric_rule_id: id } }) =>
         writeOnce(deps, { request, admin }, async () => {
-          await deleteMetricRule(store, id);
-          await record(admin, "alert.metric_rule_delete", id);
+          await metricRuleActions(deps).remove(admin, id);
           return { id, object: "organization.alert.metric_rule.deleted", deleted: true };
         }),
       { detail: describeDelete("Delete a rule for a metric", "organization.alert.metric_rule.deleted") },
@@ -274,16 +248,15 @@ function metricRulesController(deps: HttpDeps, api: AdminApi) {
 function channelsController(deps: HttpDeps, api: AdminApi) {
   const { alerts: actions } = api;
   const { config } = deps;
-  const record = recorder(deps);
-  const add = ({ kind, url, secret, to }: Static<typeof NewChannel>) => {
+  const add = (admin: ApiAdministrator, { kind, url, secret, to }: Static<typeof NewChannel>) => {
     if (kind === "webhook") {
       if (url === undefined || to !== undefined) throw invalid("url", "A webhook has a url, and no addresses in to");
       const target = { url: checkWebhookUrl(url, config.alertNetworks ?? []), secret };
-      return actions.add(gatewayOwner, kind, target);
+      return actions.add(byAdministrator(admin), kind, target);
     }
     if (to === undefined || url !== undefined)
       throw invalid("to", "A channel for e-mail has addresses in to, and no url");
-    return actions.add(gatewayOwner, kind, { to });
+    return actions.add(byAdministrator(admin), kind, { to });
   };
   return new Elysia({ prefix: "/organization/alerts/channels" })
     .use(adminRoutes(deps, api, "alerts"))
@@ -305,9 +278,7 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
       "",
       ({ request, admin, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const channel = await add(body);
-          await record(admin, "alert.channel", channel.id, { to: channel.label });
-          return toChannel(channel);
+          return toChannel(await add(admin, body));
         }),
       {
         body: NewChannel,
@@ -320,8 +291,7 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
       "/:channel_id",
       ({ request, admin, params: { channel_id: id } }) =>
         writeOnce(deps, { request, admin }, async () => {
-          await actions.remove(gatewayOwner, id);
-          await record(admin, "alert.channel_delete", id);
+          await actions.remove(byAdministrator(admin), id);
           return { id, object: "organization.alert.channel.deleted", deleted: true };
         }),
       { detail: describeDelete("Delete a channel", "organization.alert.channel.deleted") },
@@ -343,7 +313,12 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
 /** The mail server carries the links by which owners sign in, so whoever sets it could become one: owners alone do. */
 function mailServerController(deps: HttpDeps, api: AdminApi) {
   const { store, secrets, config } = deps;
-  const record = recorder(deps);
+  const audited = createAudited(store, deps.now);
+  const write = ({ accountId }: ApiAdministrator, subject: string, smtp: Parameters<typeof writeSmtp>[2]) =>
+    audited(
+      (scope) => writeSmtp(scope, secrets, smtp),
+      () => ({ accountId, action: "alert.smtp", subject, detail: {} }),
+    );
   const answer = async (): Promise<Static<typeof MailServerObject>> => {
     const smtp = await findSmtp(deps);
     const base = { object: "organization.mail_server" as const, from_environment: config.smtpUrl !== undefined };
@@ -369,8 +344,7 @@ function mailServerController(deps: HttpDeps, api: AdminApi) {
         writeOnce(deps, { request, admin, body }, async () => {
           expectOwner(admin);
           const { tls: isTls, ...smtp } = body;
-          await writeSmtp(store, secrets, { ...smtp, isTls });
-          await record(admin, "alert.smtp", body.host);
+          await write(admin, body.host, { ...smtp, isTls });
           return await answer();
         }),
       {
@@ -385,8 +359,7 @@ function mailServerController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin }) =>
         writeOnce(deps, { request, admin }, async () => {
           expectOwner(admin);
-          await writeSmtp(store, secrets, undefined);
-          await record(admin, "alert.smtp", "none");
+          await write(admin, "none", undefined);
           return await answer();
         }),
       { detail: describeWrite("Remove the mail server, for owners", MailServerObject) },

@@ -8,9 +8,6 @@ import { isDeepStrictEqual } from "node:util";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
-  addMetricRule,
-  changeMetricRule,
-  deleteMetricRule,
   gatewayOwner,
   getRulesOf,
   listMetricRules,
@@ -19,7 +16,7 @@ import {
   readRules,
   writeRule,
 } from "../../alerts/index.ts";
-import { recordAudit } from "../../audit/index.ts";
+import { createAudited } from "../../audit/index.ts";
 import { DisplayName, formatUsd, GatewayError, quoteValue } from "../../contract/index.ts";
 import { ownBudgetId } from "../../db/index.ts";
 import { parseTokenIssuers } from "../../identity/index.ts";
@@ -74,6 +71,7 @@ import {
 import type { HttpDeps } from "../deps.ts";
 import {
   type MetricRuleBody,
+  metricRuleActions,
   metricRuleFields,
   readMetricRule,
   readThreshold,
@@ -1212,11 +1210,14 @@ function planRule(
     id: rule,
     action: "change",
     fields,
-    async run() {
-      await writeRule(store, gatewayOwner, target);
-      const detail = { enabled: target.isEnabled, threshold: threshold ?? "" };
-      await recordAudit(store, { accountId: admin.accountId, action: "alert.rule", subject: rule, detail }, now());
-    },
+    run: () =>
+      createAudited(store, now)(
+        (scope) => writeRule(scope, gatewayOwner, target),
+        () => {
+          const detail = { enabled: target.isEnabled, threshold: threshold ?? "" };
+          return { accountId: admin.accountId, action: "alert.rule", subject: rule, detail };
+        },
+      ),
   };
 }
 
@@ -1227,15 +1228,13 @@ async function planMetricRule(
   rules: readonly MetricRule[],
 ): Promise<Step | undefined> {
   const { deps, admin, keyIds } = planning;
-  const { store, now } = deps;
   const named = rules.filter(({ name }) => name === ruleEntry.name);
   const present = rules.find((one) => one.id === id) ?? (named.length === 1 ? named[0] : undefined);
   const label = quoteValue(ruleEntry.name ?? id ?? "");
   if (present === undefined && named.length > 1) {
     throw invalid("alerts", `There are ${named.length} rules called ${label}; say which by its id`);
   }
-  const record = (action: string, subject: string, detail: Record<string, string | boolean>) =>
-    recordAudit(store, { accountId: admin.accountId, action, subject, detail }, now());
+  const actions = metricRuleActions(deps);
   if (status === "removed") {
     if (present === undefined) return undefined;
     return {
@@ -1243,10 +1242,7 @@ async function planMetricRule(
       id: present.name,
       action: "remove",
       fields: {},
-      async run() {
-        await deleteMetricRule(store, present.id);
-        await record("alert.metric_rule_delete", present.id, {});
-      },
+      run: () => actions.remove(admin, present.id),
     };
   }
   const current = present && toMetricRuleJson(present);
@@ -1272,13 +1268,7 @@ async function planMetricRule(
     fields,
     async run() {
       const rule = await read();
-      if (present === undefined) {
-        const added = await addMetricRule(store, rule, now());
-        await record("alert.metric_rule", added.id, { name: rule.name });
-      } else {
-        await changeMetricRule(store, { ...rule, id: ownId });
-        await record("alert.metric_rule", ownId, { name: rule.name, enabled: rule.isEnabled });
-      }
+      return present === undefined ? actions.add(admin, rule) : actions.change(admin, { ...rule, id: ownId });
     },
   };
 }

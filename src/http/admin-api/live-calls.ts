@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type Administrator, recordAudit } from "../../audit/index.ts";
+import { type Administrator, recordAct } from "../../audit/index.ts";
 import { capabilities, formatUsd, GatewayError } from "../../contract/index.ts";
 import type { ClientCall, LoadShedder } from "../../kernel/index.ts";
 import { type RemoteCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
@@ -111,7 +111,7 @@ async function endCall(deps: HttpDeps, { by, id }: { by: Administrator; id: stri
   const { loadShedder, store } = deps;
   const detail = detailOf(findRunning(loadShedder, id)) ?? (await readRemoteDetail(deps, id));
   if (detail === undefined) throw new GatewayError("not_found", "No such call is running: it may have ended meanwhile");
-  await recordAudit(store, { accountId: by.accountId, action: "call.end", subject: id, detail }, deps.now());
+  await recordAct(store, { accountId: by.accountId, action: "call.end", subject: id, detail }, deps.now());
   if (!endRunning(loadShedder, id)) await store.endCall?.(id);
 }
 

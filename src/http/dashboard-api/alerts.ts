@@ -18,21 +18,25 @@ export function alertsController(deps: HttpDeps) {
       const hasMail = !isEmailClaimed && (await findSmtp(deps)) !== undefined;
       return { ...(await actions.read(accountId)), has_mail: hasMail };
     })
-    .put("/rules/:id", ({ user: { accountId }, params: { id }, body }) => actions.setRule(accountId, id, body), {
-      body: RuleChange,
-    })
+    .put(
+      "/rules/:id",
+      ({ user: { accountId }, params: { id }, body }) => actions.setRule({ owner: accountId }, id, body),
+      {
+        body: RuleChange,
+      },
+    )
     .post(
       "/webhooks",
       ({ user: { accountId }, body: { url, secret } }) =>
-        actions.add(accountId, "webhook", { url: checkWebhookUrl(url, []), secret }),
+        actions.add({ owner: accountId }, "webhook", { url: checkWebhookUrl(url, []), secret }),
       { body: NewWebhook },
     )
     .post("/emails", async ({ user: { accountId, isEmailClaimed } }) => {
       if (isEmailClaimed) throw new GatewayError("conflict", "Alerts are sent to verified e-mails: verify yours first");
       const hasOne = (await listChannels(store, accountId)).some(({ kind }) => kind === "email");
       if (hasOne) throw new GatewayError("conflict", "Alerts are already sent to the e-mail address of this account");
-      return actions.add(accountId, "email", {});
+      return actions.add({ owner: accountId }, "email", {});
     })
-    .delete("/channels/:id", ({ user: { accountId }, params: { id } }) => actions.remove(accountId, id))
+    .delete("/channels/:id", ({ user: { accountId }, params: { id } }) => actions.remove({ owner: accountId }, id))
     .post("/channels/:id/test", ({ user: { accountId }, params: { id } }) => actions.test(accountId, id));
 }

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { recordAudit } from "../../audit/index.ts";
 import { formatUsd, GatewayError, makeCallId } from "../../contract/index.ts";
-import { inTransaction, moveWallet, type TransactionScope } from "../../db/index.ts";
+import { inTransaction, moveWallet, type OpenTransaction, type TransactionScope } from "../../db/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import type { Payment } from "../../payments/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -42,7 +42,7 @@ async function receive({ payments, store, log, now }: HttpDeps, request: Request
 }
 
 /** Moves what was not moved before, and returns how much. Everything but a payment leaves an audit entry. */
-async function movePayment(scope: TransactionScope, payment: Payment, now: () => number): Promise<number> {
+async function movePayment(scope: OpenTransaction, payment: Payment, now: () => number): Promise<number> {
   const { kind, accountId, isTotal, note } = payment;
   let { nanodollars, reference } = payment;
   if (isTotal) {

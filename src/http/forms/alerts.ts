@@ -1,9 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
 import {
   addChannel,
+  addMetricRule,
   type Channel,
+  changeMetricRule,
   createDelivery,
   deleteChannel,
+  deleteMetricRule,
   getRuleInfo,
   getRulesOf,
   listChannels,
@@ -19,6 +22,7 @@ import {
   ruleNames,
   writeRule,
 } from "../../alerts/index.ts";
+import { type Administrator, type AuditEntry, createAudited } from "../../audit/index.ts";
 import { DisplayName, formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
 import { takeAttempt } from "../../identity/index.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
@@ -92,9 +96,10 @@ const testsPerMinuteMax = 6;
 /** Limit over all processes, in addition to the limit of each. */
 const testMailLimit = { max: 20, windowMs: 3_600_000, what: "test messages by e-mail" };
 
-/** The alerts of an owner: what is wrong, the rules and the channels. */
+/** The alerts of an owner: what is wrong, the rules and the channels. Changes that an administrator makes are audited. */
 export function alertActions(deps: HttpDeps) {
   const { store, secrets: box, now } = deps;
+  const audited = createAudited(store, now);
   const delivery = createDelivery(deps);
   const changes = new RateLimiter(changesPerMinuteMax, now, { what: "changes of alerts" });
   const tests = new RateLimiter(testsPerMinuteMax, now, { what: "test messages" });
@@ -129,27 +134,52 @@ export function alertActions(deps: HttpDeps) {
         channels: (await listChannels(store, owner)).map(toChannelJson),
       };
     },
-    setRule: async (owner: string, name: string, { enabled, threshold }: Static<typeof RuleChange>) => {
+    setRule: async ({ owner, by }: AlertChange, name: string, { enabled, threshold }: Static<typeof RuleChange>) => {
       changes.take(owner);
       const rule = findRule(owner, name);
       const setting = { rule, isEnabled: enabled, threshold: readThreshold(rule, threshold) };
-      await writeRule(store, owner, setting);
+      const entry = toEntry(by, "alert.rule", rule, { enabled, threshold: setting.threshold ?? "" });
+      await audited(
+        (scope) => writeRule(scope, owner, setting),
+        () => entry,
+      );
       return toRuleJson(setting);
     },
     /** Mutes an alert for some hours, or until somebody ends it, or ends that. */
-    mute: async (owner: string, by: string, { id, hours }: { id: string; hours: number | null | undefined }) => {
+    mute: async (
+      { owner, by }: Required<AlertChange>,
+      { id, hours }: { id: string; hours: number | null | undefined },
+    ) => {
       changes.take(owner);
       const until = hours === null || hours === undefined ? null : now() + hours * hourMs;
-      await muteAlert(store, owner, id, hours === undefined ? undefined : { until, by });
-      return { id, muted: hours !== undefined };
+      const isMuted = hours !== undefined;
+      const entry = isMuted
+        ? toEntry(by, "alert.mute", id, { until: toIso(until ?? undefined) ?? "" })
+        : toEntry(by, "alert.unmute", id, {});
+      await audited(
+        (scope) => muteAlert(scope, owner, id, isMuted ? { until, by } : undefined),
+        () => entry,
+      );
+      return { id, muted: isMuted };
     },
-    add: async (owner: string, kind: Channel["kind"], target: Parameters<typeof addChannel>[1]["target"]) => {
+    add: async (
+      { owner, by }: AlertChange,
+      kind: Channel["kind"],
+      target: Parameters<typeof addChannel>[1]["target"],
+    ) => {
       changes.take(owner);
-      return toChannelJson(await addChannel(store, { box, now: now(), owner, kind, target }));
+      const channel = await audited(
+        (scope) => addChannel(scope, { box, now: now(), owner, kind, target }),
+        ({ id, label }) => toEntry(by, "alert.channel", id, { to: label }),
+      );
+      return toChannelJson(channel);
     },
-    remove: async (owner: string, id: string) => {
+    remove: async ({ owner, by }: AlertChange, id: string) => {
       changes.take(owner);
-      await deleteChannel(store, owner, id);
+      await audited(
+        (scope) => deleteChannel(scope, owner, id),
+        () => toEntry(by, "alert.channel_delete", id, {}),
+      );
       return { id };
     },
     /** Sends a test message and waits for its outcome. */
@@ -161,6 +191,41 @@ export function alertActions(deps: HttpDeps) {
       return { id, error: (await delivery.sendTest(id)) ?? null };
     },
   };
+}
+
+/** Changes of the operator's own rules for metrics. */
+export function metricRuleActions({ store, now }: Pick<HttpDeps, "store" | "now">) {
+  const audited = createAudited(store, now);
+  return {
+    add: ({ accountId }: Administrator, rule: Omit<MetricRule, "id">) =>
+      audited(
+        (scope) => addMetricRule(scope, rule, now()),
+        ({ id, name }) => ({ accountId, action: "alert.metric_rule", subject: id, detail: { name } }),
+      ),
+    change: ({ accountId }: Administrator, rule: MetricRule) =>
+      audited(
+        (scope) => changeMetricRule(scope, rule),
+        () => {
+          const detail = { name: rule.name, enabled: rule.isEnabled };
+          return { accountId, action: "alert.metric_rule", subject: rule.id, detail };
+        },
+      ),
+    remove: ({ accountId }: Administrator, id: string) =>
+      audited(
+        (scope) => deleteMetricRule(scope, id),
+        () => ({ accountId, action: "alert.metric_rule_delete", subject: id, detail: {} }),
+      ),
+  };
+}
+
+/** Whose alerts a change is of, and the account of the administrator who makes it; absent: the holder of the account. */
+interface AlertChange {
+  readonly owner: string;
+  readonly by?: string;
+}
+
+function toEntry(accountId: string | undefined, action: string, subject: string, detail: AuditEntry["detail"]) {
+  return accountId === undefined ? undefined : { accountId, action, subject, detail };
 }
 
 /** @throws {GatewayError} `invalid_request` */

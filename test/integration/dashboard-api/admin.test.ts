@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { recordAudit } from "../../../src/audit/record-audit.ts";
+import { recordAct } from "../../../src/audit/record-audit.ts";
 import { createAccounts } from "../../../src/keys/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { dashboardHttp, origin, password } from "../../unit/http/dashboard-http.ts";
@@ -85,7 +85,7 @@ describe("an administrator", () => {
     // Three of each moment, so that a page ends between two of one.
     for (let number = 0; number < 150; number++) {
       const deed = { accountId: admin.account.id, action: "test", subject: `${number}`, detail: {} };
-      await recordAudit(store, deed, Math.floor(number / 3));
+      await recordAct(store, deed, Math.floor(number / 3));
     }
     const first = (await (await admin.get(`${api}/audit`)).json()).data;
     const { at: before, id } = first.at(-1);

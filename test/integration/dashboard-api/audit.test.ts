@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { userInfo } from "node:os";
 import { sql } from "kysely";
-import { recordAudit } from "../../../src/audit/index.ts";
+import { recordAct } from "../../../src/audit/index.ts";
 import type { Store } from "../../../src/db/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { withAdmin } from "../../unit/http/dashboard-http.ts";
@@ -71,7 +71,7 @@ describe("filters", () => {
       [admin, "voucher.void", "voucher-1", {}],
     ] as const;
     for (const [place, [accountId, action, subject, detail]] of rows.entries()) {
-      await recordAudit(store, { accountId, action, subject, detail }, from + place * 1000);
+      await recordAct(store, { accountId, action, subject, detail }, from + place * 1000);
     }
     const list = async (query: string) => (await parts.admin.get(`${api}/audit?${query}`)).json();
     const actions = async (query: string) =>

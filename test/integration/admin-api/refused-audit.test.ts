@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { sql } from "kysely";
+import { commandLine } from "../../../src/audit/index.ts";
+import { createAdminKey } from "../../../src/keys/index.ts";
+import { prepareOrganization } from "../../e2e/openapi/organization.ts";
+import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
+
+let gateway: InProcessGateway;
+let adminKey: string;
+let managed: Record<string, string>;
+
+beforeAll(async () => {
+  gateway = await startInProcess({ env: {} });
+  adminKey = (await createAdminKey(gateway.store, commandLine, { name: "test", scopes: ["all"] }, Date.now())).key;
+  managed = await prepareOrganization(new URL(gateway.baseUrl).origin, adminKey);
+  const alert = { owner: "gateway", rule: "budget", text: "", level: 1, since_at: 1, notified_at: null, seen_at: 1 };
+  await gateway.store.db
+    .insertInto("alerts")
+    .values({ ...alert, id: "alert-1" })
+    .execute();
+  managed.alert_id = "alert-1";
+  const { project_id: project, user_id: user, ended_user_id: other } = managed;
+  for (const userId of [user, other])
+    await send("POST", `/projects/${project}/users`, { user_id: userId, role: "member" });
+  managed.ended_catalogue_model_id = "openai:famA-4.1-nano";
+  await send("POST", `/catalogue/models/${managed.ended_catalogue_model_id}`, { row: { priority: 5 } });
+  await send("POST", "/catalogue/unlisted/groq", { terms: null });
+  await send("POST", "/sandbox", { setting: "on" });
+});
+afterAll(() => gateway.stop());
+
+async function send(method: string, path: string, body: unknown): Promise<{ status: number; text: string }> {
+  const response = await fetch(`${gateway.baseUrl.replace("/api/v1", "/v1/organization")}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+/** What a gateway writes by itself, and the answers that repeated requests get. */
+const ownTables = new Set(["nodes", "audit", "revisions", "idempotency_keys", "attempts"]);
+
+/** The rows of all tables and the files of the operator, as text. */
+async function readState(): Promise<Map<string, string>> {
+  const { db } = gateway.store;
+  const { rows } = await sql<{ name: string }>`select name from sqlite_master where type = 'table'`.execute(db);
+  const texts = new Map<string, string>();
+  for (const { name } of rows.filter((row) => !ownTables.has(row.name))) {
+    const content = await sql`select * from ${sql.table(name)}`.execute(db);
+    texts.set(
+      name,
+      JSON.stringify(content.rows, (_, value) => (typeof value === "bigint" ? String(value) : value)),
+    );
+  }
+  for (const folder of ["catalogue", "plugins"].map((name) => join(gateway.home, name)).filter(existsSync)) {
+    for (const file of readdirSync(folder)) texts.set(file, readFileSync(join(folder, file), "utf8"));
+  }
+  return texts;
+}
+
+interface Operation {
+  readonly requestBody?: { content: Record<string, { example?: unknown }> };
+}
+
+/** The writes of the management API, with their example. A DELETE is of something of its own. */
+async function listWrites(): Promise<{ method: string; path: string; body: unknown }[]> {
+  const response = await fetch(new URL("/openapi.json", gateway.baseUrl));
+  const { paths } = (await response.json()) as { paths: Record<string, Record<string, Operation>> };
+  return Object.entries(paths).flatMap(([path, operations]) =>
+    ["post", "put", "delete"].flatMap((method) => {
+      const operation = operations[method];
+      if (operation === undefined || !path.startsWith("/v1/organization")) return [];
+      const body = operation.requestBody?.content["application/json"]?.example;
+      return [{ method: method.toUpperCase(), path, body }];
+    }),
+  );
+}
+
+function fillIn(method: string, path: string): string {
+  const isShared = path.startsWith("/rate_limits/");
+  const isOfGateway = path.startsWith("/budgets/");
+  if (path.startsWith("/admin_api_keys/")) return path.replace("{key_id}", managed.admin_key_id as string);
+  if (path.startsWith("/catalogue/unlisted/") && method === "DELETE") return "/catalogue/unlisted/groq";
+  if (path.includes("{provider_key_id}")) {
+    const key = managed[method === "DELETE" ? "ended_provider_key_id" : "provider_key_id"] as string;
+    return path.replace("{provider_id}", managed.provider_id as string).replace("{provider_key_id}", key);
+  }
+  const prefix = isShared ? "shared_" : isOfGateway ? "gateway_" : "";
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const ended = method === "DELETE" ? managed[`ended_${prefix}${name}`] : undefined;
+    return encodeURIComponent(ended ?? managed[`${prefix}${name}`] ?? name);
+  });
+}
+
+/** Those that write nothing of the gateway's: a test message, and the end of a call, of which none runs here. */
+const without = new Set([
+  "POST /v1/organization/alerts/channels/{channel_id}/test",
+  "DELETE /v1/organization/live_calls/{call_id}",
+]);
+
+test("a write of the management API changes nothing where its audit entry cannot be written", async () => {
+  const writes = await listWrites();
+  expect(writes.length).toBeGreaterThan(50);
+  const { db } = gateway.store;
+  await sql`create trigger refuse_audit before insert on audit begin select raise(abort, 'no entry'); end`.execute(db);
+  const wrong: string[] = [];
+  for (const { method, path, body } of writes) {
+    const name = `${method} ${path}`;
+    const before = await readState();
+    const { status, text } = await send(method, fillIn(method, path.replace("/v1/organization", "")), body);
+    const after = await readState();
+    const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
+      (table) => after.get(table) !== before.get(table),
+    );
+    if (without.has(name)) continue;
+    if (changed.length > 0) wrong.push(`${name} changed ${changed.join(", ")}`);
+    // SQLite takes the trigger for a constraint, which a new key tells as a conflict; the person has joined before.
+    const isRefused = status === 500 || (status === 409 && /already exists with|belong to this team/.test(text));
+    if (!isRefused) wrong.push(`${name} answered ${status} ${text.slice(0, 150)}`);
+  }
+  expect(wrong).toEqual([]);
+});
