@@ -166,7 +166,10 @@ interface KeyContext {
   readonly healths: ProviderHealth["keys"];
 }
 
-/** The stored keys, or how many the environment has. Keys of the environment have no last characters here. */
+/**
+ * The keys of the environment, which have no last characters here, then the stored ones. These are in force where the environment
+ * has none.
+ */
 function describeKeys(
   settings: ProviderSettings,
   plugin: Pick<ProviderPlugin, "name" | "credential">,
@@ -179,30 +182,32 @@ function describeKeys(
     health: toKeyHealthJson(healths[index]),
   });
   const environmentKeys = settings.readGiven(plugin).keys;
-  if (environmentKeys.length > 0) {
-    const variable = nameVariables(plugin);
-    return environmentKeys.map((key, index) => ({
-      id: null,
-      source: variable,
-      last4: "",
-      set_by: null,
-      set_at: null,
-      readable: true,
-      fields: getPlainFields(key),
-      ...toAttempts(index),
-    }));
-  }
+  const variable = nameVariables(plugin);
+  const inEnvironment = environmentKeys.map((key, index) => ({
+    id: null,
+    source: variable,
+    last4: "",
+    set_by: null,
+    set_at: null,
+    readable: true,
+    in_force: true,
+    fields: getPlainFields(key),
+    ...toAttempts(index),
+  }));
+  const isInForce = environmentKeys.length === 0;
   let index = 0;
-  return settings.keysOf(plugin.name).map(({ id, last4, setBy, setAt, secret }) => ({
+  const stored = settings.keysOf(plugin.name).map(({ id, last4, setBy, setAt, secret }) => ({
     id,
     source: null,
     last4,
     set_by: setBy,
     set_at: new Date(setAt).toISOString(),
     readable: secret !== undefined,
+    in_force: isInForce && secret !== undefined,
     fields: secret === undefined ? {} : getPlainFields(secret),
-    ...toAttempts(secret === undefined ? -1 : index++),
+    ...toAttempts(isInForce && secret !== undefined ? index++ : -1),
   }));
+  return [...inEnvironment, ...stored];
 }
 
 function toKeyHealthJson(health: ProviderHealth["keys"][number] | undefined) {

@@ -5,7 +5,7 @@ export { type AttemptCount, healthStates } from "./health.ts";
 export { getModelNames, ModelNames } from "./model-names.ts";
 export { OperatorCatalogueEditor } from "./operator-catalogue.ts";
 export type { PluginDirectory } from "./plugin-directory.ts";
-export type { PluginManagerOptions, PluginSnapshot } from "./plugin-manager.ts";
+export type { PlannedProviders, PluginManagerOptions, PluginSnapshot } from "./plugin-manager.ts";
 export type { PluginState, PluginStatus } from "./plugin-state.ts";
 export { ProviderSettings } from "./provider-settings.ts";
 export { Providers } from "./providers.ts";

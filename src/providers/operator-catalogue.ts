@@ -9,7 +9,7 @@ import { type CatalogueFiles, virtualName } from "./catalogue-files.ts";
 import { compareModels } from "./compare-models.ts";
 import type { ModelLayers } from "./model-layers.ts";
 import { listFolder, type PluginDirectory } from "./plugin-directory.ts";
-import type { PluginManager } from "./plugin-manager.ts";
+import type { PlannedProviders, PluginManager } from "./plugin-manager.ts";
 import { parseFile, readTextFile } from "./read-files.ts";
 import { prepareFile } from "./write-file.ts";
 
@@ -61,8 +61,12 @@ export class OperatorCatalogueEditor {
     return { revision: hash.digest("base64url").slice(0, 22), files };
   }
 
-  /** Checks a whole document as the gateway would read it. @throws {PluginError} With the file, the place and what to do. */
-  check(files: CatalogueFiles): CatalogueChange {
+  /**
+   * Checks a whole document as the gateway would read it, with the providers that it will have.
+   *
+   * @throws {PluginError} With the file, the place and what to do.
+   */
+  check(files: CatalogueFiles, planned?: PlannedProviders): CatalogueChange {
     const texts = this.#readTexts();
     const fresh = new Map(Object.entries(files).map(([name, value]) => [name, this.#toText(name, value, texts)]));
     const trial = mkdtempSync(join(tmpdir(), "modelgate-catalogue-"));
@@ -71,8 +75,8 @@ export class OperatorCatalogueEditor {
         if (isSigned) writeFileSync(join(trial, `${name}.json`), text);
       }
       for (const [name, text] of fresh) writeFileSync(join(trial, `${name}.json`), text);
-      const now = this.#manager.preview(this.#folder).plugins;
-      const { plugins, problems } = this.#manager.preview({ ...this.#folder, path: trial });
+      const now = this.#manager.preview(this.#folder, planned).plugins;
+      const { plugins, problems } = this.#manager.preview({ ...this.#folder, path: trial }, planned);
       if (problems[0] !== undefined) throw new PluginError(problems[0]);
       const before = new Map(now.map((plugin) => [plugin.name, plugin]));
       const models = plugins.flatMap((plugin) =>

@@ -75,6 +75,13 @@ interface Candidate {
   readonly isMerged?: boolean;
 }
 
+/** Providers that will have been added, replaced or removed. */
+export interface PlannedProviders {
+  readonly added: readonly ProviderPlugin[];
+  /** Their names. */
+  readonly removed: readonly string[];
+}
+
 /** Combines the plugins compiled in, those of the plugin folders, and the operator's own catalogue. */
 export class PluginManager {
   readonly #options: PluginManagerOptions;
@@ -138,10 +145,17 @@ export class PluginManager {
   }
 
   /** Previews the plugins with another folder of operator's rows, and its errors; changes nothing. */
-  preview(folder: PluginDirectory): { plugins: readonly ProviderPlugin[]; problems: string[] } {
+  preview(
+    folder: PluginDirectory,
+    { added, removed }: PlannedProviders = { added: [], removed: [] },
+  ): { plugins: readonly ProviderPlugin[]; problems: string[] } {
     const overrides = new Overrides(folder);
     overrides.refresh();
-    const candidates = this.#chooseCandidates(new Map(), []);
+    const gone = new Set([...removed, ...added.map(({ name }) => name)]);
+    const candidates = [
+      ...this.#chooseCandidates(new Map(), []).filter(({ plugin }) => !gone.has(plugin.name)),
+      ...added.map((plugin) => ({ plugin, file: undefined })),
+    ];
     const build = (rows: Overrides) => {
       const memory: RegistryMemory = new Map();
       if (this.#memory.registry !== undefined) memory.registry = this.#memory.registry;

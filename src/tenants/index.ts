@@ -80,6 +80,7 @@ export {
   type TeamMember,
 } from "./people.ts";
 export {
+  addNewToTeam,
   addToTeam,
   changeProject,
   createProject,

@@ -236,6 +236,26 @@ export function addToTeam(
   });
 }
 
+/**
+ * Makes somebody a member of a team who does not sign in here yet: opens their account where there is none. They come in by an
+ * invitation or by single sign-on.
+ *
+ * @throws {GatewayError} `invalid_request`, `forbidden`, `conflict`
+ */
+export function addNewToTeam(
+  store: TransactionScope,
+  { by, accountId, email, role }: { by: Administrator; accountId: string; email: string; role: TeamRole },
+  now: () => number,
+): Promise<void> {
+  return inTransaction(store, async (scope) => {
+    const actions = accountActions(createAudited(scope, now), now);
+    const person = await findAccount(scope, parseEmail(email));
+    const personId = person?.id ?? (await actions.createAccount(by, { email })).id;
+    await actions.changeAccount(by, personId, { role: "member" });
+    await addPersonAudited(scope, { by, accountId, personId, role }, now());
+  });
+}
+
 async function addPersonAudited(
   scope: OpenTransaction,
   { by, accountId, personId, role }: { by: Administrator; accountId: string; personId: string; role: TeamRole },

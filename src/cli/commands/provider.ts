@@ -24,13 +24,14 @@ export const providerList = defineCommand({
     );
     const json = all.map(({ routes: _, keys, ...provider }) => ({
       ...provider,
-      keys: keys.map(({ id, source, last4, set_by, set_at, readable }) => ({
+      keys: keys.map(({ id, source, last4, set_by, set_at, readable, in_force }) => ({
         id,
         source,
         last4,
         set_by,
         set_at,
         readable,
+        in_force,
       })),
     }));
     const rows = json.map(({ name, status, priority, weight, keys }) => [
@@ -38,7 +39,9 @@ export const providerList = defineCommand({
       status.replace("_", " "),
       String(priority ?? ""),
       String(weight ?? ""),
-      keys.map(({ id, source, last4 }) => source ?? `${id} …${last4}`).join(", "),
+      keys
+        .map(({ id, source, last4, in_force }) => source ?? `${id} …${last4}${in_force ? "" : " (not in force)"}`)
+        .join(", "),
     ]);
     return { json, text: columns([["provider", "status", "priority", "weight", "keys"], ...rows]) };
   },

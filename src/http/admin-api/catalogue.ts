@@ -5,7 +5,7 @@ import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { inTransaction } from "../../db/index.ts";
 import { describeRoutes } from "../../kernel/index.ts";
 import type { ApiAdministrator } from "../../keys/index.ts";
-import { getTerms, parseFile, setRow, setTerms } from "../../providers/index.ts";
+import { getTerms, type PlannedProviders, parseFile, setRow, setTerms } from "../../providers/index.ts";
 import { PluginError } from "../../sdk/errors.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
@@ -431,7 +431,7 @@ async function writeFiles(
   const now = readCatalogue(deps).revision;
   const expected = revision ?? now;
   if (isDryRun && expected !== "*" && expected !== now) throw overtaken();
-  const change = changeCatalogue(deps, files, param);
+  const change = changeCatalogue(deps, files, { param });
   const written = isDryRun ? now : await change.write(admin.accountId, expected);
   return { files: [...change.files], revision: written, dry_run: isDryRun, changes: [...change.models] };
 }
@@ -442,8 +442,12 @@ async function writeFiles(
  * @param param The field that has them, for errors.
  * @throws {GatewayError} `invalid_request` for the files; `write` throws `conflict` when they are not of the expected revision any more.
  */
-export function changeCatalogue(deps: HttpDeps, files: Readonly<Record<string, unknown>>, param = "files") {
-  const change = refusing(() => deps.catalogue.check(files), param);
+export function changeCatalogue(
+  deps: HttpDeps,
+  files: Readonly<Record<string, unknown>>,
+  { param = "files", planned }: { param?: string; planned?: PlannedProviders } = {},
+) {
+  const change = refusing(() => deps.catalogue.check(files, planned), param);
   const write = async (by: string, expected: string): Promise<string> => {
     await inTransaction(deps.store, async (scope) => {
       const detail = { files: change.files.join(", "), changes: shorten(change.models) };

@@ -31,11 +31,13 @@ import {
   type ServiceAccount,
 } from "../../keys/index.ts";
 import { readJson } from "../../lib/json.ts";
+import type { ProviderPlugin } from "../../provider/index.ts";
 import { checkManifest } from "../../providers/index.ts";
 import {
   type Account,
   type AdminKeyArea,
   accountRoles,
+  addNewToTeam,
   addToTeam,
   changeBudget,
   changeProject,
@@ -115,7 +117,11 @@ const AccountEntry = Type.Object(
     people: Type.Optional(
       Type.Array(
         Type.Object({ email: Email, role: Type.Union([Type.Literal("admin"), Type.Literal("member")]) }, closed),
-        { maxItems: 500, description: "Members of a team other than its holder, who can already sign in" },
+        {
+          maxItems: 500,
+          description:
+            "Members of a team other than its holder; whoever does not sign in here yet is still to be invited",
+        },
       ),
     ),
   },
@@ -322,6 +328,8 @@ interface Planning {
   readonly keyIds: Map<string, string>;
   /** The keys that were created, as far as the steps have run. */
   readonly createdKeys: CreatedKey[];
+  /** The providers that it adds, replaces and removes, as far as it is planned. */
+  readonly providers: { readonly added: ProviderPlugin[]; readonly removed: string[] };
   /** The ids of models that the document adds, by their names. */
   readonly addedModels: ReadonlyMap<string, string>;
   /** Names that no model has, one message each. */
@@ -356,7 +364,12 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
         writeOnce(deps, { request, admin, body }, async () => {
           const isDryRun = readFlag(parseUrl(request).searchParams, "dry_run");
           const accounts = await findAccounts(deps.store, listAccountNames(body));
-          const none = { keyIds: new Map(), createdKeys: [], warnings: new Set<string>() };
+          const none = {
+            keyIds: new Map(),
+            createdKeys: [],
+            warnings: new Set<string>(),
+            providers: { added: [], removed: [] },
+          };
           const addedModels = listAddedModels(body);
           const planning: Planning = { deps, admin, document: body, accounts, addedModels, ...none };
           const steps = await planDocument(planning);
@@ -684,6 +697,8 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
     entries.flatMap(({ people = [] }) => people.map(({ email }) => toLower(email))),
   );
   const steps: Step[] = [];
+  /** They come last, since a person may have an entry behind that of their team. */
+  const memberships: Step[] = [];
   for (const entry of entries) {
     const { email, account, kind = "account", verified: _, people = [], budget_usd, budget_period, ...others } = entry;
     const present = account === undefined ? [] : members.get(account.id);
@@ -698,12 +713,14 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
     const changes = { ...readProjectChanges(body), name, isDisabled };
     const common = { section: "accounts" as const, id: email, account };
     if (account === undefined) {
-      const place = kind === "team" ? { address: email } : { email };
+      // A team cannot be without a name.
+      const place =
+        kind === "team" ? { address: email, name: target.name ?? email } : { email, name: target.name ?? undefined };
       steps.push({
         ...common,
         action: "create",
         fields,
-        run: () => createProject(store, { by: admin, name: target.name ?? email, ...place, changes }, now),
+        run: () => createProject(store, { by: admin, ...place, changes }, now),
       });
     } else if (Object.keys(fields).length > 0) {
       steps.push({
@@ -716,10 +733,8 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
     for (const { email: personEmail, role } of people) {
       const person = users.get(toLower(personEmail));
       if (person === undefined) {
-        throw invalid(
-          "accounts",
-          `${quoteValue(personEmail)} of ${email} does not sign in here yet; invite them first`,
-        );
+        memberships.push(planNewPerson(planning, { email, personEmail: parseEmail(personEmail), role }));
+        continue;
       }
       const member = present?.find(({ personId }) => personId === person.id);
       // The holder of an account is a member already.
@@ -727,10 +742,10 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
       const isDemotion = member !== undefined && role === "member";
       const holder = person.isVerified || isDemotion ? "verified" : "claimed";
       expectKnownHolder({ ...person, holder }, { param: "accounts", isPerson: true });
-      steps.push(planPerson(planning, { email, person, role, member }));
+      memberships.push(planPerson(planning, { email, person, role, member }));
     }
   }
-  return steps;
+  return [...steps, ...memberships];
 }
 
 const toLower = (text: string) => text.trim().toLowerCase();
@@ -742,6 +757,22 @@ async function findUsersByEmail({ store }: HttpDeps, emails: readonly string[]):
   if (unique.length > entriesMax) throw invalid("accounts", `accounts have more than ${entriesMax} people`);
   const users = await listUsersPage(store, { limit: unique.length, emails: unique });
   return new Map(users.map((user) => [user.email, user]));
+}
+
+function planNewPerson(
+  { deps: { store, now, accounts }, admin }: Planning,
+  { email, personEmail, role }: { email: string; personEmail: string; role: TeamMember["role"] },
+): Step {
+  return {
+    section: "accounts",
+    id: `${email}: ${personEmail}`,
+    action: "create",
+    fields: { role: { before: null, after: role } },
+    async run() {
+      const { id: accountId } = (await accounts.find(email)) as Account;
+      await addNewToTeam(store, { by: admin, accountId, email: personEmail, role }, now);
+    },
+  };
 }
 
 function planPerson(
@@ -780,6 +811,9 @@ async function planKeys(planning: Planning): Promise<Step[]> {
   const usable = entries.length === 0 ? [] : await listUsableKeys(store, now(), { accountIds });
   const byAccount = Map.groupBy(usable, ({ accountId }) => accountId);
   const services = await findServicesOf(deps, usable);
+  const given = new Set(entries.flatMap(({ id = [] }) => id));
+  /** The keys that entries stand for. */
+  const taken = new Set(usable.flatMap(({ id }) => (given.has(id) ? id : [])));
   const steps: Step[] = [];
   for (const { id, account: email, status = "active", name, budget_usd, budget_period, ...others } of entries) {
     const account = accountList.get(email);
@@ -787,11 +821,21 @@ async function planKeys(planning: Planning): Promise<Step[]> {
       throw invalid("keys", `The account ${quoteValue(email)} of the key ${quoteValue(name)} does not exist`);
     }
     const present = account === undefined ? [] : (byAccount.get(account.id) ?? []);
-    const named = present.filter((key) => key.name === name);
-    const key = present.find((one) => one.id === id) ?? (named.length === 1 ? named[0] : undefined);
+    const named = present.filter((key) => key.name === name && !taken.has(key.id));
+    const toWanted = (current: Partial<ReturnType<typeof toKeyEntry>>) => {
+      return { name, ...others, ...toBudget({ budget_usd, budget_period }, current) };
+    };
+    const isAsWanted = (one: ApiKey) => {
+      const current = toKeyEntry(one, email, services);
+      return Object.keys(diff(current, toWanted(current))).length === 0;
+    };
+    // Another gateway's ids are none of these: of keys of one name each stands for one, first those that need no change.
+    const candidate = id === undefined && named.length > 1 ? undefined : (named.find(isAsWanted) ?? named[0]);
+    const key = present.find((one) => one.id === id) ?? candidate;
     if (key === undefined && named.length > 1) {
       throw invalid("keys", `${email} has ${named.length} keys called ${quoteValue(name)}; say which by its id`);
     }
+    if (key !== undefined) taken.add(key.id);
     if (id !== undefined && key !== undefined) keyIds.set(id, key.id);
     const common = { section: "keys" as const, id: `${email}: ${name}`, account };
     if (status === "revoked") {
@@ -800,11 +844,7 @@ async function planKeys(planning: Planning): Promise<Step[]> {
       continue;
     }
     const current: Partial<ReturnType<typeof toKeyEntry>> = key === undefined ? {} : toKeyEntry(key, email, services);
-    const { service_account: service, ...target } = {
-      name,
-      ...others,
-      ...toBudget({ budget_usd, budget_period }, current),
-    };
+    const { service_account: service, ...target } = toWanted(current);
     if (key === undefined) {
       if (account !== undefined) await expectManagedKeys(store, admin, account.id);
       // A key that has ended since it was exported is not made again.
@@ -1077,7 +1117,7 @@ async function openServiceAccount(
   return (current ?? (await createServiceAccount(store, { accountId, name, by: admin.accountId }, now()))).id;
 }
 
-async function planProviders({ deps, admin, document }: Planning): Promise<Step[]> {
+async function planProviders({ deps, admin, document, providers: planned }: Planning): Promise<Step[]> {
   const { actions, settings } = deps.providers;
   const { providers: entries = [], sandbox } = document;
   expectOnce(
@@ -1091,6 +1131,7 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
     const isKnown = deps.snapshot().plugins.some((plugin) => plugin.name === name);
     if (status === "removed") {
       if (!isThere || row.manifest === undefined) continue;
+      planned.removed.push(name);
       steps.push({
         section: "providers",
         id: name,
@@ -1104,7 +1145,7 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
     const isNew = manifest !== undefined && text === undefined && !isKnown;
     const before = text === undefined ? undefined : readJson(text, "file");
     const isReplaced = manifest !== undefined && before !== undefined && !isDeepStrictEqual(before, manifest);
-    if (isNew || isReplaced) checkManifest(name, manifest, admin.role === "owner");
+    if (isNew || isReplaced) planned.added.push(checkManifest(name, manifest, admin.role === "owner").plugin);
     if (manifest === undefined && !isKnown && !isThere) {
       throw invalid("providers", `No provider is called ${quoteValue(name)}; add it by a manifest`);
     }
@@ -1141,7 +1182,7 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
 }
 
 /** The files are one document: what it does not have is removed. @throws {GatewayError} `invalid_request` */
-function planCatalogue({ deps, admin, document }: Planning): Step[] {
+function planCatalogue({ deps, admin, document, providers: planned }: Planning): Step[] {
   const { catalogue, virtual_models: virtual } = document;
   if (catalogue === undefined && virtual === undefined) return [];
   const { files, revision } = deps.catalogue.read();
@@ -1150,7 +1191,7 @@ function planCatalogue({ deps, admin, document }: Planning): Step[] {
   const isSameVirtual = virtual === undefined || isDeepStrictEqual(virtual, toRows(virtualFile));
   const virtualModels = isSameVirtual ? virtualFile : rows.length === 0 ? undefined : { models: rows };
   const target = { ...(catalogue ?? others), ...(virtualModels !== undefined && { virtual: virtualModels }) };
-  const change = changeCatalogue(deps, target);
+  const change = changeCatalogue(deps, target, { planned });
   if (change.files.length === 0) return [];
   const names = new Set(change.files.map((name) => name.replace(/\.json$/, "")));
   const fields = Object.fromEntries(

@@ -98,6 +98,9 @@ const KeyObject = Type.Object({
   created_by_email: nullable(Type.String()),
   created_at: nullable(Type.Integer()),
   readable: Type.Boolean({ description: "Whether this gateway has the secrets key that it is encrypted with" }),
+  in_force: Type.Boolean({
+    description: "Whether calls use it: a key that is stored here waits while the environment has one",
+  }),
   fields: Type.Record(Type.String(), Type.String(), { description: "Of a credential, those that are not secret" }),
   state: nullable(Circuit),
   health: Type.Object(outcomes),

@@ -359,8 +359,8 @@ describe("the document of a gateway", () => {
       { catalogue: { openai: { models: [{ id: "gpt-4.1-nano", premum: true }] } } },
     ],
     [
-      "a person who does not sign in",
-      { accounts: [{ email: "t@example.com", people: [{ email: "x@y.example", role: "admin" }] }] },
+      "a member without an e-mail",
+      { accounts: [{ email: "t@example.com", people: [{ email: "nobody", role: "admin" }] }] },
     ],
     ["a rule of alerts that does not exist", { alerts: [{ rule: "moon", enabled: true }] }],
     ["a rule for a metric that has no threshold", { alerts: [{ rule: "metric", name: "x", metric: "calls" }] }],

@@ -192,3 +192,16 @@ describe("providers by the management API", () => {
     expect((await ask("GET", "/catalogue", { key: reader })).status).toBe(403);
   });
 });
+
+test("a key that is stored while the environment has one is answered, listed as not in force, and can be deleted", async () => {
+  const added = await ask("POST", "/providers/openai/keys", { body: { key: "sk-waits-for-its-turn" } });
+  expect([added.status, added.json.last4, added.json.in_force]).toEqual([200, "turn", false]);
+  const { keys } = (await ask("GET", "/providers/openai")).json;
+  expect(keys.map(({ id, source, in_force }: (typeof keys)[number]) => [id, source, in_force])).toEqual([
+    [null, "OPENAI_API_KEY", true],
+    [added.json.id, null, false],
+  ]);
+  const deleted = await ask("DELETE", `/providers/openai/keys/${added.json.id}`);
+  expect([deleted.status, deleted.json.deleted]).toEqual([200, true]);
+  expect((await ask("GET", "/providers/openai")).json.keys).toHaveLength(1);
+});

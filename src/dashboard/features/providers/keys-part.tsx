@@ -29,7 +29,7 @@ export function KeysPart({
   const source = keys[0]?.source ?? null;
   const columns: readonly Column<ProviderKey>[] = [
     { name: "Key", className: "lead", cell: (key) => <KeyName keyOf={key} index={keys.indexOf(key)} /> },
-    { name: "State", cell: (key) => (key.readable ? <KeyState keyOf={key} /> : <Unreadable />) },
+    { name: "State", cell: (key) => <StateCell keyOf={key} /> },
     { name: "Calls (15 min)", className: "end", cell: ({ attempts }) => attempts?.calls ?? "–" },
     {
       name: "Errors",
@@ -62,7 +62,7 @@ export function KeysPart({
       {keys.length > 0 && (
         <Table rows={keys} rowKey={(key) => key.id ?? String(keys.indexOf(key))} columns={columns} sortName="keys" />
       )}
-      {source === null && mayChange && (
+      {(source === null || replaced !== undefined) && mayChange && (
         <div className="card-body">
           <KeyForm
             key={replaced?.id ?? "new"}
@@ -92,6 +92,16 @@ function KeyName({ keyOf, index }: { keyOf: ProviderKey; index: number }) {
         </span>
       )}
     </>
+  );
+}
+
+function StateCell({ keyOf }: { keyOf: ProviderKey }) {
+  if (!keyOf.readable) return <Unreadable />;
+  if (keyOf.in_force) return <KeyState keyOf={keyOf} />;
+  return (
+    <span className="badge" title="The environment sets a key, which is used instead">
+      not in force
+    </span>
   );
 }
 
