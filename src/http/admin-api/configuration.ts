@@ -1295,7 +1295,12 @@ async function planMetricRule(
   const { subject = "", ...body } = whole as MetricRuleBody;
   // An entry of the same document may be what the rule is about.
   const isComing = body.scope !== "gateway" && !keyIds.has(subject) && isNamed(planning, body.scope, subject);
-  const read = () => readMetricRule(deps, { ...body, subject: keyIds.get(subject) ?? subject });
+  // What it was about may have ended, or have no model now, on the gateway from which the document comes too.
+  const onUnknown = (message: string) =>
+    planning.warnings.add(
+      `The rule ${label} of alerts is kept as it is, but ${message.replace("There is", "there is")}`,
+    );
+  const read = () => readMetricRule(deps, { ...body, subject: keyIds.get(subject) ?? subject }, onUnknown);
   const target = isComing
     ? { ...(await readMetricRule(deps, { ...body, scope: "gateway" })), scope: body.scope, subject }
     : await read();

@@ -228,16 +228,25 @@ function toEntry(accountId: string | undefined, action: string, subject: string,
   return accountId === undefined ? undefined : { accountId, action, subject, detail };
 }
 
-/** @throws {GatewayError} `invalid_request` */
+/**
+ * @param onUnknown Called for a model, provider or key that is not here, about which the rule is kept; absent: it is refused.
+ * @throws {GatewayError} `invalid_request`
+ */
 export async function readMetricRule(
   { store, kernel, snapshot }: HttpDeps,
   { name, metric, scope, subject = "", comparison, threshold, minutes, ...more }: MetricRuleBody,
+  onUnknown?: (message: string) => void,
 ): Promise<Omit<MetricRule, "id">> {
   if (!ruleMinutes.some((span) => span === minutes)) {
     throw invalid("minutes", `minutes is ${minutes}, expected one of ${ruleMinutes.join(", ")}`);
   }
-  const id = await findSubject(scope, subject.trim());
-  if (id === undefined) throw invalid("subject", `There is no ${scope} '${subject}' here`);
+  let id = await findSubject(scope, subject.trim());
+  if (id === undefined) {
+    const message = `There is no ${scope} '${subject}' here`;
+    if (onUnknown === undefined || scope === "account") throw invalid("subject", message);
+    onUnknown(message);
+    id = subject.trim();
+  }
   return {
     name: name.trim(),
     metric,

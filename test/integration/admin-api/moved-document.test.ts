@@ -116,7 +116,8 @@ function makeDocument(random: Random): Document {
       ["account", pick(accounts).email],
       ["model", pick(models)],
       ...keys.map(({ id }) => ["key", id]),
-      ...providers.filter(({ enabled }) => enabled).map(({ name }) => ["provider", name]),
+      ["key", "one-that-was-revoked"],
+      ...providers.map(({ name }) => ["provider", name]),
     ] as [string, string][]);
     const condition = { metric: "calls", scope, comparison: "above", threshold: "5", minutes: 60 };
     return { rule: "metric", name: `rule ${at}`, ...condition, ...(subject !== "" && { subject }) };
