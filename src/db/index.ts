@@ -56,10 +56,10 @@ export {
   type EmbeddedStore,
   inTransaction,
   isEmbedded,
+  type OpenTransaction,
   readLedgerId,
   type Store,
   type StoreOptions,
-  type OpenTransaction,
   type TransactionScope,
 } from "./store.ts";
 export { createStoredResponses, type StoredResponses } from "./stored-responses.ts";

@@ -5,6 +5,7 @@ export {
   type LatestCalls,
   type LogCursor,
   type LoggedRequest,
+  parseStatusFilter,
   type RecentCall,
   type RequestDetail,
   type RequestFilter,
@@ -14,6 +15,7 @@ export {
   readRequest,
   readRequests,
   type StatusFilter,
+  statusForms,
 } from "./requests.ts";
 export { UsageRollup } from "./rollup.ts";
 export { readMonthlyStatement, readStatement, type StatementLine } from "./statement.ts";

@@ -43,6 +43,7 @@ const listed = [
   "cost_nanodollars",
   "charged_nanodollars",
   "quota_tokens",
+  "end_user",
   "detail",
 ] as const;
 const detailed = ["settled_at", "hold_nanodollars", "hold_tokens", "call_units", "price_version", "node_id"] as const;
@@ -73,7 +74,7 @@ const columnsOf: Readonly<Record<LogTable, ReadonlySet<string>>> = {
 };
 /** Columns that a filter reads row by row. */
 const filtered = [
-  ...["opened_at", "session", "tag", "status", "model", "protocol", "plugin", "client_request_id"],
+  ...["opened_at", "session", "tag", "end_user", "status", "model", "protocol", "plugin", "client_request_id"],
   ...["error_code", "duration_ms", "cost_nanodollars", "detail"],
 ];
 
@@ -91,6 +92,7 @@ export interface RequestFilter {
   readonly protocol?: string | undefined;
   readonly session?: string | undefined;
   readonly tag?: string | undefined;
+  readonly endUser?: string | undefined;
   readonly status?: StatusFilter | undefined;
   readonly errorCode?: string | undefined;
   /** The shortest duration, in milliseconds. */
@@ -103,6 +105,16 @@ export interface RequestFilter {
 
 /** `failed` includes refused requests; a span is of HTTP statuses, both ends included. */
 export type StatusFilter = "ok" | "failed" | "refused" | "running" | { readonly from: number; readonly to: number };
+
+/** What {@link parseStatusFilter} takes, for messages. */
+export const statusForms = "ok, failed, refused, running, a class such as 5xx, or a status such as 429";
+
+/** Reads a status to filter by; `undefined` for a text that is none. */
+export function parseStatusFilter(text: string): StatusFilter | undefined {
+  if (/^[1-5]xx$/.test(text)) return { from: Number(text[0]) * 100, to: Number(text[0]) * 100 + 99 };
+  if (/^[1-5]\d\d$/.test(text)) return { from: Number(text), to: Number(text) };
+  return (["ok", "failed", "refused", "running"] as const).find((word) => word === text);
+}
 
 /** A place in the log, which is sorted by time and id, newest first. An empty id stands before all of that time. */
 export interface LogCursor {
@@ -192,7 +204,7 @@ export async function readRefusalReasons(
 }
 
 const states = ["id", "state", "opened_at"] as const;
-const unlisted = ["account_id", "protocol", "session", "tag", "client_request_id", "detail"] as const;
+const unlisted = ["account_id", "protocol", "session", "tag", "end_user", "client_request_id", "detail"] as const;
 
 /** A request as the list of an account has it. */
 export type RecentCall = Omit<LoggedRequest, (typeof unlisted)[number]>;
@@ -246,11 +258,11 @@ async function readLatest<Row extends Pick<RecentCall, (typeof states)[number]>>
 }
 
 /** Tables that may have requests that fit. */
-function toTables({ status, plugin, protocol, tag, ...filter }: RequestFilter): LogTable[] {
+function toTables({ status, plugin, protocol, tag, endUser: end_user, ...filter }: RequestFilter): LogTable[] {
   const { errorCode: error_code, durationMsMin: duration_ms, costNanodollarsMin: cost_nanodollars } = filter;
   const figures = { error_code, duration_ms, cost_nanodollars };
   const isOfTable = status === "running" || status === "refused";
-  const requested = { plugin, protocol, tag, ...figures, status: isOfTable ? undefined : status };
+  const requested = { plugin, protocol, tag, end_user, ...figures, status: isOfTable ? undefined : status };
   const columns = Object.entries(requested).flatMap(([column, value]) => (value === undefined ? [] : [column]));
   const tables: LogTable[] =
     status === "running" ? ["open_calls"] : status === "refused" ? ["refusals"] : ["open_calls", "calls", "refusals"];
@@ -361,6 +373,7 @@ function toConditions(
     ...[ofSession, tagged, failed, key, account].flat().filter((condition) => !best.includes(condition)),
     ...equals("model", filter.model),
     ...toRequested(table, filter.requestedModel),
+    ...equals("end_user", filter.endUser),
     ...equals("protocol", filter.protocol),
     ...equals("plugin", filter.plugin),
     ...equals("error_code", filter.errorCode),

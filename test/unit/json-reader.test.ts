@@ -35,7 +35,7 @@ const exceptions: Readonly<Record<string, readonly [places: number, reason: stri
   "src/content-log/content-keeper.ts": [1, own],
   "src/db/nodes.ts": [1, own],
   "src/http/admin-api/usage.ts": [1, own],
-  "src/http/dashboard-api/request-json.ts": [1, own],
+  "src/http/forms/request-json.ts": [1, own],
   "src/http/lifecycle/idempotency.ts": [1, own],
   "src/ledger/spool.ts": [1, own],
   "src/providers/actions.ts": [1, own],

@@ -35,6 +35,7 @@ import {
   providerSet,
   providerTest,
 } from "./provider.ts";
+import { requestList, requestShow } from "./request.ts";
 import { roleList, roleSet } from "./role.ts";
 import { backup, config, health, serve, version } from "./system.ts";
 import { teamBudget, teamInvite, teamList, teamRemove, teamSet } from "./team.ts";
@@ -98,6 +99,8 @@ export const commands: readonly Command[] = [
   importLiteLlm,
   importNewApi,
   importOpenRouter,
+  requestList,
+  requestShow,
   exportCallsCommand,
   ledgerVerify,
   ledgerExport,

@@ -26,6 +26,7 @@ import {
   sandboxController,
 } from "./providers.ts";
 import { rateLimitsController, roleLimitsController, sharedRateLimitsController } from "./rate-limits.ts";
+import { organizationRequestsController } from "./requests.ts";
 import { organizationUsageController } from "./usage.ts";
 import { vouchersController } from "./vouchers.ts";
 
@@ -71,5 +72,6 @@ export function organizationApi(deps: HttpDeps, api: AdminApi) {
     .use(nodesController(deps, api))
     .use(auditLogsController(deps, api))
     .use(organizationUsageController(deps, api))
+    .use(organizationRequestsController(deps, api))
     .use(configurationController(deps, api));
 }

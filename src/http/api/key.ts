@@ -8,15 +8,19 @@ import {
   type Caller,
   type CallsState,
   formatUsd,
+  GatewayError,
   type LimitState,
   type LimitsUsage,
   type QuotaState,
+  quoteValue,
   type RateLimits,
   type WalletState,
 } from "../../contract/index.ts";
 import { ownBudgetId } from "../../db/index.ts";
 import { getDisplayName, getNames } from "../../provider/index.ts";
+import { readRequest } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { RequestDetailObject, toRequestDetailObject } from "../forms/request-json.ts";
 import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
 import { limitHeaders } from "../lifecycle/respond.ts";
@@ -119,6 +123,10 @@ const KeyObject = Type.Object({
 
 /** GET /key: the limits of the calling key, and how much of them is left. */
 export function keyController(deps: HttpDeps) {
+  return new Elysia().use(keyStateController(deps)).use(keyRequestController(deps));
+}
+
+function keyStateController(deps: HttpDeps) {
   const { ledger } = deps;
   return new Elysia().use(apiKeyRoutes(deps)).get(
     "/key",
@@ -138,6 +146,30 @@ export function keyController(deps: HttpDeps) {
         summary: "Limits, quota, budget and balance of the calling key",
         tags: ["Account"],
         responses: responses({ "application/json": KeyObject }, [401, 429, 500, 503]),
+      },
+    },
+  );
+}
+
+/** GET /key/requests/{request_id}: what a request of the calling key used and cost, by the id that its answer had. */
+function keyRequestController(deps: HttpDeps) {
+  return new Elysia().use(apiKeyRoutes(deps)).get(
+    "/key/requests/:request_id",
+    async ({ call: { id, httpRequest, caller }, params: { request_id: requestId } }) => {
+      const request = await readRequest(deps.store, requestId, caller.accountId);
+      if (request === undefined || request.key_id !== caller.keyId) {
+        throw new GatewayError("not_found", `This API key has made no request ${quoteValue(requestId)}`);
+      }
+      const headers = { ...dataHeaders(httpRequest), "x-request-id": id };
+      return Response.json(toRequestDetailObject(request), { headers });
+    },
+    {
+      apiKey: true,
+      detail: {
+        summary: "A request of the calling key: what it used and cost, and why it failed",
+        description: "Also one that runs or was refused. Without prompt and answer.",
+        tags: ["Account"],
+        responses: responses({ "application/json": RequestDetailObject }, [401, 404, 429, 500, 503]),
       },
     },
   );

@@ -4,8 +4,8 @@ import { type LogCursor, type RequestFilter, readRequests } from "../../reports/
 import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { nameOfModel } from "../forms/read-fields.ts";
+import { toRequestJson } from "../forms/request-json.ts";
 import { type DownloadFormat, type Page, streamDownload } from "./download.ts";
-import { toRequestJson } from "./request-json.ts";
 
 const columns = [
   "id",

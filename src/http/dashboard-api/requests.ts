@@ -3,31 +3,24 @@ import { Elysia } from "elysia";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
 import { readKeyNames } from "../../keys/index.ts";
-import {
-  type RequestDetail,
-  type RequestFilter,
-  readRequest,
-  readRequests,
-  type StatusFilter,
-} from "../../reports/index.ts";
+import { type RequestDetail, type RequestFilter, readRequest, readRequests } from "../../reports/index.ts";
 import { emailsOf, mayAdminister, maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import {
   CursorQuery,
-  idOfModel,
   nameOfModel,
   readAccountId,
-  readBudget,
   readCursor,
   readSpan,
   spanFields,
+  toRequestFilter,
 } from "../forms/read-fields.ts";
+import { toRequestDetailJson, toRequestJson } from "../forms/request-json.ts";
 import { pageSize, toIso } from "../forms/serializers.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
 import { withSession } from "../lifecycle/session.ts";
 import type { DownloadFormat } from "./download.ts";
 import { streamRequests } from "./request-download.ts";
-import { toRequestDetailJson, toRequestJson } from "./request-json.ts";
 
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
 const Filter = Type.Object({
@@ -38,6 +31,7 @@ const Filter = Type.Object({
   plugin: text,
   session: text,
   tag: text,
+  end_user: text,
   text,
   protocol: Type.Optional(Type.String({ minLength: 1, maxLength: 32 })),
   error: Type.Optional(Type.String({ pattern: "^[a-z_]{1,60}$", title: "an error code" })),
@@ -129,27 +123,18 @@ async function readFilter(
   deps: HttpDeps,
   { user, query, inbounds }: { user: SessionUser; query: Static<typeof Filter>; inbounds: readonly ClientFormat[] },
 ): Promise<RequestFilter> {
-  const { key: keyId, plugin, protocol, session, tag, status } = query;
+  const { protocol } = query;
   const protocols = inbounds.map((inbound) => inbound.protocol);
   if (protocol !== undefined && !protocols.includes(protocol)) {
     const message = `protocol is ${quoteValue(protocol)}, expected one of ${protocols.join(", ")}`;
     throw new GatewayError("invalid_request", message, { param: "protocol" });
   }
-  const isVirtual = query.model !== undefined && deps.kernel.registry.virtualModels.has(query.model);
   return {
     ...readSpan(query),
+    ...toRequestFilter(deps, query),
     accountId: await readAccount(deps, user, query),
-    keyId,
-    model: isVirtual ? undefined : query.model && idOfModel(deps, query.model),
-    requestedModel: isVirtual ? query.model : undefined,
-    plugin,
+    plugin: query.plugin,
     protocol,
-    session,
-    tag,
-    status: status === undefined ? undefined : toStatusFilter(status),
-    errorCode: query.error,
-    durationMsMin: query.duration === undefined ? undefined : Number(query.duration),
-    costNanodollarsMin: query.cost === undefined ? undefined : readBudget(query.cost, "cost"),
     text: query.text,
   };
 }
@@ -170,10 +155,4 @@ export async function readAccount(
     return owner?.account_id;
   }
   return await readAccountId(store, account, "account");
-}
-
-function toStatusFilter(status: string): StatusFilter {
-  if (/^\dxx$/.test(status)) return { from: Number(status[0]) * 100, to: Number(status[0]) * 100 + 99 };
-  if (/^\d+$/.test(status)) return { from: Number(status), to: Number(status) };
-  return status as "ok" | "failed" | "refused" | "running";
 }

@@ -1,8 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { DisplayName, GatewayError, optional, parseUsd } from "../../contract/index.ts";
+import { DisplayName, GatewayError, optional, parseUsd, quoteValue } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import { getDisplayName } from "../../provider/index.ts";
 import { getModelNames, type ModelNames } from "../../providers/index.ts";
+import { parseStatusFilter, type RequestFilter, type StatusFilter, statusForms } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 
 export const Email = Type.String({ minLength: 1, maxLength: 254 });
@@ -160,6 +161,49 @@ export function displayNameOf(deps: ModelSource, id: string): string {
 export function nameOfModel(deps: ModelSource, id: string): string | undefined {
   const model = modelNamesOf(deps).find(id);
   return model && getDisplayName(model);
+}
+
+interface RequestQuery {
+  readonly key?: string | undefined;
+  readonly model?: string | undefined;
+  readonly session?: string | undefined;
+  readonly tag?: string | undefined;
+  readonly end_user?: string | undefined;
+  readonly status?: string | undefined;
+  readonly error?: string | undefined;
+  readonly duration?: string | undefined;
+  readonly cost?: string | undefined;
+}
+
+/**
+ * A filter of the request log. Calls of a virtual model are found by the name that their clients sent.
+ *
+ * @throws {GatewayError} `invalid_request`
+ */
+export function toRequestFilter(deps: ModelSource, query: RequestQuery): RequestFilter {
+  const { model, status, duration, cost } = query;
+  const isVirtual = model !== undefined && deps.kernel.registry.virtualModels.has(model);
+  return {
+    keyId: query.key,
+    model: isVirtual ? undefined : model && idOfModel(deps, model),
+    requestedModel: isVirtual ? model : undefined,
+    session: query.session,
+    tag: query.tag,
+    endUser: query.end_user,
+    status: status === undefined ? undefined : readStatus(status),
+    errorCode: query.error,
+    durationMsMin: duration === undefined ? undefined : Number(duration),
+    costNanodollarsMin: cost === undefined ? undefined : readBudget(cost, "cost"),
+  };
+}
+
+/** @throws {GatewayError} `invalid_request` */
+function readStatus(text: string): StatusFilter {
+  const status = parseStatusFilter(text);
+  if (status !== undefined) return status;
+  throw new GatewayError("invalid_request", `status is ${quoteValue(text)}, expected ${statusForms}`, {
+    param: "status",
+  });
 }
 
 /** A time in ISO 8601. @throws {GatewayError} `invalid_request` */

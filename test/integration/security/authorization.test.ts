@@ -135,6 +135,7 @@ const rows: Record<string, Row> = {
   "GET {api}/models/*": key(404, { id: () => "unknown/model" }),
   "GET {api}/key": key(200),
   "GET {api}/key/usage": key(200),
+  "GET {api}/key/requests/:request_id": key(404, { id: () => "unknown" }),
   "GET {api}/files/:id": open(404, { id: () => "unknown" }),
   "GET {api}/usage": session(200),
   ...organizationRows<Row>((statuses, row) => ({ ...row, statuses }), {

@@ -189,6 +189,7 @@ describe("a secret", () => {
       "catalogue/models",
       "providers",
       "live_calls",
+      "requests",
       "nodes",
       "alerts",
       "alerts/channels",

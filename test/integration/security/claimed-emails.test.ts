@@ -350,6 +350,7 @@ describe("an e-mail that was only claimed, in commands,", () => {
     "key list --account": runs("key", "list", "--account", "E"),
     "limit set --account": refused("limit", "set", "acme-1", "--account", "E", "--requests-per-minute", "60"),
     "limit list --account": runs("limit", "list", "--account", "E"),
+    "request list --account": runs("request", "list", "--account", "E"),
     "wallet credit --account": refused("wallet", "credit", "--account", "E", "--usd", "5", "--note", "x"),
     "wallet debit --account": runs("wallet", "debit", "--account", "E", "--usd", "0.000000001", "--note", "x"),
     "wallet show --account": runs("wallet", "show", "--account", "E"),

@@ -300,6 +300,8 @@ export function organizationRows<Row>(
     [`PUT ${path}/mail_server`]: toRow({ ...toStatuses(200, 403), admin: 403 }, { body: aMailServer }),
     [`DELETE ${path}/mail_server`]: toRow({ ...toStatuses(200, 403), admin: 403 }, {}),
     [`GET ${path}/live_calls`]: ofUsage(),
+    [`GET ${path}/requests`]: ofUsage(),
+    [`GET ${path}/requests/:request_id`]: toRow(toStatuses(404, 404), { id: () => "unknown" }),
     [`GET ${path}/nodes`]: ofUsage(),
     [`DELETE ${path}/live_calls/:call_id`]: managed(404, { id: () => "unknown" }),
     [`GET ${path}/audit_logs`]: managed(200),

@@ -1,0 +1,105 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { GatewayError, quoteValue } from "../../contract/index.ts";
+import { type LoggedRequest, type RequestFilter, readRequest, readRequests } from "../../reports/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { readAccountId, toRequestFilter } from "../forms/read-fields.ts";
+import { RequestDetailObject, requestFields, toRequestDetailObject, toRequestObject } from "../forms/request-json.ts";
+import { parseUrl } from "../lifecycle/origin.ts";
+import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
+import { listOf, listParameters, readPage, readWhole, toList } from "./lists.ts";
+
+const secondsMax = 8_640_000_000_000;
+const text = (description: string) => ({ description, schema: { type: "string" } });
+const moment = (description: string) => ({ description, schema: { type: "integer", minimum: 0 } });
+const filterParameters = {
+  project_id: text("Of this project alone, by its id or e-mail"),
+  api_key_id: text("Of this API key alone"),
+  model: text("A model by any of its names, or a virtual model"),
+  provider: text("The provider that answered"),
+  status: text("`ok`, `failed`, `refused`, `running`, a class such as `5xx`, or a status"),
+  error: text("An error code, such as `rate_limit_exceeded`"),
+  session: text("The session that the client named"),
+  tag: text("The tag that the client named"),
+  end_user: text("The end user that the client named"),
+  request_id: text("A part of the request's id, or of the client's own"),
+  start_time: moment("At or after, in seconds since 1970"),
+  end_time: moment("Before, in seconds since 1970"),
+  min_duration_ms: moment("At least so long, in milliseconds"),
+  min_cost_usd: text("At least so dear by list price, in dollars"),
+};
+
+/** Parts of the log that one page looks at: some 100,000 requests. A page that has found less goes on at its `last_id`. */
+const readsMax = 20;
+
+/** The request log of all projects, and the look-up of one request, as a bill or a complaint names it. */
+export function organizationRequestsController(deps: HttpDeps, api: AdminApi) {
+  const { store } = deps;
+  const find = async (id: string) => {
+    const found = await readRequest(store, id, undefined);
+    if (found !== undefined) return found;
+    throw new GatewayError("not_found", `There is no request ${quoteValue(id)} in the log`);
+  };
+  return new Elysia({ prefix: "/organization/requests" })
+    .use(adminRoutes(deps, api, "usage"))
+    .get(
+      "",
+      async ({ request }) => {
+        const query = parseUrl(request).searchParams;
+        const { limit, after } = readPage(query);
+        const last = after === undefined ? undefined : await find(after);
+        const filter = await readFilter(deps, query);
+        const requests: LoggedRequest[] = [];
+        let place = last && { at: last.opened_at, id: last.id };
+        // One read looks at a bounded part of the log, which may have nothing that fits.
+        for (let reads = 0; reads < readsMax && requests.length <= limit; reads++) {
+          const page = await readRequests(store, filter, { limit: limit + 1 - requests.length, before: place });
+          requests.push(...page.requests);
+          place = page.next;
+          if (place === undefined) break;
+        }
+        const list = toList(requests, limit, toRequestObject);
+        if (requests.length > limit || place === undefined) return list;
+        return { ...list, has_more: true, last_id: place.id };
+      },
+      {
+        detail: describeRead("List requests, newest first", listOf(Type.Object(requestFields)), {
+          description:
+            "Also those that run and those that were refused; without prompts and answers. A page looks at a bounded part of the log, and may have " +
+            "less than its limit: while `has_more` is true, go on with `last_id`.",
+          query: { ...listParameters, ...filterParameters },
+        }),
+      },
+    )
+    .get("/:request_id", async ({ params: { request_id: id } }) => toRequestDetailObject(await find(id)), {
+      detail: describeRead("Retrieve a request: what it used and cost, and why it failed", RequestDetailObject),
+    });
+}
+
+/** @throws {GatewayError} `invalid_request` naming the parameter. */
+async function readFilter(deps: HttpDeps, query: URLSearchParams): Promise<RequestFilter> {
+  const read = (name: string) => query.get(name) || undefined;
+  const readSeconds = (name: string) => {
+    const seconds = readWhole(query, name, [0, secondsMax]);
+    return seconds === undefined ? undefined : seconds * 1000;
+  };
+  const project = read("project_id");
+  return {
+    from: readSeconds("start_time"),
+    until: readSeconds("end_time"),
+    ...toRequestFilter(deps, {
+      key: read("api_key_id"),
+      model: read("model"),
+      session: read("session"),
+      tag: read("tag"),
+      end_user: read("end_user"),
+      status: read("status"),
+      error: read("error"),
+      duration: readWhole(query, "min_duration_ms", [0, 1e9])?.toString(),
+      cost: read("min_cost_usd"),
+    }),
+    accountId: project === undefined ? undefined : await readAccountId(deps.store, project, "project_id"),
+    plugin: read("provider"),
+    text: read("request_id"),
+  };
+}

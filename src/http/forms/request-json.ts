@@ -1,0 +1,174 @@
+import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
+import { formatUsd, usageColumns } from "../../contract/index.ts";
+import type { CallDetail } from "../../kernel/index.ts";
+import type { LoggedRequest, RequestDetail } from "../../reports/index.ts";
+import { toIso } from "./serializers.ts";
+
+/**
+ * A request of the log. `state` is `refused` for one that did not become a call; `requests` is how many requests a
+ * refused row stands for, and `requested_model` the name that the client sent where another model served it. `emails` are
+ * given to administrators.
+ */
+export function toRequestJson(request: LoggedRequest, emails?: ReadonlyMap<string, string>) {
+  const { opened_at, account_id, premium, state, requests, cost_nanodollars, charged_nanodollars, ...more } = request;
+  const { detail, ...rest } = more;
+  return {
+    ...rest,
+    requested_model: readDetail(detail).requested ?? null,
+    at: toIso(opened_at),
+    account: account_id,
+    email: emails?.get(account_id) ?? null,
+    state: state ?? "refused",
+    requests: requests ?? 1,
+    premium: premium === null ? null : premium !== 0,
+    cost_usd: toUsd(cost_nanodollars),
+    charged_usd: toUsd(charged_nanodollars),
+  };
+}
+
+/**
+ * A request with all that is known of it. `emails` are given to those who see all accounts; what providers said to failed
+ * attempts, in which a part of the prompt may stand, is for administrators.
+ */
+export function toRequestDetailJson(
+  request: RequestDetail,
+  { emails, seesWords }: { emails: ReadonlyMap<string, string> | undefined; seesWords: boolean },
+) {
+  const { message, settled_at, hold_nanodollars, node_id, ...rest } = request;
+  const { attempts = [], ...more } = readDetail(request.detail);
+  const seesAll = emails !== undefined;
+  return {
+    ...toRequestJson(rest, emails),
+    hold_tokens: rest.hold_tokens,
+    hold_usd: toUsd(hold_nanodollars),
+    price_version: rest.price_version,
+    settled_at: toIso(settled_at),
+    node: seesAll ? node_id : null,
+    error: message ?? more.error ?? null,
+    stream: more.stream ?? false,
+    finish_reasons: more.finish ?? [],
+    ignored: more.ignored ?? [],
+    lowered: more.lowered ?? {},
+    warnings: seesAll ? (more.warnings ?? []) : [],
+    failed_attempts: attempts.map(({ message: words, status = null, ...attempt }) => ({
+      ...attempt,
+      status,
+      message: seesWords ? words : null,
+    })),
+  };
+}
+
+function readDetail(detail: string | null): CallDetail {
+  return detail === null ? {} : JSON.parse(detail);
+}
+
+function toUsd(nanodollars: number | null): string | null {
+  return nanodollars === null ? null : formatUsd(nanodollars);
+}
+
+const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+const Text = orNull(Type.String());
+const Whole = orNull(Type.Integer());
+const Usd = orNull(Type.String({ description: "Exact decimal text" }));
+
+/** A request of the log in the words of the API. */
+export const requestFields = {
+  id: Type.String({ description: "As in the header `x-request-id` of its answer" }),
+  object: Type.Literal("organization.request"),
+  created_at: Type.Integer(),
+  project_id: Type.String(),
+  api_key_id: Type.String(),
+  state: Type.String({
+    description: "`open`, `settled`, `released`, `abandoned`, or `refused` before it became a call",
+  }),
+  status: Whole,
+  error_code: Text,
+  model: Text,
+  requested_model: orNull(Type.String({ description: "The name that the client sent, where another model served it" })),
+  provider: Text,
+  capability: Text,
+  protocol: Text,
+  session: Text,
+  tag: Text,
+  end_user: Text,
+  client_request_id: Text,
+  duration_ms: Whole,
+  first_byte_ms: Whole,
+  requests: Type.Integer({ description: "How many requests a refused one stands for" }),
+  premium: orNull(Type.Boolean({ description: "Whether a wallet or budget pays; else the free quota" })),
+  usage: Type.Record(Type.String(), Type.Integer(), {
+    description: "Tokens and other units, without those that are 0",
+  }),
+  usage_source: Text,
+  quota_tokens: Whole,
+  cost_usd: Usd,
+  charged_usd: Usd,
+};
+
+export const RequestDetailObject = Type.Object({
+  ...requestFields,
+  error: orNull(Type.String({ description: "What the client was told" })),
+  settled_at: Whole,
+  price_version: Text,
+  hold_usd: Usd,
+  hold_tokens: Whole,
+  stream: Type.Boolean(),
+  finish_reasons: Type.Array(Type.String()),
+  failed_attempts: Type.Array(
+    Type.Object({ provider: Type.String(), status: Whole, error: Type.String(), duration_ms: Type.Integer() }),
+    { description: "Attempts at providers before the one that answered; without the providers' words" },
+  ),
+});
+
+export function toRequestObject(request: LoggedRequest): Static<TObject<typeof requestFields>> {
+  const { opened_at, premium, requests, detail } = request;
+  const figures = usageColumns.flatMap((name) => (request[name] ? [[name, request[name]] as const] : []));
+  return {
+    id: request.id,
+    object: "organization.request",
+    created_at: Math.floor(opened_at / 1000),
+    project_id: request.account_id,
+    api_key_id: request.key_id,
+    state: request.state ?? "refused",
+    status: request.status,
+    error_code: request.error_code,
+    model: request.model,
+    requested_model: readDetail(detail).requested ?? null,
+    provider: request.plugin,
+    capability: request.capability,
+    protocol: request.protocol,
+    session: request.session,
+    tag: request.tag,
+    end_user: request.end_user,
+    client_request_id: request.client_request_id,
+    duration_ms: request.duration_ms,
+    first_byte_ms: request.first_byte_ms,
+    requests: requests ?? 1,
+    premium: premium === null ? null : premium !== 0,
+    usage: Object.fromEntries(figures),
+    usage_source: request.usage_source,
+    quota_tokens: request.quota_tokens,
+    cost_usd: toUsd(request.cost_nanodollars),
+    charged_usd: toUsd(request.charged_nanodollars),
+  };
+}
+
+export function toRequestDetailObject(request: RequestDetail): Static<typeof RequestDetailObject> {
+  const { attempts = [], ...more } = readDetail(request.detail);
+  return {
+    ...toRequestObject(request),
+    error: request.message ?? more.error ?? null,
+    settled_at: request.settled_at === null ? null : Math.floor(request.settled_at / 1000),
+    price_version: request.price_version,
+    hold_usd: toUsd(request.hold_nanodollars),
+    hold_tokens: request.hold_tokens,
+    stream: more.stream ?? false,
+    finish_reasons: [...(more.finish ?? [])],
+    failed_attempts: attempts.map(({ plugin, status = null, error, duration_ms }) => ({
+      provider: plugin,
+      status,
+      error,
+      duration_ms,
+    })),
+  };
+}
