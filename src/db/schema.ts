@@ -663,9 +663,9 @@ type LatencyColumns = Record<`f${number}` | `d${number}`, number>;
 /**
  * The kinds of sums in `usage`: `call` of requests by account, API key, model, plugin and status, and once more of all
  * accounts together, with the account and the key empty; `key` of requests by account and key alone, by the day only;
- * `session` and `tag` of calls by account and `name`, tags once more of all accounts together.
+ * `session`, `tag` and `end_user` of calls by account and `name`, tags once more of all accounts together.
  */
-export type UsageKind = "call" | "key" | "session" | "tag";
+export type UsageKind = "call" | "key" | "session" | "tag" | "end_user";
 
 /** Sums over ended calls. */
 export interface UsageColumns extends Record<MeterColumn, number> {

@@ -183,8 +183,10 @@ const expiring: readonly [hours: 1 | 24, kind: UsageKind, before: keyof UsageExp
   [1, "call", "retained"],
   [1, "session", "hourly"],
   [1, "tag", "hourly"],
+  [1, "end_user", "hourly"],
   [24, "session", "retained"],
   [24, "tag", "retained"],
+  [24, "end_user", "retained"],
 ];
 
 /** The first hours that stay, counted from 1970. */

@@ -22,7 +22,10 @@ export { readMonthlyStatement, readStatement, type StatementLine } from "./state
 export {
   type FiguresByHour,
   type HourSpan,
+  isNamedGroup,
   keepDayLists,
+  type NamedGroup,
+  namedGroups,
   type Rank,
   readFigures,
   readGroups,

@@ -237,7 +237,18 @@ const durations = firstBytes + latencyBuckets;
 
 /** Columns counted of a call that has ended. */
 const countedColumns = [
-  ...(["state", "account_id", "key_id", "model", "plugin", "status", "session", "tag", "opened_at"] as const),
+  ...([
+    "state",
+    "account_id",
+    "key_id",
+    "model",
+    "plugin",
+    "status",
+    "session",
+    "tag",
+    "end_user",
+    "opened_at",
+  ] as const),
   ...(["first_byte_ms", "duration_ms"] as const),
   ...callSums,
 ] as const;
@@ -275,7 +286,7 @@ class Cells {
   }
 
   addCall(call: CallRow): void {
-    const { account_id: accountId, key_id: keyId, model, plugin, status, session, tag } = call;
+    const { account_id: accountId, key_id: keyId, model, plugin, status, session, tag, end_user: endUser } = call;
     const hour = Math.floor(call.opened_at / hourMs);
     const key = {
       kind: "call",
@@ -291,6 +302,7 @@ class Cells {
     for (const [kind, values] of [
       ["session", session],
       ["tag", tag],
+      ["end_user", endUser],
     ] as const) {
       if (values === null) continue;
       const name = this.#names.take({ kind, hour, accountId, name: values });
@@ -351,7 +363,7 @@ function toRows(cells: Iterable<Cell>): UsageRow[] {
 /** The rows of a bucket that a cell is part of: kind, account, key, model, plugin, status and name. */
 function toKeys({ kind, accountId, keyId, model, plugin, status, name }: Cell, hours: 1 | 24) {
   const own = [kind, accountId, keyId, model, plugin, status, name] as const;
-  if (kind === "session") return [own];
+  if (kind === "session" || kind === "end_user") return [own];
   if (kind === "tag") return [own, [kind, "", "", "", "", 0, name] as const];
   const ofAll = [kind, "", "", model, plugin, status, ""] as const;
   // A key calls few models in an hour, so that pages add them up.
@@ -376,11 +388,15 @@ function add(figures: Float64Array, place: number, amount: number): void {
 }
 
 /** Names of one account and day that are counted apart. */
-const namesMax: Readonly<Record<Extract<UsageKind, "session" | "tag">, number>> = { session: 500, tag: 100 };
+const namesMax: Readonly<Record<Exclude<UsageKind, "call" | "key">, number>> = {
+  session: 500,
+  tag: 100,
+  end_user: 500,
+};
 /** Names of all accounts that are remembered, some 10 MB. */
 const rememberedMax = 50_000;
 
-/** Stands for the names that are too many; no session or tag can be called so. */
+/** Stands for the names that are too many; no session or tag can be called so, and an end user of this name counts among them. */
 const otherName = "*";
 
 interface Named {

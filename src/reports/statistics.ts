@@ -13,13 +13,20 @@ import {
 import { hasManyAccounts, readKept } from "./many-accounts.ts";
 
 /** Groups of statistics. */
-export const statisticsGroups = ["account", "key", "model", "plugin", "status", "session", "tag"] as const;
+export const statisticsGroups = ["account", "key", "model", "plugin", "status", "session", "tag", "end_user"] as const;
 export type StatisticsGroup = (typeof statisticsGroups)[number];
+
+/** Groups of names that clients choose. */
+export const namedGroups = ["session", "tag", "end_user"] as const;
+export type NamedGroup = (typeof namedGroups)[number];
+
+/** Whether a group is of names that clients choose, which are summed up by account alone. */
+export const isNamedGroup = (group: StatisticsGroup): group is NamedGroup => namedGroups.some((name) => name === group);
 
 /** Orders of groups. */
 export type Rank = "cost" | "requests" | "errors" | "tokens";
 
-/** Requests of some values alone; not with groups of sessions and tags, which are summed up by account alone. */
+/** Requests of some values alone; not with groups of sessions, tags and end users, which are summed up by account alone. */
 export interface StatisticsFilter {
   /** Absent: all accounts. */
   readonly accountId?: string | undefined;
@@ -94,6 +101,7 @@ const valueColumns: Readonly<Record<StatisticsGroup, string>> = {
   status: "status",
   session: "name",
   tag: "name",
+  end_user: "name",
 };
 const addUp = (...columns: readonly string[]) => columns.map((name) => `coalesce(${name}, 0)`).join(" + ");
 const rankColumns: Readonly<Record<Rank, string>> = {
@@ -202,11 +210,13 @@ interface Source {
 }
 
 function toSource(filter: StatisticsFilter, group: StatisticsGroup): Omit<Source, "db" | "isEmbedded"> {
-  const isNamed = group === "session" || group === "tag";
-  const ofAll = filter.accountId === undefined && (group === "account" || group === "key" || group === "session");
+  const isNamed = isNamedGroup(group);
+  const ofAll =
+    filter.accountId === undefined &&
+    (group === "account" || group === "key" || group === "session" || group === "end_user");
   const { model, plugin, status } = filter;
   const isByKey = ofAll && [model, plugin, status].every((value) => value === undefined);
-  const isOwned = group === "key" || group === "session";
+  const isOwned = group === "key" || group === "session" || group === "end_user";
   return {
     kind: isNamed ? group : isByKey ? "key" : "call",
     owner: ofAll ? sql`account_id > ''` : toOwner(filter),

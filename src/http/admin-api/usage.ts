@@ -11,7 +11,15 @@ import {
   sumColumns,
   unitFigures,
 } from "../../contract/index.ts";
-import { readUsageRows, type UsageFigures, type UsageOfBucket } from "../../reports/index.ts";
+import {
+  type NamedGroup,
+  namedGroups,
+  readFigures,
+  readGroups,
+  readUsageRows,
+  type UsageFigures,
+  type UsageOfBucket,
+} from "../../reports/index.ts";
 import { responses } from "../api/openapi.ts";
 import type { HttpDeps } from "../deps.ts";
 import { idOfModel } from "../forms/read-fields.ts";
@@ -33,8 +41,10 @@ const secondsMax = 8_640_000_000_000;
 
 /** Groups of usage; costs say `line_item` for the model. */
 const groups = ["project_id", "api_key_id", "model"] as const;
-const costGroups = ["project_id", "api_key_id", "line_item"] as const;
-type Group = (typeof groups)[number];
+const costGroups = ["project_id", "api_key_id", "line_item", ...namedGroups] as const;
+type Group = (typeof groups)[number] | NamedGroup;
+/** Names of sessions, tags or end users that are told apart: those that cost the most. */
+const namesMax = 100;
 
 const nameFields = {
   project_id: nullable(Type.String()),
@@ -152,10 +162,14 @@ const KeyUsage = Type.Object({
   ...money,
 });
 
+const ofNames = nullable(Type.String({ description: "Where `group_by` has it" }));
 const CostResult = Type.Object({
   object: Type.Literal("organization.costs.result"),
   amount: Type.Object({ value: Type.Number({ description: "What wallets paid" }), currency: Type.Literal("usd") }),
   line_item: nullable(Type.String({ description: "The model" })),
+  session: ofNames,
+  tag: ofNames,
+  end_user: ofNames,
   ...nameFields,
   ...money,
 });
@@ -183,7 +197,7 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
     const object = `organization.usage.${path}.result`;
     const answer = async ({ request }: { request: Request }) => {
       const span = readSpan(parseUrl(request).searchParams, deps.now(), groups);
-      return await readBuckets(deps, span, {
+      return await readBuckets(deps, span, readByModel, {
         isOf: (row) => capabilityOf(deps, row) === capability,
         toResult: (figures, names) => ({
           object,
@@ -207,12 +221,17 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
     "/costs",
     async ({ request }) => {
       const span = readSpan(parseUrl(request).searchParams, deps.now(), costGroups, costBucketsMax);
-      return await readBuckets(deps, span, {
+      const named = namedGroups.find((name) => span.groups.has(name));
+      const read = named === undefined ? readByModel : readByName(named, span);
+      return await readBuckets(deps, span, read, {
         isOf: () => true,
         toResult: (figures, names) => ({
           object: "organization.costs.result",
           amount: { value: Number(formatUsd(figures.charged_nanodollars)), currency: "usd" },
           line_item: names.model,
+          session: names.session,
+          tag: names.tag,
+          end_user: names.end_user,
           project_id: names.project_id,
           user_id: null,
           api_key_id: names.api_key_id,
@@ -222,6 +241,9 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
     },
     {
       detail: describeRead("Costs of all projects: what wallets paid", pageOf(CostResult), {
+        description:
+          "Costs by `session`, `tag` or `end_user` are those of the 100 names that cost the most, of all projects or of one in `project_ids`; " +
+          "of the other groups they take `project_id`.",
         query: spanParameters(["1d"], costGroups),
       }),
     },
@@ -235,7 +257,7 @@ export function keyUsageController(deps: HttpDeps) {
     async ({ call: { id, httpRequest, caller } }) => {
       const span = readSpan(parseUrl(httpRequest).searchParams, deps.now(), ["model"]);
       const own = { ...span, accountIds: [caller.accountId], keyIds: [caller.keyId] };
-      const page = await readBuckets(deps, own, {
+      const page = await readBuckets(deps, own, readByModel, {
         isOf: () => true,
         toResult: (figures, { model }) => ({
           object: "key.usage.result",
@@ -333,14 +355,15 @@ interface Wanted {
   readonly toResult: (figures: UsageFigures, names: Names) => object;
 }
 
-/** One page of buckets, without gaps; a bucket without usage has no results. */
-async function readBuckets(deps: HttpDeps, span: Span, { isOf, toResult }: Wanted) {
-  const { hours, fromHour, untilHour, limit } = span;
-  await deps.rollup?.freshen();
-  const starts: number[] = [];
-  for (let hour = fromHour; hour < untilHour && starts.length < limit; hour += hours) starts.push(hour);
-  const rows = await readUsageRows(deps.store, {
-    hours,
+/** Reads the rows of buckets; `undefined` where they are too many. */
+type ReadRows = (deps: HttpDeps, span: Span, starts: readonly number[]) => Promise<Row[] | undefined>;
+
+/** Figures of a bucket, also by a name. */
+type Row = UsageOfBucket & { readonly name?: string };
+
+const readByModel: ReadRows = async (deps, span, starts) =>
+  await readUsageRows(deps.store, {
+    hours: span.hours,
     starts,
     byAccount: span.groups.has("project_id"),
     byKey: span.groups.has("api_key_id"),
@@ -348,6 +371,43 @@ async function readBuckets(deps: HttpDeps, span: Span, { isOf, toResult }: Wante
     keyIds: span.keyIds,
     models: span.models?.map((name) => idOfModel(deps, name)),
   });
+
+/** @throws {GatewayError} `invalid_request` for what sums of names do not know. */
+function readByName(group: NamedGroup, { groups, accountIds, keyIds }: Span): ReadRows {
+  const other = [...groups].find((name) => name !== group && name !== "project_id");
+  if (other !== undefined) {
+    throw invalid(
+      "group_by",
+      `Costs by ${group} are not kept by ${other === "model" ? "line_item" : other}; leave it out`,
+    );
+  }
+  if (keyIds !== undefined) throw invalid("api_key_ids", `Costs by ${group} are not kept by API key; leave it out`);
+  const [accountId, another] = accountIds ?? [];
+  if (another !== undefined) throw invalid("project_ids", `Costs by ${group} are those of all projects or of one`);
+  return async ({ store }, { hours }, starts) => {
+    const query = { filter: { accountId }, hours, starts };
+    const wanted = { group, rank: "cost", limit: namesMax, charted: namesMax } as const;
+    const { groups: found } = await readGroups(store, query, wanted);
+    return found.flatMap(({ value, accountId: owner, byHour = new Map<number, readonly number[]>() }) =>
+      [...byHour].map(([hour, figures]) => ({
+        ...readFigures(figures),
+        hour,
+        accountId: accountId ?? owner,
+        keyId: "",
+        model: "",
+        name: value,
+      })),
+    );
+  };
+}
+
+/** One page of buckets, without gaps; a bucket without usage has no results. */
+async function readBuckets(deps: HttpDeps, span: Span, read: ReadRows, { isOf, toResult }: Wanted) {
+  const { hours, fromHour, untilHour, limit } = span;
+  await deps.rollup?.freshen();
+  const starts: number[] = [];
+  for (let hour = fromHour; hour < untilHour && starts.length < limit; hour += hours) starts.push(hour);
+  const rows = await read(deps, span, starts);
   if (rows === undefined) {
     throw invalid("limit", "There are too many results; ask for fewer buckets, or for some projects alone");
   }
@@ -367,11 +427,16 @@ async function readBuckets(deps: HttpDeps, span: Span, { isOf, toResult }: Wante
 }
 
 /** Sums of what is not told apart: models always are in the rows. */
-function toResults(rows: readonly UsageOfBucket[], groups: ReadonlySet<Group>): [UsageFigures, Names][] {
-  const toNames = (row: UsageOfBucket): Names => ({
-    project_id: groups.has("project_id") ? row.accountId : null,
+function toResults(rows: readonly Row[], groups: ReadonlySet<Group>): [UsageFigures, Names][] {
+  const toName = (row: Row, group: NamedGroup) => (groups.has(group) ? (row.name ?? null) : null);
+  const toNames = (row: Row): Names => ({
+    // Sums of a tag over all projects are nobody's.
+    project_id: groups.has("project_id") ? row.accountId || null : null,
     api_key_id: groups.has("api_key_id") ? row.keyId : null,
     model: groups.has("model") ? row.model : null,
+    session: toName(row, "session"),
+    tag: toName(row, "tag"),
+    end_user: toName(row, "end_user"),
   });
   const ofNames = Map.groupBy(rows, (row) => JSON.stringify(toNames(row)));
   return [...ofNames]
@@ -379,9 +444,9 @@ function toResults(rows: readonly UsageOfBucket[], groups: ReadonlySet<Group>): 
     .map(([names, all]) => [addUp(all), JSON.parse(names)]);
 }
 
-function addUp(rows: readonly UsageOfBucket[]): UsageFigures {
+function addUp(rows: readonly Row[]): UsageFigures {
   const total: Record<string, number> = {};
-  for (const { hour: _, accountId: __, keyId: ___, model: ____, ...figures } of rows) {
+  for (const { hour: _, accountId: __, keyId: ___, model: ____, name: _____, ...figures } of rows) {
     for (const [name, value] of Object.entries(figures)) total[name] = (total[name] ?? 0) + value;
   }
   return total as UsageFigures;

@@ -51,7 +51,7 @@ const Figures = Type.Object({
   charged_usd: Type.String({ description: "What the wallet paid" }),
 });
 /** Values of `group_by`. */
-const groups = ["model", "key", "plugin", "status", "session", "tag"] as const;
+const groups = ["model", "key", "plugin", "status", "session", "tag", "end_user"] as const;
 type Group = (typeof groups)[number];
 /** The most days of other groups than models, whose sums are not kept by month. */
 const groupedDaysMax = 366;
@@ -106,7 +106,7 @@ export function usageController(deps: HttpDeps) {
       description:
         "Takes the cookie `session`, not an API key. `startDate` and `endDate` are UTC days, inclusive (default: the " +
         "last 30 days); `period` is hourly, daily (default), weekly, monthly or yearly. `group_by` is model (default), key, " +
-        "plugin, status, session or tag, and names the lists of groups: `by_model`, `by_key` and so on.",
+        "plugin, status, session, tag or end_user, and names the lists of groups: `by_model`, `by_key` and so on.",
       tags: ["Account"],
       parameters,
       security: [{ session: [] }],

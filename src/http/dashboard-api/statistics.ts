@@ -6,6 +6,7 @@ import type { SessionUser } from "../../identity/index.ts";
 import {
   type FiguresByHour,
   type HourSpan,
+  isNamedGroup,
   type Rank,
   readFigures,
   readGroups,
@@ -174,11 +175,11 @@ async function readFile(deps: HttpDeps, user: SessionUser, params: Given): Promi
   });
 }
 
-/** @throws {GatewayError} `invalid_request` for a filter that sums of sessions and tags do not know. */
+/** @throws {GatewayError} `invalid_request` for a filter that sums of sessions, tags and end users do not know. */
 function toFilter(query: Given, accountId: string | undefined): StatisticsFilter {
   const { key: keyId, model, plugin, status, group_by: group } = query;
   const [other] = Object.entries({ key: keyId, model, plugin, status }).find(([, value]) => value !== undefined) ?? [];
-  if (other !== undefined && (group === "session" || group === "tag")) {
+  if (other !== undefined && group !== undefined && isNamedGroup(group)) {
     throw new GatewayError("invalid_request", `Sums by ${group} cannot be filtered by ${other}`, { param: other });
   }
   return { accountId, keyId, model, plugin, status: status === undefined ? undefined : Number(status) };

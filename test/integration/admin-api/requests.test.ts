@@ -12,7 +12,8 @@ const ids = new Map<string, string>();
 
 beforeAll(async () => {
   gateway = await startInProcess({ env: { SANDBOX: "on" } });
-  adminKey = (await createAdminKey(gateway.store, commandLine, { name: "test", scopes: ["usage:read"] }, Date.now())).key;
+  adminKey = (await createAdminKey(gateway.store, commandLine, { name: "test", scopes: ["usage:read"] }, Date.now()))
+    .key;
   const client = new OpenAI({ apiKey: gateway.key, baseURL: gateway.baseUrl, maxRetries: 0 });
   for (const [tag, user, model] of [
     ["red", "ada", "gpt-4.1-nano"],
@@ -84,10 +85,36 @@ test("a key looks up its own requests, and nobody else's", async () => {
   const id = ids.get("red") as string;
   const own = await get(`/key/requests/${id}`, gateway.key);
   expect([own.status, own.json.id, own.json.tag]).toEqual([200, id, "red"]);
-  const [{ id: accountId }] = (await gateway.app.accounts.list()) as [{ id: string }];
+  const accountId = (await gateway.app.accounts.find("test@example.org"))?.id as string;
   const other = (await gateway.app.accounts.createKey({ accountId, name: "other" })).key;
   expect((await get(`/key/requests/${id}`, other)).status).toBe(404);
   expect((await get("/key/requests/..%2f", gateway.key)).status).toBe(404);
+});
+
+test("costs are told apart by end user, tag or session, of all projects or of one", async () => {
+  const span = `start_time=${Math.floor(Date.now() / 1000) - 3600}`;
+  const costsBy = async (query: string) => {
+    const { json } = await get(`/organization/costs?${span}&${query}`);
+    const buckets: { results: Record<string, unknown>[] }[] = json.data;
+    return buckets.flatMap(({ results }) => results);
+  };
+  const byUser = await costsBy("group_by=end_user&group_by=project_id");
+  expect(byUser.map(({ end_user: user, line_item: model }) => [user, model])).toEqual([
+    ["ada", null],
+    ["ben", null],
+  ]);
+  expect(byUser.every(({ project_id: project }) => typeof project === "string")).toBe(true);
+  const [ada] = byUser as [{ cost_usd: string }];
+  expect(Number(ada.cost_usd)).toBeGreaterThan(0);
+  const tags = (await costsBy("group_by=tag")).map(({ tag }) => tag);
+  expect(tags.sort()).toEqual(["blue", "green", "red"]);
+  const accountId = (await gateway.app.accounts.find("test@example.org"))?.id;
+  expect(await costsBy(`group_by=session&project_ids=${accountId}`)).toHaveLength(2);
+  const mixed = await get(`/organization/costs?${span}&group_by=tag,line_item`);
+  expect([mixed.status, mixed.json.error.message]).toEqual([
+    400,
+    "Costs by tag are not kept by line_item; leave it out",
+  ]);
 });
 
 test("the command line lists requests and shows one", async () => {

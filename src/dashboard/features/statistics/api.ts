@@ -11,6 +11,7 @@ export const groupNames = {
   plugin: "Provider",
   status: "Status",
   session: "Session",
+  end_user: "End user",
   tag: "Tag",
 } as const;
 export type GroupName = keyof typeof groupNames;

@@ -1,5 +1,6 @@
 import { maskKey } from "../keys/api.ts";
 import { type GroupName, groupNames, type StatisticsGroup } from "./api.ts";
+import { isNamed } from "./query.ts";
 
 const nameless: Readonly<Record<GroupName, string>> = {
   account: "No account",
@@ -9,12 +10,13 @@ const nameless: Readonly<Record<GroupName, string>> = {
   status: "Unknown",
   session: "No session",
   tag: "No tag",
+  end_user: "No end user",
 };
 
 /** The name of a group on the screen. */
 export function toGroupName({ value, name, email }: StatisticsGroup, group: GroupName): string {
-  // Sessions and tags that are too many to be counted apart.
-  if (value === "*" && (group === "session" || group === "tag")) return "Further ones";
+  // Names that are too many to be counted apart.
+  if (value === "*" && isNamed(group)) return "Further ones";
   if (value === "" || (group === "status" && value === "0")) return nameless[group];
   if (group === "account") return email ?? value;
   if (group === "model") return name ?? value;

@@ -51,10 +51,13 @@ function readTarget(params: URLSearchParams, metric: MetricName): number | undef
   return unit === "%" ? Number(text) / 100 : Number(text);
 }
 
+/** Whether a group is of names that clients choose, which are summed up by account alone. */
+export const isNamed = (group: GroupName): boolean => ["session", "tag", "end_user"].includes(group);
+
 /** The filters that a group knows. */
 function readFilters(params: URLSearchParams, group: GroupName): Partial<Record<FilterName, string>> {
   const filters: Partial<Record<FilterName, string>> = {};
-  for (const name of group === "session" || group === "tag" ? (["account"] as const) : filterNames) {
+  for (const name of isNamed(group) ? (["account"] as const) : filterNames) {
     const value = params.get(name);
     if (value) filters[name] = value;
   }
