@@ -151,9 +151,9 @@ export class PluginManager {
   ): { plugins: readonly ProviderPlugin[]; problems: string[] } {
     const overrides = new Overrides(folder);
     overrides.refresh();
-    const gone = new Set([...removed, ...added.map(({ name }) => name)]);
+    const replacedNames = new Set([...removed, ...added.map(({ name }) => name)]);
     const candidates = [
-      ...this.#chooseCandidates(new Map(), []).filter(({ plugin }) => !gone.has(plugin.name)),
+      ...this.#chooseCandidates(new Map(), []).filter(({ plugin }) => !replacedNames.has(plugin.name)),
       ...added.map((plugin) => ({ plugin, file: undefined })),
     ];
     const build = (rows: Overrides) => {

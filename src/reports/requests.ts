@@ -106,7 +106,7 @@ export interface RequestFilter {
 /** `failed` includes refused requests; a span is of HTTP statuses, both ends included. */
 export type StatusFilter = "ok" | "failed" | "refused" | "running" | { readonly from: number; readonly to: number };
 
-/** What {@link parseStatusFilter} takes, for messages. */
+/** The texts that {@link parseStatusFilter} takes, for messages. */
 export const statusForms = "ok, failed, refused, running, a class such as 5xx, or a status such as 429";
 
 /** Reads a status to filter by; `undefined` for a text that is none. */

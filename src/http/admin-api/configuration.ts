@@ -811,9 +811,9 @@ async function planKeys(planning: Planning): Promise<Step[]> {
   const usable = entries.length === 0 ? [] : await listUsableKeys(store, now(), { accountIds });
   const byAccount = Map.groupBy(usable, ({ accountId }) => accountId);
   const services = await findServicesOf(deps, usable);
-  const given = new Set(entries.flatMap(({ id = [] }) => id));
+  const givenIds = new Set(entries.flatMap(({ id = [] }) => id));
   /** The keys that entries stand for. */
-  const taken = new Set(usable.flatMap(({ id }) => (given.has(id) ? id : [])));
+  const takenIds = new Set(usable.flatMap(({ id }) => (givenIds.has(id) ? id : [])));
   const steps: Step[] = [];
   for (const { id, account: email, status = "active", name, budget_usd, budget_period, ...others } of entries) {
     const account = accountList.get(email);
@@ -821,7 +821,7 @@ async function planKeys(planning: Planning): Promise<Step[]> {
       throw invalid("keys", `The account ${quoteValue(email)} of the key ${quoteValue(name)} does not exist`);
     }
     const present = account === undefined ? [] : (byAccount.get(account.id) ?? []);
-    const named = present.filter((key) => key.name === name && !taken.has(key.id));
+    const named = present.filter((key) => key.name === name && !takenIds.has(key.id));
     const toWanted = (current: Partial<ReturnType<typeof toKeyEntry>>) => {
       return { name, ...others, ...toBudget({ budget_usd, budget_period }, current) };
     };
@@ -835,7 +835,7 @@ async function planKeys(planning: Planning): Promise<Step[]> {
     if (key === undefined && named.length > 1) {
       throw invalid("keys", `${email} has ${named.length} keys called ${quoteValue(name)}; say which by its id`);
     }
-    if (key !== undefined) taken.add(key.id);
+    if (key !== undefined) takenIds.add(key.id);
     if (id !== undefined && key !== undefined) keyIds.set(id, key.id);
     const common = { section: "keys" as const, id: `${email}: ${name}`, account };
     if (status === "revoked") {
@@ -1295,7 +1295,7 @@ async function planMetricRule(
   const { subject = "", ...body } = whole as MetricRuleBody;
   // An entry of the same document may be what the rule is about.
   const isComing = body.scope !== "gateway" && !keyIds.has(subject) && isNamed(planning, body.scope, subject);
-  // What it was about may have ended, or have no model now, on the gateway from which the document comes too.
+  // Its subject may have ended on the gateway from which the document comes too.
   const onUnknown = (message: string) =>
     planning.warnings.add(
       `The rule ${label} of alerts is kept as it is, but ${message.replace("There is", "there is")}`,

@@ -36,8 +36,8 @@ const readsMax = 20;
 export function organizationRequestsController(deps: HttpDeps, api: AdminApi) {
   const { store } = deps;
   const find = async (id: string) => {
-    const found = await readRequest(store, id, undefined);
-    if (found !== undefined) return found;
+    const request = await readRequest(store, id, undefined);
+    if (request !== undefined) return request;
     throw new GatewayError("not_found", `There is no request ${quoteValue(id)} in the log`);
   };
   return new Elysia({ prefix: "/organization/requests" })

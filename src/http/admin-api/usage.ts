@@ -162,14 +162,14 @@ const KeyUsage = Type.Object({
   ...money,
 });
 
-const ofNames = nullable(Type.String({ description: "Where `group_by` has it" }));
+const OfName = nullable(Type.String({ description: "Where `group_by` has it" }));
 const CostResult = Type.Object({
   object: Type.Literal("organization.costs.result"),
   amount: Type.Object({ value: Type.Number({ description: "What wallets paid" }), currency: Type.Literal("usd") }),
   line_item: nullable(Type.String({ description: "The model" })),
-  session: ofNames,
-  tag: ofNames,
-  end_user: ofNames,
+  session: OfName,
+  tag: OfName,
+  end_user: OfName,
   ...nameFields,
   ...money,
 });
@@ -386,9 +386,9 @@ function readByName(group: NamedGroup, { groups, accountIds, keyIds }: Span): Re
   if (another !== undefined) throw invalid("project_ids", `Costs by ${group} are those of all projects or of one`);
   return async ({ store }, { hours }, starts) => {
     const query = { filter: { accountId }, hours, starts };
-    const wanted = { group, rank: "cost", limit: namesMax, charted: namesMax } as const;
-    const { groups: found } = await readGroups(store, query, wanted);
-    return found.flatMap(({ value, accountId: owner, byHour = new Map<number, readonly number[]>() }) =>
+    const ranking = { group, rank: "cost", limit: namesMax, charted: namesMax } as const;
+    const { groups: ofNames } = await readGroups(store, query, ranking);
+    return ofNames.flatMap(({ value, accountId: owner, byHour = new Map<number, readonly number[]>() }) =>
       [...byHour].map(([hour, figures]) => ({
         ...readFigures(figures),
         hour,

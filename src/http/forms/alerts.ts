@@ -218,7 +218,7 @@ export function metricRuleActions({ store, now }: Pick<HttpDeps, "store" | "now"
   };
 }
 
-/** Whose alerts a change is of, and the account of the administrator who makes it; absent: the holder of the account. */
+/** A change of an owner's alerts by the account of an administrator; absent: by the holder of the account. */
 interface AlertChange {
   readonly owner: string;
   readonly by?: string;

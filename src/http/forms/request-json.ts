@@ -107,7 +107,7 @@ export const requestFields = {
 
 export const RequestDetailObject = Type.Object({
   ...requestFields,
-  error: orNull(Type.String({ description: "What the client was told" })),
+  error: orNull(Type.String({ description: "The message of the error that the client got" })),
   settled_at: Whole,
   price_version: Text,
   hold_usd: Usd,
