@@ -22,6 +22,7 @@ const columns = [
   "plugin",
   "session",
   "tag",
+  "end_user",
   "client_request_id",
   "requests",
   ...usageColumns,

@@ -18,6 +18,7 @@ export const filterNames = [
   "cost",
   "session",
   "tag",
+  "end_user",
   "text",
 ] as const;
 

@@ -36,7 +36,17 @@ const filterBy = (name: string, value: string) => setParams({ request: "", [name
 function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }) {
   const baseUrl = useBaseUrl();
   const name = detail.model_name ?? detail.model ?? "";
-  const { requests, error, failed_attempts: attempts, ignored, lowered, warnings, session, tag } = detail;
+  const {
+    requests,
+    error,
+    failed_attempts: attempts,
+    ignored,
+    lowered,
+    warnings,
+    session,
+    tag,
+    end_user: endUser,
+  } = detail;
   return (
     <>
       {error !== null && <Callout tone="warn">{error}</Callout>}
@@ -89,6 +99,9 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
           {session && <LinkButton onClick={() => filterBy("session", session)}>{session}</LinkButton>}
         </Fact>
         <Fact name="Tag">{tag && <LinkButton onClick={() => filterBy("tag", tag)}>{tag}</LinkButton>}</Fact>
+        <Fact name="End user">
+          {endUser && <LinkButton onClick={() => filterBy("end_user", endUser)}>{endUser}</LinkButton>}
+        </Fact>
         <Fact name="Client request ID">{detail.client_request_id}</Fact>
         <Fact name="Provider">{detail.plugin}</Fact>
         <Fact name="First byte">{detail.first_byte_ms !== null && formatMs(detail.first_byte_ms)}</Fact>
