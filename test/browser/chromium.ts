@@ -29,6 +29,8 @@ const quiet = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  // No page of a test lives for long enough that optimized code would earn what its compilation takes, a quarter of the CPU.
+  "--js-flags=--no-opt --no-maglev",
 ];
 
 const launch = { ...(executablePath !== undefined && { executablePath }), args: quiet, headless: true };
