@@ -126,8 +126,7 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
   test("of an owner are read by an administrator, who cannot change them", () =>
     dashboard.visit(async (page) => {
       await createAdmin(dashboard, "ben@example.org");
-      await signIn(page, "ben@example.org");
-      await page.goto("/admin/accounts");
+      await signIn(page, "ben@example.org", "/admin/accounts");
       await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
       await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Budgets" }).click();
       await page.getByRole("region", { name: "Budgets" }).waitFor();

@@ -15,8 +15,7 @@ describe.skipIf(!hasChromium)("prompts and answers that are kept", () => {
   });
 
   const openAccount = async (page: Page) => {
-    await signIn(page, "owner@localhost");
-    await page.goto(`/admin/accounts/${accountId}`);
+    await signIn(page, "owner@localhost", `/admin/accounts/${accountId}`);
     return page.getByRole("region", { name: "Prompts and answers" });
   };
   const openRequest = async (page: Page, model: string) => {
@@ -44,8 +43,7 @@ describe.skipIf(!hasChromium)("prompts and answers that are kept", () => {
     expect(response.status).toBe(200);
 
     await dashboard.visit(async (page) => {
-      await signIn(page, "ada@example.org");
-      await page.goto("/keys");
+      await signIn(page, "ada@example.org", "/keys");
       await page.getByText("prompts kept").waitFor();
       await page.getByText("keeps the prompts and answers of your calls").waitFor();
       expect(await findViolations(page)).toEqual([]);
@@ -75,8 +73,7 @@ describe.skipIf(!hasChromium)("prompts and answers that are kept", () => {
     });
 
     await dashboard.visit(async (page) => {
-      await signIn(page, "ada@example.org");
-      await page.goto("/settings");
+      await signIn(page, "ada@example.org", "/settings");
       await seeHeading(page, "Account settings");
       const section = page.getByRole("region", { name: "Prompts and answers" });
       await section.getByText("Content stored for 1 request").waitFor();

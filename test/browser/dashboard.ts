@@ -99,19 +99,23 @@ export async function fillSignIn(page: Page, email: string, password: string): P
 /** Cookies of the sessions that were begun, by email. */
 const sessions = new Map<string, Cookie[]>();
 
-/** Signs in and waits for the first page: by the form, or by a session of an earlier test of the file that has not ended. */
-export async function signIn(page: Page, email: string): Promise<void> {
+/**
+ * Signs in and opens a page, by default the first one: by the form, or by a session of an earlier test of the file that has not
+ * ended.
+ */
+export async function signIn(page: Page, email: string, path = "/"): Promise<void> {
   const context = page.context();
   const cookies = sessions.get(email);
   if (cookies !== undefined) await context.addCookies(cookies);
-  await page.goto("/");
+  await page.goto(path);
+  const signedIn = path === "/" ? firstPage(page) : page.locator("#content");
   if (cookies !== undefined) {
     const form = page.getByRole("button", { name: "Sign in", exact: true });
-    await form.or(firstPage(page)).first().waitFor();
+    await form.or(signedIn).first().waitFor();
     if (!(await form.isVisible())) return;
   }
   await fillSignIn(page, email, ownPassword);
-  await seeFirstPage(page);
+  await signedIn.waitFor();
   sessions.set(email, await context.cookies());
 }
 

@@ -62,8 +62,7 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
       const { key } = await dashboard.gateway.cli<{ key: string }>(
         ...(["key", "create", "--account", "ada@example.org", "--name", "leaked"] as const),
       );
-      await signIn(page, "owner@localhost");
-      await page.goto("/admin/api-keys");
+      await signIn(page, "owner@localhost", "/admin/api-keys");
       await page.getByLabel("Search keys").fill(key.slice(0, 14));
       await page.getByRole("link", { name: "ada@example.org" }).waitFor();
       await page.getByRole("button", { name: "Revoke leaked" }).click();
@@ -141,8 +140,7 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
       const { gateway } = dashboard;
       const make = ["key", "create", "--account", "ada@example.org", "--name", "rotated"] as const;
       const { id, key } = await gateway.cli<{ id: string; key: string }>(...make);
-      await signIn(page, "owner@localhost");
-      await page.goto("/admin/api-keys");
+      await signIn(page, "owner@localhost", "/admin/api-keys");
       const paste = async (text: string) => {
         await page.getByLabel("Search keys").fill(text);
         expect(await page.getByLabel("Search keys").inputValue()).not.toContain(text.slice(-24));
@@ -183,8 +181,7 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
 
   test("people are invited by a pasted list, each with a link of their own", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
-      await page.goto("/admin/accounts");
+      await signIn(page, "owner@localhost", "/admin/accounts");
       await page.getByRole("button", { name: "Invite people" }).click();
       await page.getByLabel("Email addresses").fill("email,name\ngrace@example.org, Grace Hopper\nada@example.org");
       await page.getByRole("button", { name: "Invite 2 people" }).click();

@@ -57,8 +57,7 @@ describe.skipIf(!hasChromium)("an operator's day", () => {
 
   test("filters are saved as a view under a name, chosen again after a reload, and deleted", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
-      await page.goto("/requests");
+      await signIn(page, "owner@localhost", "/requests");
       await seeRows(page, 3);
       expect(await page.getByRole("button", { name: "Save view" }).count()).toBe(0);
       await page.getByLabel("Status").selectOption("refused");
@@ -81,8 +80,7 @@ describe.skipIf(!hasChromium)("an operator's day", () => {
   test("times are in UTC or in the zone of the browser, by a choice that a reload keeps", () =>
     dashboard.visit(
       async (page) => {
-        await signIn(page, "owner@localhost");
-        await page.goto("/requests?from=2026-01-01T00:00:00.000Z");
+        await signIn(page, "owner@localhost", "/requests?from=2026-01-01T00:00:00.000Z");
         await page.getByRole("group", { name: "Time zone" }).getByRole("button", { name: "Local" }).waitFor();
         expect(await page.getByLabel("From (UTC)").inputValue()).toBe("2026-01-01T00:00");
         await page.getByRole("group", { name: "Time zone" }).getByRole("button", { name: "Local" }).click();
@@ -114,8 +112,7 @@ describe.skipIf(!hasChromium)("an operator's day", () => {
 
   test("a model's dialog says what calls would cost by its list price, and what is not known of it", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "ada@example.org");
-      await page.goto(`/models?search=${premium}`);
+      await signIn(page, "ada@example.org", `/models?search=${premium}`);
       await page.getByRole("button", { name: premium, exact: true }).click();
       const dialog = page.getByRole("dialog");
       await dialog.getByText("Reasoning; others are not known").waitFor();
@@ -132,8 +129,7 @@ describe.skipIf(!hasChromium)("an operator's day", () => {
 
   test("a link to a model that is no longer served says so, and an alias opens its model", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "ada@example.org");
-      await page.goto("/models?model=a-model-of-long-ago");
+      await signIn(page, "ada@example.org", "/models?model=a-model-of-long-ago");
       await page.getByText("This gateway has no model a-model-of-long-ago now").waitFor();
       expect(await findViolations(page)).toEqual([]);
       await page.getByRole("button", { name: "Dismiss" }).click();

@@ -145,8 +145,7 @@ describe.skipIf(!hasChromium)("every page", () => {
             const seen = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
             return seen !== null && (element.contains(seen) || seen.contains(element));
           }, selector);
-        await signIn(page, "owner@localhost");
-        await page.goto("/admin/audit");
+        await signIn(page, "owner@localhost", "/admin/audit");
         await seeHeading(page, "Audit log");
         await isInSight('.nav [aria-current="page"]');
         await page.goto("/admin/api-keys");

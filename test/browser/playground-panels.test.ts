@@ -18,8 +18,7 @@ describe.skipIf(!hasChromium)("a panel of the playground", () => {
 
   /** Opens the playground at a panel as the owner, who has money. */
   async function open(page: Page, panel: string): Promise<void> {
-    await signIn(page, "owner@localhost");
-    await page.goto("/playground");
+    await signIn(page, "owner@localhost", "/playground");
     await page.getByRole("group", { name: "Capability" }).getByRole("button", { name: panel, exact: true }).click();
   }
 

@@ -39,8 +39,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
 
   test("chats with a model, and shows the request as curl", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
-      await page.goto("/playground?model=gpt-5");
+      await signIn(page, "owner@localhost", "/playground?model=gpt-5");
       await send(page, "Say it's <fine>");
       await page.locator(".turn-end").waitFor();
       expect(await page.locator(".turn.is-assistant .turn-text").textContent()).toContain("it's <fine>");
@@ -55,8 +54,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
 
   test("renders markdown without its HTML or pictures, and keeps the chat until the user signs out", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
-      await page.goto("/playground?model=gpt-5");
+      await signIn(page, "owner@localhost", "/playground?model=gpt-5");
       await send(
         page,
         "**bold** [go](https://a.example) ![pic](https://b.example/p.png) <img src=y> [bad](javascript:x)",
@@ -79,8 +77,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
 
   test("attaches files, calls tools and compares two models", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
-      await page.goto("/playground?model=gpt-5");
+      await signIn(page, "owner@localhost", "/playground?model=gpt-5");
       const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
       await page
         .locator("input[type=file]")
@@ -118,8 +115,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
 
   test("charges a stopped stream for the output received", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
-      await page.goto("/playground?model=gpt-5");
+      await signIn(page, "owner@localhost", "/playground?model=gpt-5");
       const words = Array.from({ length: 60 }, (_, at) => `word${at}`).join(" ");
       await send(page, `[[fault:pace=150]]${words}`);
       const answer = page.locator(".turn.is-assistant .turn-text");
@@ -144,8 +140,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
 
   test("generates an image and speech, and transcribes audio", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
-      await page.goto("/playground");
+      await signIn(page, "owner@localhost", "/playground");
       await page.getByRole("button", { name: "Images", exact: true }).click();
       await page.getByLabel("Prompt").fill("A lighthouse");
       await page.getByRole("button", { name: "Generate image" }).click();
@@ -179,8 +174,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
 
   test("uses a temporary key, which is revoked on sign-out", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
-      await page.goto("/playground");
+      await signIn(page, "owner@localhost", "/playground");
       await send(page, "Hello");
       await page.locator(".turn-end").waitFor();
       await page.locator(".nav").getByRole("link", { name: "API keys", exact: true }).click();
@@ -192,8 +186,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
       await row.waitFor();
       await page.getByRole("button", { name: "Sign out" }).click();
       await seeHeading(page, "Sign in");
-      await signIn(page, "owner@localhost");
-      await page.goto("/keys");
+      await signIn(page, "owner@localhost", "/keys");
       await others.check();
       await page
         .getByRole("row", { name: /Playground.*revoked/ })

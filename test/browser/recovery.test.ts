@@ -85,8 +85,7 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
 
   test("keeps a secret that is shown once until it is said to be saved", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
-      await page.goto("/keys");
+      await signIn(page, "owner@localhost", "/keys");
       await page.getByRole("button", { name: "Create API key" }).first().click();
       // The first field has the focus.
       await page.keyboard.type("typed at once");

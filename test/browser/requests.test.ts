@@ -83,8 +83,7 @@ describe.skipIf(!hasChromium)("the request log", () => {
   test("follows new requests while it is live, finds one by its id, and is downloaded", () =>
     dashboard.visit(async (page) => {
       const { gateway } = dashboard;
-      await signIn(page, "owner@localhost");
-      await page.goto("/requests");
+      await signIn(page, "owner@localhost", "/requests");
       await rows(page).first().waitFor();
       await page.getByRole("button", { name: "Live" }).click();
       const response = await gateway.post("/chat/completions", { model: "famA-4.1-mini", messages });

@@ -53,8 +53,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
 
   test("shows the share of errors over time by model against a target, and how often it was kept", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
-      await page.goto("/admin/gateway?metric=error_share&range=day");
+      await signIn(page, "owner@localhost", "/admin/gateway?metric=error_share&range=day");
       await page.getByLabel("Target (%)").fill("5");
       await page.waitForURL(/target=5$/);
       const chart = page.getByRole("region", { name: "Error share over time" });

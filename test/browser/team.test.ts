@@ -9,8 +9,7 @@ describe.skipIf(!hasChromium)("a team", () => {
     await createUser(dashboard, "ada@example.org");
     let link = "";
     await dashboard.visit(async (page) => {
-      await signIn(page, "ada@example.org");
-      await page.goto("/settings");
+      await signIn(page, "ada@example.org", "/settings");
       await page.getByRole("button", { name: "Invite to team" }).click();
       await page.getByLabel("Email (optional)").fill("ben@example.org");
       expect(await findViolations(page)).toEqual([]);
@@ -70,8 +69,7 @@ describe.skipIf(!hasChromium)("a team", () => {
       await page.getByRole("option", { name: "ada@example.org", selected: true }).waitFor({ state: "attached" });
 
       await dashboard.visit(async (holder) => {
-        await signIn(holder, "ada@example.org");
-        await holder.goto("/settings");
+        await signIn(holder, "ada@example.org", "/settings");
         await holder.getByRole("button", { name: "Remove ben@example.org" }).click();
         await holder.getByLabel("Revoke the API keys").waitFor();
         expect(await findViolations(holder)).toEqual([]);
@@ -103,8 +101,7 @@ describe.skipIf(!hasChromium)("a team", () => {
       await page.getByLabel("Account", { exact: true }).waitFor({ state: "detached" });
     });
     await dashboard.visit(async (page) => {
-      await signIn(page, "dora@example.org");
-      await page.goto(`/admin/accounts/${id}`);
+      await signIn(page, "dora@example.org", `/admin/accounts/${id}`);
       await page.getByText("Account holder").waitFor();
       await page.getByRole("button", { name: "Invite to team" }).waitFor();
       expect(await findViolations(page)).toEqual([]);
@@ -152,8 +149,7 @@ describe.skipIf(!hasChromium)("a team", () => {
       expect(response.status).toBe(200);
     }
     await dashboard.visit(async (page) => {
-      await signIn(page, "fay@example.org");
-      await page.goto("/settings");
+      await signIn(page, "fay@example.org", "/settings");
       const row = (text: string) => page.locator("tr", { hasText: text });
       await row("each end user").getByText("each by itself").waitFor();
       expect(await row("end user ada@example.com").textContent()).toContain("$20.00 a month");
