@@ -7,10 +7,10 @@ import { ownPassword, seeHeading, signIn, signInFirst, useDashboard } from "./da
 /** The narrowest supported screen. */
 const phone = { width: 320, height: 700 };
 
-/** Every page in the navigation. */
+/** Every page in the navigation, each once: an open drawer has the links of the sidebar again. */
 async function listPaths(page: Page): Promise<string[]> {
   const links = await page.locator(".nav a").evaluateAll((all) => all.map((link) => link.getAttribute("href") ?? ""));
-  return [...links, "/settings"];
+  return [...new Set([...links, "/settings"])];
 }
 
 /** Navigates by the links of the page. */
