@@ -80,19 +80,29 @@ export async function backUp(url: string, file: string): Promise<void> {
   await run([join(bin as string, "pg_dump"), "-Fc", "-f", file, url]);
 }
 
+/** Restores a backup into the database at this URL, whose tables it drops first, while others use it. */
+export async function restoreInPlace(url: string, file: string): Promise<void> {
+  await run([join(bin as string, "pg_restore"), "--clean", "--if-exists", "--no-owner", "-d", url, file]);
+}
+
 /** Restores a backup into a new database, and puts that in the place of the one at this URL, from which all are cut off. */
 export async function restore(url: string, file: string): Promise<void> {
   const { pathname } = new URL(url);
   const name = pathname.slice(1);
   const postgres = url.replace(pathname, "/postgres");
+  // What an attempt left that did not come to its end.
+  await queryPostgres(postgres, `drop database if exists ${name}_restored`);
   await queryPostgres(postgres, `create database ${name}_restored`);
   await run([join(bin as string, "pg_restore"), "-d", `${url}_restored`, file]);
-  await queryPostgres(postgres, `alter database ${name} allow_connections false`);
-  await queryPostgres(
-    postgres,
-    `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`,
-  );
-  await queryPostgres(postgres, `drop database ${name}`);
+  const isThere = await queryPostgres(postgres, `select from pg_database where datname = '${name}'`);
+  if (isThere.length > 0) {
+    await queryPostgres(postgres, `alter database ${name} allow_connections false`);
+    await queryPostgres(
+      postgres,
+      `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`,
+    );
+    await queryPostgres(postgres, `drop database ${name}`);
+  }
   await queryPostgres(postgres, `alter database ${name}_restored rename to ${name}`);
 }
 

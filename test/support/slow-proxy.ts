@@ -1,12 +1,16 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** Stands before a server on loopback and makes it slow, or silent. */
+/** Stands before a server on loopback and makes it slow, silent, or a server whose answers are lost. */
 export interface SlowProxy {
   readonly port: number;
   /** How long each piece waits, both ways; `Infinity`: until it is set lower. */
   delayMs: number;
   /** The port of the server that new connections lead to. */
   targetPort: number;
+  /** Whether answers of the server are lost. A connection that lost some ends when this is over, as no byte comes after a gap. */
+  losesAnswers: boolean;
+  /** Whether the server keeps its side of a connection whose client goes, as when a host vanishes without a word. */
+  keepsServerSide: boolean;
   /** Ends all connections. */
   cut(): void;
   stop(): Promise<void>;
@@ -51,10 +55,15 @@ export async function startSlowProxy(firstTargetPort: number): Promise<SlowProxy
   const ways = new Set<Way>();
   let targetPort = firstTargetPort;
   let delayMs = 0;
+  let losesAnswers = false;
+  let keepsServerSide = false;
+  /** Ends of connections that have lost an answer. */
+  const torn = new Set<() => void>();
   const server = createServer((near) => {
     const far = connect(targetPort, "127.0.0.1");
     const pair = [new Way(far), new Way(near)];
     const end = () => {
+      torn.delete(end);
       for (const way of pair) {
         way.end();
         ways.delete(way);
@@ -64,9 +73,15 @@ export async function startSlowProxy(firstTargetPort: number): Promise<SlowProxy
       const way = pair[index] as Way;
       ways.add(way);
       socket.setNoDelay(true);
-      socket.on("data", (bytes) => way.push(bytes as Buffer, delayMs));
-      socket.on("error", end);
-      socket.on("close", end);
+      socket.on("data", (bytes) => {
+        if (socket === far && losesAnswers) torn.add(end);
+        else way.push(bytes as Buffer, delayMs);
+      });
+      const onEnd = () => {
+        if (socket === far || !keepsServerSide) end();
+      };
+      socket.on("error", onEnd);
+      socket.on("close", onEnd);
     }
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -84,6 +99,19 @@ export async function startSlowProxy(firstTargetPort: number): Promise<SlowProxy
     },
     set targetPort(port) {
       targetPort = port;
+    },
+    get losesAnswers() {
+      return losesAnswers;
+    },
+    set losesAnswers(loses) {
+      losesAnswers = loses;
+      if (!loses) for (const end of [...torn]) end();
+    },
+    get keepsServerSide() {
+      return keepsServerSide;
+    },
+    set keepsServerSide(keeps) {
+      keepsServerSide = keeps;
     },
     cut() {
       for (const way of ways) way.end();

@@ -48,13 +48,26 @@ export async function expectTrueLedger(
   return { settled: settled.length, unpaid: provider.asked.size - settled.length };
 }
 
-interface SettledRow {
+/** What a settled call was charged by. */
+export interface SettledRow {
   model: string;
   input_tokens: number | null;
   output_tokens: number | null;
   usage_source: string | null;
   charged_nanodollars: number | null;
   quota_tokens: number | null;
+}
+
+/** Usage as a provider reports it. */
+export interface ReportedUsage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+}
+
+function isAsServed(row: SettledRow, { asked }: MeteredProvider): boolean {
+  const number = row.input_tokens as number;
+  return asked.has(number) && isChargedAs(row, usageOf(number));
 }
 
 const rowsOfModels = new Map<string, CatalogueRow>();
@@ -65,15 +78,18 @@ function rowOf(model: string): CatalogueRow {
   return row;
 }
 
-function isAsServed(row: SettledRow, { asked }: MeteredProvider): boolean {
-  const number = row.input_tokens as number;
-  if (!asked.has(number) || row.usage_source !== "reported") return false;
-  const { prompt_tokens, completion_tokens, total_tokens } = usageOf(number);
-  if (row.output_tokens !== completion_tokens) return false;
+const nanodollarsOf = (usd = "0") => Math.round(Number(usd) * 1000);
+
+/** Whether a call has this usage, as its provider reported it, and is charged by it. */
+export function isChargedAs(
+  row: SettledRow,
+  { prompt_tokens, completion_tokens, total_tokens }: ReportedUsage,
+): boolean {
+  if (row.usage_source !== "reported") return false;
+  if (row.input_tokens !== prompt_tokens || row.output_tokens !== completion_tokens) return false;
   const { premium, price } = rowOf(row.model);
   if (!premium) return row.charged_nanodollars === 0 && row.quota_tokens === total_tokens;
-  const nanodollars = (usd = "0") => Math.round(Number(usd) * 1000);
   const cost =
-    prompt_tokens * nanodollars(price?.inputToken?.usd) + completion_tokens * nanodollars(price?.outputToken?.usd);
+    prompt_tokens * nanodollarsOf(price?.inputToken?.usd) + completion_tokens * nanodollarsOf(price?.outputToken?.usd);
   return row.charged_nanodollars === cost;
 }

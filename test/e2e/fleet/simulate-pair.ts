@@ -1,0 +1,162 @@
+import type { Store } from "../../../src/db/index.ts";
+import { randomBelow } from "../../support/random.ts";
+import { until } from "../../support/until.ts";
+import { Callers } from "./callers.ts";
+import type { Allowance, Fault } from "./faults.ts";
+import { Fleet, type Payer, patienceMs, places } from "./fleet.ts";
+import { findUnpaid, judge } from "./judge.ts";
+
+/** What came of two faults. */
+export interface Outcome {
+  /** What was not as it should be: nothing, where all is right. */
+  readonly broken: readonly string[];
+  readonly calls: number;
+  readonly delivered: number;
+  readonly refused: number;
+  readonly charged: number;
+  /** How often readiness was compared with refusals. */
+  readonly comparisons: number;
+  /** From when all was mended until all gateways served. */
+  readonly backSeconds: number;
+  /** What the gateways logged, for who looks into a failure. */
+  readonly log: readonly string[];
+}
+
+/** A line for a pair, and what broke in lines below it. */
+export function toLine(seed: number, pair: readonly [Fault, Fault], outcome: Outcome, seconds: number): string {
+  const { calls, delivered, refused, charged, backSeconds, broken, log } = outcome;
+  const names = [...new Set(pair.map(({ name }) => name))];
+  const figures = `${calls} calls, ${delivered} delivered, ${refused} refused, ${charged} charged`;
+  const times = `${seconds.toFixed(0)} s, served ${backSeconds.toFixed(1)} s after mending`;
+  const failure = broken.length === 0 ? [] : [...broken, ...log.map((line) => `log: ${line}`)];
+  const verdict =
+    broken.length === 0 ? "ok" : `FAILED, again by: npx bun run simulate --seed ${seed} --faults ${names} --minutes 0`;
+  return [`seed ${seed}: ${names.join(" + ")}: ${figures}, ${times}: ${verdict}`, ...failure].join("\n    ");
+}
+
+/** Delivered answers before the first fault and after the last, so that there is something to lose and to compare. */
+const deliveredBefore = 25;
+const deliveredAfter = 40;
+const startMsMax = 1500;
+const lastsMsDefault = [500, 4000] as const;
+
+/** Starts a fleet, makes two faults under traffic at times that the seed draws, mends them, and judges. */
+export async function simulatePair(pair: readonly [Fault, Fault], seed: number): Promise<Outcome> {
+  const below = randomBelow(seed);
+  const allows: Allowance = Object.assign({}, ...pair.map((fault) => fault.allows));
+  const fleet = await Fleet.start({ hasStandby: pair.some(({ needsStandby }) => needsStandby === true) });
+  const callers = new Callers(fleet, { comparesReadiness: allows.failedAttempts === undefined });
+  const broken: string[] = [];
+  const expectSoon = async (what: string, isSo: () => boolean | Promise<boolean>) => {
+    await until(isSo, patienceMs, 200).catch(() => void broken.push(`Not within ${patienceMs / 1000} s: ${what}`));
+  };
+  const deliveredSince = (sinceMs: number) =>
+    callers.calls.filter(({ isDelivered, begunMs }) => isDelivered && begunMs >= sinceMs).length;
+  const newcomers = new Newcomers(fleet, callers);
+  try {
+    const [rich] = fleet.payers as [Payer];
+    callers.start([...fleet.payers, rich]);
+    await expectSoon("calls are answered before the first fault", () => deliveredSince(0) >= deliveredBefore);
+    if (allows.lostCommits) {
+      await fleet.makeBackup();
+      await newcomers.comeEarly();
+    }
+    await Promise.all(
+      pair.map(async (fault) => {
+        const [place, startMs] = [below(places), below(startMsMax)];
+        const [least, most] = fault.lastsMs ?? lastsMsDefault;
+        const lastsMs = least + below(most - least);
+        await Bun.sleep(startMs);
+        await fault.strike(fleet, place);
+        // In the lag of a standby that will be promoted.
+        if (fault.needsStandby) await newcomers.comeEarly().catch(() => undefined);
+        await Bun.sleep(lastsMs);
+        await fault.mend?.(fleet, place);
+      }),
+    );
+    const mendedMs = performance.now();
+    for (let place = 0; place < places; place++) {
+      await expectSoon(`gateway ${place} serves`, async () => (await callers.call(rich, place)).isDelivered);
+      await expectSoon(`gateway ${place} is ready`, async () => {
+        const origin = fleet.gateways[place]?.origin;
+        return (await fetch(`${origin}/readyz`).catch(() => undefined))?.status === 200;
+      });
+    }
+    const backSeconds = (performance.now() - mendedMs) / 1000;
+    if (allows.lostCommits) broken.push(...(await newcomers.comeLate()));
+    const servedMs = performance.now();
+    await expectSoon("calls are answered after all is mended", () => deliveredSince(servedMs) >= deliveredAfter);
+    await callers.stop();
+    const evidence = { fleet, callers, allows, mendedMs, lostAccounts: newcomers.lost };
+    const { broken: wrong, charged } = await fleet.withStore(async (store) => {
+      await expectSoon("no call is open", async () => {
+        const open = await store.db.selectFrom("open_calls").select("id").limit(1).execute();
+        return open.length === 0;
+      });
+      await expectSoon("delivered calls are charged", async () => isPaid(store, evidence));
+      return await judge(store, evidence);
+    });
+    broken.push(...wrong);
+    const refused = callers.calls.filter(({ status }) => status >= 400).length;
+    const [calls, delivered] = [callers.calls.length, deliveredSince(0)];
+    const log = broken.length === 0 ? [] : fleet.gateways.flatMap((_, place) => fleet.logOf(place));
+    return { broken, calls, delivered, refused, charged, comparisons: callers.comparisons, backSeconds, log };
+  } finally {
+    await callers.stop();
+    await fleet.remove();
+  }
+}
+
+async function isPaid(
+  { db }: Store,
+  evidence: Pick<Parameters<typeof findUnpaid>[1], "callers" | "allows" | "mendedMs">,
+): Promise<boolean> {
+  const rows = await db
+    .selectFrom("calls")
+    .select(["id", "account_id", "key_id", "state", "model", "input_tokens", "output_tokens", "usage_source"])
+    .select(["charged_nanodollars", "quota_tokens"])
+    .execute();
+  return findUnpaid(rows, evidence).length === 0;
+}
+
+/**
+ * Accounts without money that come shortly before the database goes back in time, and others with some that come after it. What the
+ * former ask for then must not be paid by the latter.
+ */
+class Newcomers {
+  readonly #fleet: Fleet;
+  readonly #callers: Callers;
+  readonly #early: Payer[] = [];
+
+  constructor(fleet: Fleet, callers: Callers) {
+    this.#fleet = fleet;
+    this.#callers = callers;
+  }
+
+  get lost(): ReadonlySet<string> {
+    return new Set(this.#early.map(({ accountId }) => accountId));
+  }
+
+  async comeEarly(): Promise<void> {
+    const name = `early ${this.#early.length}`;
+    const model = "famA-4.1-nano";
+    const payer = await this.#fleet.withStore((store) => this.#fleet.makePayer(store, { name, model }));
+    this.#early.push(payer);
+    for (let place = 0; place < places; place++) await this.#callers.call(payer, place);
+  }
+
+  async comeLate(): Promise<string[]> {
+    const late = await this.#fleet.withStore((store) =>
+      this.#fleet.makePayer(store, { name: "late", nanodollars: 1_000_000_000 }),
+    );
+    const broken: string[] = [];
+    for (let place = 0; place < places; place++) {
+      for (const payer of this.#early) {
+        const { isDelivered } = await this.#callers.call({ ...payer, model: late.model }, place);
+        if (isDelivered) broken.push(`${payer.name}, who has no money, was served`);
+      }
+      await this.#callers.call(late, place);
+    }
+    return broken;
+  }
+}
