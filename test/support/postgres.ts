@@ -80,9 +80,10 @@ export async function backUp(url: string, file: string): Promise<void> {
   await run([join(bin as string, "pg_dump"), "-Fc", "-f", file, url]);
 }
 
-/** Restores a backup into the database at this URL, whose tables it drops first, while others use it. */
+/** Restores a backup into the database at this URL, whose tables it drops first, while others use it. All of it is there at once. */
 export async function restoreInPlace(url: string, file: string): Promise<void> {
-  await run([join(bin as string, "pg_restore"), "--clean", "--if-exists", "--no-owner", "-d", url, file]);
+  const options = ["--clean", "--if-exists", "--no-owner", "--single-transaction"];
+  await run([join(bin as string, "pg_restore"), ...options, "-d", url, file]);
 }
 
 /** Restores a backup into a new database, and puts that in the place of the one at this URL, from which all are cut off. */

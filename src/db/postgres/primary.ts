@@ -65,10 +65,15 @@ const keepalives = {
   tcp_keepalives_count: 3,
   tcp_user_timeout: 25_000,
 };
-const keepaliveText = Object.entries(keepalives)
+/**
+ * Settings of each session. To compile a query takes longer than to run it; one that finds no index, as while a backup is being
+ * restored, would be compiled for seconds, because its estimated cost is that of a scan that is turned off.
+ */
+const sessionSettings = { ...keepalives, jit: "off" };
+const settingsText = Object.entries(sessionSettings)
   .map(([name, value]) => `set_config('${name}', '${value}', false)`)
   .join(", ");
-const stateText = `select pg_backend_pid() as pid, ${keepaliveText}, pg_is_in_recovery() as in_recovery, current_setting('transaction_read_only') = 'on' as read_only,
+const stateText = `select pg_backend_pid() as pid, ${settingsText}, pg_is_in_recovery() as in_recovery, current_setting('transaction_read_only') = 'on' as read_only,
   (select oid from pg_database where datname = current_database()) as database_oid,
   ${tablesOid} as tables_oid`;
 

@@ -109,8 +109,6 @@ export class ProvenPool implements PostgresPool {
     try {
       await this.#primary.prove(client, this.#servers.get(client) as Server);
       this.#epochs.set(client, this.#primary.epoch);
-      // To compile a query that has many sums takes longer than to run it.
-      await client.query("set jit = off");
     } finally {
       clearTimeout(timer);
     }

@@ -339,23 +339,21 @@ async function freeDisk(fleet: Fleet): Promise<void> {
 }
 
 /** All pairs of different faults of the table. */
-export function pairsOf(table: readonly Fault[]): (readonly [Fault, Fault])[] {
-  return table.flatMap((one, at) => table.slice(at + 1).map((other) => [one, other] as const));
+export function pairsOf(table: readonly Fault[]): (readonly Fault[])[] {
+  return table.flatMap((one, at) => table.slice(at + 1).map((other) => [one, other]));
 }
 
-/** The pair that `a,b` names. @throws Of a name that is not in the table. */
-export function pairOf(names: string): readonly [Fault, Fault] {
-  const [one, other, ...more] = names.split(",").map((name) => {
+/** The faults that `a,b` names. @throws Of a name that is not in the table. */
+export function faultsOf(names: string): readonly Fault[] {
+  return names.split(",").map((name) => {
     const fault = faults.find((each) => each.name === name);
     if (fault === undefined) throw new Error(`There is no fault ${name}: --list prints them`);
     return fault;
   });
-  if (one === undefined || more.length > 0) throw new Error("Expected one fault or two: --faults a,b");
-  return [one, other ?? one];
 }
 
 /** The pair that a seed draws. As many seeds in turn as there are pairs draw each of them once. */
-export function drawPair(seed: number): readonly [Fault, Fault] {
+export function drawPair(seed: number): readonly Fault[] {
   const pairs = pairsOf(faults);
-  return pairs[(seed * 7919) % pairs.length] as readonly [Fault, Fault];
+  return pairs[(seed * 7919) % pairs.length] as readonly Fault[];
 }

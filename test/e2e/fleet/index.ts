@@ -15,8 +15,8 @@ process.env[runFolderVariable] ??= folder;
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(130));
 
-const { drawPair, faults, pairOf } = await import("./faults.ts");
-const { toLine, simulatePair } = await import("./simulate-pair.ts");
+const { drawPair, faults, faultsOf } = await import("./faults.ts");
+const { toLine, simulateFaults } = await import("./simulate-faults.ts");
 
 const { values } = parseArgs({
   options: {
@@ -34,15 +34,15 @@ if (values.list) {
   process.exit(0);
 }
 
-const given = values.faults === undefined ? undefined : pairOf(values.faults);
+const given = values.faults === undefined ? undefined : faultsOf(values.faults);
 const endMs = Date.now() + Number(values.minutes) * 60_000;
 let failures = 0;
 let tried = 0;
 for (let seed = Number(values.seed); tried === 0 || Date.now() < endMs; seed++, tried++) {
-  const pair = given ?? drawPair(seed);
+  const struck = given ?? drawPair(seed);
   const begunMs = performance.now();
-  const outcome = await simulatePair(pair, seed);
-  say(toLine(seed, pair, outcome, (performance.now() - begunMs) / 1000));
+  const outcome = await simulateFaults(struck, seed);
+  say(toLine(seed, struck, outcome, (performance.now() - begunMs) / 1000));
   if (outcome.broken.length > 0) failures++;
 }
 say(`${tried} pairs, ${failures} failed`);

@@ -23,9 +23,9 @@ export interface Outcome {
 }
 
 /** A line for a pair, and what broke in lines below it. */
-export function toLine(seed: number, pair: readonly [Fault, Fault], outcome: Outcome, seconds: number): string {
+export function toLine(seed: number, struck: readonly Fault[], outcome: Outcome, seconds: number): string {
   const { calls, delivered, refused, charged, backSeconds, broken, log } = outcome;
-  const names = [...new Set(pair.map(({ name }) => name))];
+  const names = struck.map(({ name }) => name);
   const figures = `${calls} calls, ${delivered} delivered, ${refused} refused, ${charged} charged`;
   const times = `${seconds.toFixed(0)} s, served ${backSeconds.toFixed(1)} s after mending`;
   const failure = broken.length === 0 ? [] : [...broken, ...log.map((line) => `log: ${line}`)];
@@ -41,10 +41,10 @@ const startMsMax = 1500;
 const lastsMsDefault = [500, 4000] as const;
 
 /** Starts a fleet, makes two faults under traffic at times that the seed draws, mends them, and judges. */
-export async function simulatePair(pair: readonly [Fault, Fault], seed: number): Promise<Outcome> {
+export async function simulateFaults(struck: readonly Fault[], seed: number): Promise<Outcome> {
   const below = randomBelow(seed);
-  const allows: Allowance = Object.assign({}, ...pair.map((fault) => fault.allows));
-  const fleet = await Fleet.start({ hasStandby: pair.some(({ needsStandby }) => needsStandby === true) });
+  const allows: Allowance = Object.assign({}, ...struck.map((fault) => fault.allows));
+  const fleet = await Fleet.start({ hasStandby: struck.some(({ needsStandby }) => needsStandby === true) });
   const callers = new Callers(fleet, { comparesReadiness: allows.failedAttempts === undefined });
   const broken: string[] = [];
   const expectSoon = async (what: string, isSo: () => boolean | Promise<boolean>) => {
@@ -62,7 +62,7 @@ export async function simulatePair(pair: readonly [Fault, Fault], seed: number):
       await newcomers.comeEarly();
     }
     await Promise.all(
-      pair.map(async (fault) => {
+      struck.map(async (fault) => {
         const [place, startMs] = [below(places), below(startMsMax)];
         const [least, most] = fault.lastsMs ?? lastsMsDefault;
         const lastsMs = least + below(most - least);
