@@ -9,9 +9,10 @@ export class StoreError extends Error {
 const refusals = {
   standby: "PostgreSQL is a standby, which takes no writes",
   readOnly: "PostgreSQL is read-only",
+  incomplete: "The database is being restored, or its restore did not come to its end",
 } as const;
 
-/** A server of PostgreSQL takes no writes. */
+/** A server of PostgreSQL takes no writes, or must get none. */
 export class NotWritableError extends Error {
   override readonly name = "NotWritableError";
 

@@ -3,6 +3,7 @@ import { StoreError } from "./errors.ts";
 import { lockSchema } from "./locks.ts";
 import { migrations } from "./migrations/index.ts";
 import { type Engine, type Migration, migrationHash, statementsOf } from "./migrations/migration.ts";
+import { type MissingPartsRow, missingPartsText, partsSql } from "./postgres/schema-parts.ts";
 import type { Database } from "./schema.ts";
 
 /**
@@ -21,7 +22,12 @@ export async function migrate(db: Kysely<Database>, engine: Engine, now: () => n
       for (const statement of statementsOf(migration, engine)) await sql.raw(statement).execute(transaction);
       await transaction
         .insertInto("schema_versions")
-        .values({ version: migration.version, hash: migrationHash(migration, engine), applied_at: now() })
+        .values({
+          version: migration.version,
+          hash: migrationHash(migration, engine),
+          applied_at: now(),
+          parts: engine === "postgres" ? sql<string>`${sql.raw(partsSql)}` : null,
+        })
         .execute();
     }
   });
@@ -33,6 +39,7 @@ function createVersions(db: Kysely<Database>): Promise<void> {
     .addColumn("version", "bigint", (column) => column.primaryKey().notNull())
     .addColumn("hash", "text", (column) => column.notNull())
     .addColumn("applied_at", "bigint", (column) => column.notNull())
+    .addColumn("parts", "text")
     .execute();
 }
 
@@ -59,7 +66,22 @@ async function missingFrom(db: Kysely<Database>, engine: Engine): Promise<readon
     );
   }
   refuseNewer(versions.at(-1)?.version ?? 0);
+  if (versions.length === 0) throw new StoreError(`The database lacks its data: ${restoreAgain}`);
+  if (engine === "postgres") await expectAllParts(db);
   return migrations.slice(versions.length);
+}
+
+const restoreAgain =
+  "a restore is under way, or ended before its time; restore the backup with pg_restore --single-transaction";
+
+/** A restore that goes on after an error leaves a database without some of its constraints. */
+async function expectAllParts(db: Kysely<Database>): Promise<void> {
+  const { rows } = await sql.raw<MissingPartsRow>(missingPartsText).execute(db);
+  const missing = rows[0]?.missing ?? [];
+  if (missing.length === 0) return;
+  const shown =
+    missing.length > 3 ? `${missing.slice(0, 3).join(", ")} and ${missing.length - 3} more` : missing.join(", ");
+  throw new StoreError(`The database lacks ${shown}: ${restoreAgain}`);
 }
 
 async function tablesOf(db: Kysely<Database>, engine: Engine): Promise<string[]> {

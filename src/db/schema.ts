@@ -86,7 +86,8 @@ export interface Database {
   alert_messages: AlertMessagesTable;
   alert_turns: AlertTurnsTable;
   /** Migrations that have run; `hash` is that of their text. */
-  schema_versions: { version: number; hash: string; applied_at: number };
+  /** `parts`: names of all that makes up the schema of PostgreSQL, as JSON. */
+  schema_versions: { version: number; hash: string; applied_at: number; parts: string | null };
 }
 
 /** Account holders. A limit that is null is the one of the holder's role, or else of the configuration. */

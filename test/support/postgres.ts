@@ -80,9 +80,12 @@ export async function backUp(url: string, file: string): Promise<void> {
   await run([join(bin as string, "pg_dump"), "-Fc", "-f", file, url]);
 }
 
-/** Restores a backup into the database at this URL, whose tables it drops first, while others use it. All of it is there at once. */
-export async function restoreInPlace(url: string, file: string): Promise<void> {
-  const options = ["--clean", "--if-exists", "--no-owner", "--single-transaction"];
+/**
+ * Restores a backup into the database at this URL, whose tables it drops first, while others use it: all at once, or step by step,
+ * which goes on after an error. @throws When it had one.
+ */
+export async function restoreInPlace(url: string, file: string, isAtOnce = true): Promise<void> {
+  const options = ["--clean", "--if-exists", "--no-owner", ...(isAtOnce ? ["--single-transaction"] : [])];
   await run([join(bin as string, "pg_restore"), ...options, "-d", url, file]);
 }
 

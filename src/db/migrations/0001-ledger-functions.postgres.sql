@@ -14,7 +14,9 @@ create function add_names(given text[]) returns void language plpgsql as $$
 begin
   perform pg_advisory_xact_lock(hashtextextended('names', 0));
   insert into names (name) select name from unnest(given) as given (name)
-  where not exists (select from names where names.name = given.name) order by name;
+  where not exists (select from names where names.name = given.name) order by name
+  -- Needs the index, which a table that is being restored does not have yet: what would be written to it comes twice.
+  on conflict (name) do nothing;
 end $$;
 
 -- Who holds and who is charged is looked up by the statement that does it: the row of a payer may have gone with a restore since the

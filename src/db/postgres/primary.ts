@@ -1,6 +1,7 @@
 import pg, { type ClientConfig } from "pg";
 import { parsePostgresUrl } from "../../contract/index.ts";
 import { NotWritableError } from "../errors.ts";
+import { type MissingPartsRow, missingPartsText } from "./schema-parts.ts";
 
 /** SQLSTATE of a statement that writes on a server that takes no writes: `read_only_sql_transaction`. */
 const readOnlyState = "25006";
@@ -14,6 +15,8 @@ const endsConnection = /^(25006|57P|53|08)/;
 export function isEndOfConnection(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code !== undefined && endsConnection.test(error.code);
 }
+
+const undefinedTable = "42P01";
 
 /** SQLSTATE of a server without a free connection: `too_many_connections`. */
 const outOfConnections = "53300";
@@ -94,6 +97,8 @@ export class Primary {
   #identity: Identity = new Map();
   /** How far the log of the database had come; it goes on as long as the database does. */
   #position: number | undefined;
+  /** The oid of tables whose database is whole; that of the first that were seen, which the start has looked at. */
+  #wholeOid: number | undefined;
   /** Statements that this user may not run. */
   readonly #denied = new Set<string>();
   /** Counts the times that all connections were to be asked anew. */
@@ -119,7 +124,7 @@ export class Primary {
    * Asks a new connection whether its server takes writes, and which database it has.
    *
    * @returns The id of the process that serves the connection: behind a pooler that is not the one that the client was told.
-   * @throws {NotWritableError} When it takes none.
+   * @throws {NotWritableError} When it takes none, or its database is not whole.
    */
   async prove(client: pg.Client, { index }: Server): Promise<number> {
     const before = this.#position;
@@ -127,6 +132,7 @@ export class Primary {
     const [state] = rows as [StateRow];
     if (state.in_recovery) throw new NotWritableError("standby");
     if (state.read_only) throw new NotWritableError("readOnly");
+    await this.#expectWhole(client, state.tables_oid ?? undefined);
     const place = await this.#ask<PositionRow>(client, positionText);
     const system = await this.#ask<{ system: string }>(client, systemText);
     this.#current = index;
@@ -158,6 +164,16 @@ export class Primary {
     if (!(error instanceof pg.DatabaseError) || error.code !== readOnlyState || epoch !== this.epoch) return false;
     this.epoch += 1;
     return true;
+  }
+
+  /**
+   * Tables that are not those from before come from a restore. What is written before all constraints are there again may be written
+   * twice, and keeps them from being made.
+   */
+  async #expectWhole(client: pg.Client, tablesOid: number | undefined): Promise<void> {
+    if (tablesOid === this.#wholeOid) return;
+    if (this.#wholeOid !== undefined && !(await isWhole(client))) throw new NotWritableError("incomplete");
+    this.#wholeOid = tablesOid;
   }
 
   #compare(
@@ -196,6 +212,17 @@ export class Primary {
       this.#denied.add(text);
       return undefined;
     }
+  }
+}
+
+async function isWhole(client: pg.Client): Promise<boolean> {
+  try {
+    const { rows } = await client.query<MissingPartsRow>(missingPartsText);
+    return rows[0]?.missing.length === 0;
+  } catch (error) {
+    // The table of versions is not there yet.
+    if (error instanceof pg.DatabaseError && error.code === undefinedTable) return false;
+    throw error;
   }
 }
 

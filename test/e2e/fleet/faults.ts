@@ -191,11 +191,19 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "postgres-restored-in-place",
-    made: "pg_restore --clean --if-exists into the database that the gateways use",
+    made: "pg_restore --clean --if-exists --single-transaction into the database that the gateways use",
     mended: "the gateways find it themselves",
     mayLose: "what was written after the backup",
     allows: { lostCommits: true, releasedHolds: true, unknownKeys: true },
     strike: (fleet) => fleet.untilDone(() => restoreInPlace(fleet.url, fleet.backup)),
+  },
+  {
+    name: "postgres-restored-in-steps",
+    made: "pg_restore --clean --if-exists into the database that the gateways use, again until it has no error",
+    mended: "the gateways find it themselves",
+    mayLose: "what was written after the backup",
+    allows: { lostCommits: true, releasedHolds: true, unknownKeys: true },
+    strike: (fleet) => fleet.untilDone(() => restoreInPlace(fleet.url, fleet.backup, false)),
   },
   {
     name: "redis-killed",
@@ -281,6 +289,8 @@ function provider(manner: ProviderManner): Omit<Fault, "name" | "made"> {
   return {
     mended: "it answers well",
     mayLose: "answers of the provider",
+    // Beyond the silence that a gateway waits for.
+    lastsMs: [1000, 8000],
     allows: { estimates: true, failedAttempts: true },
     strike: (fleet) => fleet.setProvider(manner),
     mend: (fleet) => fleet.setProvider("well"),

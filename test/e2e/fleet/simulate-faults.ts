@@ -12,7 +12,10 @@ export interface Outcome {
   readonly broken: readonly string[];
   readonly calls: number;
   readonly delivered: number;
+  /** Calls that got 401 or 5xx. */
   readonly refused: number;
+  /** Calls that money or a limit refused. */
+  readonly limited: number;
   readonly charged: number;
   /** How often readiness was compared with refusals. */
   readonly comparisons: number;
@@ -24,9 +27,9 @@ export interface Outcome {
 
 /** A line for a pair, and what broke in lines below it. */
 export function toLine(seed: number, struck: readonly Fault[], outcome: Outcome, seconds: number): string {
-  const { calls, delivered, refused, charged, backSeconds, broken, log } = outcome;
+  const { calls, delivered, refused, limited, charged, backSeconds, broken, log } = outcome;
   const names = struck.map(({ name }) => name);
-  const figures = `${calls} calls, ${delivered} delivered, ${refused} refused, ${charged} charged`;
+  const figures = `${calls} calls, ${delivered} delivered, ${refused} refused, ${limited} limited, ${charged} charged`;
   const times = `${seconds.toFixed(0)} s, served ${backSeconds.toFixed(1)} s after mending`;
   const failure = broken.length === 0 ? [] : [...broken, ...log.map((line) => `log: ${line}`)];
   const verdict =
@@ -97,10 +100,12 @@ export async function simulateFaults(struck: readonly Fault[], seed: number): Pr
       return await judge(store, evidence);
     });
     broken.push(...wrong);
-    const refused = callers.calls.filter(({ status }) => status >= 400).length;
+    const countOf = (isSo: (status: number) => boolean) => callers.calls.filter(({ status }) => isSo(status)).length;
+    const limited = countOf((status) => status === 403 || status === 429);
+    const refused = countOf((status) => status >= 400) - limited;
     const [calls, delivered] = [callers.calls.length, deliveredSince(0)];
     const log = broken.length === 0 ? [] : fleet.gateways.flatMap((_, place) => fleet.logOf(place));
-    return { broken, calls, delivered, refused, charged, comparisons: callers.comparisons, backSeconds, log };
+    return { broken, calls, delivered, refused, limited, charged, comparisons: callers.comparisons, backSeconds, log };
   } finally {
     await callers.stop();
     await fleet.remove();

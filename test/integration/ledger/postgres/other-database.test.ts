@@ -16,6 +16,7 @@ import {
   promote,
   queryPostgres,
   restore,
+  restoreInPlace,
   startPostgres,
   startStandby,
   whyNoPostgres,
@@ -243,6 +244,66 @@ postgresTest("numbers of models are those of the connection by which they were l
   await ledger.settle(createSettlement(second.callId));
   const rows = await store.db.selectFrom("calls").select("model").where("id", "=", second.callId).execute();
   expect(rows).toEqual([{ model: "model-1" }]);
+});
+
+postgresTest(
+  "a database whose restore left out a constraint gets no writes and no gateway starts on it, until it has it",
+  async () => {
+    const { store, url } = await node();
+    await addAccount(store, "acc_1", 1000);
+    const folder = mkdtempSync(join(tmpdir(), "modelgate-backup-"));
+    try {
+      await queryPostgres(url, "alter table names drop constraint names_name_key");
+      await backUp(url, join(folder, "incomplete"));
+      await until("the backup is restored", () =>
+        restoreInPlace(url, join(folder, "incomplete")).then(
+          () => true,
+          () => false,
+        ),
+      );
+      const timer = setInterval(() => store.pollExternalChange(), 50);
+      const words = "The database is being restored, or its restore did not come to its end";
+      await until("it is not ready", () => store.trouble?.()?.startsWith(words) === true);
+      const refusal = (await errorOf(openStore({ url, timeoutMs: 10_000 }))) as Error;
+      expect(refusal.message).toStartWith("The database lacks names_name_key: a restore is under way");
+      const nameless = await errorOf(queryPostgres(url, "select add_names('{another}')"));
+      expect((nameless as Error).message).toContain("no unique or exclusion constraint");
+      await queryPostgres(url, "alter table names add constraint names_name_key unique (name)");
+      await until("it is ready", () => store.trouble?.() === undefined);
+      clearInterval(timer);
+      const ledger = new ProcessLedger({ store });
+      const admission = createAdmission();
+      await ledger.admit(admission);
+      await ledger.settle(createSettlement(admission.callId));
+      expect((await verifyLedger(store)).differences).toEqual([]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+);
+
+postgresTest("no query of a gateway is compiled, whichever connection runs it", async () => {
+  const { store, url } = await node();
+  await addAccount(store, "acc_1", 1000);
+  // Those who write say how they are set; the others are made by the same step.
+  await queryPostgres(
+    url,
+    `create table seen (what text, jit text);
+      create function see() returns trigger language plpgsql as $$
+        begin insert into seen values (tg_table_name, current_setting('jit')); return null; end $$;
+      create trigger see after insert or update on nodes execute function see();
+      create trigger see after insert on open_call_rows execute function see();
+      create trigger see after insert on transactions execute function see()`,
+  );
+  await new ProcessLedger({ store }).admit(createAdmission());
+  await creditWallet(store, { accountId: "acc_1", nanodollars: 1, note: "pool" });
+  const seen = () =>
+    queryPostgres<{ what: string; jit: string }>(url, "select distinct what, jit from seen order by what");
+  await until("a heartbeat was written", async () => {
+    await store.pollExternalChange();
+    return (await seen()).length === 3;
+  });
+  expect(await seen()).toEqual(["nodes", "open_call_rows", "transactions"].map((what) => ({ what, jit: "off" })));
 });
 
 /** As after a restore: all names are gone, and their numbers are those of others. */
