@@ -70,9 +70,9 @@ export async function cutOff(standby: PostgresServer): Promise<void> {
   while ((await queryPostgres(url, "select pid from pg_stat_wal_receiver")).length > 0) await Bun.sleep(20);
 }
 
-/** Makes a standby the server that takes writes. */
+/** Makes a standby the server that takes writes, unless it is. */
 export async function promote(standby: PostgresServer): Promise<void> {
-  await queryPostgres(standby.url("postgres"), "select pg_promote()");
+  await queryPostgres(standby.url("postgres"), "select pg_promote() where pg_is_in_recovery()");
 }
 
 /** Writes a backup of the database at this URL, as `pg_dump` makes it. */

@@ -1,3 +1,4 @@
+import pg from "pg";
 import {
   cutOff,
   type PostgresServer,
@@ -175,11 +176,78 @@ export const faults: readonly Fault[] = [
       await fleet.untilDone(() => cutOff(fleet.standby as PostgresServer));
     },
     async mend(fleet) {
-      await fleet.primary.kill();
       const standby = fleet.standby as PostgresServer;
+      if (fleet.primary === standby) return;
+      await fleet.primary.kill();
       await promote(standby);
-      fleet.moveTo(standby);
+      fleet.moveTo(standby, { isCut: true });
     },
+  },
+  {
+    name: "postgres-demoted",
+    made: "the primary becomes read-only, the standby has all of it and is promoted, and connections to the old one stay",
+    mended: "gateways that connect anew are led to the standby",
+    mayLose: "nothing",
+    needsStandby: true,
+    strike: (fleet) => setReadOnly(fleet, "on"),
+    mend: demote,
+  },
+  {
+    name: "postgres-landed-on-standby",
+    made: "one gateway is led to the standby",
+    mended: "it is led to the primary, and its connections to the standby stay",
+    mayLose: "nothing",
+    needsStandby: true,
+    strike(fleet, place) {
+      const relay = relayOf(fleet, place);
+      relay.targetPort = (fleet.standby as PostgresServer).port;
+      relay.cut();
+    },
+    mend(fleet, place) {
+      relayOf(fleet, place).targetPort = fleet.primary.port;
+    },
+  },
+  {
+    name: "postgres-synchronous-standby-stopped",
+    made: "each commit waits for a standby that is stopped (SIGSTOP)",
+    mended: "SIGCONT",
+    mayLose: "nothing",
+    needsStandby: true,
+    async strike(fleet) {
+      await setServer(fleet, "synchronous_standby_names", "'*'");
+      fleet.standby?.freeze(true);
+    },
+    async mend(fleet) {
+      fleet.standby?.freeze(false);
+      await setServer(fleet, "synchronous_standby_names", "''");
+    },
+  },
+  {
+    name: "postgres-connections-taken",
+    made: "others take all connections, and those of the gateways are closed",
+    mended: "the others leave",
+    mayLose: "nothing",
+    ...heldBy(async (fleet, held) => {
+      for (;;) {
+        try {
+          held.push(await connect(fleet));
+        } catch {
+          break;
+        }
+      }
+      eachRelay(fleet, (relay) => relay.cut());
+    }),
+  },
+  {
+    name: "postgres-locked",
+    made: "somebody keeps the tables of calls locked",
+    mended: "they leave",
+    mayLose: "nothing",
+    ...heldBy(async (fleet, held) => {
+      const client = await connect(fleet);
+      held.push(client);
+      await client.query("begin; lock table call_rows, open_call_rows in access exclusive mode");
+    }),
   },
   {
     name: "postgres-restored",
@@ -315,11 +383,53 @@ async function command(fleet: Fleet, ...words: string[]): Promise<void> {
   await fleet.untilDone(() => fleet.redis.command(...words));
 }
 
-async function setReadOnly(fleet: Fleet, setting: "on" | "off"): Promise<void> {
+const setReadOnly = (fleet: Fleet, setting: "on" | "off") => setServer(fleet, "default_transaction_read_only", setting);
+
+async function setServer(fleet: Fleet, name: string, value: string): Promise<void> {
   await fleet.untilDone(async () => {
-    await queryPostgres(fleet.url, `alter system set default_transaction_read_only = ${setting}`);
+    await queryPostgres(fleet.url, `alter system set ${name} = ${value}`);
     await queryPostgres(fleet.url, "select pg_reload_conf()");
   });
+}
+
+/** Promotes the standby when it has all that the primary wrote. */
+async function demote(fleet: Fleet): Promise<void> {
+  const standby = fleet.standby as PostgresServer;
+  // One that was promoted meanwhile is the primary already.
+  if (fleet.primary === standby) return await setReadOnly(fleet, "off");
+  await fleet.untilDone(async () => {
+    const [row] = await queryPostgres<{ end: string }>(fleet.url, "select pg_current_wal_lsn()::text as end");
+    const [there] = await queryPostgres<{ has: boolean }>(
+      standby.url("postgres"),
+      `select pg_last_wal_replay_lsn() >= '${row?.end}' as has`,
+    );
+    if (there?.has !== true) throw new Error("The standby lacks what was written last");
+  });
+  await promote(standby);
+  fleet.moveTo(standby, { isCut: false });
+}
+
+async function connect(fleet: Fleet): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: fleet.url });
+  // The server may be killed meanwhile.
+  client.on("error", () => undefined);
+  await client.connect();
+  return client;
+}
+
+/** Connections of others, which leave when it is mended. */
+function heldBy(take: (fleet: Fleet, held: pg.Client[]) => Promise<void>): Repaired {
+  const clients = new WeakMap<Fleet, pg.Client[]>();
+  return {
+    async strike(fleet) {
+      const held: pg.Client[] = [];
+      clients.set(fleet, held);
+      await fleet.untilDone(() => take(fleet, held));
+    },
+    async mend(fleet) {
+      for (const client of clients.get(fleet) ?? []) client.connection.stream.destroy();
+    },
+  };
 }
 
 const segmentBytes = 16 * 1024 * 1024;

@@ -175,12 +175,12 @@ export class Fleet {
     await backUp(this.url, this.backup);
   }
 
-  /** Leads all gateways to the standby, which has become the primary. */
-  moveTo(server: PostgresServer): void {
+  /** Leads all gateways to the standby, which has become the primary; their connections to the old one are cut, or stay. */
+  moveTo(server: PostgresServer, { isCut }: { isCut: boolean }): void {
     this.primary = server;
     for (const { postgres } of this.relays) {
       postgres.targetPort = server.port;
-      postgres.cut();
+      if (isCut) postgres.cut();
     }
   }
 

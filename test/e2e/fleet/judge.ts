@@ -66,7 +66,8 @@ export async function judge(store: Store, evidence: Evidence): Promise<{ broken:
 
 type Row = Awaited<ReturnType<typeof readCalls>>[number];
 
-function readCalls({ db }: Store) {
+/** The ended calls of the ledger. */
+export function readCalls({ db }: Store) {
   return db
     .selectFrom("calls")
     .select(["id", "account_id", "key_id", "state", "model", "input_tokens", "output_tokens", "usage_source"])
@@ -85,21 +86,28 @@ function list(what: string, rows: readonly Row[], isSo: (row: Row) => boolean): 
   return bad.length === 0 ? [] : [`${bad.length} calls ${what}: ${shown(bad.map(({ id }) => id))}`];
 }
 
-/** Delivered calls that are not charged as they should be. */
-export function findUnpaid(
-  rows: readonly Row[],
-  { callers, allows, mendedMs }: Pick<Evidence, "callers" | "allows" | "mendedMs">,
-): string[] {
-  const byId = new Map(rows.map((row) => [row.id, row]));
-  const bad = callers.calls.flatMap((call) => {
-    if (!call.isDelivered) return [];
-    const row = byId.get(call.id as string);
+type Delivered = Pick<Evidence, "callers" | "allows" | "mendedMs">;
+
+/** Delivered calls that have no charge and should have one. */
+export function findUnsettled(rows: readonly Row[], { callers, allows, mendedMs }: Delivered): Call[] {
+  const settled = new Set(rows.filter(({ state }) => state === "settled").map(({ id }) => id));
+  return callers.calls.filter((call) => {
     const mayBeLost = allows.lostCommits === true && call.begunMs < mendedMs;
-    if (row?.state !== "settled")
-      return mayBeLost ? [] : [`${call.number} of ${call.payer.name} (${call.id}: ${row?.state ?? "no row"})`];
-    const isRight = isChargedAs(row, usageOf(call.number)) && isOf(row, call.payer);
-    return isRight ? [] : [`${call.number} of ${call.payer.name} (${call.id}: by other figures, or to another)`];
+    return call.isDelivered && !mayBeLost && !settled.has(call.id as string);
   });
+}
+
+function findUnpaid(rows: readonly Row[], evidence: Delivered): string[] {
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const unsettled = findUnsettled(rows, evidence).map(({ number, payer, id }) => {
+    return `${number} of ${payer.name} (${id}: ${byId.get(id as string)?.state ?? "no row"})`;
+  });
+  const wrong = evidence.callers.calls.flatMap(({ number, payer, id, isDelivered }) => {
+    const row = isDelivered ? byId.get(id as string) : undefined;
+    if (row?.state !== "settled" || (isChargedAs(row, usageOf(number)) && isOf(row, payer))) return [];
+    return [`${number} of ${payer.name} (${id}: by other figures, or to another)`];
+  });
+  const bad = [...unsettled, ...wrong];
   return bad.length === 0 ? [] : [`${bad.length} delivered calls are not charged as served: ${shown(bad)}`];
 }
 
