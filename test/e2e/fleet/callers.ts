@@ -21,10 +21,10 @@ export interface Call {
 /** Each caller has one call at a time, and pauses for so long. */
 const pauseMs = 300;
 /** A series of refusals of the database after which readiness is compared with what calls get. */
-const refusalsMin = 10;
-/** Looks at a gateway that all find it ready, and a call refused just before. */
-const looksMax = 10;
-const lookPauseMs = 200;
+const refusalsMin = 4;
+/** Looks at a gateway that all find it ready, each after a call that was refused: more than the change of a state explains. */
+const looksMax = 5;
+const lookPauseMs = 100;
 /** Clocks are wrong by less. */
 const clockMsMax = 120_000;
 const dayOf = (ms: number) => Math.floor(ms / 86_400_000);

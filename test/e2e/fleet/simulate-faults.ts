@@ -39,7 +39,7 @@ export function toLine(seed: number, struck: readonly Fault[], outcome: Outcome,
 /** Delivered answers before the first fault and after the last, so that there is something to lose and to compare. */
 const deliveredMin = { before: 25, after: 40 };
 const startMsMax = 1500;
-const lastsMsDefault = [500, 4000] as const;
+const lastsMsDefault = [1000, 5000] as const;
 
 /** Starts a fleet, makes faults, usually two, under traffic at times that the seed draws, mends them, and judges. */
 export async function simulateFaults(
@@ -74,7 +74,7 @@ export async function simulateFaults(
         await Bun.sleep(startMs);
         await fault.strike(fleet, place);
         // In the lag of a standby that will be promoted.
-        if (fault.needsStandby) await newcomers.comeEarly().catch(() => undefined);
+        if (fault.needsStandby && fault.allows?.lostCommits) await newcomers.comeEarly().catch(() => undefined);
         await Bun.sleep(lastsMs);
         await fault.mend?.(fleet, place);
       }),
