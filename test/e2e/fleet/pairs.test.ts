@@ -45,7 +45,7 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a fleet o
 
   /** A pair under a seed of its own; more than an hour for each row on a slow machine. */
   test.each(isLong ? faults.slice(0, -1).map(({ name }, at) => [name, at] as const) : [])(
-    "%s, together with each fault below it in the table, leaves the books right",
+    "%s, together with each fault below it in the table, leaves the ledger right",
     async (_name, at) => {
       const failures: string[] = [];
       const below = pairsOf(faults.slice(at)).slice(0, faults.length - at - 1);

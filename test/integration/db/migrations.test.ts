@@ -15,7 +15,7 @@ import { temporaryFile } from "./temporary-store.ts";
  */
 const hashes = {
   sqlite: ["61ce1a5fbc56511dde83c1178fa73dba0f7f3ec1aca3258316d5abab72eace61"],
-  postgres: ["a0c6441fcc82f12b1bf8e2ffe7f75320e0d416c4d6fdd5df52e950534eadd178"],
+  postgres: ["a759418571d0d44741fe0a007e9fe588574e4c810c35d9ce7ec86383ffd248d0"],
 };
 
 describe("migrations", () => {
