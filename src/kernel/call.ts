@@ -498,6 +498,10 @@ export class Attempt implements Sender {
     this.abort();
   }
 
+  get owner(): string {
+    return this.run.call.request.caller.accountId;
+  }
+
   get request(): unknown {
     return this.run.request;
   }

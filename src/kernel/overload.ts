@@ -111,7 +111,12 @@ export interface Slot {
 const ownSlotsMin = 8;
 /** An owner may have this many times the slots that are free: seven eighths of all when nobody else wants any. */
 const slotsPerFree = 7;
-/** While an overload is refused, owners with few slots get as many as have become free since it began, and this many more. */
+/**
+ * While an overload is refused, owners with few slots get as many as have become free since it began, and this share of all at work
+ * more: enough for a call of each of many, and too little to make the overload much worse.
+ */
+const grantsShare = 1 / 8;
+/** The least of that. */
 const grantsMin = 16;
 
 /**
@@ -162,7 +167,7 @@ export class LoadShedder {
       if (isOverloaded) report("overloaded", { calls });
       else report("overload_over", { calls, refused: this.#refusedCount - refusedBefore });
       refusedBefore = this.#refusedCount;
-      this.#grants = grantsMin;
+      this.#grants = Math.max(grantsMin, Math.floor(this.#slots * grantsShare));
     });
   }
 

@@ -22,6 +22,8 @@ export interface BatchReader<Item> {
    * must not depend on how its bytes were cut.
    */
   onTake?(item: Item): void;
+  /** Waits until it is the turn of its account again, as a stream with many items does now and then; absent: that of nobody else. */
+  takeTurn?(): Promise<void>;
   /** Reads no more. Repeating it does nothing. */
   cancel(): void;
   /** The same where all that is needed has been read. What follows is dropped, so that a connection can be used again. */
@@ -105,6 +107,10 @@ export class StreamReader<Piece> implements BatchReader<Piece> {
   readNow(): readonly Piece[] | undefined {
     const hasMore = this.#translated < this.#batch.length && !this.#hasEnded && this.#failure === undefined;
     return hasMore ? this.#translate() : undefined;
+  }
+
+  takeTurn(): Promise<void> {
+    return this.#events.takeTurn?.() ?? nextTurn();
   }
 
   #translate(): readonly Piece[] {
@@ -216,7 +222,7 @@ export async function pump<Item>(
           endEarly(reader);
           return;
         }
-        if (++count % itemsPerTurn === 0) await nextTurn();
+        if (++count % itemsPerTurn === 0) await (reader.takeTurn?.() ?? nextTurn());
       }
     }
   } catch (error) {

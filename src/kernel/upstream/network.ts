@@ -2,6 +2,7 @@ import type { MachineAddresses } from "../../provider/index.ts";
 import { createPublicGet, type PublicGet } from "./download.ts";
 import { HttpClient, type TimeoutScheduler } from "./http-client.ts";
 import { resolveHost, SsrfGuard } from "./ssrf-guard.ts";
+import { FairTurns } from "./turns.ts";
 import { createOpenWebSocket, type OpenWebSocket } from "./web-socket.ts";
 
 /** The limits on time and size of upstream responses. */
@@ -29,6 +30,7 @@ export interface Network {
   /** Downloads files that callers name. */
   readonly publicGet: PublicGet;
   readonly timeouts: TimeoutScheduler;
+  readonly turns: FairTurns;
   readonly now: () => number;
   readonly bounds: UpstreamBounds;
   readonly guard: SsrfGuard;
@@ -62,5 +64,6 @@ export function openNetwork(timeouts: TimeoutScheduler, now: () => number, optio
   const guard = options.guard ?? new SsrfGuard(resolveHost, now);
   const bounds = { ...defaultBounds, ...options.bounds };
   const { machine = {} } = options;
-  return { client: new HttpClient(fetch, now), openWebSocket, publicGet, timeouts, now, bounds, guard, machine };
+  const client = new HttpClient(fetch, now);
+  return { client, openWebSocket, publicGet, timeouts, turns: new FairTurns(), now, bounds, guard, machine };
 }

@@ -73,6 +73,7 @@ import {
 import { type FetchedFile, refuseFormAddresses, withFilesFor } from "./media-addresses.ts";
 import type { Network } from "./network.ts";
 import { getBaseUrl, tokenBytesMax, tokenMsMax } from "./ssrf-guard.ts";
+import { fetchCopies, Slices, sliceBytes, socketCopies } from "./turns.ts";
 import type { WebSocketConnection } from "./web-socket.ts";
 
 const json = { "content-type": "application/json" };
@@ -87,6 +88,8 @@ const valueBytesMin = 65_536;
 
 /** Sender of an upstream request: an attempt at a route. */
 export interface Sender {
+  /** The account whose turn of the event loop it is to work on the answer. */
+  readonly owner: string;
   readonly route: Route;
   readonly key: Pick<PoolKey, "credential"> | undefined;
   /** Aborted when the attempt ends. Every request carries it. */
@@ -197,6 +200,7 @@ export class BoundUpstream implements Upstream {
       chunks: new UpstreamItems<Uint8Array<ArrayBuffer>>({
         body: new BodyReader(response, this.#limits(streamBytesMax)),
         parser: { push: (bytes) => [bytes], end: () => [] },
+        ...this.#sharing(),
         onTake: (bytes) => sentRequest.readBytes(bytes),
         onEnd: () => this.#onEnd(sentRequest),
       }),
@@ -221,6 +225,7 @@ export class BoundUpstream implements Upstream {
     return new UpstreamItems<ServerEvent>({
       body: begun,
       parser: form === "binary" ? new EventStreamParser() : new SseParser(answerBytesMax, reserve),
+      ...this.#sharing(),
       onTake: (event) => sentRequest.readEvent(event),
       onEnd: () => this.#onEnd(sentRequest),
     });
@@ -304,6 +309,7 @@ export class BoundUpstream implements Upstream {
       connection,
       body,
       reserve: (bytes) => this.#sender.reserveAnswer(bytes),
+      ...this.#sharing(socketCopies),
       onTake: (message) => {
         if (isAnswer === undefined || isAnswer(message)) takeMessage(sentRequest, message);
       },
@@ -325,6 +331,12 @@ export class BoundUpstream implements Upstream {
     await connection.whenWritable();
     timeouts.cancel(timeout);
     if (this.#signal.aborted) throw this.#toUpstreamError(this.#signal.reason);
+  }
+
+  /** How a streamed answer shares the event loop and memory with those of others. */
+  #sharing(copies = fetchCopies): Pick<UpstreamItemsOptions<unknown>, "takeTurn" | "slices"> {
+    const takeTurn = () => this.#network.turns.take(this.#sender.owner);
+    return { takeTurn, slices: new Slices(takeTurn, (bytes) => this.#reserveAnswer(bytes), copies) };
   }
 
   /** A reader that leaves early has read all that it needs, unless the gateway has ended the request. */
@@ -637,6 +649,8 @@ interface UpstreamItemsOptions<Item> {
   readonly body: Pick<BodyReader, "read" | "cancel" | "drain" | "linger">;
   /** Makes items of bytes that are cut anywhere. */
   readonly parser: { push(bytes: Uint8Array<ArrayBuffer>): Item[]; end(): Item[] };
+  readonly slices: Slices;
+  takeTurn(): Promise<void>;
   onTake(item: Item): void;
   /** No more is read. Called once, unless reading failed. */
   onEnd(): void;
@@ -654,17 +668,24 @@ class UpstreamItems<Item> implements AsyncIterable<Item>, BatchReader<Item> {
 
   async read(): Promise<readonly Item[] | undefined> {
     if (this.#hasEnded) return undefined;
-    const { body, parser } = this.#options;
+    const { body, parser, slices } = this.#options;
     try {
-      const bytes = await body.read();
+      let bytes = slices.hasMore ? await slices.next() : await body.read();
+      if (bytes !== undefined && bytes.byteLength > sliceBytes) bytes = await slices.begin(bytes);
+      if (this.#hasEnded) return undefined;
       const items = bytes === undefined ? parser.end() : parser.push(bytes);
       if (bytes === undefined) this.#end();
       return items;
     } catch (error) {
       this.#hasEnded = true;
+      slices.drop();
       body.cancel();
       throw error;
     }
+  }
+
+  takeTurn(): Promise<void> {
+    return this.#options.takeTurn();
   }
 
   onTake(item: Item): void {
@@ -689,6 +710,7 @@ class UpstreamItems<Item> implements AsyncIterable<Item>, BatchReader<Item> {
 
   #end(): void {
     this.#hasEnded = true;
+    this.#options.slices.drop();
     this.#options.onEnd();
   }
 
@@ -706,7 +728,7 @@ class UpstreamItems<Item> implements AsyncIterable<Item>, BatchReader<Item> {
   }
 }
 
-interface UpstreamSocketOptions {
+interface UpstreamSocketOptions extends Pick<UpstreamItemsOptions<unknown>, "slices" | "takeTurn"> {
   readonly connection: WebSocketConnection;
   /** Reads the bytes of the frames. */
   readonly body: BodyReader;
@@ -726,7 +748,7 @@ class UpstreamSocket extends UpstreamItems<WebSocketMessage> implements Upstream
   readonly #body: { isClosed: boolean };
 
   constructor(options: UpstreamSocketOptions) {
-    const { connection, body, reserve, onTake, onEnd, onClose } = options;
+    const { connection, body, reserve, slices, takeTurn, onTake, onEnd, onClose } = options;
     const state = { isClosed: false };
     const close = (code: number) => {
       if (!state.isClosed) connection.end(writeClose(code));
@@ -758,6 +780,8 @@ class UpstreamSocket extends UpstreamItems<WebSocketMessage> implements Upstream
           return [];
         },
       },
+      slices,
+      takeTurn,
       onTake,
       onEnd,
     });

@@ -225,7 +225,15 @@ describe("a share of the slots", () => {
     expect(refuses("newcomer")).toBe(false);
   });
 
-  test("under overload is given to no more newcomers than slots become free", () => {
+  test("under overload is left to a call of each of twenty, beside four hundred of another", () => {
+    const { enter, late } = shedderOf({ ...bounds, maxConcurrentCalls: 1000 });
+    enter(400, "noisy");
+    late(60, 15);
+    const letIn = Array.from({ length: 20 }, (_, index) => enter(1, `quiet ${index}`)).length;
+    expect(letIn).toBe(20);
+  });
+
+  test("under overload is given to no more newcomers than an eighth of those at work, and as slots become free", () => {
     const { shedder, enter, late } = shedderOf({ ...bounds, maxConcurrentCalls: 1000 });
     const [first] = enter(300, "noisy");
     late(60, 15);
@@ -238,7 +246,7 @@ describe("a share of the slots", () => {
         refused++;
       }
     }
-    expect([letIn, refused]).toEqual([16, 184]);
+    expect([letIn, refused]).toEqual([37, 163]);
     first?.end();
     expect(refusalOf(shedder, "one more")).toBeUndefined();
   });
