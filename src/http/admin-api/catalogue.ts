@@ -464,9 +464,9 @@ export function changeCatalogue(
 }
 
 /** @throws {GatewayError} `payload_too_large`, or `invalid_request` with the line and column. */
-export async function readCatalogueBody(request: Request): Promise<unknown> {
+export async function readCatalogueBody(deps: HttpDeps, request: Request): Promise<unknown> {
   declaredBytes(request, catalogueBytesMax);
-  const text = await readBodyText(request, catalogueBytesMax);
+  const text = await readBodyText(deps, request, catalogueBytesMax);
   if (text === "") return null;
   return refusing(() => parseFile(toWellFormedJson(text), "body"), "body", "Cannot read the body as JSON: ");
 }

@@ -79,7 +79,7 @@ export function adminRoutes(
   { authenticate }: AdminApi,
   /** Absent: the route checks the scopes itself. */
   area: AdminKeyArea | undefined,
-  readBody: (request: Request) => Promise<unknown> = readSmallJson,
+  readBody = readSmallJson,
 ) {
   const administrators = new WeakMap<Request, Promise<ApiAdministrator>>();
   const find = async (request: Request, server: Clients | null) => {
@@ -100,7 +100,7 @@ export function adminRoutes(
   return new Elysia()
     .onParse({ as: "scoped" }, async ({ request, server }) => {
       await admit(request, server);
-      return await readBody(request);
+      return await readBody(deps, request);
     })
     .derive({ as: "scoped" }, async ({ request, server, set }) => {
       Object.assign(set.headers, dataHeaders(request));

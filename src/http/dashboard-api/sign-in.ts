@@ -19,7 +19,7 @@ export function signInController(deps: HttpDeps) {
     checkOrigin(request);
     const peer = server?.requestIP(request)?.address ?? "unknown";
     const address = readAddress(peer, request.headers.get("x-forwarded-for"));
-    const small = await readBounded(request, address);
+    const small = await readBounded(deps, request, address);
     // First, so that a silent store is reported before anything is begun.
     await expectStore(deps);
     const response = await deps.signIn.handle(small, toNetwork(address));
@@ -33,12 +33,12 @@ export function signInController(deps: HttpDeps) {
  * The request with its body read already, and bounded: the sender may be anyone. `x-forwarded-for` has only the address of
  * the client, which better-auth stores with a session.
  */
-async function readBounded(request: Request, address: string): Promise<Request> {
+async function readBounded(deps: HttpDeps, request: Request, address: string): Promise<Request> {
   const headers = new Headers(request.headers);
   headers.set("x-forwarded-for", address);
   if (request.method === "GET") return new Request(request.url, { headers });
   headers.delete("content-length");
-  return new Request(request.url, { method: request.method, headers, body: await readSmall(request) });
+  return new Request(request.url, { method: request.method, headers, body: await readSmall(deps, request) });
 }
 
 /** Adds our headers, and `Secure` to cookies of a request over TLS. */

@@ -26,12 +26,13 @@ export function webhooksController(deps: HttpDeps) {
   return new Elysia().post("/webhooks/stripe", answer, { parse: "none", detail: { hide: true } });
 }
 
-async function receive({ payments, store, log, now }: HttpDeps, request: Request): Promise<boolean> {
+async function receive(deps: HttpDeps, request: Request): Promise<boolean> {
+  const { payments, store, log, now } = deps;
   if (payments === undefined) {
     const message = "This gateway does not accept payments: STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET are not set";
     throw new GatewayError("not_found", message);
   }
-  const payment = await payments.readWebhook(await readSmall(request), request.headers);
+  const payment = await payments.readWebhook(await readSmall(deps, request), request.headers);
   if (payment === undefined) return false;
   const nanodollars = await inTransaction(store, (scope) => movePayment(scope, payment, now));
   if (nanodollars === 0) return false;

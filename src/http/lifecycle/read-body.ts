@@ -8,7 +8,9 @@ import { setImmediate as nextImmediate } from "node:timers/promises";
 import { GatewayError } from "../../contract/index.ts";
 import { type CheckedJson, checkJsonBounds, JsonBoundsError, keepJsonText } from "../../lib/json.ts";
 import { audioFileBytesMax } from "../../provider/index.ts";
+import type { HttpDeps } from "../deps.ts";
 import { countedBytesMin, largeBytesMin, type MemoryReservation } from "../memory/call-memory.ts";
+import { ownerOfClient } from "./http-call.ts";
 
 /** The least that a body brings, in bytes a millisecond: about 64 kB a second. */
 const leastBytesPerMs = 64;
@@ -207,9 +209,22 @@ function interruptedBodyError(cause: unknown): GatewayError {
   return new GatewayError("invalid_request", "The body ended early", { cause });
 }
 
-/** A body as text, up to a limit. */
-export async function readBodyText(request: Request, bytesMax: number): Promise<string> {
-  return decode(await readBytes(request, bytesMax));
+/**
+ * A body as text, up to a limit. It comes without an API key: as long as it is on its way it counts for the network of its client.
+ *
+ * @throws {GatewayError} As {@link readBytes}.
+ */
+export async function readBodyText(
+  { memory, config, server }: Pick<HttpDeps, "memory" | "config" | "server">,
+  request: Request,
+  bytesMax: number,
+): Promise<string> {
+  const reservation = memory.reserve(ownerOfClient(config, request, server()));
+  try {
+    return decode(await readBytes(request, bytesMax, reservation));
+  } finally {
+    reservation.release();
+  }
 }
 
 /**

@@ -16,9 +16,9 @@ const smallBytesMax = 256 * 1024;
  *
  * @throws {GatewayError} `payload_too_large`, or `invalid_request` for a null character in it.
  */
-export async function readSmall(request: Request): Promise<string> {
+export async function readSmall(deps: HttpDeps, request: Request): Promise<string> {
   declaredBytes(request, smallBytesMax);
-  const text = await readBodyText(request, smallBytesMax);
+  const text = await readBodyText(deps, request, smallBytesMax);
   rejectNullCharacters(text, "body");
   return text;
 }
@@ -28,8 +28,8 @@ export async function readSmall(request: Request): Promise<string> {
  *
  * @throws {GatewayError} `invalid_request` as well.
  */
-export async function readSmallJson(request: Request): Promise<unknown> {
-  const text = await readSmall(request);
+export async function readSmallJson(deps: HttpDeps, request: Request): Promise<unknown> {
+  const text = await readSmall(deps, request);
   return text === "" ? null : parseBody(text);
 }
 
@@ -147,15 +147,11 @@ export function publicRoutes(deps: HttpDeps) {
 }
 
 /** Elysia parses the body before it derives anything, so `admit` is called in both: whichever comes first. */
-function guardedRoutes<Who>(
-  deps: HttpDeps,
-  admit: (request: Request) => Promise<Who>,
-  readBody: (request: Request) => Promise<unknown> = readSmallJson,
-) {
+function guardedRoutes<Who>(deps: HttpDeps, admit: (request: Request) => Promise<Who>, readBody = readSmallJson) {
   return new Elysia()
     .onParse({ as: "scoped" }, async ({ request }) => {
       await admit(request);
-      return await readBody(request);
+      return await readBody(deps, request);
     })
     .derive({ as: "scoped" }, async ({ request, set }) => {
       Object.assign(set.headers, dataHeaders(request));

@@ -49,10 +49,10 @@ class SlowSender {
   isClosed = false;
   readonly socket: Socket;
 
-  constructor(key: string, framing: string, first = "{") {
+  /** @param start The head of the request, and how its body begins. */
+  constructor(start: string) {
     const { hostname, port } = new URL(gateway.baseUrl);
-    const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\n${framing}\r\n\r\n`;
-    this.socket = connect(Number(port), hostname, () => this.socket.write(head + first));
+    this.socket = connect(Number(port), hostname, () => this.socket.write(start));
     sockets.add(this.socket);
     this.socket.on("data", (bytes) => {
       this.text += bytes;
@@ -69,13 +69,36 @@ class SlowSender {
   }
 }
 
+/** The start of a call with a key. */
+const callOf = (key: string, framing: string, first = "{") =>
+  `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\n${framing}\r\n\r\n${first}`;
+
 const declared = (bytes: number) => `content-length: ${bytes}`;
+
+describe("a network whose bodies do not come, to endpoints without a key", () => {
+  test.each(["/api/auth/sign-in/email", "/dashboard/api/invitations/account"])(
+    "%s, is counted for their memory before they come",
+    async (path) => {
+      const { createKey, call } = await start({ MAX_BUFFERED_BODY_MB: "8" });
+      const bytes = 250_000;
+      const room = Math.floor((2 * 2 ** 20) / bytes);
+      const { host, origin } = new URL(gateway.baseUrl);
+      const head = `POST ${path} HTTP/1.1\r\nhost: ${host}\r\norigin: ${origin}\r\ncontent-type: application/json\r\n`;
+      const senders = Array.from({ length: 3 * room }, () => new SlowSender(`${head}${declared(bytes)}\r\n\r\n{`));
+      await until(() => senders.filter(({ status }) => status === 429).length === 2 * room);
+      expect(gateway.app.memory.bytes).toBe(room * bytes);
+      expect(await call(await createKey())).toBe(200);
+      for (const { socket } of senders) socket.destroy();
+      await until(() => gateway.app.memory.bytes === 0);
+    },
+  );
+});
 
 describe("an account whose bodies do not come", () => {
   test("has a share of the slots, and others are served", async () => {
     const { createKey, call } = await start({ MAX_CONCURRENT_CALLS: "200" });
     const [noisy, ...quiet] = await Promise.all(Array.from({ length: 21 }, createKey));
-    const senders = Array.from({ length: 210 }, () => new SlowSender(noisy as string, declared(200_000)));
+    const senders = Array.from({ length: 210 }, () => new SlowSender(callOf(noisy as string, declared(200_000))));
     const refused = () => senders.filter(({ status }) => status === 429).length;
     await until(() => refused() + gateway.app.loadShedder.openRequests === senders.length);
     expect(gateway.app.loadShedder.openRequests).toBe(100);
@@ -96,7 +119,7 @@ describe("an account whose bodies do not come", () => {
     const [noisy, quiet] = [await createKey(), await createKey()];
     // A quarter of all, as nothing of the account is paid for.
     const room = Math.floor((2 * 2 ** 20) / bytes);
-    const senders = Array.from({ length: 3 * room }, () => new SlowSender(noisy, framing, first));
+    const senders = Array.from({ length: 3 * room }, () => new SlowSender(callOf(noisy, framing, first)));
     await until(() => senders.filter(({ status }) => status === 429).length === 2 * room);
     expect(gateway.app.memory.bytes).toBe(room * bytes);
     expect(await call(quiet)).toBe(200);
@@ -113,7 +136,7 @@ describe("an account whose bodies do not come", () => {
       ...(isLong ? [[declared(200_000), "{", " "]] : []),
     ] as [string, string, string][];
     const senders = kinds.flatMap(([framing, first, next]) =>
-      Array.from({ length: 10 }, () => ({ sender: new SlowSender(key, framing, first), next })),
+      Array.from({ length: 10 }, () => ({ sender: new SlowSender(callOf(key, framing, first)), next })),
     );
     await until(() => gateway.app.loadShedder.openRequests === senders.length);
     const timer = setInterval(() => {
