@@ -872,6 +872,14 @@ function takeMessage(request: SentRequest, message: WebSocketMessage): void {
   else request.isAnswered = true;
 }
 
+/** Whether an event ends a choice and reports what it used. Servers that report with each piece do so at the top level. */
+function hasChoiceReport(data: string): boolean {
+  if (!/"finish_reason"\s*:\s*"/.test(data)) return false;
+  const part = parseJson(data, "event");
+  const choices: unknown = isRecord(part) ? part.choices : undefined;
+  return Array.isArray(choices) && choices.some((choice) => isRecord(choice) && isRecord(choice.usage));
+}
+
 /** A body as JSON; `GET` and `DELETE` have none unless they are given one. */
 function toText(body: unknown, init: UpstreamRequestOptions | undefined): string | undefined {
   const hasBody = body !== undefined || (init?.method !== "GET" && init?.method !== "DELETE");
@@ -921,6 +929,8 @@ export class SentRequest {
   /** The first and the last event that may report usage. Read only where it is needed. */
   #first: string | undefined;
   #last: string | undefined;
+  /** What the events so far report, where choices have reports of their own: each of them counts, and not the first and the last alone. */
+  #ofChoices: { readonly usage: AnswerUsage | undefined } | undefined;
   /** Events after the last that reports usage. */
   #afterReport = 0;
   /** An event said an error. */
@@ -972,18 +982,26 @@ export class SentRequest {
     this.isAnswered = !this.#hasFailed && (this.isAnswered || (data !== "" && event !== "raw"));
     if (isEndMark(data)) this.isWhole = true;
     else if (data.includes('"usage') && !data.includes('"usage":null')) {
-      if (this.#first === undefined) this.#first = data;
-      else this.#last = data;
-      this.#eventUsage = undefined;
       this.#afterReport = 0;
+      this.#eventUsage = undefined;
+      if (this.#ofChoices !== undefined || hasChoiceReport(data)) this.#ofChoices = { usage: this.#addEvent(data) };
+      else if (this.#first === undefined) this.#first = data;
+      else this.#last = data;
     } else this.#afterReport++;
+  }
+
+  #addEvent(data: string): AnswerUsage | undefined {
+    const before = this.#ofChoices === undefined ? this.#readEvents() : this.#ofChoices.usage;
+    const part = parseJson(data, "event");
+    return isRecord(part) ? this.#read(part, before) : before;
   }
 
   /** All of it came, and it has neither content nor a report. To be asked where the answer could not be used. */
   get isEmpty(): boolean {
     if (this.isPage) return true;
     if (this.#firstBytes !== undefined) return this.isWhole && isEmptyAnswer(this.#firstBytes);
-    if (!this.isWhole || this.#usage !== undefined || this.#first !== undefined || this.cutBytes > 0) return false;
+    const isReported = this.#usage !== undefined || this.#first !== undefined || this.#ofChoices !== undefined;
+    if (!this.isWhole || isReported || this.cutBytes > 0) return false;
     if (this.#early.length >= earlyEventsMax || hasContent(this.#answer)) return false;
     return !this.#early.some(mayHaveContent);
   }
@@ -992,14 +1010,13 @@ export class SentRequest {
   get usage(): AnswerUsage | undefined {
     // At most the mark of the end follows the last report; one of the beginning alone is that of a stream that broke off.
     if (!this.isWhole || this.#afterReport > 1) return undefined;
-    if (this.#first === undefined) return this.#usage;
-    this.#eventUsage ??= { usage: this.#readEvents(this.#first) };
+    this.#eventUsage ??= this.#ofChoices ?? { usage: this.#readEvents() };
     return this.#eventUsage.usage;
   }
 
-  #readEvents(first: string): AnswerUsage | undefined {
+  #readEvents(): AnswerUsage | undefined {
     let usage = this.#usage;
-    for (const data of [first, this.#last]) {
+    for (const data of [this.#first, this.#last]) {
       const part = data === undefined ? undefined : parseJson(data, "event");
       if (isRecord(part)) usage = this.#read(part, usage);
     }

@@ -242,3 +242,48 @@ describe("silence", () => {
     expect([text, call.cancelReason]).toEqual(["ab", undefined]);
   });
 });
+
+describe("what a stream reports in its choices", () => {
+  const report = (completion_tokens: number) => ({
+    prompt_tokens: 3,
+    completion_tokens,
+    total_tokens: 3 + completion_tokens,
+  });
+  const endOf = (index: number, more: object) => ({ choices: [{ index, delta: {}, finish_reason: "stop", ...more }] });
+
+  /** Usage of a stream of these events, as it is owed where the answer then fails. */
+  async function usageOf(...events: object[]) {
+    const text = [...events.map((event) => JSON.stringify(event)), "[DONE]"]
+      .map((data) => `data: ${data}\n\n`)
+      .join("");
+    const response = new Response(text, { headers: { "content-type": "text/event-stream" } });
+    const { upstream, attempt } = upstreamOf(fetchOf(response));
+    for await (const _ of await upstream.events("/chat", {}));
+    return attempt.sent[0]?.usage;
+  }
+
+  test("is owed of all of them, however many there are", async () => {
+    const events = [2, 4, 8, 16].map((tokens, index) => endOf(index, { usage: report(tokens) }));
+    expect(await usageOf(...events)).toMatchObject(report(30));
+  });
+
+  test("is owed with the report of all that comes before or behind it", async () => {
+    const events = [2, 4, 8].map((tokens, index) => endOf(index, { usage: report(tokens) }));
+    expect(await usageOf({ choices: [], usage: report(1) }, ...events)).toMatchObject(report(14));
+    expect(await usageOf(...events, { choices: [], usage: report(15) })).toMatchObject(report(15));
+  });
+
+  test("is what a choice reported last", async () => {
+    const pieces = [1, 2, 3].map((tokens) => ({
+      choices: [{ index: 0, delta: { content: "a" }, usage: report(tokens) }],
+    }));
+    expect(await usageOf(...pieces, endOf(0, { usage: report(4) }), endOf(1, { usage: report(5) }))).toMatchObject(
+      report(9),
+    );
+  });
+
+  test("leaves a report at the top level of each event as it was", async () => {
+    const events = [2, 4, 8].map((tokens, index) => ({ ...endOf(index, {}), usage: report(tokens) }));
+    expect(await usageOf(...events)).toMatchObject(report(8));
+  });
+});
