@@ -114,6 +114,8 @@ export interface AnswerRepair {
    * @returns Whether it changed something.
    */
   repair(part: WirePart, characters: number): boolean;
+  /** Events that its provider has left out before one, which comes here after {@link repair}; absent: none are. */
+  missingBefore?(part: WirePart): readonly ServerEvent[];
 }
 
 /**

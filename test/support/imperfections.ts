@@ -392,7 +392,6 @@ const calls: Imperfection[] = [
     outcome: "same",
     dialects: [anthropic],
     forms: streamed,
-    isTranslatedOnly: true,
     apply(sending) {
       drop(sending, ({ delta }) => delta?.type === "input_json_delta");
       let at = 0;

@@ -215,7 +215,9 @@ class PassthroughReader {
       data: isChanged || event.data.includes("\n") ? JSON.stringify(part) : event.data,
     };
     this.#note(part);
-    if (!format.isLast(part.type)) return this.#run.sink?.pass(sentEvent);
+    const { sink } = this.#run;
+    for (const missing of this.#repair?.missingBefore?.(part) ?? []) sink?.pass(missing);
+    if (!format.isLast(part.type)) return sink?.pass(sentEvent);
     if (this.finishReason === undefined)
       throw badResponseError("The provider's stream ended without a reason to finish");
     this.isComplete = true;

@@ -9,6 +9,7 @@ import {
   type NativeAnswer,
   type NativeRequest,
   type PassthroughFormat,
+  type ServerEvent,
   scalarsOf,
   toFinishReason,
   type WirePart,
@@ -185,16 +186,26 @@ function createUsageReader(toUsage: MessagesOptions["toUsage"]): NativeAnswer["r
   };
 }
 
-/** Makes the input of calls what was meant, where a server encodes it twice or gives it as a text. */
+/** Calls whose input comes in pieces. */
+const streamedCalls: ReadonlySet<unknown> = new Set(["tool_use", "server_tool_use"]);
+
+/**
+ * Makes the input of calls what was meant, where a server encodes it twice or gives it as a text, and gives it as a piece where a
+ * server has it at the beginning of its block alone: clients take the input from the pieces, and would find none.
+ */
 class MessagesRepair implements AnswerRepair {
   readonly #inputs = new Map<unknown, ArgumentStream>();
+  /** The input at the beginning of each block of which no piece has come. */
+  readonly #whole = new Map<unknown, unknown>();
 
   repair({ type, index, delta, content, content_block: block }: WirePart): boolean {
     if (type === "content_block_start") {
       this.#inputs.set(index, new ArgumentStream());
-      return repairInput(block);
+      const isRepaired = repairInput(block);
+      return this.#takeWhole(index, block) || isRepaired;
     }
     if (type === "content_block_delta" && isRecord(delta) && typeof delta.partial_json === "string") {
+      if (delta.partial_json !== "") this.#whole.delete(index);
       const text = this.#inputs.get(index)?.push(delta.partial_json) ?? delta.partial_json;
       const isSame = text === delta.partial_json;
       delta.partial_json = text;
@@ -203,6 +214,27 @@ class MessagesRepair implements AnswerRepair {
     let isChanged = false;
     if (Array.isArray(content)) for (const one of content) if (repairInput(one)) isChanged = true;
     return isChanged;
+  }
+
+  missingBefore({ type, index, delta }: WirePart): readonly ServerEvent[] {
+    if (this.#whole.size === 0) return [];
+    const isEnd = type === "message_stop" || (type === "message_delta" && isRecord(delta) && Boolean(delta.stop_reason));
+    const ended = isEnd ? [...this.#whole.keys()] : type === "content_block_stop" ? [index] : [];
+    return ended.flatMap((place) => {
+      const input = this.#whole.get(place);
+      if (!this.#whole.delete(place)) return [];
+      const piece = { type: "input_json_delta", partial_json: JSON.stringify(input) };
+      const event = { type: "content_block_delta", index: place, delta: piece };
+      return [{ event: event.type, data: JSON.stringify(event) }];
+    });
+  }
+
+  #takeWhole(index: unknown, block: unknown): boolean {
+    const isWhole = isRecord(block) && streamedCalls.has(block.type) && isRecord(block.input);
+    if (!isWhole || Object.keys(block.input as object).length === 0) return false;
+    this.#whole.set(index, block.input);
+    block.input = {};
+    return true;
   }
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { type ReplayUpstream, startReplayUpstream } from "../../support/replay-upstream.ts";
@@ -7,12 +8,20 @@ import { eventsReply } from "../../support/reply.ts";
 let gateway: InProcessGateway;
 let upstream: ReplayUpstream;
 let client: OpenAI;
+let anthropic: Anthropic;
 
 beforeAll(async () => {
   upstream = await startReplayUpstream();
-  const env = { SANDBOX: "off", OPENAI_API_KEY: "k", OPENAI_BASE_URL: upstream.baseUrlOf("openai", "/v1") };
+  const env = {
+    SANDBOX: "off",
+    OPENAI_API_KEY: "k",
+    OPENAI_BASE_URL: upstream.baseUrlOf("openai", "/v1"),
+    ANTHROPIC_API_KEY: "k",
+    ANTHROPIC_BASE_URL: upstream.baseUrlOf("anthropic", "/v1"),
+  };
   gateway = await startInProcess({ env });
   client = new OpenAI({ baseURL: gateway.baseUrl, apiKey: gateway.key, maxRetries: 0 });
+  anthropic = new Anthropic({ baseURL: gateway.baseUrl.replace(/\/v1$/, ""), apiKey: gateway.key, maxRetries: 0 });
 });
 afterAll(async () => {
   await gateway.stop();
@@ -104,4 +113,50 @@ test.each<[string, Deviation]>([
   expect(final.output_text).toBe(text);
   expect<unknown[]>(final.output).toMatchObject(whole(input));
   expect(final.usage).toMatchObject({ input_tokens: 12, output_tokens: 34 });
+});
+
+/** An answer of Messages with a call, of which the beginning of its block has this input, and pieces with these texts follow. */
+function answerWithCall(begun: object, pieces: readonly string[], isStopped = true) {
+  const message = { id: "msg", type: "message", role: "assistant", model: "m", content: [], stop_reason: null };
+  const events = [
+    { type: "message_start", message: { ...message, usage: { input_tokens: 12, output_tokens: 1 } } },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text } },
+    { type: "content_block_stop", index: 0 },
+    { type: "content_block_start", index: 1, content_block: { type: "tool_use", id: "toolu_1", name: "f", input: begun } },
+    ...pieces.map((partial_json) => ({
+      type: "content_block_delta",
+      index: 1,
+      delta: { type: "input_json_delta", partial_json },
+    })),
+    ...(isStopped ? [{ type: "content_block_stop", index: 1 }] : []),
+    { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 34 } },
+    { type: "message_stop" },
+  ];
+  upstream.answer("anthropic", eventsReply(...events));
+}
+
+const cityInput = JSON.parse(input);
+test.each<[string, begun: object, pieces: string[], isStopped?: boolean]>([
+  ["begins the block of a call with its input, and sends no piece of it", cityInput, []],
+  ["begins the block of a call with its input, and sends a piece without text", cityInput, [""]],
+  ["begins the block of a call with its input, and sends it in pieces too", cityInput, [input.slice(0, 5), input.slice(5)]],
+  ["begins the block of a call with its input, and never stops it", cityInput, [], false],
+  ["sends the input of a call in pieces", {}, [input.slice(0, 5), input.slice(5)]],
+])("clients of all protocols get the input of a call once where a provider of Messages %s", async (_, ...answer) => {
+  const model = "claude-haiku-4-5";
+  const messages = [{ role: "user" as const, content: "Hi" }];
+  answerWithCall(...answer);
+  let pieces = "";
+  for await (const event of anthropic.messages.stream({ model, messages, max_tokens: 99 }))
+    if (event.type === "content_block_delta" && event.delta.type === "input_json_delta") pieces += event.delta.partial_json;
+  expect(JSON.parse(pieces)).toEqual(cityInput);
+  answerWithCall(...answer);
+  const chat = await client.chat.completions.stream({ model, messages }).finalChatCompletion();
+  const [called] = chat.choices[0]?.message.tool_calls ?? [];
+  expect(called?.type === "function" && JSON.parse(called.function.arguments)).toEqual(cityInput);
+  answerWithCall(...answer);
+  const { output } = await client.responses.stream({ model, input: "Hi" }).finalResponse();
+  const calls = output.flatMap((item) => (item.type === "function_call" ? [JSON.parse(item.arguments)] : []));
+  expect(calls).toEqual([cityInput]);
 });
