@@ -11,7 +11,7 @@ function endsAsJson(text: string): boolean {
   return /[}\]]\s{0,99}$/.test(text.slice(-100));
 }
 
-const codes = { quote: 34, backslash: 92, brace: 123, closingBrace: 125, bracket: 91, closingBracket: 93 };
+const codes = { space: 32, quote: 34, backslash: 92, brace: 123, closingBrace: 125, bracket: 91, closingBracket: 93 };
 
 /**
  * A text of JSON as far as it came: whether its object or list has ended, and what tells it from another. The text is not kept.
@@ -31,6 +31,8 @@ export class JsonProgress {
   #isInText = false;
   #isEscaped = false;
   #hasOpened = false;
+  #hasEnded = false;
+  #hasRest = false;
   /** It began with a piece that is too long to be looked through: the ends of pieces tell. */
   #isLong = false;
 
@@ -47,6 +49,7 @@ export class JsonProgress {
     let [hash, depth, isInText, isEscaped] = [this.#hash, this.#depth, this.#isInText, this.#isEscaped];
     for (let at = 0; at < text.length; at++) {
       const code = text.charCodeAt(at);
+      if (this.#hasEnded && code > codes.space) this.#hasRest = true;
       hash = (Math.imul(hash, 31) + code) | 0;
       if (isInText) {
         if (isEscaped) isEscaped = false;
@@ -54,7 +57,10 @@ export class JsonProgress {
         else if (code === codes.quote) isInText = false;
       } else if (code === codes.quote) isInText = true;
       else if (code === codes.brace || code === codes.bracket) depth++;
-      else if (code === codes.closingBrace || code === codes.closingBracket) depth--;
+      else if (code === codes.closingBrace || code === codes.closingBracket) {
+        depth--;
+        this.#hasEnded ||= depth <= 0;
+      }
     }
     this.#hasOpened ||= /[{[]/.test(text);
     [this.#hash, this.#depth, this.#isInText, this.#isEscaped] = [hash, depth, isInText, isEscaped];
@@ -63,6 +69,11 @@ export class JsonProgress {
   /** An object or a list began, and did not come to its end. */
   get isOpen(): boolean {
     return this.#hasOpened && (this.#depth > 0 || this.#isInText);
+  }
+
+  /** It is no whole JSON, and will not become it: it breaks off, or something stands behind its end. */
+  get isBroken(): boolean {
+    return this.isOpen || this.#hasRest;
   }
 
   /** An object or a list came to its end. */

@@ -16,6 +16,11 @@ function beginsAsText(text: string): boolean {
   return text.trimStart().startsWith('"');
 }
 
+/** Whether a text can be the beginning of an object. */
+export function beginsAsObject(text: string): boolean {
+  return text.trimStart().startsWith("{");
+}
+
 /** Whether a text in quotes may end here: with a quote that nothing escapes. */
 function endsAsText(tail: string): boolean {
   const text = tail.trim();
@@ -26,12 +31,24 @@ function endsAsText(tail: string): boolean {
   return (text.length - at) % 2 === 0;
 }
 
-/** The arguments of a streamed call. A text in quotes may be arguments that are encoded twice: it is held back until it ends. */
+/**
+ * The arguments of a streamed call. A text in quotes may be arguments that are encoded twice: it is held back until it ends. Some
+ * servers begin a call with `{}` and send its arguments then: where it is wanted, such a beginning is held back until it is known to
+ * be all of them.
+ */
 export class ArgumentStream {
+  #holdsEmpty: boolean;
   #hasBegun = false;
   #held: string | undefined;
   /** The end of what is held. */
   #tail = "";
+  /** Whether what is held is `{}`, which arguments may follow. */
+  isPlaceholder = false;
+
+  /** @param holdsEmpty Whether `{}` is held back that comes first; {@link release} has to be called at the end of the call then. */
+  constructor(holdsEmpty = false) {
+    this.#holdsEmpty = holdsEmpty;
+  }
 
   get isHolding(): boolean {
     return this.#held !== undefined;
@@ -42,10 +59,21 @@ export class ArgumentStream {
     if (this.#held === undefined) {
       if (this.#hasBegun) return text;
       this.#hasBegun = text.trimStart() !== "";
+      this.isPlaceholder = this.#holdsEmpty && text.trim() === "{}";
+      this.#holdsEmpty = false;
+      if (this.isPlaceholder) {
+        this.#held = text;
+        return "";
+      }
       if (!beginsAsText(text)) return text;
       this.#held = "";
     }
+    if (this.isPlaceholder && text.trim() !== "") {
+      const placeholder = this.release();
+      return beginsAsObject(text) ? text : placeholder + text;
+    }
     this.#held += text;
+    if (this.isPlaceholder) return "";
     this.#tail = (this.#tail + text).slice(-tailCharacters);
     if (this.#held.length <= encodedCharactersMax && !endsAsText(this.#tail)) return "";
     return decodeArguments(this.release());
@@ -55,6 +83,7 @@ export class ArgumentStream {
   release(): string {
     const text = this.#held ?? "";
     this.#held = undefined;
+    this.isPlaceholder = false;
     return text;
   }
 }

@@ -63,7 +63,7 @@ export interface AnswerSoFar {
   hasOutput: boolean;
   hasCalls?: boolean | undefined;
   /** The arguments of a call break off: whatever the provider says, its answer was cut. */
-  hasOpenCall?: boolean | undefined;
+  hasBrokenCall?: boolean | undefined;
   /** The provider's own words on the reason. */
   message?: string | undefined;
   /** Takes a word that is not known. */
@@ -82,10 +82,10 @@ export interface AnswerSoFar {
  */
 export function judgeFinish(
   word: unknown,
-  { hasOutput, hasCalls, hasOpenCall, message, onUnknown }: AnswerSoFar,
+  { hasOutput, hasCalls, hasBrokenCall, message, onUnknown }: AnswerSoFar,
 ): FinishReason {
   const reason = toFinishReason(word, hasCalls);
-  if (hasOpenCall === true && callReasons.has(reason)) return "length";
+  if (hasBrokenCall === true && callReasons.has(reason)) return "length";
   if (finishReasons.includes(reason)) return reason;
   const shown = typeof word === "string" ? word.slice(0, 64) : quoteValue(word);
   const isInterrupted = typeof word === "string" && interruptionWords.has(fold(word));

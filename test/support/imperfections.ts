@@ -651,6 +651,38 @@ const fields: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], for
     },
   },
   {
+    name: "{} before the arguments of a call",
+    part: "arguments",
+    source: "openai/openai-agents-js#712, BerriAI/litellm#4537",
+    dialects: [openai],
+    forms: streamed,
+    apply: (sending) =>
+      eachPiece(sending, (piece, number) => {
+        if (number === 0 && piece.function?.arguments === "") piece.function.arguments = "{}";
+      }),
+  },
+  {
+    name: "arguments of a call once more, whole and without the name",
+    part: ["arguments", "name"],
+    source: "mudler/cogito#66",
+    dialects: [openai],
+    forms: streamed,
+    apply(sending) {
+      const lastOf = new Map<unknown, [Loose, string]>();
+      eachPiece(sending, (piece) => {
+        const before = lastOf.get(placeOf(piece))?.[1] ?? "";
+        lastOf.set(placeOf(piece), [piece, before + (piece.function?.arguments ?? "")]);
+      });
+      for (const [piece, whole] of lastOf.values()) {
+        const at = sending.events.findIndex(({ data }) => data.choices?.[0]?.delta?.tool_calls?.includes(piece));
+        const again = structuredClone(sending.events[at]) as WireEvent;
+        again.data.choices[0].delta.tool_calls = [{ index: piece.index, function: { arguments: whole } }];
+        again.data.choices[0].finish_reason = null;
+        if (at >= 0) sending.events.splice(at + 1, 0, again);
+      }
+    },
+  },
+  {
     name: "arguments of calls encoded twice",
     part: "arguments",
     source: "vllm-project/vllm#54964, quarkiverse/quarkus-langchain4j#2642",

@@ -21,7 +21,14 @@ import {
 } from "../../provider/index.ts";
 import { countAudio, getAudio } from "./chat-audio.ts";
 import { ChoiceText, visitBeside } from "./output-text.ts";
-import { type AnyToolCall, getCallTexts, isOpenCall, makeToolCallId, readCallId, StreamedCalls } from "./tool-calls.ts";
+import {
+  type AnyToolCall,
+  getCallTexts,
+  isBrokenCall,
+  makeToolCallId,
+  readCallId,
+  StreamedCalls,
+} from "./tool-calls.ts";
 import type { ChoiceOutput, UsageMeter } from "./usage-meter.ts";
 
 /** @throws {GatewayError} `invalid_request` for a custom tool, or a call of one, where not every plugin takes them. */
@@ -100,8 +107,8 @@ export function judgeChoice(
   const written = choice.message ?? choice.delta ?? {};
   const { tool_calls: calls } = written as { tool_calls?: unknown };
   const hasCalls = isFilled(calls) || undefined;
-  const hasOpenCall = Array.isArray(calls) && calls.some((call) => isRecord(call) && isOpenCall(call));
-  return judgeFinish(choice.finish_reason, { hasOutput: hasOutput(written), hasCalls, hasOpenCall, onUnknown });
+  const hasBrokenCall = Array.isArray(calls) && calls.some((call) => isRecord(call) && isBrokenCall(call));
+  return judgeFinish(choice.finish_reason, { hasOutput: hasOutput(written), hasCalls, hasBrokenCall, onUnknown });
 }
 
 /** The fields that are nothing to the caller without others. */
@@ -329,7 +336,7 @@ export class StreamNormalizer {
       choice.finish_reason = judgeFinish(choice.finish_reason, {
         hasOutput: state.hasOutput,
         hasCalls,
-        hasOpenCall: state.calls.hasOpen,
+        hasBrokenCall: state.calls.hasBroken,
         onUnknown: this.#onUnknown,
       });
       state.finish = choice.finish_reason;

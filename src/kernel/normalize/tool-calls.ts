@@ -6,7 +6,7 @@
 import { randomText, UpstreamError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { JsonProgress } from "../../lib/json-progress.ts";
-import { ArgumentStream } from "../../lib/tool-arguments.ts";
+import { ArgumentStream, beginsAsObject } from "../../lib/tool-arguments.ts";
 import { type ToolCallDelta, toAnswerText } from "../../provider/index.ts";
 
 /** A tool call as it may come from outside: of a function, or of a custom tool. */
@@ -34,12 +34,12 @@ export function readCallId(id: unknown): string | undefined {
   return typeof id === "string" && id !== "" ? id : undefined;
 }
 
-/** Whether the arguments of a call break off. The text of a custom tool is no JSON. */
-export function isOpenCall(call: AnyToolCall): boolean {
+/** Whether the arguments of a call break off, or have something behind their end. The text of a custom tool is no JSON. */
+export function isBrokenCall(call: AnyToolCall): boolean {
   if (isRecord(call.custom)) return false;
   const progress = new JsonProgress();
   progress.add(getCallTexts(call)[1]);
-  return progress.isOpen;
+  return progress.isBroken;
 }
 
 interface StreamedCall {
@@ -49,7 +49,7 @@ interface StreamedCall {
   providerId: string | undefined;
   name: string;
   readonly isCustom: boolean;
-  readonly progress: JsonProgress;
+  progress: JsonProgress;
   /** The delta to send once the name is whole; absent from then on. */
   waiting: ToolCallDelta | undefined;
   /** A piece with the name of a call that was complete, and no text: what follows is another call of that name. */
@@ -102,9 +102,9 @@ export class StreamedCalls {
     return this.#calls.filter(({ waiting }) => waiting === undefined).length;
   }
 
-  /** Whether the arguments of one break off. */
-  get hasOpen(): boolean {
-    return this.#calls.some(({ isCustom, progress }) => !isCustom && progress.isOpen);
+  /** Whether the arguments of one break off, or have something behind their end. */
+  get hasBroken(): boolean {
+    return this.#calls.some(({ isCustom, progress }) => !isCustom && progress.isBroken);
   }
 
   /** Whether something is held back, which {@link take} gives with the last delta. */
@@ -129,7 +129,9 @@ export class StreamedCalls {
       const call = repeated ?? this.#find(piece);
       const before =
         call === undefined
-          ? this.#release((one) => one.waiting !== undefined && this.#toolNames.includes(one.name))
+          ? this.#release((one) =>
+              one.waiting === undefined ? one.arguments.isPlaceholder : this.#toolNames.includes(one.name),
+            )
           : [];
       const next = call === undefined ? this.#open(delta, piece) : this.#continue(call, delta, piece);
       for (const one of next === undefined ? before : [...before, next]) {
@@ -195,6 +197,7 @@ export class StreamedCalls {
       if (isOther ? isRest && !this.#toolNames.includes(call.name) : joined !== undefined) return false;
     }
     if (name !== call.name && (!isSameId || progress.isComplete)) return true;
+    if (isSameId && isReplaced(call, text)) return false;
     const isWhole = progress.isComplete && text !== "";
     if (isOther && isEmpty) return true;
     // Without another id the same text may be another call, but not at the end of the answer.
@@ -232,7 +235,7 @@ export class StreamedCalls {
       progress: new JsonProgress(),
       waiting: first,
       next: undefined,
-      arguments: new ArgumentStream(),
+      arguments: new ArgumentStream(true),
     };
     this.#count(name);
     this.#count(text);
@@ -273,8 +276,10 @@ export class StreamedCalls {
     this.#know(call, providerIndex, id);
     call.providerId ??= id;
     const { waiting } = call;
-    const isKnown = isRepeated(call, piece);
+    // Text without a name is no call of its own.
+    const isKnown = isRepeated(call, name === "" && call.next === undefined ? { ...piece, isLast: true } : piece);
     if (isKnown && waiting === undefined) return undefined;
+    if (!isKnown && isReplaced(call, text)) call.progress = new JsonProgress();
     if (name !== "" && text === "" && call.progress.isComplete) call.next = piece;
     const added = isKnown ? "" : text;
     call.progress.add(added);
@@ -306,6 +311,11 @@ export class StreamedCalls {
 /** Whether something of a call is held back that goes out at the end: its arguments, or a name that may have come in part. */
 function isHeld({ waiting, name, arguments: stream }: StreamedCall): boolean {
   return waiting === undefined ? stream.isHolding : name !== "";
+}
+
+/** Whether a text has the arguments of a call that began with `{}` in their place. */
+function isReplaced({ isCustom, arguments: stream }: StreamedCall, text: string): boolean {
+  return !isCustom && stream.isPlaceholder && beginsAsObject(text);
 }
 
 /** The call that is repeated whole, where nothing but its name and text tell which it is. */

@@ -116,14 +116,19 @@ test.each<[string, Deviation]>([
 });
 
 /** An answer of Messages with a call, of which the beginning of its block has this input, and pieces with these texts follow. */
-function answerWithCall(begun: object, pieces: readonly string[], isStopped = true) {
+type CallAnswer = [begun: object, pieces: readonly string[], isStopped?: boolean];
+function answerWithCall(...[begun, pieces, isStopped = true]: CallAnswer) {
   const message = { id: "msg", type: "message", role: "assistant", model: "m", content: [], stop_reason: null };
   const events = [
     { type: "message_start", message: { ...message, usage: { input_tokens: 12, output_tokens: 1 } } },
     { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
     { type: "content_block_delta", index: 0, delta: { type: "text_delta", text } },
     { type: "content_block_stop", index: 0 },
-    { type: "content_block_start", index: 1, content_block: { type: "tool_use", id: "toolu_1", name: "f", input: begun } },
+    {
+      type: "content_block_start",
+      index: 1,
+      content_block: { type: "tool_use", id: "toolu_1", name: "f", input: begun },
+    },
     ...pieces.map((partial_json) => ({
       type: "content_block_delta",
       index: 1,
@@ -137,26 +142,34 @@ function answerWithCall(begun: object, pieces: readonly string[], isStopped = tr
 }
 
 const cityInput = JSON.parse(input);
-test.each<[string, begun: object, pieces: string[], isStopped?: boolean]>([
+test.each<[string, ...CallAnswer]>([
   ["begins the block of a call with its input, and sends no piece of it", cityInput, []],
   ["begins the block of a call with its input, and sends a piece without text", cityInput, [""]],
-  ["begins the block of a call with its input, and sends it in pieces too", cityInput, [input.slice(0, 5), input.slice(5)]],
+  [
+    "begins the block of a call with its input, and sends it in pieces too",
+    cityInput,
+    [input.slice(0, 5), input.slice(5)],
+  ],
   ["begins the block of a call with its input, and never stops it", cityInput, [], false],
   ["sends the input of a call in pieces", {}, [input.slice(0, 5), input.slice(5)]],
-])("clients of all protocols get the input of a call once where a provider of Messages %s", async (_, ...answer) => {
-  const model = "claude-haiku-4-5";
-  const messages = [{ role: "user" as const, content: "Hi" }];
-  answerWithCall(...answer);
-  let pieces = "";
-  for await (const event of anthropic.messages.stream({ model, messages, max_tokens: 99 }))
-    if (event.type === "content_block_delta" && event.delta.type === "input_json_delta") pieces += event.delta.partial_json;
-  expect(JSON.parse(pieces)).toEqual(cityInput);
-  answerWithCall(...answer);
-  const chat = await client.chat.completions.stream({ model, messages }).finalChatCompletion();
-  const [called] = chat.choices[0]?.message.tool_calls ?? [];
-  expect(called?.type === "function" && JSON.parse(called.function.arguments)).toEqual(cityInput);
-  answerWithCall(...answer);
-  const { output } = await client.responses.stream({ model, input: "Hi" }).finalResponse();
-  const calls = output.flatMap((item) => (item.type === "function_call" ? [JSON.parse(item.arguments)] : []));
-  expect(calls).toEqual([cityInput]);
-});
+])(
+  "clients of all protocols get the input of a call once where a provider of Messages %s",
+  async (_, ...answer: CallAnswer) => {
+    const model = "claude-haiku-4-5";
+    const messages = [{ role: "user" as const, content: "Hi" }];
+    answerWithCall(...answer);
+    let pieces = "";
+    for await (const event of anthropic.messages.stream({ model, messages, max_tokens: 99 }))
+      if (event.type === "content_block_delta" && event.delta.type === "input_json_delta")
+        pieces += event.delta.partial_json;
+    expect(JSON.parse(pieces)).toEqual(cityInput);
+    answerWithCall(...answer);
+    const chat = await client.chat.completions.stream({ model, messages }).finalChatCompletion();
+    const [called] = chat.choices[0]?.message.tool_calls ?? [];
+    expect(called?.type === "function" && JSON.parse(called.function.arguments)).toEqual(cityInput);
+    answerWithCall(...answer);
+    const { output } = await client.responses.stream({ model, input: "Hi" }).finalResponse();
+    const calls = output.flatMap((item) => (item.type === "function_call" ? [JSON.parse(item.arguments)] : []));
+    expect(calls).toEqual([cityInput]);
+  },
+);

@@ -73,7 +73,7 @@ test("without an answer a word that is not known is a failure, of the provider w
 
 test("an answer whose call breaks off was cut, unless its provider says that it was cut or filtered", () => {
   const words = ["stop", "tool_calls", "tool_use", "end_turn", "function_call", "length", "content_filter"];
-  expect(words.map((word) => judgeFinish(word, { hasOutput: true, hasCalls: true, hasOpenCall: true }))).toEqual([
+  expect(words.map((word) => judgeFinish(word, { hasOutput: true, hasCalls: true, hasBrokenCall: true }))).toEqual([
     ...Array(6).fill("length"),
     "content_filter",
   ]);

@@ -448,7 +448,7 @@ describe("tool calls", () => {
   });
 
   test("of several choices are counted apart", () => {
-    const piece = (choice: number, id: string) => deltaChunk({ tool_calls: [toolPiece(0, id, "f", "{}")] }, choice);
+    const piece = (choice: number, id: string) => deltaChunk({ tool_calls: [toolPiece(0, id, "f", "[1]")] }, choice);
     const choices = tidied(piece(0, "a"), piece(1, "b"), piece(1, "c"));
     expect(choices.flatMap(({ delta }) => delta.tool_calls ?? []).map(({ index }) => index)).toEqual([0, 0, 1]);
   });

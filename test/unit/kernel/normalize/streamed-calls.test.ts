@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isOpenCall, StreamedCalls } from "../../../../src/kernel/normalize/tool-calls.ts";
+import { isBrokenCall, StreamedCalls } from "../../../../src/kernel/normalize/tool-calls.ts";
 import type { ToolCallDelta } from "../../../../src/provider/index.ts";
 
 const piece = (fields: object) => fields as ToolCallDelta;
@@ -19,13 +19,26 @@ test("arguments that break off are told from those that are whole, empty or of a
     const calls = new StreamedCalls();
     const texts = kind === "function" ? { arguments: text } : { input: text };
     calls.take([piece({ index: 0, id: "a", [kind]: { name: "f", ...texts } })], false);
-    return [calls.hasOpen, isOpenCall(piece({ [kind]: { name: "f", ...texts } }))];
+    return [calls.hasBroken, isBrokenCall(piece({ [kind]: { name: "f", ...texts } }))];
   };
   const cut = ["{", '{"city":"Pa', '{"a":{"b":[1', '{"a":"}', '{"a":"\\"}', "["];
   const whole = ["", "{}", '{"a":"}"}', '{"a":"\\\\"}', "[]", "12", '"{"'];
   expect(cut.map((text) => isOpen(text))).toEqual(cut.map(() => [true, true]));
   expect(whole.map((text) => isOpen(text))).toEqual(whole.map(() => [false, false]));
   expect(isOpen("*** Begin {", "custom")).toEqual([false, false]);
+});
+
+test("arguments with something behind their end are told as broken, however they were cut, also without a name", () => {
+  const isBroken = (...texts: string[]) => {
+    const calls = new StreamedCalls();
+    for (const [at, text] of texts.entries())
+      calls.take([piece({ index: 0, function: { ...(at === 0 && { name: "f" }), arguments: text } })], false);
+    return [calls.hasBroken, isBrokenCall(piece({ function: { name: "f", arguments: texts.join("") } }))];
+  };
+  const broken = [["{}", "}"], ['{"a":1}', '{"b":2}'], ['{"a":1', '}"b"'], ['{"a":1}</tool_call>'], ["[1]", ",2]"]];
+  expect(broken.map((texts) => isBroken(...texts))).toEqual(broken.map(() => [true, true]));
+  const whole = [['{"a":1}', " \n"], ['{"a":"}{"}'], [" {", "}\n"]];
+  expect(whole.map((texts) => isBroken(...texts))).toEqual(whole.map(() => [false, false]));
 });
 
 test("two pieces of one call in one chunk leave as one, because clients put two together wrongly", () => {
@@ -54,7 +67,7 @@ test("arguments that a server encodes twice arrive as they were meant, however t
     );
     if (calls.isHolding) pieces.push(...calls.take([], true));
     expect(calls.isHolding).toBe(false);
-    expect(calls.hasOpen).toBe(isCutOff);
+    expect(calls.hasBroken).toBe(isCutOff);
     return pieces.map((one) => one[kind]?.[member as never] ?? "").join("");
   };
   const encoded = JSON.stringify(inner);
@@ -97,6 +110,38 @@ function collect(calls: StreamedCalls, chunks: object[][]): string[] {
 }
 const named = (name: string, text = "", more: object = {}) => ({ ...more, function: { name, arguments: text } });
 const text = (text: string, more: object = {}) => ({ ...more, function: { arguments: text } });
+
+test.each<[string, object[][], string[]]>([
+  [
+    "before the arguments are not theirs",
+    [[named("f", "{}", { index: 0, id: "a" })], [text('{"x"', { index: 0 })], [text(":1}", { index: 0 })], []],
+    ['f {"x":1}'],
+  ],
+  [
+    "before the arguments are not theirs where each piece has the name",
+    [[named("f", "{}", { index: 0, id: "a" })], [named("f", '{"x":1}', { index: 0, id: "a" })], []],
+    ['f {"x":1}'],
+  ],
+  [
+    "of a call without arguments stay",
+    [[named("f", "{}", { index: 0, id: "a" })], [named("g", "{}", { index: 1, id: "b" })], []],
+    ["f {}", "g {}"],
+  ],
+  [
+    "of a call without arguments stay, at once where another call follows",
+    [[named("f", "{}", { index: 0, id: "a" })], [named("g", '{"x":1}', { index: 1, id: "b" })], []],
+    ["f {}", 'g {"x":1}'],
+  ],
+])("braces without anything in them %s", (_, chunks, calls) => {
+  expect(collect(new StreamedCalls(), chunks)).toEqual(calls);
+});
+
+test("arguments that are sent once more without the name, before the end of the answer, arrive once", () => {
+  const again = text('{"x":1}', { index: 0 });
+  expect(
+    collect(new StreamedCalls(), [[named("f", '{"x"', { index: 0 })], [text(":1}", { index: 0 })], [again], []]),
+  ).toEqual(['f {"x":1}']);
+});
 
 test("calls with neither an index nor an id are told apart by their names and by where their arguments end", () => {
   const twice = ['f {"a":1}', 'f {"a":2}'];
