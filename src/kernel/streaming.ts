@@ -28,8 +28,8 @@ export interface BatchReader<Item> {
   cancel(): void;
   /** The same where all that is needed has been read. What follows is dropped, so that a connection can be used again. */
   drain?(): void;
-  /** All that is needed has been read but what may follow at once: what does not come within a moment is not waited for. */
-  linger?(): void;
+  /** All that is needed has been read but what may follow at once: what does not come within a moment, or this time, is not waited for. */
+  linger?(ms?: number): void;
 }
 
 /** So many items are taken before other calls get a turn. */
@@ -154,7 +154,14 @@ export class StreamReader<Piece> implements BatchReader<Piece> {
     this.#hasEnded = true;
     this.#events.cancel();
   }
+
+  linger(ms?: number): void {
+    this.#events.linger?.(ms);
+  }
 }
+
+/** What follows the reason to finish, such as the report of usage, is waited for as long; some servers then never end their stream. */
+export const finishedMsMax = 10_000;
 
 function endEarly(reader: BatchReader<unknown>): void {
   if (reader.drain === undefined) reader.cancel();

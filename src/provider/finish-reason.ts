@@ -99,3 +99,9 @@ export function judgeFinish(
   const isOfRequest = !isFailed && !isInterrupted;
   throw new UpstreamError("bad_response", `${what} (${shown})${why}`, { code, isOfRequest });
 }
+
+/** A call without a name can be made by no client. @throws {UpstreamError} For one. */
+export function expectCallName(name: unknown): void {
+  if (typeof name === "string" && name !== "") return;
+  throw new UpstreamError("bad_response", "A tool call in the provider's answer names no function");
+}

@@ -400,6 +400,28 @@ const calls: Imperfection[] = [
     },
   },
   {
+    name: "the beginning of a message without what clients fill",
+    source: "SaladDay/cc-switch-cli#320, farion1231/cc-switch#7396",
+    outcome: "same",
+    dialects: [anthropic],
+    forms: streamed,
+    apply(sending) {
+      for (const { data } of jsonEvents(sending))
+        for (const name of ["content", "stop_reason", "stop_sequence"]) delete data.message?.[name];
+    },
+  },
+  {
+    name: "the beginnings of blocks without what clients fill",
+    source: "labring/aiproxy#604",
+    outcome: "same",
+    dialects: [anthropic],
+    forms: streamed,
+    apply(sending) {
+      for (const { data } of jsonEvents(sending))
+        for (const name of ["text", "thinking", "signature", "input"]) delete data.content_block?.[name];
+    },
+  },
+  {
     name: "blocks that are never stopped",
     source: "BerriAI/litellm (Messages of other providers)",
     outcome: "same",
@@ -487,6 +509,18 @@ const calls: Imperfection[] = [
     forms: streamed,
     isTranslatedOnly: true,
     apply: (sending) => drop(sending, ({ type }) => type === "response.output_item.done"),
+  },
+  {
+    name: "names of calls in their last event alone",
+    part: "name",
+    source: "vllm-project/vllm#55284",
+    outcome: "same",
+    dialects: [responses],
+    forms: streamed,
+    apply(sending) {
+      for (const { data } of jsonEvents(sending))
+        if (data.type === "response.output_item.added" && data.item?.name) data.item.name = "";
+    },
   },
   {
     name: "arguments of a call in its last event alone",
@@ -1147,6 +1181,23 @@ const ends: Imperfection[] = [
         for (const part of [data, data.delta]) if (part?.stop_reason) part.stop_reason = "error";
         for (const part of [data, data.response])
           if (part?.status === "completed" && part.output) part.status = "cancelled";
+      }
+    },
+  },
+  {
+    name: "calls without a name",
+    part: "name",
+    source: "vllm-project/vllm#55284",
+    outcome: "failure",
+    dialects: [openai, responses, anthropic],
+    forms: both,
+    apply(sending) {
+      eachPiece(sending, (piece) => delete piece.function?.name);
+      for (const call of wholeCalls(sending)) delete call.function.name;
+      for (const data of [...jsonEvents(sending).map((event) => event.data), sending.whole]) {
+        const items = [data.item, ...(data.output ?? []), ...(data.response?.output ?? [])];
+        for (const one of [...items, data.content_block, ...(data.content ?? [])]) if (one?.name) delete one.name;
+        delete data.name;
       }
     },
   },

@@ -10,7 +10,7 @@ import type {
 } from "../../provider/index.ts";
 import { StreamNormalizer } from "../normalize/answer.ts";
 import { UsageMeter } from "../normalize/usage-meter.ts";
-import { type BatchReader, pump } from "../streaming.ts";
+import { type BatchReader, finishedMsMax, pump } from "../streaming.ts";
 
 /** A choice that is put together of its pieces. */
 type CollectedChoice = ChatCompletion["choices"][number] & { logprobs?: unknown };
@@ -22,17 +22,19 @@ type CollectedChoice = ChatCompletion["choices"][number] & { logprobs?: unknown 
  */
 export async function collectCompletion(
   reader: BatchReader<ChatChunk>,
-  tools?: ChatRequest["tools"],
+  { tools, n }: Pick<ChatRequest, "tools" | "n">,
 ): Promise<ChatCompletion> {
   const head = { id: "", created: 0, model: "" };
   const normalizer = new StreamNormalizer(head, new UsageMeter(async () => ({})), { tools });
   const choices: CollectedChoice[] = [];
   let tier: unknown;
-  await pump({ first: [], reader }, (raw) => {
+  const take = (raw: ChatChunk) => {
     for (const chunk of normalizer.push(raw)) for (const choice of chunk.choices) addChoice(choices, choice);
     tier = raw.service_tier ?? tier;
+    if (normalizer.hasFinished(n ?? 1)) reader.linger?.(finishedMsMax);
     return undefined;
-  });
+  };
+  await pump({ first: [], reader }, take);
   if (!normalizer.finished) {
     throw new UpstreamError("bad_response", "The provider's stream ended before the answer was complete");
   }

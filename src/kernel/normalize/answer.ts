@@ -11,6 +11,7 @@ import {
   type ChatCompletion,
   type ChatRequest,
   type ChunkChoice,
+  expectCallName,
   type FinishReason,
   judgeFinish,
   type ProviderPlugin,
@@ -140,7 +141,8 @@ function normalizeChoice(choice: ChatCompletion["choices"][number] & { logprobs?
 
 function normalizeToolCall(call: ToolCall, ids: Set<string>): void {
   const { custom }: AnyToolCall = call;
-  const [, text] = getCallTexts(call);
+  const [name, text] = getCallTexts(call);
+  expectCallName(name);
   const id = readCallId(call.id);
   call.id = id === undefined || ids.has(id) ? makeToolCallId() : id;
   ids.add(call.id);
@@ -292,6 +294,11 @@ export class StreamNormalizer {
     return (
       this.#choices.length > 0 && this.#choices.every((state) => state === undefined || state.finish !== undefined)
     );
+  }
+
+  /** Whether as many choices as were asked for have finished, so that nothing but the report of usage can follow. */
+  hasFinished(count: number): boolean {
+    return this.finished && this.#choices.length >= count;
   }
 
   /** Why each choice finished. */

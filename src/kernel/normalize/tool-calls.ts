@@ -3,11 +3,11 @@
  * come early, late, in each delta, with other values, or not at all. {@link StreamedCalls} holds the one rule by which a delta
  * finds its call.
  */
-import { randomText, UpstreamError } from "../../contract/index.ts";
+import { randomText } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { JsonProgress } from "../../lib/json-progress.ts";
 import { ArgumentStream, beginsAsObject } from "../../lib/tool-arguments.ts";
-import { type ToolCallDelta, toAnswerText } from "../../provider/index.ts";
+import { expectCallName, type ToolCallDelta, toAnswerText } from "../../provider/index.ts";
 
 /** A tool call as it may come from outside: of a function, or of a custom tool. */
 export interface AnyToolCall {
@@ -161,7 +161,7 @@ export class StreamedCalls {
   /** @throws {UpstreamError} When a call never got its name. */
   end(): void {
     if (this.#calls.every(({ waiting, progress }) => waiting === undefined || progress.length === 0)) return;
-    throw new UpstreamError("bad_response", "A tool call in the provider's answer names no function");
+    expectCallName(undefined);
   }
 
   #find(piece: Piece): StreamedCall | undefined {

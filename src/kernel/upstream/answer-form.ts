@@ -61,7 +61,10 @@ export async function beginBody(body: BodyReader): Promise<BegunBody> {
     pieces[next++] = new Uint8Array(0);
     return piece;
   };
-  return { form, body: { read, cancel: () => body.cancel(), drain: () => body.drain(), linger: () => body.linger() } };
+  return {
+    form,
+    body: { read, cancel: () => body.cancel(), drain: () => body.drain(), linger: (ms?: number) => body.linger(ms) },
+  };
 }
 
 /** Events that have all come. */

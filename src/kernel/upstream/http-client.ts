@@ -323,13 +323,16 @@ export class BodyReader {
       .finally(() => this.#endWait());
   }
 
-  /** The body ends here, but for what comes soon: from then on there is no more to read. */
-  linger(): void {
+  /** The body ends here, but for what comes soon: from then on there is no more to read. The earliest of several ends counts. */
+  linger(ms = restMsMax): void {
     const { timeouts, now } = this.#limits;
     timeouts.cancel(this.#timeout);
     const reader = this.#reader;
-    if (reader === undefined || this.#rest !== undefined) return;
-    this.#rest = timeouts.schedule(now() + restMsMax, () => void reader.cancel().catch(() => undefined));
+    if (reader === undefined) return;
+    const atMs = now() + ms;
+    if (this.#rest === undefined)
+      this.#rest = timeouts.schedule(atMs, () => void reader.cancel().catch(() => undefined));
+    else this.#rest.atMs = Math.min(this.#rest.atMs, atMs);
   }
 
   #endWait(): void {

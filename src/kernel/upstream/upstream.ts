@@ -704,8 +704,8 @@ class UpstreamItems<Item> implements AsyncIterable<Item>, BatchReader<Item> {
     this.#options.body.drain();
   }
 
-  linger(): void {
-    if (!this.#hasEnded) this.#options.body.linger();
+  linger(ms?: number): void {
+    if (!this.#hasEnded) this.#options.body.linger(ms);
   }
 
   #end(): void {
@@ -768,7 +768,7 @@ class UpstreamSocket extends UpstreamItems<WebSocketMessage> implements Upstream
         read: async () => (parser.close === undefined ? await body.read() : undefined),
         cancel,
         drain: cancel,
-        linger: cancel,
+        linger: (ms) => (ms === undefined ? cancel() : undefined),
       },
       parser: {
         push: (bytes) => parser.push(bytes),

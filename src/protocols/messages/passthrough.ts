@@ -4,6 +4,7 @@ import { ArgumentStream, decodeArguments } from "../../lib/tool-arguments.ts";
 import {
   type AnswerRepair,
   type Call,
+  expectCallName,
   type Handlers,
   type Model,
   type NativeAnswer,
@@ -189,20 +190,45 @@ function createUsageReader(toUsage: MessagesOptions["toUsage"]): NativeAnswer["r
 /** Calls whose input comes in pieces. */
 const streamedCalls: ReadonlySet<unknown> = new Set(["tool_use", "server_tool_use"]);
 
+/** Members that the beginning of a block has. Clients put its pieces behind them. */
+const blockMembers: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  text: { text: "" },
+  thinking: { thinking: "", signature: "" },
+  tool_use: { input: {} },
+  server_tool_use: { input: {} },
+};
+/** Members that the beginning of a message has, which clients fill. */
+const messageMembers = { type: "message", role: "assistant", content: [], stop_reason: null, stop_sequence: null };
+
 /**
- * Makes the input of calls what was meant, where a server encodes it twice or gives it as a text, and gives it as a piece where a
- * server has it at the beginning of its block alone: clients take the input from the pieces, and would find none.
+ * Puts right what servers of the Messages protocol send otherwise than its clients expect:
+ *
+ * - The input of a call that is encoded twice, or is a text, becomes what was meant. One at the beginning of its block alone is
+ *   given as a piece: clients take the input from the pieces, and would find none.
+ * - Members that clients of a stream write to are there, whether their server leaves them out or not.
+ *
+ * A call without a name is a failure.
  */
 class MessagesRepair implements AnswerRepair {
   readonly #inputs = new Map<unknown, ArgumentStream>();
   /** The input at the beginning of each block of which no piece has come. */
   readonly #whole = new Map<unknown, unknown>();
 
-  repair({ type, index, delta, content, content_block: block }: WirePart): boolean {
+  repair(part: WirePart): boolean {
+    const { type, index, delta, content, message, content_block: block } = part;
+    if (type === "message_start" && isRecord(message)) {
+      const isFilled = fill(message, messageMembers);
+      if (isRecord(message.usage)) return fill(message.usage, { input_tokens: 0, output_tokens: 0 }) || isFilled;
+      message.usage = { input_tokens: 0, output_tokens: 0 };
+      return true;
+    }
+    if (type === "message_delta") return fill(part, { usage: { output_tokens: 0 } });
     if (type === "content_block_start") {
+      checkName(block);
       this.#inputs.set(index, new ArgumentStream());
+      const isFilled = isRecord(block) && fill(block, blockMembers[String(block.type)] ?? {});
       const isRepaired = repairInput(block);
-      return this.#takeWhole(index, block) || isRepaired;
+      return this.#takeWhole(index, block) || isRepaired || isFilled;
     }
     if (type === "content_block_delta" && isRecord(delta) && typeof delta.partial_json === "string") {
       if (delta.partial_json !== "") this.#whole.delete(index);
@@ -212,13 +238,17 @@ class MessagesRepair implements AnswerRepair {
       return !isSame;
     }
     let isChanged = false;
-    if (Array.isArray(content)) for (const one of content) if (repairInput(one)) isChanged = true;
+    for (const one of Array.isArray(content) ? content : []) {
+      checkName(one);
+      if (repairInput(one)) isChanged = true;
+    }
     return isChanged;
   }
 
   missingBefore({ type, index, delta }: WirePart): readonly ServerEvent[] {
     if (this.#whole.size === 0) return [];
-    const isEnd = type === "message_stop" || (type === "message_delta" && isRecord(delta) && Boolean(delta.stop_reason));
+    const isEnd =
+      type === "message_stop" || (type === "message_delta" && isRecord(delta) && Boolean(delta.stop_reason));
     const ended = isEnd ? [...this.#whole.keys()] : type === "content_block_stop" ? [index] : [];
     return ended.flatMap((place) => {
       const input = this.#whole.get(place);
@@ -236,6 +266,22 @@ class MessagesRepair implements AnswerRepair {
     block.input = {};
     return true;
   }
+}
+
+/** Gives an object the members that it lacks. Returns whether it lacked some. */
+function fill(holder: Record<string, unknown>, members: Readonly<Record<string, unknown>>): boolean {
+  let isChanged = false;
+  for (const [name, value] of Object.entries(members)) {
+    if (holder[name] !== undefined && (holder[name] !== null || value === null)) continue;
+    holder[name] = structuredClone(value);
+    isChanged = true;
+  }
+  return isChanged;
+}
+
+/** @throws {UpstreamError} For a call without a name. */
+function checkName(block: unknown): void {
+  if (isRecord(block) && block.type === "tool_use") expectCallName(block.name);
 }
 
 function repairInput(block: unknown): boolean {

@@ -111,6 +111,8 @@ interface OpenCall {
   readonly place: unknown;
   readonly itemId: unknown;
   readonly callId: unknown;
+  /** Its name has come. */
+  hasName: boolean;
   /** Pieces of what it is called with have come. */
   hasText: boolean;
   /** Its whole item has come. */
@@ -227,7 +229,8 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
     const { id: itemId } = item;
     if (this.#findById(itemId, call.id) !== undefined) return undefined;
     const index = this.#calls.length;
-    this.#calls.push({ index, place, itemId, callId: call.id, hasText: false, hasEnded: false });
+    const hasName = ("custom" in call ? call.custom : call.function).name !== "";
+    this.#calls.push({ index, place, itemId, callId: call.id, hasName, hasText: false, hasEnded: false });
     return toDelta({ index, ...call });
   }
 
@@ -268,8 +271,17 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
       return toDelta({ index: begun.index, ...call });
     }
     openCall.hasEnded = true;
-    if ("custom" in call) return this.#complete(openCall, { custom: { input: call.custom.input } });
-    return this.#complete(openCall, { function: { arguments: call.function.arguments } });
+    const piece =
+      "custom" in call
+        ? { custom: { input: call.custom.input } }
+        : { function: { arguments: call.function.arguments } };
+    if (openCall.hasName) return this.#complete(openCall, piece);
+    // Some servers name a call at its end alone.
+    openCall.hasName = true;
+    const { name } = "custom" in call ? call.custom : call.function;
+    const text = openCall.hasText ? "" : "custom" in call ? call.custom.input : call.function.arguments;
+    const named = "custom" in call ? { custom: { name, input: text } } : { function: { name, arguments: text } };
+    return toDelta({ index: openCall.index, ...named });
   }
 
   /** The call of an event: by its ids, which some servers make anew for each event; else by its place, or the last one. */

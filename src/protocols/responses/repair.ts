@@ -4,10 +4,12 @@
  * - The arguments of a call that are encoded twice, or are an object, become the text that was meant.
  * - A last event without items gets those that were streamed before it. Clients take the whole answer from that event, and would
  *   find an empty one.
+ *
+ * A call without a name is a failure.
  */
 import { isRecord } from "../../lib/json.ts";
 import { ArgumentStream, decodeArguments } from "../../lib/tool-arguments.ts";
-import { type AnswerRepair, toAnswerText, type WirePart } from "../../provider/index.ts";
+import { type AnswerRepair, expectCallName, toAnswerText, type WirePart } from "../../provider/index.ts";
 
 /** More items than an answer has, and more parts than an item has: those beyond are not kept. */
 const [itemsMax, partsMax] = [4096, 256];
@@ -87,10 +89,13 @@ export class ResponsesRepair implements AnswerRepair {
   #repairHead(part: WirePart): boolean {
     const head = isRecord(part.response) ? part.response : part;
     const isLast = part.type === "response.completed" || part.type === "response.incomplete";
+    const isWhole = isLast || part.type === undefined;
     if (isLast && (!Array.isArray(head.output) || head.output.length === 0)) {
       head.output = this.#listItems(part.type === "response.completed" ? "completed" : "incomplete");
+      checkNames(head.output);
       return true;
     }
+    if (isWhole) checkNames(head.output);
     let isChanged = false;
     if (Array.isArray(head.output)) for (const item of head.output) if (repairCall(item)) isChanged = true;
     return isChanged;
@@ -211,6 +216,12 @@ function toIndex(index: unknown = 0): number | undefined {
   return Number.isInteger(index) && (index as number) >= 0 && (index as number) < partsMax
     ? (index as number)
     : undefined;
+}
+
+/** @throws {UpstreamError} For a call without a name: no client can make it. */
+function checkNames(items: unknown): void {
+  for (const item of Array.isArray(items) ? items : [])
+    if (isRecord(item) && item.type === "function_call") expectCallName(item.name);
 }
 
 /** Makes the arguments of a call of a function the text that was meant. Returns whether they were another one. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { GatewayError, UpstreamError } from "../../../src/contract/index.ts";
 import { SentRequest } from "../../../src/kernel/upstream/upstream.ts";
 import { type ChatChunk, type ChatCompletion, fromIterable } from "../../../src/provider/index.ts";
+import { fetchOf, liveBody, settled } from "./fake-fetch.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
 import { chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 
@@ -20,6 +21,63 @@ async function stream(...steps: (ChatChunk | Error | "hang")[]) {
 async function untilPieces(sink: Sink<ChatChunk>, count: number): Promise<void> {
   while (sink.pieces.length < count) await Promise.resolve();
 }
+
+describe("a stream that goes on behind the reason to finish", () => {
+  /** A call for so many choices of a provider that never closes its stream, which has pings in it. */
+  async function serve(n: number, ...chunks: ChatChunk[]) {
+    let live: ReturnType<typeof liveBody> | undefined;
+    const fetch = fetchOf(({ init }) => {
+      live = liveBody(init);
+      return new Response(live.body, { headers: { "content-type": "text/event-stream" } });
+    });
+    const plugin = createPlugin({
+      chat: async (call) => ({
+        events: await call.upstream.events("/chat", {}),
+        isComplete: false,
+        push: ({ data }) => (data === "ping" ? [] : [JSON.parse(data)]),
+        end: () => [],
+      }),
+    });
+    const bench = createBench([plugin], { fetch, credentials: { acme: { keys: ["k"] } } });
+    let hasEnded = false;
+    const sink = new Sink<ChatChunk>();
+    const done = runCall(bench.kernel, chatCall({ stream: true, n }, { sink })).finally(() => {
+      hasEnded = true;
+    });
+    await settled();
+    for (const chunk of chunks) live?.push(`data: ${JSON.stringify(chunk)}\n\n`);
+    const pass = async (ms: number) => {
+      for (let passed = 0; passed < ms; passed += 1000) {
+        await settled();
+        bench.clock.pass(1000);
+        await settled();
+        if (!hasEnded) live?.push("data: ping\n\n");
+      }
+      return hasEnded;
+    };
+    return { ...bench, sink, done, pass };
+  }
+  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+
+  test("ends after ten seconds, and is charged by its report", async () => {
+    const { pass, done, ledger, sink } = await serve(
+      1,
+      textChunk("Hello"),
+      finishChunk(),
+      usageChunk(usage) as ChatChunk,
+    );
+    expect(await pass(9000)).toBe(false);
+    expect(await pass(2000)).toBe(true);
+    await done;
+    expect(textOf(sink.pieces)).toBe("Hello");
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", usageSource: "reported", status: 200 });
+  });
+
+  test("is read on while another choice has not finished", async () => {
+    const { pass } = await serve(2, textChunk("Hello"), finishChunk());
+    expect(await pass(30_000)).toBe(false);
+  });
+});
 
 describe("whatever happens, a call is settled once", () => {
   test.each([
