@@ -36,6 +36,16 @@ const freeMembers: ReadonlySet<string> = new Set([
   "tools",
 ]);
 
+/** Those of them that have JSON schemas, of which some servers fetch what they refer to. */
+const schemaMembers: ReadonlySet<string> = new Set([
+  "input_schema",
+  "parameters",
+  "response_format",
+  "schema",
+  "tools",
+]);
+const refName = /^\$(?:dynamic|recursive)?ref$/i;
+
 /** An address in a body: the object or list that it stands in, and its place there. */
 interface Address {
   readonly holder: object;
@@ -132,6 +142,7 @@ class AddressFinder {
       const isPart = isMedia || (typeof type === "string" && mediaType.test(type));
       for (const key in value) {
         // A model wrote these, or they are a document's own text.
+        if (this.#isOwnServer && schemaMembers.has(key)) this.#visitSchema(key, value[key]);
         if (freeMembers.has(key) || (key === "input" && isCall(type)) || (key === "data" && type === "text")) continue;
         this.#visitMember({ holder: value, key, name: key, isMedia: isPart && key !== "content" }, value[key]);
       }
@@ -140,6 +151,7 @@ class AddressFinder {
 
   #visitMember({ holder, key, name, isMedia }: Member, value: unknown): void {
     if (typeof value !== "string" && (typeof value !== "object" || value === null)) return;
+    if (this.#isOwnServer) this.#judgeRef(key, value);
     const isNamed = mediaName.test(name);
     this.#path.push(key);
     if (typeof value !== "string") this.#visit(value, name, isMedia || isNamed);
@@ -154,6 +166,25 @@ class AddressFinder {
     } else if (hasScheme(url) || (this.#isOwnServer && (urlName.test(name) || (name !== "data" && isPath(url))))) {
       throw notSent(this.#param);
     }
+  }
+
+  #visitSchema(key: string | number, value: unknown): void {
+    this.#judgeRef(key, value);
+    if (typeof value !== "object" || value === null) return;
+    this.#path.push(key);
+    if (Array.isArray(value)) for (let at = 0; at < value.length; at++) this.#visitSchema(at, value[at]);
+    else if (isRecord(value)) for (const name in value) this.#visitSchema(name, value[name]);
+    this.#path.pop();
+  }
+
+  /** A reference of a schema that leads out of it may be an address, or a name that is put together with one. */
+  #judgeRef(key: string | number, value: unknown): void {
+    if (typeof value !== "string" || typeof key !== "string" || !refName.test(key) || value.startsWith("#")) return;
+    this.#path.push(key);
+    throw badRequest(
+      "A reference has to stay within its schema for this model, expected one that begins with #",
+      this.#param,
+    );
   }
 
   get #param(): string {

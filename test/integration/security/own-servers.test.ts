@@ -324,3 +324,47 @@ test("what clients of such servers shape their answers by arrives as it was writ
   expect(JSON.parse(sent)).toMatchObject(settings);
   expect(ignored).toBe("");
 });
+
+test("no reference of a schema leads a server of the operator's own to an address, and those within the schema reach it", async () => {
+  const refs = [
+    "http://169.254.169.254/latest",
+    "https://example.com/a.json",
+    "file:///etc/passwd",
+    "/etc/passwd",
+    "a.json",
+  ];
+  const schemaOf = (ref: string) => ({
+    type: "object",
+    properties: { a: { items: [{ $ref: ref }] } },
+    $defs: { b: {} },
+  });
+  const named = (schema: object) => ({ name: "f", schema });
+  const places: [path: string, model: string, build: (schema: object) => object][] = [
+    [
+      "/chat/completions",
+      "vl",
+      (parameters) => ({ tools: [{ type: "function", function: { name: "f", parameters } }] }),
+    ],
+    ["/chat/completions", "vl", (schema) => ({ response_format: { type: "json_schema", json_schema: named(schema) } })],
+    ["/chat/completions", "vl", (schema) => ({ guided_json: schema })],
+    ["/chat/completions", "vl", (schema) => ({ structured_outputs: { json: schema } })],
+    ["/responses", "vl", (parameters) => ({ tools: [{ type: "function", name: "f", parameters }] })],
+    ["/responses", "vl", (schema) => ({ text: { format: { type: "json_schema", ...named(schema) } } })],
+    ["/messages", "claude-own", (input_schema) => ({ max_tokens: 9, tools: [{ name: "f", input_schema }] })],
+  ];
+  const wrong: unknown[] = [];
+  for (const [path, model, build] of places) {
+    const prompt = path === "/responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }] };
+    for (const ref of [...refs, "#/$defs/b"]) {
+      const before = seen.length;
+      const response = await gateway.post(path, { model, ...prompt, ...build(schemaOf(ref)) });
+      const text = await response.text();
+      const isSent = seen.length > before;
+      const isRight = ref.startsWith("#")
+        ? isSent
+        : !isSent && text.includes("A reference has to stay within its schema");
+      if (!isRight) wrong.push([path, Object.keys(build({})), ref, response.status, text.slice(0, 200)]);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
