@@ -160,7 +160,7 @@ export class StreamReader<Piece> implements BatchReader<Piece> {
   }
 }
 
-/** What follows the reason to finish, such as the report of usage, is waited for as long; some servers then never end their stream. */
+/** Time for what follows the reason to finish, such as the report of usage: some servers then never end their stream. */
 export const finishedMsMax = 10_000;
 
 function endEarly(reader: BatchReader<unknown>): void {

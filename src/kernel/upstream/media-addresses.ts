@@ -16,7 +16,7 @@ const mediaName = /(?:^|_)(?:image|video|audio|file|media)(?:s|_?ur[il]s?|_?data
 /** Types of parts that are media: `image`, `image_url`, `input_image`, `input_file`, `document`, `computer_screenshot`. */
 const mediaType = /image|video|audio|file|document|screenshot/;
 /** Members of media that hold their bytes, an address or a path. */
-const contentName = /^(?:source|data|path|.*_data|.*_paths?)$/;
+const contentName = /^(?:source|data|result|path|.*_data|.*_paths?)$/;
 
 /** Members of a free form, which are text to a model: nothing in them is fetched. */
 const freeMembers: ReadonlySet<string> = new Set([
@@ -152,6 +152,7 @@ class AddressFinder {
   #visitMember({ holder, key, name, isMedia }: Member, value: unknown): void {
     if (typeof value !== "string" && (typeof value !== "object" || value === null)) return;
     if (this.#isOwnServer) this.#judgeRef(key, value);
+    if (this.#isOwnServer && key === "voice") this.#judgeVoice(value);
     const isNamed = mediaName.test(name);
     this.#path.push(key);
     if (typeof value !== "string") this.#visit(value, name, isMedia || isNamed);
@@ -175,6 +176,17 @@ class AddressFinder {
     if (Array.isArray(value)) for (let at = 0; at < value.length; at++) this.#visitSchema(at, value[at]);
     else if (isRecord(value)) for (const name in value) this.#visitSchema(name, value[name]);
     this.#path.pop();
+  }
+
+  /** The name of a voice is that of a file, or the address of one, to some servers. */
+  #judgeVoice(value: unknown): void {
+    if (
+      typeof value !== "string" ||
+      !(/^\s*(?:[a-z][a-z0-9+.-]*:\/|file:)/i.test(value) || isPath(value) || value.includes(".."))
+    )
+      return;
+    this.#path.push("voice");
+    throw notSent(this.#param);
   }
 
   /** A reference of a schema that leads out of it may be an address, or a name that is put together with one. */

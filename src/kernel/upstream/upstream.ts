@@ -929,7 +929,7 @@ export class SentRequest {
   /** The first and the last event that may report usage. Read only where it is needed. */
   #first: string | undefined;
   #last: string | undefined;
-  /** What the events so far report, where choices have reports of their own: each of them counts, and not the first and the last alone. */
+  /** Report of the events so far, where choices have reports of their own: each of them counts, and not the first and the last alone. */
   #ofChoices: { readonly usage: AnswerUsage | undefined } | undefined;
   /** Events after the last that reports usage. */
   #afterReport = 0;

@@ -35,6 +35,11 @@ const requests: [path: string, model: string, build: Build][] = [
   ["/chat/completions", "claude-own", image],
   ["/responses", "vl", (url) => ({ input: [{ role: "user", content: [{ type: "input_image", image_url: url }] }] })],
   ["/responses", "vl", (url) => ({ input: [{ role: "user", content: [{ type: "input_file", file_url: url }] }] })],
+  [
+    "/responses",
+    "vl",
+    (url) => ({ input: [{ type: "image_generation_call", id: "ig_1", status: "completed", result: url }] }),
+  ],
   ["/messages", "claude-own", (url) => ({ max_tokens: 9, ...source("image", url) })],
   ["/messages", "claude-own", (url) => ({ max_tokens: 9, ...source("document", url) })],
   ["/messages", "vl", (url) => ({ max_tokens: 9, ...source("image", url) })],
@@ -365,6 +370,19 @@ test("no reference of a schema leads a server of the operator's own to an addres
         : !isSent && text.includes("A reference has to stay within its schema");
       if (!isRight) wrong.push([path, Object.keys(build({})), ref, response.status, text.slice(0, 200)]);
     }
+  }
+  expect(wrong).toEqual([]);
+});
+
+test("a voice that is an address or a path does not reach a server of the operator's own, and names do", async () => {
+  const wrong: unknown[] = [];
+  const build = (voice: string) => ({ model: "speak-own", input: "Hello", voice });
+  for (const voice of [...addresses, "voices/../../etc/passwd", "alloy", "af_bella+af_sky", "clone:anna", "anna.wav"]) {
+    const before = seen.length;
+    const response = await gateway.post("/audio/speech", build(voice));
+    const isName = ["alloy", "af_bella+af_sky", "clone:anna", "anna.wav"].includes(voice);
+    const { error } = (await response.json()) as { error: { param?: string } };
+    if (isName ? seen.length === before : seen.length > before || error.param !== "voice") wrong.push([voice, error]);
   }
   expect(wrong).toEqual([]);
 });
