@@ -260,7 +260,7 @@ export function ownerOfNetwork(network: string): string {
 }
 
 /** A larger body takes long enough to be noticed by other requests, in bytes. */
-export const largeBytesMin = 1024 * 1024;
+export const largeBytesMin = 256 * 1024;
 /** The longest whole answer of a provider always has room when its account has nothing else: it is paid by then. */
 const answerAloneMax = 256 * 1024 * 1024;
 

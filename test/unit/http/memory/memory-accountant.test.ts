@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { GatewayError } from "../../../../src/contract/index.ts";
-import { MemoryAccountant, type MemoryReservation, ownerOfNetwork } from "../../../../src/http/memory/call-memory.ts";
+import {
+  CallMemory,
+  MemoryAccountant,
+  type MemoryReservation,
+  ownerOfNetwork,
+} from "../../../../src/http/memory/call-memory.ts";
 import { fetchImages } from "../../../../src/protocols/multimodal.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { randomBelow } from "../../../support/random.ts";
@@ -284,4 +289,13 @@ test("whatever reservations do in whatever order, the sum is theirs, and 0 at th
   expect(memory.bytes).toBeGreaterThan(most - open.length * 256 * 1024);
   for (const one of open) one.release();
   expect(memory.bytes).toBe(0);
+});
+
+test("a body of 256 kB is worked on in turns of its own, as the conversations of agents are, and a shorter one at once", () => {
+  const isLarge = (bytes: number) => {
+    const call = new CallMemory(new MemoryAccountant(64 * 2 ** 20), "account");
+    call.reserve(bytes);
+    return call.isLarge;
+  };
+  expect([isLarge(300_000), isLarge(200_000)]).toEqual([true, false]);
 });
