@@ -75,8 +75,9 @@ export async function simulateFaults(
         await fault.strike(fleet, place);
         // In the lag of a standby that will be promoted.
         if (fault.needsStandby && fault.allows?.lostCommits) await newcomers.comeEarly().catch(() => undefined);
+        if (fault.mend === undefined) return;
         await Bun.sleep(lastsMs);
-        await fault.mend?.(fleet, place);
+        await fault.mend(fleet, place);
       }),
     );
     const mendedMs = performance.now();
