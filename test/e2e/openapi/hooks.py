@@ -159,6 +159,8 @@ def before_call(_context, case, _kwargs):
     is_stored = "/responses/{id}" in case.operation.path and case.operation.method.upper() == "GET"
     if is_stored and case.meta.generation.mode.is_positive:
         case.path_parameters = {"id": os.environ["RESPONSE_ID"]}
+    if "/requests/{request_id}" in case.operation.path and case.meta.generation.mode.is_positive:
+        case.path_parameters = {"request_id": os.environ["REQUEST_ID"]}
     if "/organization/" in case.operation.path and case.meta.generation.mode.is_positive:
         manage(case)
     talk = next((talk for path, talk in CONVERSATIONS.items() if case.operation.path.endswith(path)), None)

@@ -123,6 +123,7 @@ describe("the API as it describes itself", () => {
       SCHEMATHESIS_HOOKS: "hooks",
       PICTURE_URL: await pictureUrl(),
       RESPONSE_ID: await responseId(),
+      REQUEST_ID: await requestId(),
       ORGANIZATION_IDS: JSON.stringify(organization),
       PYTHONPATH: import.meta.dir,
     };
@@ -145,6 +146,14 @@ describe("the API as it describes itself", () => {
   async function responseId(): Promise<string> {
     const answer = await shared.gateway.post("/responses", { model: "famA-4o-mini", input: "Hi" });
     return ((await answer.json()) as { id: string }).id;
+  }
+
+  async function requestId(): Promise<string> {
+    const answer = await shared.gateway.post("/chat/completions", {
+      model: "famA-4o-mini",
+      messages: [{ role: "user", content: "Hi" }],
+    });
+    return answer.headers.get("x-request-id") as string;
   }
 
   test("answers whatever is asked by its description, and never with a fault of its own", () => {

@@ -123,7 +123,10 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
     const { send, find } = await useNode(node, cookie);
     await send("POST", "/providers/groq/keys", { key: second });
     expect(await find("groq")).toMatchObject({ base_url: upstream.baseUrl, base_url_source: "environment" });
-    expect((await find("groq"))?.keys).toMatchObject([{ id: null, source: "GROQ_API_KEY", last4: "" }]);
+    expect((await find("groq"))?.keys).toMatchObject([
+      { id: null, source: "GROQ_API_KEY", last4: "", in_force: true },
+      { source: null, last4: second.slice(-4), in_force: false },
+    ]);
     expect(await (await send("POST", "/providers/groq/test", {})).json()).toMatchObject({ ok: true });
     expect(upstream.asked).toEqual([first]);
   });

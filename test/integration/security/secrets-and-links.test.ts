@@ -210,6 +210,7 @@ function toPath(path: string): string {
     [/\/dashboard\/api\/requests\/:id/, `${api}/requests/${made.call}`],
     [/\/admin\/accounts\/:id/, `/admin/accounts/${ids.member}`],
     [/\/responses\/:id/, `/responses/${made.response}`],
+    [/\/requests\/:request_id/, `/requests/${made.call}`],
     [/\/files\/:id/, `/files/${made.file}`],
     [/\/models\/(:model|\*)/, "/models/unknown"],
     [/\/projects\/:project_id/, `/projects/${ids.member}`],
