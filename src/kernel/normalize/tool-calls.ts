@@ -129,9 +129,7 @@ export class StreamedCalls {
       const call = repeated ?? this.#find(piece);
       const before =
         call === undefined
-          ? this.#release((one) =>
-              one.waiting === undefined ? one.arguments.isPlaceholder : this.#toolNames.includes(one.name),
-            )
+          ? this.#release((one) => one.waiting !== undefined && this.#toolNames.includes(one.name))
           : [];
       const next = call === undefined ? this.#open(delta, piece) : this.#continue(call, delta, piece);
       for (const one of next === undefined ? before : [...before, next]) {
@@ -197,7 +195,9 @@ export class StreamedCalls {
       if (isOther ? isRest && !this.#toolNames.includes(call.name) : joined !== undefined) return false;
     }
     if (name !== call.name && (!isSameId || progress.isComplete)) return true;
-    if (isSameId && isReplaced(call, text)) return false;
+    // A server that gives ids gives one to each call.
+    const isOwn = isSameId || (id === undefined && providerId !== undefined);
+    if (isOwn && isReplaced(call, text)) return false;
     const isWhole = progress.isComplete && text !== "";
     if (isOther && isEmpty) return true;
     // Without another id the same text may be another call, but not at the end of the answer.

@@ -123,12 +123,33 @@ test.each<[string, object[][], string[]]>([
     ['f {"x":1}'],
   ],
   [
+    "before the arguments are not theirs where each piece has the name",
+    [
+      [named("f", "{}", { index: 0, id: "a" })],
+      [named("f", '{"x"', { index: 0 })],
+      [named("f", ":1}", { index: 0 })],
+      [],
+    ],
+    ['f {"x":1}'],
+  ],
+  [
+    "before the arguments are not theirs where those of two calls come by turns",
+    [
+      [named("f", "{}", { index: 0, id: "a" })],
+      [named("g", "{}", { index: 0, id: "b" })],
+      [text('{"x":1}', { index: 0, id: "a" })],
+      [text('{"y":2}', { index: 0, id: "b" })],
+      [],
+    ],
+    ['f {"x":1}', 'g {"y":2}'],
+  ],
+  [
     "of a call without arguments stay",
     [[named("f", "{}", { index: 0, id: "a" })], [named("g", "{}", { index: 1, id: "b" })], []],
     ["f {}", "g {}"],
   ],
   [
-    "of a call without arguments stay, at once where another call follows",
+    "of a call without arguments stay where another call follows",
     [[named("f", "{}", { index: 0, id: "a" })], [named("g", '{"x":1}', { index: 1, id: "b" })], []],
     ["f {}", 'g {"x":1}'],
   ],
