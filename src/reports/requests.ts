@@ -175,6 +175,8 @@ export async function readRequest(
   id: string,
   accountId: string | undefined,
 ): Promise<RequestDetail | undefined> {
+  // PostgreSQL takes no text with it, and no id has one.
+  if (id.includes("\0")) return undefined;
   const owner = accountId === undefined ? sql`` : sql`and account_id = ${accountId}`;
   for (const table of ["open_calls", "calls", "refusals"] as const) {
     const { rows } = await sql<RequestDetail>`

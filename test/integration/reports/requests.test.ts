@@ -196,6 +196,7 @@ describe("the request log", () => {
     });
     expect(await readRequest(store, idAt("c1", 10), "acc_2")).toBeUndefined();
     expect(await readRequest(store, idAt("r1", 25), "acc_2")).toBeUndefined();
+    expect(await readRequest(store, "a\0b", undefined)).toBeUndefined();
   });
 
   test("keeps the newest refused requests of an account, until they are too old", async () => {
