@@ -271,7 +271,7 @@ const identity: Imperfection[] = rowsOf({ outcome: "same", dialects: [openai], f
   },
   {
     name: "the calls once more, whole, in the last chunk",
-    part: ["end", "arguments"],
+    part: ["end", "arguments", "name"],
     source: "vllm-project/vllm (tool parsers)",
     apply: (sending) => {
       const last = lastOf(sending);
