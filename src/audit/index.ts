@@ -9,4 +9,11 @@ export {
   tokenIssuer,
 } from "./administrator.ts";
 export { type AuditCursor, type AuditFilter, type AuditRow, readAudit, readAuditEntry } from "./read-audit.ts";
-export { type AuditEntry, type Audited, createAudited, recordAct, recordAudit } from "./record-audit.ts";
+export {
+  type AuditEntry,
+  type Audited,
+  createAudited,
+  createQuietlyAudited,
+  recordAct,
+  recordAudit,
+} from "./record-audit.ts";

@@ -1,5 +1,11 @@
 import { userInfo } from "node:os";
-import { inTransaction, type OpenTransaction, type Store, type TransactionScope } from "../db/index.ts";
+import {
+  inQuietTransaction,
+  inTransaction,
+  type OpenTransaction,
+  type Store,
+  type TransactionScope,
+} from "../db/index.ts";
 import { commandLine } from "./administrator.ts";
 
 /** An action of an administrator, of a command, of the identity provider, of a token, or of a payment provider with money. */
@@ -13,7 +19,7 @@ export interface AuditEntry {
   detail: Readonly<Record<string, string | number | boolean | null>>;
 }
 
-/** Writes an entry in the transaction of the change that it tells of, so that neither is there without the other. */
+/** Writes an entry in the transaction of its change: either both are stored, or neither. */
 export async function recordAudit({ db }: Pick<OpenTransaction, "db">, entry: AuditEntry, at: number): Promise<void> {
   const row = { account_id: entry.accountId, action: entry.action, subject: entry.subject };
   const detail = JSON.stringify(entry.detail);
@@ -25,8 +31,8 @@ export async function recordAudit({ db }: Pick<OpenTransaction, "db">, entry: Au
 }
 
 /** Writes the entry of an act that changes nothing in the database, such as a test message. The act comes after it. */
-export async function recordAct({ db }: Pick<Store, "db">, entry: AuditEntry, at: number): Promise<void> {
-  await db.transaction().execute((transaction) => recordAudit({ db: transaction }, entry, at));
+export function recordAct(store: Pick<Store, "db" | "shared">, entry: AuditEntry, at: number): Promise<void> {
+  return inQuietTransaction(store, (transaction) => recordAudit(transaction, entry, at));
 }
 
 /** The user who runs this process, and who became it by `sudo`. The user of a container may have no name. */
@@ -49,11 +55,23 @@ export type Audited = <T>(
 ) => Promise<T>;
 
 export function createAudited(store: TransactionScope, now: () => number): Audited {
-  return (work, toEntry) =>
-    inTransaction(store, async (scope) => {
-      const result = await work(scope);
-      const entry = toEntry(result);
-      if (entry !== undefined) await recordAudit(scope, entry, now());
-      return result;
-    });
+  return (work, toEntry) => inTransaction(store, (scope) => runAudited(scope, { work, toEntry, now }));
+}
+
+/** Like {@link createAudited}, for rows that no process keeps a copy of, such as those of alerts. */
+export function createQuietlyAudited(store: Pick<Store, "db" | "shared">, now: () => number): Audited {
+  return (work, toEntry) => inQuietTransaction(store, (scope) => runAudited(scope, { work, toEntry, now }));
+}
+
+interface AuditedWork<T> {
+  readonly work: (scope: OpenTransaction) => Promise<T>;
+  readonly toEntry: (result: T) => AuditEntry | undefined;
+  readonly now: () => number;
+}
+
+async function runAudited<T>(scope: OpenTransaction, { work, toEntry, now }: AuditedWork<T>): Promise<T> {
+  const result = await work(scope);
+  const entry = toEntry(result);
+  if (entry !== undefined) await recordAudit(scope, entry, now());
+  return result;
 }

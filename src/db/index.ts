@@ -54,6 +54,7 @@ export { backupSqlite } from "./sqlite/backup-sqlite.ts";
 export {
   type AbandonedCall,
   type EmbeddedStore,
+  inQuietTransaction,
   inTransaction,
   isEmbedded,
   type OpenTransaction,

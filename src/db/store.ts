@@ -175,7 +175,7 @@ export interface StoreOptions {
 /** A store for changes, or the one that {@link inTransaction} hands out in its place. */
 export type TransactionScope = Pick<Store, "db" | "change" | "shared">;
 
-/** A transaction that is open, in which further changes are a part of it. */
+/** A transaction that is open; further changes become a part of it. */
 export interface OpenTransaction extends TransactionScope {
   readonly db: Transaction<Database>;
 }
@@ -186,6 +186,14 @@ export function inTransaction<T>(
   work: (transaction: OpenTransaction) => Promise<T>,
 ): Promise<T> {
   return store.change((db) => work({ db, shared: store.shared, change: (change) => change(db) }));
+}
+
+/** Runs a transaction of rows that no process keeps a copy of: nobody has to read copies anew after it. */
+export function inQuietTransaction<T>(
+  { db, shared }: Pick<Store, "db" | "shared">,
+  work: (transaction: OpenTransaction) => Promise<T>,
+): Promise<T> {
+  return db.transaction().execute((opened) => work({ db: opened, shared, change: (change) => change(opened) }));
 }
 
 /** Reads a setting or stores the one made now; of two processes that do so at once, both get the same value. */

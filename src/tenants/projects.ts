@@ -3,6 +3,7 @@ import { type Administrator, createAudited, recordAudit } from "../audit/index.t
 import { formatUsd, GatewayError, isAmount } from "../contract/index.ts";
 import {
   type Database,
+  inQuietTransaction,
   inTransaction,
   isConstraintError,
   type OpenTransaction,
@@ -15,6 +16,7 @@ import { accountActions } from "./account-actions.ts";
 import { type OwnBudget, setBilledAfterwards, setOwnBudget } from "./account-budget.ts";
 import {
   accountRowOf,
+  expectKnownHolder,
   findAccount,
   newAccountId,
   parseEmail,
@@ -178,7 +180,6 @@ export function inviteUser(
   now: () => number,
 ): Promise<{ accountId: string; token: string; expiresAt: number }> {
   return inTransaction(store, async (scope) => {
-    const actions = accountActions(createAudited(scope, now), now);
     const person = await findAccount(scope, parseEmail(email));
     if (person?.holder === "verified") {
       throw new GatewayError("conflict", `The user ${email} exists already`, { param: "email" });
@@ -191,11 +192,7 @@ export function inviteUser(
         await giveToHolder(db, { accountId, by: by.accountId }, now());
       });
     }
-    const accountId = person?.id ?? (await actions.createAccount(by, { email })).id;
-    await actions.changeAccount(by, accountId, { role });
-    for (const team of teams) {
-      await addPersonAudited(scope, { by, personId: accountId, ...team }, now());
-    }
+    const accountId = await admit(scope, { by, accountId: person?.id, user: { email, role, teams } }, now);
     await scope.change((db) => lockManaged(db, by, accountId));
     const made = await invite(scope, { accountId, by: by.accountId }, now());
     await recordAudit(
@@ -205,6 +202,19 @@ export function inviteUser(
     );
     return { accountId, ...made };
   });
+}
+
+/** Gives somebody the role and the teams, with an account where they have none. Returns its id. */
+async function admit(
+  scope: OpenTransaction,
+  { by, accountId, user: { email, role, teams } }: { by: Administrator; accountId: string | undefined; user: NewUser },
+  now: () => number,
+): Promise<string> {
+  const actions = accountActions(createAudited(scope, now), now);
+  const personId = accountId ?? (await actions.createAccount(by, { email })).id;
+  await actions.changeAccount(by, personId, { role });
+  for (const team of teams) await addPersonAudited(scope, { by, personId, ...team }, now());
+  return personId;
 }
 
 /** Ends the invitation of an account. @throws {GatewayError} `not_found`, `forbidden` */
@@ -229,11 +239,7 @@ export function addToTeam(
   membership: { by: Administrator; accountId: string; personId: string; role: TeamRole },
   now: () => number,
 ): Promise<void> {
-  const { db, shared } = store;
-  return db.transaction().execute(async (transaction) => {
-    const scope: OpenTransaction = { db: transaction, shared, change: (work) => work(transaction) };
-    await addPersonAudited(scope, membership, now());
-  });
+  return inQuietTransaction(store, (scope) => addPersonAudited(scope, membership, now()));
 }
 
 /**
@@ -248,11 +254,15 @@ export function addNewToTeam(
   now: () => number,
 ): Promise<void> {
   return inTransaction(store, async (scope) => {
-    const actions = accountActions(createAudited(scope, now), now);
     const person = await findAccount(scope, parseEmail(email));
-    const personId = person?.id ?? (await actions.createAccount(by, { email })).id;
-    await actions.changeAccount(by, personId, { role: "member" });
-    await addPersonAudited(scope, { by, accountId, personId, role }, now());
+    if (person === undefined || person.holder === "none") {
+      const user = { email, role: "member", teams: [{ accountId, role }] } as const;
+      await admit(scope, { by, accountId: person?.id, user }, now);
+      return;
+    }
+    // They may sign in by now, with a role that stays.
+    expectKnownHolder(person, { param: "accounts", isPerson: true });
+    await addPersonAudited(scope, { by, accountId, personId: person.id, role }, now());
   });
 }
 

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { checkWebhookUrl, findSmtp, gatewayOwner, listMetricRules, writeSmtp } from "../../alerts/index.ts";
-import { createAudited } from "../../audit/index.ts";
+import { createQuietlyAudited } from "../../audit/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import type { ApiAdministrator } from "../../keys/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -199,6 +199,7 @@ function rulesController(deps: HttpDeps, api: AdminApi) {
 
 function metricRulesController(deps: HttpDeps, api: AdminApi) {
   const { store } = deps;
+  const actions = metricRuleActions(deps);
   const toRule = (rule: Parameters<typeof toMetricRuleJson>[0]) => {
     return { object: "organization.alert.metric_rule" as const, ...toMetricRuleJson(rule) };
   };
@@ -220,7 +221,7 @@ function metricRulesController(deps: HttpDeps, api: AdminApi) {
       "",
       ({ request, admin, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          return toRule(await metricRuleActions(deps).add(admin, await read(body)));
+          return toRule(await actions.add(admin, await read(body)));
         }),
       { body: NewMetricRule, detail: describeWrite("Create a rule for a metric", MetricRuleObject) },
     )
@@ -229,7 +230,7 @@ function metricRulesController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, body, params: { metric_rule_id: id } }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           const rule = { ...(await read(body)), id };
-          await metricRuleActions(deps).change(admin, rule);
+          await actions.change(admin, rule);
           return toRule(rule);
         }),
       { body: NewMetricRule, detail: describeWrite("Replace a rule for a metric", MetricRuleObject) },
@@ -238,7 +239,7 @@ function metricRulesController(deps: HttpDeps, api: AdminApi) {
       "/:metric_rule_id",
       ({ request, admin, params: { metric_rule_id: id } }) =>
         writeOnce(deps, { request, admin }, async () => {
-          await metricRuleActions(deps).remove(admin, id);
+          await actions.remove(admin, id);
           return { id, object: "organization.alert.metric_rule.deleted", deleted: true };
         }),
       { detail: describeDelete("Delete a rule for a metric", "organization.alert.metric_rule.deleted") },
@@ -313,7 +314,7 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
 /** The mail server carries the links by which owners sign in, so whoever sets it could become one: owners alone do. */
 function mailServerController(deps: HttpDeps, api: AdminApi) {
   const { store, secrets, config } = deps;
-  const audited = createAudited(store, deps.now);
+  const audited = createQuietlyAudited(store, deps.now);
   const write = ({ accountId }: ApiAdministrator, subject: string, smtp: Parameters<typeof writeSmtp>[2]) =>
     audited(
       (scope) => writeSmtp(scope, secrets, smtp),

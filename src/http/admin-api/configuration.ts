@@ -14,9 +14,7 @@ import {
   type MetricRule,
   type RuleSetting,
   readRules,
-  writeRule,
 } from "../../alerts/index.ts";
-import { createAudited } from "../../audit/index.ts";
 import { DisplayName, formatUsd, GatewayError, quoteValue } from "../../contract/index.ts";
 import { ownBudgetId } from "../../db/index.ts";
 import { parseTokenIssuers } from "../../identity/index.ts";
@@ -79,6 +77,7 @@ import {
   readThreshold,
   toMetricRuleJson,
   toRuleJson,
+  writeAuditedRule,
 } from "../forms/alerts.ts";
 import { Email, keyFields, limitFields, Models, modelNamesOf, Period, readBudget, Usd } from "../forms/read-fields.ts";
 import { toKeyFieldsJson, toLimitsJson } from "../forms/serializers.ts";
@@ -120,7 +119,7 @@ const AccountEntry = Type.Object(
         {
           maxItems: 500,
           description:
-            "Members of a team other than its holder; whoever does not sign in here yet is still to be invited",
+            "Members of a team other than its holder. Those who do not sign in yet get an account and need an invitation",
         },
       ),
     ),
@@ -697,7 +696,7 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
     entries.flatMap(({ people = [] }) => people.map(({ email }) => toLower(email))),
   );
   const steps: Step[] = [];
-  /** They come last, since a person may have an entry behind that of their team. */
+  /** They run last: the entry of a person may follow the entry of their team. */
   const memberships: Step[] = [];
   for (const entry of entries) {
     const { email, account, kind = "account", verified: _, people = [], budget_usd, budget_period, ...others } = entry;
@@ -829,7 +828,7 @@ async function planKeys(planning: Planning): Promise<Step[]> {
       const current = toKeyEntry(one, email, services);
       return Object.keys(diff(current, toWanted(current))).length === 0;
     };
-    // Another gateway's ids are none of these: of keys of one name each stands for one, first those that need no change.
+    // Ids of another gateway match no key here. An entry then takes a key of its name, at best one that needs no change.
     const candidate = id === undefined && named.length > 1 ? undefined : (named.find(isAsWanted) ?? named[0]);
     const key = present.find((one) => one.id === id) ?? candidate;
     if (key === undefined && named.length > 1) {
@@ -1231,7 +1230,7 @@ async function planAlerts(planning: Planning): Promise<Step[]> {
 
 /** One of the gateway's own rules. @throws {GatewayError} `invalid_request` */
 function planRule(
-  { deps: { store, now }, admin }: Planning,
+  { deps, admin }: Planning,
   { rule: name, enabled, threshold: text }: RuleEntry,
   settings: readonly RuleSetting[],
 ): Step | undefined {
@@ -1251,14 +1250,7 @@ function planRule(
     id: rule,
     action: "change",
     fields,
-    run: () =>
-      createAudited(store, now)(
-        (scope) => writeRule(scope, gatewayOwner, target),
-        () => {
-          const detail = { enabled: target.isEnabled, threshold: threshold ?? "" };
-          return { accountId: admin.accountId, action: "alert.rule", subject: rule, detail };
-        },
-      ),
+    run: () => writeAuditedRule(deps, { owner: gatewayOwner, by: admin.accountId }, target),
   };
 }
 
@@ -1295,7 +1287,7 @@ async function planMetricRule(
   const { subject = "", ...body } = whole as MetricRuleBody;
   // An entry of the same document may be what the rule is about.
   const isComing = body.scope !== "gateway" && !keyIds.has(subject) && isNamed(planning, body.scope, subject);
-  // Its subject may have ended on the gateway from which the document comes too.
+  // The subject may have ended before the document was exported.
   const onUnknown = (message: string) =>
     planning.warnings.add(
       `The rule ${label} of alerts is kept as it is, but ${message.replace("There is", "there is")}`,

@@ -22,7 +22,7 @@ import {
   ruleNames,
   writeRule,
 } from "../../alerts/index.ts";
-import { type Administrator, type AuditEntry, createAudited } from "../../audit/index.ts";
+import { type Administrator, type AuditEntry, createQuietlyAudited } from "../../audit/index.ts";
 import { DisplayName, formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
 import { takeAttempt } from "../../identity/index.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
@@ -99,7 +99,7 @@ const testMailLimit = { max: 20, windowMs: 3_600_000, what: "test messages by e-
 /** The alerts of an owner: what is wrong, the rules and the channels. Changes that an administrator makes are audited. */
 export function alertActions(deps: HttpDeps) {
   const { store, secrets: box, now } = deps;
-  const audited = createAudited(store, now);
+  const audited = createQuietlyAudited(store, now);
   const delivery = createDelivery(deps);
   const changes = new RateLimiter(changesPerMinuteMax, now, { what: "changes of alerts" });
   const tests = new RateLimiter(testsPerMinuteMax, now, { what: "test messages" });
@@ -137,24 +137,22 @@ export function alertActions(deps: HttpDeps) {
     setRule: async ({ owner, by }: AlertChange, name: string, { enabled, threshold }: Static<typeof RuleChange>) => {
       changes.take(owner);
       const rule = findRule(owner, name);
-      const setting = { rule, isEnabled: enabled, threshold: readThreshold(rule, threshold) };
-      const entry = toEntry(by, "alert.rule", rule, { enabled, threshold: setting.threshold ?? "" });
-      await audited(
-        (scope) => writeRule(scope, owner, setting),
-        () => entry,
+      return await writeAuditedRule(
+        deps,
+        { owner, by },
+        { rule, isEnabled: enabled, threshold: readThreshold(rule, threshold) },
       );
-      return toRuleJson(setting);
     },
     /** Mutes an alert for some hours, or until somebody ends it, or ends that. */
     mute: async (
-      { owner, by }: Required<AlertChange>,
+      { owner, by }: AlertChange & { readonly by: string },
       { id, hours }: { id: string; hours: number | null | undefined },
     ) => {
       changes.take(owner);
       const until = hours === null || hours === undefined ? null : now() + hours * hourMs;
       const isMuted = hours !== undefined;
       const entry = isMuted
-        ? toEntry(by, "alert.mute", id, { until: toIso(until ?? undefined) ?? "" })
+        ? toEntry(by, "alert.mute", id, { until: toIso(until) ?? "" })
         : toEntry(by, "alert.unmute", id, {});
       await audited(
         (scope) => muteAlert(scope, owner, id, isMuted ? { until, by } : undefined),
@@ -195,7 +193,7 @@ export function alertActions(deps: HttpDeps) {
 
 /** Changes of the operator's own rules for metrics. */
 export function metricRuleActions({ store, now }: Pick<HttpDeps, "store" | "now">) {
-  const audited = createAudited(store, now);
+  const audited = createQuietlyAudited(store, now);
   return {
     add: ({ accountId }: Administrator, rule: Omit<MetricRule, "id">) =>
       audited(
@@ -218,10 +216,25 @@ export function metricRuleActions({ store, now }: Pick<HttpDeps, "store" | "now"
   };
 }
 
+/** Turns a rule on or off, with its threshold. */
+export async function writeAuditedRule(
+  { store, now }: Pick<HttpDeps, "store" | "now">,
+  { owner, by }: AlertChange,
+  setting: RuleSetting,
+) {
+  const shown = toRuleJson(setting);
+  const entry = toEntry(by, "alert.rule", setting.rule, { enabled: shown.enabled, threshold: shown.threshold ?? "" });
+  await createQuietlyAudited(store, now)(
+    (scope) => writeRule(scope, owner, setting),
+    () => entry,
+  );
+  return shown;
+}
+
 /** A change of an owner's alerts by the account of an administrator; absent: by the holder of the account. */
 interface AlertChange {
   readonly owner: string;
-  readonly by?: string;
+  readonly by?: string | undefined;
 }
 
 function toEntry(accountId: string | undefined, action: string, subject: string, detail: AuditEntry["detail"]) {

@@ -104,6 +104,20 @@ describe("the routes of alerts", () => {
     });
     expect((await put(ada, "/dashboard/api/alerts/rules/disk_full", { enabled: true })).status).toBe(404);
     expect((await put(ada, "/dashboard/api/alerts/rules/budget", { enabled: false })).status).toBe(200);
+    const { data: entries } = (await (await admin.get("/dashboard/api/admin/audit")).json()) as { data: object[] };
+    expect(entries).toMatchObject([
+      { action: "alert.rule", subject: "wallet_low", detail: { enabled: true, threshold: "2.5" } },
+    ]);
+  });
+
+  test("of account holders make nobody read copies of keys and accounts anew", async () => {
+    const { ada, put, store } = await fixture();
+    const before = store.revision;
+    expect((await put(ada, "/dashboard/api/alerts/rules/budget", { enabled: false })).status).toBe(200);
+    const added = await ada.post("/dashboard/api/alerts/webhooks", { url: "https://hooks.example.com/a" });
+    expect(added.status).toBe(200);
+    expect((await ada.remove(`/dashboard/api/alerts/channels/${await idOf(added)}`)).status).toBe(200);
+    expect(store.revision).toBe(before);
   });
 
   test("refuse a webhook to which nothing could ever be sent, as account holders' to networks of the operator", async () => {
