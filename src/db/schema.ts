@@ -296,7 +296,7 @@ interface CallsTable extends OpenCallsTable, Record<MeterColumn, number | null> 
   /** The client's protocol; null for capabilities other than chat. */
   protocol: string | null;
   client_request_id: string | null;
-  /** JSON of a `CallDetail` of the kernel; null: nothing to tell. */
+  /** JSON of a `CallDetail`; null: nothing to tell. */
   detail: string | null;
 }
 

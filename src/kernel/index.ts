@@ -36,7 +36,6 @@ export {
   type RouteState,
 } from "./routing/registry.ts";
 export { createVirtualModel, type VirtualModel } from "./routing/virtual-models.ts";
-export type { CallDetail } from "./settlement.ts";
 export type { CallObserver, Kernel, Log, UnrunCall } from "./types.ts";
 export { createPublicRequest, fetchDocument } from "./upstream/download.ts";
 export { ConnectionError, isHeaderValue, monotonicNow, TimeoutScheduler } from "./upstream/http-client.ts";

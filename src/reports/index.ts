@@ -1,7 +1,9 @@
+export { describeRequest, describeRequestDetail, readDetail } from "./describe-request.ts";
 export { type CallsWanted, exportCalls, exportEnds, type WrittenCall } from "./export-calls.ts";
 export { type MeasureQuery, type Measures, measureCalls, readUsedModels } from "./measure.ts";
 export { RefusalLog, refusalsOfAccountMax } from "./refusal-log.ts";
 export {
+  findRequests,
   type LatestCalls,
   type LogCursor,
   type LoggedRequest,

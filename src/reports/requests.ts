@@ -169,6 +169,23 @@ export async function readRequests(
   return { requests, next: sortedRows.length > limit && last !== undefined ? toCursor(last) : end };
 }
 
+/** Reads pages until there are as many requests as are wanted, or `readsMax` parts of the log have been read. */
+export async function findRequests(
+  store: LogStore,
+  filter: RequestFilter,
+  { limit, before, readsMax = Number.POSITIVE_INFINITY }: PageOptions & { readonly readsMax?: number },
+): Promise<RequestPage> {
+  const requests: LoggedRequest[] = [];
+  let next = before;
+  for (let reads = 0; reads < readsMax && requests.length < limit; reads++) {
+    const page = await readRequests(store, filter, { limit: limit - requests.length, before: next });
+    requests.push(...page.requests);
+    next = page.next;
+    if (next === undefined) break;
+  }
+  return { requests, next };
+}
+
 /** One request with all that is known of it; undefined when there is none of this id, or not of this account. */
 export async function readRequest(
   { db }: LogStore,

@@ -211,12 +211,10 @@ interface Source {
 
 function toSource(filter: StatisticsFilter, group: StatisticsGroup): Omit<Source, "db" | "isEmbedded"> {
   const isNamed = isNamedGroup(group);
-  const ofAll =
-    filter.accountId === undefined &&
-    (group === "account" || group === "key" || group === "session" || group === "end_user");
+  const isOwned = group === "key" || group === "session" || group === "end_user";
+  const ofAll = filter.accountId === undefined && (isOwned || group === "account");
   const { model, plugin, status } = filter;
   const isByKey = ofAll && [model, plugin, status].every((value) => value === undefined);
-  const isOwned = group === "key" || group === "session" || group === "end_user";
   return {
     kind: isNamed ? group : isByKey ? "key" : "call",
     owner: ofAll ? sql`account_id > ''` : toOwner(filter),

@@ -1,13 +1,16 @@
-import { formatUsd, GatewayError, usageColumns } from "../../contract/index.ts";
+import { GatewayError } from "../../contract/index.ts";
 import {
+  describeRequest,
+  describeRequestDetail,
+  findRequests,
   type LoggedRequest,
   parseStatusFilter,
   type RequestFilter,
   readRequest,
-  readRequests,
   type StatusFilter,
   statusForms,
 } from "../../reports/index.ts";
+import { emailsOf } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
 import { parseCount, parseKeyId, parseModel, readModelNames } from "../lib/parse.ts";
@@ -49,14 +52,8 @@ export const requestList = defineCommand({
           tag: flags.tag,
           endUser: flags["end-user"],
         };
-        const requests: LoggedRequest[] = [];
-        let before: Parameters<typeof readRequests>[2]["before"];
-        do {
-          const page = await readRequests(store, filter, { limit: limit - requests.length, before });
-          requests.push(...page.requests);
-          before = page.next;
-        } while (before !== undefined && requests.length < limit);
-        return requests.map((request) => toJson(request, nameOfModel));
+        const { requests } = await findRequests(store, filter, { limit });
+        return requests.map((request) => toJson(request, describeRequest(request), nameOfModel));
       },
       now,
     );
@@ -83,23 +80,22 @@ export const requestShow = defineCommand({
     const nameOfModel = await readModelNames(context, config);
     const json = await withStore(
       config,
-      async ({ store, accounts }) => {
+      async ({ store }) => {
         const request = await readRequest(store, args.ID, undefined);
         if (request === undefined) throw new GatewayError("not_found", `There is no request ${args.ID} in the log`);
-        const account = (await accounts.list()).find(({ id }) => id === request.account_id);
-        const { hold_nanodollars: hold, message, price_version: prices } = request;
-        return {
-          ...toJson(request, nameOfModel),
-          email: account?.email ?? null,
-          hold_usd: hold === null ? null : formatUsd(hold),
-          price_version: prices,
-          error: message,
-        };
+        const email = (await emailsOf(store, [request.account_id])).get(request.account_id) ?? null;
+        return { ...toJson(request, describeRequestDetail(request), nameOfModel), email };
       },
       now,
     );
-    const { usage, ...fields } = json;
-    const shown = [...Object.entries(fields), ...Object.entries(usage)].filter(([, value]) => value !== null);
+    const { usage, failed_attempts: attempts, finish_reasons: reasons, ...fields } = json;
+    const failures = attempts.map(({ provider, status, error, duration_ms: ms }) => {
+      return `${provider}: ${error}${status === null ? "" : ` (status ${status})`} after ${ms} ms`;
+    });
+    const lists = { finish_reasons: reasons.join(", "), failed_attempts: failures.join("; ") };
+    const shown = Object.entries({ ...fields, ...lists, ...usage }).filter(
+      ([, value]) => value !== null && value !== "",
+    );
     return { json, text: columns(shown.map(([name, value]) => [name.replaceAll("_", " "), String(value)])) };
   },
 });
@@ -111,29 +107,13 @@ function parseStatus(text: string): StatusFilter {
   return status;
 }
 
-function toJson(request: LoggedRequest, nameOfModel: (id: string) => string) {
-  const toUsd = (nanodollars: number | null) => (nanodollars === null ? null : formatUsd(nanodollars));
-  const figures = usageColumns.flatMap((name) => (request[name] ? [[name, request[name]] as const] : []));
-  return {
-    id: request.id,
-    at: new Date(request.opened_at).toISOString(),
-    account: request.account_id,
-    key: request.key_id,
-    state: request.state ?? "refused",
-    status: request.status,
-    error_code: request.error_code,
-    model: request.model && nameOfModel(request.model),
-    provider: request.plugin,
-    capability: request.capability,
-    protocol: request.protocol,
-    session: request.session,
-    tag: request.tag,
-    end_user: request.end_user,
-    client_request_id: request.client_request_id,
-    duration_ms: request.duration_ms,
-    first_byte_ms: request.first_byte_ms,
-    usage: Object.fromEntries(figures),
-    cost_usd: toUsd(request.cost_nanodollars),
-    charged_usd: toUsd(request.charged_nanodollars),
-  };
+/** In the words of commands. */
+function toJson<Request extends LoggedRequest, Described extends ReturnType<typeof describeRequest>>(
+  request: Request,
+  described: Described,
+  nameOfModel: (id: string) => string,
+) {
+  const { id, opened_at: at, account_id: account, key_id: key } = request;
+  const model = described.model && nameOfModel(described.model);
+  return { id, at: new Date(at).toISOString(), account, key, ...described, model };
 }

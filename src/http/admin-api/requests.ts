@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
-import { type LoggedRequest, type RequestFilter, readRequest, readRequests } from "../../reports/index.ts";
+import { findRequests, type RequestFilter, readRequest } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readAccountId, toRequestFilter } from "../forms/read-fields.ts";
+import { readAccountId, readBudget, toRequestFilter } from "../forms/read-fields.ts";
 import { RequestDetailObject, requestFields, toRequestDetailObject, toRequestObject } from "../forms/request-json.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
@@ -49,18 +49,10 @@ export function organizationRequestsController(deps: HttpDeps, api: AdminApi) {
         const { limit, after } = readPage(query);
         const last = after === undefined ? undefined : await find(after);
         const filter = await readFilter(deps, query);
-        const requests: LoggedRequest[] = [];
-        let place = last && { at: last.opened_at, id: last.id };
-        // One read looks at a bounded part of the log, which may have nothing that fits.
-        for (let reads = 0; reads < readsMax && requests.length <= limit; reads++) {
-          const page = await readRequests(store, filter, { limit: limit + 1 - requests.length, before: place });
-          requests.push(...page.requests);
-          place = page.next;
-          if (place === undefined) break;
-        }
+        const before = last && { at: last.opened_at, id: last.id };
+        const { requests, next } = await findRequests(store, filter, { limit: limit + 1, before, readsMax });
         const list = toList(requests, limit, toRequestObject);
-        if (requests.length > limit || place === undefined) return list;
-        return { ...list, has_more: true, last_id: place.id };
+        return requests.length > limit || next === undefined ? list : { ...list, has_more: true, last_id: next.id };
       },
       {
         detail: describeRead("List requests, newest first", listOf(Type.Object(requestFields)), {
@@ -83,7 +75,7 @@ async function readFilter(deps: HttpDeps, query: URLSearchParams): Promise<Reque
     const seconds = readWhole(query, name, [0, secondsMax]);
     return seconds === undefined ? undefined : seconds * 1000;
   };
-  const project = read("project_id");
+  const [project, cost] = [read("project_id"), read("min_cost_usd")];
   return {
     from: readSeconds("start_time"),
     until: readSeconds("end_time"),
@@ -95,9 +87,9 @@ async function readFilter(deps: HttpDeps, query: URLSearchParams): Promise<Reque
       end_user: read("end_user"),
       status: read("status"),
       error: read("error"),
-      duration: readWhole(query, "min_duration_ms", [0, 1e9])?.toString(),
-      cost: read("min_cost_usd"),
     }),
+    durationMsMin: readWhole(query, "min_duration_ms", [0, 1e9]),
+    costNanodollarsMin: cost === undefined ? undefined : readBudget(cost, "min_cost_usd"),
     accountId: project === undefined ? undefined : await readAccountId(deps.store, project, "project_id"),
     plugin: read("provider"),
     text: read("request_id"),

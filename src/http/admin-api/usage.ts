@@ -373,7 +373,7 @@ const readByModel: ReadRows = async (deps, span, starts) =>
   });
 
 /** @throws {GatewayError} `invalid_request` for what sums of names do not know. */
-function readByName(group: NamedGroup, { groups, accountIds, keyIds }: Span): ReadRows {
+function readByName(group: NamedGroup, { groups, accountIds, keyIds, models }: Span): ReadRows {
   const other = [...groups].find((name) => name !== group && name !== "project_id");
   if (other !== undefined) {
     throw invalid(
@@ -381,7 +381,10 @@ function readByName(group: NamedGroup, { groups, accountIds, keyIds }: Span): Re
       `Costs by ${group} are not kept by ${other === "model" ? "line_item" : other}; leave it out`,
     );
   }
-  if (keyIds !== undefined) throw invalid("api_key_ids", `Costs by ${group} are not kept by API key; leave it out`);
+  const filters = { api_key_ids: keyIds, models };
+  for (const [name, values] of Object.entries(filters)) {
+    if (values !== undefined) throw invalid(name, `Costs by ${group} are not kept by ${name}; leave it out`);
+  }
   const [accountId, another] = accountIds ?? [];
   if (another !== undefined) throw invalid("project_ids", `Costs by ${group} are those of all projects or of one`);
   return async ({ store }, { hours }, starts) => {

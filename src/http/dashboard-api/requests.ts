@@ -10,6 +10,7 @@ import {
   CursorQuery,
   nameOfModel,
   readAccountId,
+  readBudget,
   readCursor,
   readSpan,
   spanFields,
@@ -135,6 +136,8 @@ async function readFilter(
     accountId: await readAccount(deps, user, query),
     plugin: query.plugin,
     protocol,
+    durationMsMin: query.duration === undefined ? undefined : Number(query.duration),
+    costNanodollarsMin: query.cost === undefined ? undefined : readBudget(query.cost, "cost"),
     text: query.text,
   };
 }

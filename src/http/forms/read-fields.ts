@@ -171,17 +171,15 @@ interface RequestQuery {
   readonly end_user?: string | undefined;
   readonly status?: string | undefined;
   readonly error?: string | undefined;
-  readonly duration?: string | undefined;
-  readonly cost?: string | undefined;
 }
 
 /**
- * A filter of the request log. Calls of a virtual model are found by the name that their clients sent.
+ * The parts of a filter of the request log that both APIs write alike. Calls of a virtual model are found by the name that their clients sent.
  *
  * @throws {GatewayError} `invalid_request`
  */
 export function toRequestFilter(deps: ModelSource, query: RequestQuery): RequestFilter {
-  const { model, status, duration, cost } = query;
+  const { model, status } = query;
   const isVirtual = model !== undefined && deps.kernel.registry.virtualModels.has(model);
   return {
     keyId: query.key,
@@ -192,8 +190,6 @@ export function toRequestFilter(deps: ModelSource, query: RequestQuery): Request
     endUser: query.end_user,
     status: status === undefined ? undefined : readStatus(status),
     errorCode: query.error,
-    durationMsMin: duration === undefined ? undefined : Number(duration),
-    costNanodollarsMin: cost === undefined ? undefined : readBudget(cost, "cost"),
   };
 }
 

@@ -1,7 +1,12 @@
 import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
-import { formatUsd, usageColumns } from "../../contract/index.ts";
-import type { CallDetail } from "../../kernel/index.ts";
-import type { LoggedRequest, RequestDetail } from "../../reports/index.ts";
+import { formatUsd } from "../../contract/index.ts";
+import {
+  describeRequest,
+  describeRequestDetail,
+  type LoggedRequest,
+  type RequestDetail,
+  readDetail,
+} from "../../reports/index.ts";
 import { toIso } from "./serializers.ts";
 
 /**
@@ -14,7 +19,7 @@ export function toRequestJson(request: LoggedRequest, emails?: ReadonlyMap<strin
   const { detail, ...rest } = more;
   return {
     ...rest,
-    requested_model: readDetail(detail).requested ?? null,
+    requested_model: readDetail({ detail }).requested ?? null,
     at: toIso(opened_at),
     account: account_id,
     email: emails?.get(account_id) ?? null,
@@ -35,7 +40,7 @@ export function toRequestDetailJson(
   { emails, seesWords }: { emails: ReadonlyMap<string, string> | undefined; seesWords: boolean },
 ) {
   const { message, settled_at, hold_nanodollars, node_id, ...rest } = request;
-  const { attempts = [], ...more } = readDetail(request.detail);
+  const { attempts = [], ...more } = readDetail(request);
   const seesAll = emails !== undefined;
   return {
     ...toRequestJson(rest, emails),
@@ -56,10 +61,6 @@ export function toRequestDetailJson(
       message: seesWords ? words : null,
     })),
   };
-}
-
-function readDetail(detail: string | null): CallDetail {
-  return detail === null ? {} : JSON.parse(detail);
 }
 
 function toUsd(nanodollars: number | null): string | null {
@@ -121,54 +122,18 @@ export const RequestDetailObject = Type.Object({
 });
 
 export function toRequestObject(request: LoggedRequest): Static<TObject<typeof requestFields>> {
-  const { opened_at, premium, requests, detail } = request;
-  const figures = usageColumns.flatMap((name) => (request[name] ? [[name, request[name]] as const] : []));
-  return {
-    id: request.id,
-    object: "organization.request",
-    created_at: Math.floor(opened_at / 1000),
-    project_id: request.account_id,
-    api_key_id: request.key_id,
-    state: request.state ?? "refused",
-    status: request.status,
-    error_code: request.error_code,
-    model: request.model,
-    requested_model: readDetail(detail).requested ?? null,
-    provider: request.plugin,
-    capability: request.capability,
-    protocol: request.protocol,
-    session: request.session,
-    tag: request.tag,
-    end_user: request.end_user,
-    client_request_id: request.client_request_id,
-    duration_ms: request.duration_ms,
-    first_byte_ms: request.first_byte_ms,
-    requests: requests ?? 1,
-    premium: premium === null ? null : premium !== 0,
-    usage: Object.fromEntries(figures),
-    usage_source: request.usage_source,
-    quota_tokens: request.quota_tokens,
-    cost_usd: toUsd(request.cost_nanodollars),
-    charged_usd: toUsd(request.charged_nanodollars),
-  };
+  return { ...toHead(request), ...describeRequest(request) };
 }
 
 export function toRequestDetailObject(request: RequestDetail): Static<typeof RequestDetailObject> {
-  const { attempts = [], ...more } = readDetail(request.detail);
-  return {
-    ...toRequestObject(request),
-    error: request.message ?? more.error ?? null,
-    settled_at: request.settled_at === null ? null : Math.floor(request.settled_at / 1000),
-    price_version: request.price_version,
-    hold_usd: toUsd(request.hold_nanodollars),
-    hold_tokens: request.hold_tokens,
-    stream: more.stream ?? false,
-    finish_reasons: [...(more.finish ?? [])],
-    failed_attempts: attempts.map(({ plugin, status = null, error, duration_ms }) => ({
-      provider: plugin,
-      status,
-      error,
-      duration_ms,
-    })),
-  };
+  return { ...toHead(request), ...describeRequestDetail(request), settled_at: toSeconds(request.settled_at) };
+}
+
+function toHead({ id, opened_at: at, account_id: projectId, key_id: keyId }: LoggedRequest) {
+  const object = "organization.request" as const;
+  return { id, object, created_at: toSeconds(at), project_id: projectId, api_key_id: keyId };
+}
+
+function toSeconds<At extends number | null>(at: At): At {
+  return (at === null ? null : Math.floor(at / 1000)) as At;
 }

@@ -1,0 +1,59 @@
+import { type CallDetail, formatUsd, usageColumns } from "../contract/index.ts";
+import type { LoggedRequest, RequestDetail } from "./requests.ts";
+
+/** The API and the command line show a request alike, but for its times and the names of its owners. */
+export function describeRequest(request: LoggedRequest) {
+  const figures = usageColumns.flatMap((name) => (request[name] ? [[name, request[name]] as const] : []));
+  return {
+    state: request.state ?? "refused",
+    status: request.status,
+    error_code: request.error_code,
+    model: request.model,
+    requested_model: readDetail(request).requested ?? null,
+    provider: request.plugin,
+    capability: request.capability,
+    protocol: request.protocol,
+    session: request.session,
+    tag: request.tag,
+    end_user: request.end_user,
+    client_request_id: request.client_request_id,
+    duration_ms: request.duration_ms,
+    first_byte_ms: request.first_byte_ms,
+    requests: request.requests ?? 1,
+    premium: request.premium === null ? null : request.premium !== 0,
+    usage: Object.fromEntries(figures),
+    usage_source: request.usage_source,
+    quota_tokens: request.quota_tokens,
+    cost_usd: toUsd(request.cost_nanodollars),
+    charged_usd: toUsd(request.charged_nanodollars),
+  };
+}
+
+/** Without the words of providers, which may repeat a part of the prompt. */
+export function describeRequestDetail(request: RequestDetail) {
+  const { attempts = [], error, stream, finish = [] } = readDetail(request);
+  return {
+    ...describeRequest(request),
+    error: request.message ?? error ?? null,
+    price_version: request.price_version,
+    hold_usd: toUsd(request.hold_nanodollars),
+    hold_tokens: request.hold_tokens,
+    stream: stream ?? false,
+    finish_reasons: [...finish],
+    failed_attempts: attempts.map(({ plugin, status = null, error: kind, duration_ms }) => ({
+      provider: plugin,
+      status,
+      error: kind,
+      duration_ms,
+    })),
+  };
+}
+
+/** Reads what the gateway has written. */
+export function readDetail({ detail }: Pick<LoggedRequest, "detail">): CallDetail {
+  return detail === null ? {} : JSON.parse(detail);
+}
+
+function toUsd(nanodollars: number | null): string | null {
+  return nanodollars === null ? null : formatUsd(nanodollars);
+}
