@@ -13,7 +13,7 @@ import {
 import { emailsOf } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
-import { parseCount, parseKeyId, parseModel, readModelNames } from "../lib/parse.ts";
+import { parseCount, parseKeyId, parseModelFilter, readModelNames } from "../lib/parse.ts";
 import { expectAccount, withStore } from "../lib/with-store.ts";
 
 const requestsMax = 1000;
@@ -24,7 +24,7 @@ export const requestList = defineCommand({
   flags: {
     account: { value: "A", description: "Only those of this account, by id, e-mail or name of a team" },
     key: { value: "ID", description: "Only those of this API key" },
-    model: { value: "MODEL", description: "Only those of this model" },
+    model: { value: "MODEL", description: "Only those of this model, or that named this virtual model" },
     provider: { value: "NAME", description: "Only those that this provider answered" },
     status: { value: "S", description: "ok, failed, refused, running, a class such as 5xx, or a status such as 429" },
     session: { value: "NAME", description: "Only those of this session" },
@@ -37,7 +37,7 @@ export const requestList = defineCommand({
   async run(context, { flags, config, now }) {
     const limit = flags.limit === undefined ? 20 : parseCount("--limit", flags.limit);
     if (limit < 1 || limit > requestsMax) throw new UsageError(`--limit is ${limit}, expected 1 to ${requestsMax}`);
-    const model = flags.model === undefined ? undefined : await parseModel(flags.model, context, config);
+    const ofModel = flags.model === undefined ? {} : await parseModelFilter(flags.model, context, config);
     const nameOfModel = await readModelNames(context, config);
     const json = await withStore(
       config,
@@ -45,7 +45,7 @@ export const requestList = defineCommand({
         const filter: RequestFilter = {
           accountId: flags.account === undefined ? undefined : (await expectAccount(accounts, flags.account)).id,
           keyId: flags.key === undefined ? undefined : parseKeyId(flags.key),
-          model,
+          ...ofModel,
           plugin: flags.provider,
           status: flags.status === undefined ? undefined : parseStatus(flags.status),
           session: flags.session,
@@ -75,7 +75,7 @@ export const requestShow = defineCommand({
   description: "Show one request: who made it, what it used and cost, and why it failed",
   flags: {},
   args: ["ID"],
-  example: "request show 01a2271f4b2d7b2b8f0c5f5d3c9a1e42",
+  example: "request show req_01a2271f4b2d7b2b8f0c5f5d3c9a1e42",
   async run(context, { args, config, now }) {
     const nameOfModel = await readModelNames(context, config);
     const json = await withStore(
@@ -108,8 +108,8 @@ function parseStatus(text: string): StatusFilter {
 }
 
 /** In the words of commands. */
-function toJson<Request extends LoggedRequest, Described extends ReturnType<typeof describeRequest>>(
-  request: Request,
+function toJson<Described extends ReturnType<typeof describeRequest>>(
+  request: LoggedRequest,
   described: Described,
   nameOfModel: (id: string) => string,
 ) {

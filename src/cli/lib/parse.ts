@@ -1,7 +1,7 @@
 import type { Config } from "../../config/index.ts";
 import { type BudgetPeriod, isNetwork, networkForm, parseUsd } from "../../contract/index.ts";
 import { getDisplayName } from "../../provider/index.ts";
-import { getModelNames } from "../../providers/index.ts";
+import { getModelNames, type ModelNames } from "../../providers/index.ts";
 import { roles } from "../../tenants/index.ts";
 import { type CliContext, UsageError } from "../command.ts";
 import { loadSnapshot, readProviderSettings, toCatalogueRows } from "./catalogue.ts";
@@ -128,6 +128,20 @@ export async function parseAllowedModels(text: string, context: CliContext, conf
 export async function parseModel(name: string, context: CliContext, config: Config): Promise<string> {
   const models = await loadModelNames(context, config);
   if (models.isVirtual(name)) throw new UsageError(`${name} is a virtual model; name the models that serve its calls`);
+  return findId(models, name, context);
+}
+
+/** Reads the name of a model as a filter of requests. Calls of a virtual model are found by the name that their clients sent. */
+export async function parseModelFilter(
+  name: string,
+  context: CliContext,
+  config: Config,
+): Promise<{ model: string } | { requestedModel: string }> {
+  const models = await loadModelNames(context, config);
+  return models.isVirtual(name) ? { requestedModel: name } : { model: findId(models, name, context) };
+}
+
+function findId(models: ModelNames, name: string, context: CliContext): string {
   const model = models.find(name);
   if (model === undefined) warn(models.describeUnknown(name), context);
   return model?.id ?? name;

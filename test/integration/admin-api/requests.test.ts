@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import OpenAI from "openai";
+import { builtIns } from "../../../plugins/index.ts";
 import { commandLine } from "../../../src/audit/index.ts";
 import { createAdminKey } from "../../../src/keys/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
@@ -11,14 +12,15 @@ let adminKey: string;
 const ids = new Map<string, string>();
 
 beforeAll(async () => {
-  gateway = await startInProcess({ env: { SANDBOX: "on" } });
+  const files = { "catalogue/virtual.json": { models: [{ id: "fast", models: ["gpt-4.1-nano"] }] } };
+  gateway = await startInProcess({ env: { SANDBOX: "on" }, files });
   adminKey = (await createAdminKey(gateway.store, commandLine, { name: "test", scopes: ["usage:read"] }, Date.now()))
     .key;
   const client = new OpenAI({ apiKey: gateway.key, baseURL: gateway.baseUrl, maxRetries: 0 });
   for (const [tag, user, model] of [
     ["red", "ada", "gpt-4.1-nano"],
     ["blue", "ada", "gpt-4.1"],
-    ["green", "ben", "gpt-4.1-nano"],
+    ["green", "ben", "fast"],
   ] as const) {
     const { request_id: id } = await client.chat.completions
       .create(
@@ -49,6 +51,7 @@ test("requests of the log are listed newest first, by each of their names, page 
   expect(tagsOf(await get("/organization/requests?session=session%20of%20ben"))).toEqual(["green"]);
   expect(tagsOf(await get("/organization/requests?tag=blue"))).toEqual(["blue"]);
   expect(tagsOf(await get("/organization/requests?model=gpt-4.1-nano&status=ok"))).toEqual(["green", "red"]);
+  expect(tagsOf(await get("/organization/requests?model=fast"))).toEqual(["green"]);
   expect(tagsOf(await get("/organization/requests?status=refused"))).toEqual([null]);
   expect(tagsOf(await get("/organization/requests?project_id=test@example.org&tag=red"))).toEqual(["red"]);
   expect(tagsOf(await get("/organization/requests?end_user=nobody"))).toEqual([]);
@@ -120,9 +123,11 @@ test("costs are told apart by end user, tag or session, of all projects or of on
 });
 
 test("the command line lists requests and shows one", async () => {
-  const bench = makeBench({ env: { MODELGATE_HOME: gateway.home }, now: Date.now });
+  const bench = makeBench({ env: { MODELGATE_HOME: gateway.home }, now: Date.now, plugins: builtIns });
   const list = await bench.json<{ tag: string }[]>("request", "list", "--end-user", "ada");
   expect(list.map(({ tag }) => tag)).toEqual(["blue", "red"]);
+  const ofVirtual = await bench.json<{ tag: string }[]>("request", "list", "--model", "fast");
+  expect(ofVirtual.map(({ tag }) => tag)).toEqual(["green"]);
   const shown = await bench.run("request", "show", ids.get("green") as string);
   expect([shown.code, shown.stdout]).toEqual([0, expect.stringContaining("session of ben")]);
   const wrong = await bench.run("request", "list", "--status", "good");
