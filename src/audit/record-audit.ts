@@ -30,7 +30,7 @@ export async function recordAudit({ db }: Pick<OpenTransaction, "db">, entry: Au
     .execute();
 }
 
-/** Writes the entry of an act that changes nothing in the database, such as a test message. The act comes after it. */
+/** Writes the entry of an act that changes nothing in the database, such as ending a call. Call it before the act. */
 export function recordAct(store: Pick<Store, "db" | "shared">, entry: AuditEntry, at: number): Promise<void> {
   return inQuietTransaction(store, (transaction) => recordAudit(transaction, entry, at));
 }

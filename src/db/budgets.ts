@@ -15,8 +15,8 @@ export function isOwnBudget(of: "keys" | "accounts"): RawBuilder<SqlBool> {
 type NamedCall = Pick<OpenCall, "keyId" | "model" | "session" | "tag" | "endUser">;
 
 /**
- * The names by which budgets count a call. A name that it leaves out is a subject of its own, so leaving it out is no way around a budget.
- * The function `end_calls` of PostgreSQL and {@link countedName} say the same.
+ * Returns the names by which budgets count a call. Calls without a name are a subject too, so nobody gets around a budget by sending
+ * none. The function `end_calls` of PostgreSQL and {@link countedName} have the same rule.
  */
 export function namesOf({
   keyId,

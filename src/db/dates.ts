@@ -66,7 +66,10 @@ export function isInPeriod(now: number, budgets = "budgets"): RawBuilder<SqlBool
   return sql<SqlBool>`spending.day >= ${bound("from")} and spending.day < ${bound("until")}`;
 }
 
-/** As {@link isInPeriod} of a budget that counts names, also sessions: what one spent since it was last silent for a day. */
+/**
+ * Whether a day is in the running period of a budget that counts names. For the budget of a session that is its run, which begins after
+ * a day of silence.
+ */
 export function isInRun(now: number): RawBuilder<SqlBool> {
   return sql<SqlBool>`${isInPeriod(now)} and (budgets.budget_period <> 'session' or spending.day >= (
     select case when max(last_at) >= ${sql.lit(now - dayMs)} then max(run) end from session_spending as running

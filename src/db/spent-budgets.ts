@@ -48,7 +48,7 @@ export async function readSpentBudgets(store: Reader, now: number, filter: Budge
 
 type BudgetsOfAccounts = ReturnType<typeof budgetsOfAccounts>;
 
-/** The budgets of accounts, or those of the gateway with each account: one join for both would look at all accounts for each budget. */
+/** Budgets with their accounts. Budgets of the gateway have all accounts, so one join for both kinds would read all of them for each budget. */
 function budgetsOfAccounts({ db }: Reader, { accountIds }: BudgetFilter, isOfGateway: boolean) {
   return db
     .selectFrom("budgets")

@@ -69,8 +69,8 @@ const keepalives = {
   tcp_user_timeout: 25_000,
 };
 /**
- * Settings of each session. To compile a query takes longer than to run it; one that finds no index, as while a backup is being
- * restored, would be compiled for seconds, because its estimated cost is that of a scan that is turned off.
+ * Settings of each session. Compiling a query takes longer than running it. While a backup is being restored and an index is
+ * missing, the estimated cost of a query is so high that PostgreSQL would compile it for seconds.
  */
 const sessionSettings = { ...keepalives, jit: "off" };
 const settingsText = Object.entries(sessionSettings)
@@ -97,7 +97,7 @@ export class Primary {
   #identity: Identity = new Map();
   /** How far the log of the database had come; it goes on as long as the database does. */
   #position: number | undefined;
-  /** The oid of tables whose database is whole; that of the first that were seen, which the start has looked at. */
+  /** The oid of the tables that were last seen whole. The start has checked the first ones. */
   #wholeOid: number | undefined;
   /** Statements that this user may not run. */
   readonly #denied = new Set<string>();
@@ -123,7 +123,7 @@ export class Primary {
   /**
    * Asks a new connection whether its server takes writes, and which database it has.
    *
-   * @returns The id of the process that serves the connection: behind a pooler that is not the one that the client was told.
+   * @returns The id of the process that serves the connection. Behind a pooler the client was given another id.
    * @throws {NotWritableError} When it takes none, or its database is not whole.
    */
   async prove(client: pg.Client, { index }: Server): Promise<number> {

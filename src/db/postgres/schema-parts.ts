@@ -1,7 +1,7 @@
 /**
- * Names of all that makes up the schema: tables, views, indexes, sequences, constraints, triggers and functions. A migration writes them down, so
- * a database whose restore was interrupted, or went on after an error, is told from a whole one: it may lack the index that
- * keeps a number from being given twice.
+ * Names of all parts of the schema: tables, views, indexes, sequences, constraints, triggers and functions. A migration stores them. A
+ * restore that was interrupted, or went on after an error, leaves out some, such as the index that keeps a number from being
+ * given twice.
  */
 const ours = "(select oid from pg_namespace where nspname = current_schema())";
 const present = `select relname::text as name from pg_class where relnamespace = ${ours}
