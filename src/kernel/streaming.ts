@@ -161,7 +161,7 @@ export class StreamReader<Piece> implements BatchReader<Piece> {
 }
 
 /** Time for what follows the reason to finish, such as the report of usage: some servers then never end their stream. */
-export const finishedMsMax = 10_000;
+const finishedMsMax = 10_000;
 
 function endEarly(reader: BatchReader<unknown>): void {
   if (reader.drain === undefined) reader.cancel();
@@ -203,18 +203,26 @@ export interface BegunStream<Item> {
   readonly reader: BatchReader<Item>;
 }
 
+/** How far an answer has come with the items that were taken. */
+export interface StreamProgress {
+  /** It has said why it ends: what follows is waited for a while. */
+  isFinished?(): boolean;
+  /** No more items are needed. */
+  isComplete?(): boolean;
+}
+
 /**
  * Takes all items of a stream, one after the other.
  *
  * @param take Returns a promise where it has to be waited for before the next item.
- * @param isComplete Whether no more items are needed.
  */
 export async function pump<Item>(
   { first, taken: begun = 0, reader }: BegunStream<Item>,
   take: (item: Item) => Promise<void> | undefined,
-  isComplete?: () => boolean,
+  { isFinished, isComplete }: StreamProgress = {},
 ): Promise<void> {
   let count = 0;
+  let isLast = false;
   try {
     for (
       let batch: readonly Item[] | undefined = first;
@@ -228,6 +236,10 @@ export async function pump<Item>(
         if (isComplete?.()) {
           endEarly(reader);
           return;
+        }
+        if (!isLast && isFinished?.()) {
+          isLast = true;
+          reader.linger?.(finishedMsMax);
         }
         if (++count % itemsPerTurn === 0) await (reader.takeTurn?.() ?? nextTurn());
       }

@@ -56,7 +56,7 @@ import { type Count, shareOfOpen, toChatUsage, UsageMeter } from "../normalize/u
 import type { Passthrough } from "../passthrough.ts";
 import { type ModelEntry, mayUse, orderRoutes, pausedForMs } from "../routing/registry.ts";
 import { priceOfRun } from "../service-tier.ts";
-import { type BegunStream, begin, finishedMsMax, pump, StreamReader } from "../streaming.ts";
+import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
 import { OtherFormError } from "../upstream/answer-form.ts";
 
@@ -407,13 +407,7 @@ async function streamChunks(
   };
   sink.open();
   if (opened.completion !== undefined) for (const chunk of toChunks(opened.completion)) await send(chunk);
-  else {
-    const { reader } = opened;
-    await pump(opened, send, () => {
-      if (normalizer.hasFinished(request.n ?? 1)) reader.linger?.(finishedMsMax);
-      return false;
-    });
-  }
+  else await pump(opened, send, { isFinished: () => normalizer.hasFinished(request.n ?? 1) });
   if (!normalizer.finished) throw badResponseError("The provider's stream ended before the answer was complete");
   usageMeter.finish();
   run.finishReasons = normalizer.finishReasons;

@@ -10,7 +10,7 @@ import type {
 } from "../../provider/index.ts";
 import { StreamNormalizer } from "../normalize/answer.ts";
 import { UsageMeter } from "../normalize/usage-meter.ts";
-import { type BatchReader, finishedMsMax, pump } from "../streaming.ts";
+import { type BatchReader, pump } from "../streaming.ts";
 
 /** A choice that is put together of its pieces. */
 type CollectedChoice = ChatCompletion["choices"][number] & { logprobs?: unknown };
@@ -31,10 +31,9 @@ export async function collectCompletion(
   const take = (raw: ChatChunk) => {
     for (const chunk of normalizer.push(raw)) for (const choice of chunk.choices) addChoice(choices, choice);
     tier = raw.service_tier ?? tier;
-    if (normalizer.hasFinished(n ?? 1)) reader.linger?.(finishedMsMax);
     return undefined;
   };
-  await pump({ first: [], reader }, take);
+  await pump({ first: [], reader }, take, { isFinished: () => normalizer.hasFinished(n ?? 1) });
   if (!normalizer.finished) {
     throw new UpstreamError("bad_response", "The provider's stream ended before the answer was complete");
   }

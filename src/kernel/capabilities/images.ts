@@ -92,7 +92,7 @@ const handler: CapabilityHandler<"images" | "imageEdits"> = {
       if (partials++ === 0) sink?.open();
       return sink?.write(item);
     };
-    await pump(opened, take, () => answer !== undefined);
+    await pump(opened, take, { isComplete: () => answer !== undefined });
     if (answer === undefined) {
       throw new UpstreamError("bad_response", "The provider's stream ended before the image was finished");
     }

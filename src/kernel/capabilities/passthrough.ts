@@ -17,7 +17,7 @@ import type { ModelRun } from "../call.ts";
 import { OutputText } from "../normalize/output-text.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
 import type { Passthrough } from "../passthrough.ts";
-import { type BegunStream, begin, finishedMsMax, pump, toReader } from "../streaming.ts";
+import { type BegunStream, begin, pump, toReader } from "../streaming.ts";
 import type { Kernel } from "../types.ts";
 import { OtherFormError } from "../upstream/answer-form.ts";
 
@@ -142,12 +142,11 @@ async function sendEvents(
     const extension = run.spend(reader.tokensMaxOf(read));
     return extension === undefined ? reader.read(read) : extension.then(() => reader.read(read));
   };
-  const isComplete = () => {
-    if (reader.finishReason !== undefined && !reader.isComplete) stream.reader.linger?.(finishedMsMax);
-    return reader.isComplete;
-  };
   sink.open();
-  await pump(stream, send, isComplete);
+  await pump(stream, send, {
+    isFinished: () => reader.finishReason !== undefined,
+    isComplete: () => reader.isComplete,
+  });
   if (!reader.isComplete) reader.end();
 }
 

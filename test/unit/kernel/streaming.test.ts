@@ -236,7 +236,7 @@ describe("the pump", () => {
     const reader = new Batches(["b", "c"], ["d"]);
     const taken: string[] = [];
     const take = (item: string) => void taken.push(item);
-    await pump({ first: ["a"], reader }, take as () => undefined, () => taken.includes("b"));
+    await pump({ first: ["a"], reader }, take as () => undefined, { isComplete: () => taken.includes("b") });
     expect([taken, reader.left]).toEqual([["a", "b"], ["drain"]]);
   });
 
