@@ -11,7 +11,8 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
     const { gateway } = dashboard;
     await fillWallet(gateway);
     for (const tag of ["support", "nightly"]) {
-      await gateway.post("/chat/completions", { model: "famA-4o-mini", messages, metadata: { tag } });
+      const names = { user: `user of ${tag}`, metadata: { tag } };
+      await gateway.post("/chat/completions", { model: "famA-4o-mini", messages, ...names });
     }
     await gateway.post("/chat/completions", { model: "no-such-model", messages });
     await dashboard.visit((page) => signInFirst(page, gateway));
@@ -32,6 +33,13 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
       expect(await names()).toEqual(["nightly", "support"].map((tag) => expect.stringContaining(tag)) as never);
       expect(await findViolations(page)).toEqual([]);
 
+      await page.getByLabel("Group by").selectOption("end_user");
+      await page.getByRole("row", { name: /user of nightly/ }).getByRole("link").first().click();
+      await seeHeading(page, "Requests");
+      await page.waitForURL(/end_user=user/);
+      await page.waitForFunction(() => document.querySelectorAll("main tbody tr").length === 1);
+      await page.goBack();
+      await seeHeading(page, "Gateway usage");
       await page.getByLabel("Group by").selectOption("model");
       await page.getByRole("button", { name: "gpt-4o-mini" }).click();
       await page.waitForURL(/model=famA-4o-mini/);
