@@ -34,7 +34,11 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
       expect(await findViolations(page)).toEqual([]);
 
       await page.getByLabel("Group by").selectOption("end_user");
-      await page.getByRole("row", { name: /user of nightly/ }).getByRole("link").first().click();
+      await page
+        .getByRole("row", { name: /user of nightly/ })
+        .getByRole("link")
+        .first()
+        .click();
       await seeHeading(page, "Requests");
       await page.waitForURL(/end_user=user/);
       await page.waitForFunction(() => document.querySelectorAll("main tbody tr").length === 1);
