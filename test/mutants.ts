@@ -64,7 +64,7 @@ const mutants: readonly Mutant[] = [
     from: "if (isKnown && waiting === undefined) return undefined;",
     to: "",
   },
-  { name: "no repeated call is known", file: calls, from: "progress.isSame(text)", to: "false" },
+  { name: "no repeated call is known", file: calls, from: "progress.isSame(whole)", to: "false" },
   {
     name: "a call without a name is sent",
     file: calls,

@@ -82,11 +82,31 @@ export class JsonProgress {
   }
 
   /** Whether a text is the same as all pieces so far. Of long ones the length tells. */
-  isSame(text: string): boolean {
-    if (text.length !== this.length) return false;
-    if (this.#isLong || isLongJson(text)) return true;
-    const other = new JsonProgress();
-    other.add(text);
-    return other.#hash === this.#hash;
+  isSame(whole: WholeJson): boolean {
+    if (whole.length !== this.length) return false;
+    const { progress } = whole;
+    return this.#isLong || progress.#isLong || progress.#hash === this.#hash;
+  }
+}
+
+/** A text that many are compared with, and that is read once for all of them. */
+export class WholeJson {
+  readonly #text: string;
+  #progress: JsonProgress | undefined;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  get length(): number {
+    return this.#text.length;
+  }
+
+  get progress(): JsonProgress {
+    if (this.#progress === undefined) {
+      this.#progress = new JsonProgress();
+      this.#progress.add(this.#text);
+    }
+    return this.#progress;
   }
 }

@@ -105,3 +105,14 @@ export function expectCallName(name: unknown): void {
   if (typeof name === "string" && name !== "") return;
   throw new UpstreamError("bad_response", "A tool call in the provider's answer names no function");
 }
+
+/** No model makes as many tool calls in one answer. */
+const callsMax = 1024;
+
+/** Calls are compared with each other, so their number is bounded. @throws {UpstreamError} For more than an answer has. */
+export function expectFewCalls(count: number): void {
+  if (count <= callsMax) return;
+  throw new UpstreamError("bad_response", `The provider's response has more than ${callsMax} tool calls`, {
+    isOfRequest: true,
+  });
+}

@@ -18,6 +18,8 @@ import { runInOwnTurn } from "../lifecycle/read-body.ts";
 
 /** Most bytes of one response and its input; a longer one is answered and not stored. */
 const responseBytesMax = 4 * 1024 * 1024;
+/** Each item of an output is a row of its own, and all are written in one turn of the event loop. */
+const outputItemsMax = 1000;
 /** Most bytes of earlier responses that a request refers to: they are decrypted and parsed at once. */
 const contextBytesMax = 8 * 1024 * 1024;
 const itemsMax = 10_000;
@@ -226,6 +228,7 @@ export class ResponseStore {
     const { sealKey, now, config } = this.#deps;
     const { accountId } = call.caller;
     const { id: responseId, output } = whole.response;
+    if (output.length > outputItemsMax) throw new RangeError(`It has more than ${outputItemsMax} items`);
     const by = toMaker(call);
     const contents = new Map<string, Content>(output.map((item) => [item.id, { item: item as ResponseItem, by }]));
     contents.set(responseId, { ...whole, by }).set(inputIdOf(responseId), { input, by });

@@ -12,6 +12,7 @@ import {
   type ChatRequest,
   type ChunkChoice,
   expectCallName,
+  expectFewCalls,
   type FinishReason,
   judgeFinish,
   type ProviderPlugin,
@@ -134,6 +135,7 @@ function normalizeChoice(choice: ChatCompletion["choices"][number] & { logprobs?
   if (message.tool_calls === undefined || message.tool_calls === null || message.tool_calls.length === 0) {
     delete message.tool_calls;
   } else {
+    expectFewCalls(message.tool_calls.length);
     const ids = new Set<string>();
     for (const call of message.tool_calls) normalizeToolCall(call, ids);
   }

@@ -5,9 +5,9 @@
  */
 import { randomText } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { JsonProgress } from "../../lib/json-progress.ts";
+import { JsonProgress, WholeJson } from "../../lib/json-progress.ts";
 import { ArgumentStream, beginsAsObject } from "../../lib/tool-arguments.ts";
-import { expectCallName, type ToolCallDelta, toAnswerText } from "../../provider/index.ts";
+import { expectCallName, expectFewCalls, type ToolCallDelta, toAnswerText } from "../../provider/index.ts";
 
 /** A tool call as it may come from outside: of a function, or of a custom tool. */
 export interface AnyToolCall {
@@ -65,6 +65,8 @@ interface Piece {
   readonly id: string | undefined;
   readonly name: string;
   readonly text: string;
+  /** The text, to compare it with those of calls. */
+  readonly whole: WholeJson;
   /** It came with the reason why the answer ended. */
   readonly isLast: boolean;
 }
@@ -112,8 +114,13 @@ export class StreamedCalls {
     return this.#calls.some(isHeld);
   }
 
-  /** The deltas to send for those of one chunk; none where nothing is to be sent. */
+  /**
+   * The deltas to send for those of one chunk; none where nothing is to be sent.
+   *
+   * @throws {UpstreamError} When there are too many, or too many calls.
+   */
   take(deltas: readonly ToolCallDelta[], isLast: boolean): ToolCallDelta[] {
+    expectFewCalls(deltas.length);
     const pieces = new Map<ToolCallDelta["index"], ToolCallDelta>();
     // The end of an answer may give its calls once more.
     const earlier = isLast ? [...this.#calls] : [];
@@ -124,7 +131,7 @@ export class StreamedCalls {
       const ownIndex = readIndex(delta.index);
       const isPlaced = ownIndex === undefined && id === undefined && deltas.length > 1;
       const providerIndex = isPlaced ? position : ownIndex;
-      const piece = { providerIndex, isPlaced, id, name, text, isLast };
+      const piece = { providerIndex, isPlaced, id, name, text, whole: new WholeJson(text), isLast };
       const repeated = isIndexed && !isPlaced ? undefined : findRepeated(earlier, piece);
       const call = repeated ?? this.#find(piece);
       const before =
@@ -217,7 +224,9 @@ export class StreamedCalls {
     return piece.startsWith(begun) && !this.#toolNames.includes(begun) ? piece : undefined;
   }
 
+  /** @throws {UpstreamError} When the answer has too many calls. */
   #open(delta: ToolCallDelta, piece: Piece): ToolCallDelta | undefined {
+    expectFewCalls(this.#calls.length + 1);
     const { providerIndex, text } = piece;
     const begun = piece.name === "" ? this.#takeNext(piece) : undefined;
     const { name } = begun ?? piece;
@@ -326,10 +335,10 @@ function findRepeated(calls: readonly StreamedCall[], piece: Piece): StreamedCal
   return name === "" ? undefined : calls.find(isSame);
 }
 
-function isRepeated({ name: named, progress }: StreamedCall, { name, text, isLast }: Piece): boolean {
+function isRepeated({ name: named, progress }: StreamedCall, { name, whole, isLast }: Piece): boolean {
   // At the end of the answer some servers give all of the arguments once more, without the name.
   const isOfName = name === "" ? isLast : name === named || named === "";
-  return isOfName && progress.isComplete && progress.isSame(text);
+  return isOfName && progress.isComplete && progress.isSame(whole);
 }
 
 function readIndex(index: unknown): number | undefined {

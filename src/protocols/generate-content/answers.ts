@@ -293,9 +293,13 @@ function addPiece(choice: Choice, { delta, logprobs, finish_reason: finish }: Ch
   const { content, reasoning_content: reasoning, tool_calls: calls = [] } = delta;
   if (content) message.content = (message.content ?? "") + content;
   if (reasoning) message.reasoning_content = (message.reasoning_content ?? "") + reasoning;
-  for (const { index: _, ...call } of calls) message.tool_calls = [...(message.tool_calls ?? []), call as ToolCall];
+  for (const { index: _, ...call } of calls) {
+    message.tool_calls ??= [];
+    message.tool_calls.push(call as ToolCall);
+  }
   if (isRecord(logprobs) && Array.isArray(logprobs.content)) {
-    choice.logprobs = { content: [...(choice.logprobs?.content ?? []), ...logprobs.content], refusal: null };
+    choice.logprobs ??= { content: [], refusal: null };
+    for (const one of logprobs.content) choice.logprobs.content.push(one);
   }
   choice.finish_reason = finish ?? choice.finish_reason;
 }

@@ -69,6 +69,8 @@ interface StreamedItem {
 /** The repair of one answer, whole or streamed. */
 export class ResponsesRepair implements AnswerRepair {
   readonly #items: StreamedItem[] = [];
+  readonly #byPlace = new Map<number, StreamedItem>();
+  readonly #byId = new Map<unknown, StreamedItem>();
   keptCharacters = 0;
 
   repair(part: WirePart, characters: number): boolean {
@@ -124,6 +126,7 @@ export class ResponsesRepair implements AnswerRepair {
     else if (isDone) {
       streamed.item = item;
       streamed.isDone = true;
+      this.#know(streamed);
     }
     return isChanged;
   }
@@ -180,16 +183,23 @@ export class ResponsesRepair implements AnswerRepair {
       arguments: new ArgumentStream(),
     };
     this.#items.push(added);
+    this.#know(added);
     return added;
+  }
+
+  #know(streamed: StreamedItem): void {
+    const { place, item } = streamed;
+    if (place !== undefined) this.#byPlace.set(place, streamed);
+    if (item.id) this.#byId.set(item.id, streamed);
   }
 
   /** The item of an event: at its place, because some servers make ids anew for each event; else by its id, or the last one. */
   #find(place: unknown, id: unknown, mayBeLast: boolean): StreamedItem | undefined {
     if (typeof place === "number") {
-      const ofPlace = this.#items.findLast((streamed) => streamed.place === place);
+      const ofPlace = this.#byPlace.get(place);
       if (ofPlace !== undefined) return ofPlace;
     }
-    const ofId = id ? this.#items.findLast(({ item }) => item.id === id) : undefined;
+    const ofId = id ? this.#byId.get(id) : undefined;
     if (ofId !== undefined || !mayBeLast || typeof place === "number" || id) return ofId;
     const last = this.#items.at(-1);
     return last?.isDone === false ? last : undefined;

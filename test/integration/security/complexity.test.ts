@@ -7,6 +7,7 @@ import { freePort } from "../../support/free-port.ts";
 import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
 import { isLong } from "../../support/long.ts";
 import { slowness } from "../../support/slowness.ts";
+import { growingAnswers } from "./growing-answers.ts";
 import { type Axis, axes, largest } from "./growing-bodies.ts";
 import { answerPlaces, hiddenCharsMax, hiddenTexts, requestPlaces } from "./hidden-json.ts";
 
@@ -154,6 +155,36 @@ function* placed<Place>(
       if (isLong || (at + index) % hiddenTexts.length === 0) yield [place, text, at + index];
   }
 }
+
+describe("the work on an answer grows no faster than the answer", () => {
+  const smallSize = 500;
+
+  test("whatever it is that grows, and no turn of the event loop is long", async () => {
+    const slow: unknown[] = [];
+    try {
+      // The short form takes a fifth of them.
+      const tried = growingAnswers.filter((_, index) => isLong || index % 5 === 0);
+      for (const { name, path, request, mediaType = "application/json", ...answer } of tried) {
+        const model = takeModel(answer.model);
+        const ask = (size: number, tries: number, enough?: number) => {
+          reply = { status: 200, mediaType, body: answer.body(size) };
+          const form = typeof request === "function" ? request() : undefined;
+          form?.set("model", model);
+          return leastOf({ path }, form ?? JSON.stringify({ model, ...request }), tries, enough);
+        };
+        const small = await ask(smallSize, 2);
+        const cpuMsMost = marginMax * growth * Math.max(small.cpuMs, floorMs);
+        const large = await ask(growth * smallSize, triesMax, cpuMsMost);
+        const figures = { path, name, model, smallCpuMs: small.cpuMs, ...large };
+        if (showsFigures) console.log(JSON.stringify(figures));
+        if (large.cpuMs > cpuMsMost || isTurnLong(large.cpuMsMax) || isOwnFailure(large.said)) slow.push(figures);
+      }
+    } finally {
+      reply = refusal;
+    }
+    expect(slow).toEqual([]);
+  });
+});
 
 const takenModels = new Map<string, number>();
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { JsonProgress } from "../../../src/lib/json-progress.ts";
+import { JsonProgress, WholeJson } from "../../../src/lib/json-progress.ts";
 
 const long = `{"a":[${"{},".repeat(30_000)}{}]}`;
 
@@ -44,12 +44,12 @@ test("a long object or list is known by its first character, and its end by the 
 });
 
 test("a text is the same as its pieces, also where it is long", () => {
-  expect(progressOf('{"a"', ":1}").isSame('{"a":1}')).toBe(true);
-  expect(progressOf('{"a"', ":1}").isSame('{"a":2}')).toBe(false);
+  expect(progressOf('{"a"', ":1}").isSame(new WholeJson('{"a":1}'))).toBe(true);
+  expect(progressOf('{"a"', ":1}").isSame(new WholeJson('{"a":2}'))).toBe(false);
   const pieces = long.match(/.{1,1000}/gs) ?? [];
-  expect([progressOf(...pieces).isSame(long), progressOf(long).isSame(long), progressOf(long).isSame("{}")]).toEqual([
-    true,
-    true,
-    false,
-  ]);
+  expect([
+    progressOf(...pieces).isSame(new WholeJson(long)),
+    progressOf(long).isSame(new WholeJson(long)),
+    progressOf(long).isSame(new WholeJson("{}")),
+  ]).toEqual([true, true, false]);
 });
