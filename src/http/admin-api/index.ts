@@ -5,7 +5,7 @@ import { organizationAlertsController } from "./alerts.ts";
 import { auditLogsController } from "./audit-logs.ts";
 import { budgetController, budgetsController, gatewayBudgetsController } from "./budgets.ts";
 import { organizationCatalogueController } from "./catalogue.ts";
-import { configurationController } from "./configuration.ts";
+import { configurationController } from "./document/document.ts";
 import type { AdminApi } from "./guard.ts";
 import { jwtIssuersController } from "./jwt-issuers.ts";
 import { liveCallsController } from "./live-calls.ts";

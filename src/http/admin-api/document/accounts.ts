@@ -1,0 +1,226 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { DisplayName, formatUsd } from "../../../contract/index.ts";
+import {
+  type Account,
+  addNewToTeam,
+  addToTeam,
+  changeProject,
+  createProject,
+  expectKnownHolder,
+  findMembers,
+  listUsersPage,
+  parseEmail,
+  parseTeamAddress,
+  type TeamMember,
+  teamActions,
+  type User,
+} from "../../../tenants/index.ts";
+import type { HttpDeps } from "../../deps.ts";
+import { Email, limitFields, Models, Period, Usd } from "../../forms/read-fields.ts";
+import { toLimitsJson } from "../../forms/serializers.ts";
+import { invalid, removable } from "../lists.ts";
+import { readProjectChanges } from "../projects.ts";
+import { toBody, toBudget, withPlannedIds } from "./account-fields.ts";
+import {
+  closed,
+  diff,
+  entriesMax,
+  entriesOf,
+  expectOnce,
+  isSame,
+  listAll,
+  readOwnerId,
+  toLower,
+} from "./plan-entries.ts";
+import { defineSection, type Planning, type Step } from "./section.ts";
+
+const AccountEntry = Type.Object(
+  {
+    email: { ...Email, description: "By which an account is found; that of a team is its address" },
+    kind: Type.Optional(
+      Type.Union([Type.Literal("account"), Type.Literal("team")], { description: "What is created; default: account" }),
+    ),
+    verified: Type.Optional(
+      Type.Literal(false, {
+        description: "Somebody only signed up with this e-mail. Without it, the document gives such an account nothing",
+      }),
+    ),
+    name: removable(DisplayName),
+    status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("archived")])),
+    allowed_models: removable(Models),
+    free_tokens_per_day: removable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+    ...limitFields,
+    budget_usd: removable(Usd),
+    budget_period: removable(Period),
+    billed_afterwards: Type.Optional(Type.Boolean()),
+    people: Type.Optional(
+      Type.Array(
+        Type.Object({ email: Email, role: Type.Union([Type.Literal("admin"), Type.Literal("member")]) }, closed),
+        {
+          maxItems: 500,
+          description:
+            "Members of a team other than its holder. Those who do not sign in yet get an account and need an invitation",
+        },
+      ),
+    ),
+  },
+  closed,
+);
+type AccountEntry = Static<typeof AccountEntry>;
+
+/** The accounts and teams by e-mail and address, with the people of teams. */
+export const accounts = defineSection({
+  schema: entriesOf(AccountEntry),
+  area: "accounts",
+  async read(deps) {
+    const all = await listAll(deps);
+    const members = await findMembers(deps.store);
+    return all.map((account) => toAccountEntry(account, members.get(account.id)));
+  },
+  plan: planAccounts,
+});
+
+function toAccountEntry(account: Account, members: readonly TeamMember[] = []): AccountEntry {
+  const { budget } = account;
+  return {
+    email: account.email,
+    kind: members.length > 0 || account.email.endsWith(".invalid") ? "team" : "account",
+    ...(account.holder === "claimed" && { verified: false }),
+    name: account.name ?? null,
+    status: account.disabledAt === undefined ? "active" : "archived",
+    allowed_models: account.allowedModels ?? null,
+    free_tokens_per_day: account.freeTokensPerDay ?? null,
+    ...toLimitsJson(account),
+    budget_usd: budget === undefined ? null : formatUsd(budget.limitNanodollars),
+    budget_period: budget?.period ?? null,
+    ...(account.isBilledAfterwards && { billed_afterwards: true }),
+    ...(members.length > 0 && { people: members.map(({ email, role }) => ({ email, role })) }),
+  };
+}
+
+async function planAccounts(planning: Planning, value: readonly AccountEntry[]): Promise<Step[]> {
+  const { deps, admin, accounts } = planning;
+  const { store, now } = deps;
+  const entries = value.map((entry) => {
+    const isNew = !accounts.has(entry.email);
+    const parse = !isNew ? toLower : entry.kind === "team" ? parseTeamAddress : parseEmail;
+    const target = withPlannedIds(planning, entry);
+    return { ...target, account: accounts.get(entry.email), email: parse(entry.email) };
+  });
+  expectOnce(
+    "accounts",
+    entries.map(({ email }) => email),
+  );
+  const members = await findMembers(
+    store,
+    entries.flatMap(({ account }) => account?.id ?? []),
+  );
+  const users = await findUsersByEmail(
+    deps,
+    entries.flatMap(({ people = [] }) => people.map(({ email }) => toLower(email))),
+  );
+  const steps: Step[] = [];
+  /** They run last: the entry of a person may follow the entry of their team. */
+  const memberships: Step[] = [];
+  for (const entry of entries) {
+    const { email, account, kind = "account", verified: _, people = [], budget_usd, budget_period, ...others } = entry;
+    const present = account === undefined ? [] : members.get(account.id);
+    const current =
+      account === undefined
+        ? undefined
+        : { billed_afterwards: account.isBilledAfterwards, ...toAccountEntry(account, present) };
+    const target = { ...others, ...toBudget({ budget_usd, budget_period }, current ?? {}) };
+    const fields = diff(current ?? { status: "active" }, target);
+    const { name, status, ...body } = toBody(target, fields);
+    const isDisabled = status === undefined ? undefined : status === "archived";
+    const changes = { ...readProjectChanges(body), name, isDisabled };
+    const common = { id: email, account };
+    if (account === undefined) {
+      // A team cannot be without a name.
+      const place =
+        kind === "team" ? { address: email, name: target.name ?? email } : { email, name: target.name ?? undefined };
+      steps.push({
+        ...common,
+        action: "create",
+        fields,
+        run: () => createProject(store, { by: admin, ...place, changes }, now),
+      });
+    } else if (!isSame(fields)) {
+      steps.push({
+        ...common,
+        action: "change",
+        fields,
+        run: () => changeProject(store, { by: admin, accountId: account.id, changes }, now),
+      });
+    }
+    for (const { email: personEmail, role } of people) {
+      const person = users.get(toLower(personEmail));
+      if (person === undefined) {
+        memberships.push(planNewPerson(planning, { email, personEmail: parseEmail(personEmail), role }));
+        continue;
+      }
+      const member = present?.find(({ personId }) => personId === person.id);
+      // The holder of an account is a member already.
+      if (member?.role === role || person.id === account?.id) continue;
+      const isDemotion = member !== undefined && role === "member";
+      const holder = person.isVerified || isDemotion ? "verified" : "claimed";
+      expectKnownHolder({ ...person, holder }, { param: "accounts", isPerson: true });
+      memberships.push(planPerson(planning, { email, person, role, member }));
+    }
+  }
+  return [...steps, ...memberships];
+}
+
+/** @throws {GatewayError} `invalid_request` for more people than a document may have. */
+async function findUsersByEmail({ store }: HttpDeps, emails: readonly string[]): Promise<ReadonlyMap<string, User>> {
+  const unique = [...new Set(emails)];
+  if (unique.length === 0) return new Map();
+  if (unique.length > entriesMax) throw invalid("accounts", `accounts have more than ${entriesMax} people`);
+  const users = await listUsersPage(store, { limit: unique.length, emails: unique });
+  return new Map(users.map((user) => [user.email, user]));
+}
+
+function planNewPerson(
+  planning: Planning,
+  { email, personEmail, role }: { email: string; personEmail: string; role: TeamMember["role"] },
+): Step {
+  const {
+    deps: { store, now },
+    admin,
+  } = planning;
+  return {
+    id: `${email}: ${personEmail}`,
+    action: "create",
+    fields: { role: { before: null, after: role } },
+    async run() {
+      const accountId = await readOwnerId(planning, email);
+      await addNewToTeam(store, { by: admin, accountId, email: personEmail, role }, now);
+    },
+  };
+}
+
+function planPerson(
+  planning: Planning,
+  {
+    email,
+    person,
+    role,
+    member,
+  }: { email: string; person: User; role: TeamMember["role"]; member: TeamMember | undefined },
+): Step {
+  const {
+    deps: { store, now },
+    admin,
+  } = planning;
+  return {
+    id: `${email}: ${person.email}`,
+    action: member === undefined ? "create" : "change",
+    fields: { role: { before: member?.role ?? null, after: role } },
+    async run() {
+      const accountId = await readOwnerId(planning, email);
+      const change = { accountId, personId: person.id, role };
+      if (member === undefined) await addToTeam(store, { by: admin, ...change }, now);
+      else await teamActions(store, now).setRole({ ...admin, isOperator: true }, change);
+    },
+  };
+}
