@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { Type } from "@sinclair/typebox";
 import { sql, type Transaction } from "kysely";
 import { LRUCache } from "lru-cache";
 import { type Administrator, recordAudit } from "../audit/index.ts";
@@ -7,10 +8,10 @@ import {
   type BudgetSubject,
   budgetPeriods,
   budgetSubjects,
-  formatUsd,
   GatewayError,
   isAmount,
   namedSubjects,
+  optional,
 } from "../contract/index.ts";
 import {
   type BudgetsTable,
@@ -27,28 +28,47 @@ import {
   toPayerNumber,
 } from "../db/index.ts";
 import { isBehind } from "../db/page.ts";
+import { type ColumnsOf, defineFields, seconds, toJson, Usd, usd } from "../lib/fields.ts";
 import { expectNoBudgetNeeded } from "./account-budget.ts";
 import { lockManaged } from "./roles.ts";
 
+const Subject = Type.Unsafe<BudgetSubject>(
+  Type.Union(
+    budgetSubjects.map((subject) => Type.Literal(subject)),
+    { description: "Whose calls it counts" },
+  ),
+);
+const Period = Type.Unsafe<Budget["period"]>(Type.Union(budgetPeriods.map((period) => Type.Literal(period))));
+const Name = Type.String({ minLength: 1, maxLength: 200, description: "Which of them; `null`: each by itself" });
+const KeyId = Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the project" });
+const Until = Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" });
+
+/** The fields of a budget. What it counts is said when it is made; only its period can change, to another that ends. */
+export const budgetFields = defineFields<BudgetsTable>()({
+  subject: { schema: Subject, column: "subject" },
+  name: { schema: optional(Name), column: "name" },
+  api_key_id: { schema: optional(KeyId), column: "key_id" },
+  budget_usd: { schema: Usd, column: "budget_nanodollars", unit: usd, changes: true },
+  budget_period: { schema: Period, column: "budget_period", changes: true },
+  raise_usd: {
+    schema: optional({ ...Usd, description: "US dollars that are added to it until `raise_until`" }),
+    column: "raise_nanodollars",
+    unit: usd,
+    changes: true,
+  },
+  raise_until: { schema: optional(Until), column: "raise_until", unit: seconds, changes: true },
+});
+
 /** A budget as it is stored. */
-export interface StoredBudget extends Budget {
-  readonly accountId: string;
-  /** Milliseconds since 1970. */
-  readonly createdAt: number;
-}
-
-/** The calls that a budget counts. Only its period can change, to another that ends. */
-export type BudgetTarget = Pick<Budget, "subject" | "name" | "keyId" | "period">;
-
-/** Changes of a budget. An absent field stays as it is, and `null` ends a raise. */
-export interface BudgetChanges {
-  readonly limitNanodollars?: number | undefined;
-  readonly period?: Budget["period"] | undefined;
-  readonly raise?: Budget["raise"] | null;
-}
-
-type NewBudget = { readonly by: Administrator; readonly accountId: string } & BudgetTarget &
-  Pick<Budget, "limitNanodollars" | "raise">;
+export type StoredBudget = BudgetsTable;
+type BudgetColumns = ColumnsOf<BudgetsTable, typeof budgetFields>;
+type Target = "subject" | "name" | "key_id" | "budget_period";
+/** The calls that a budget counts. */
+export type BudgetTarget = Pick<BudgetColumns, "subject" | "budget_period"> & Partial<BudgetColumns>;
+/** Columns of a new budget: what it counts, and its amount. Those that are absent are null. */
+export type NewBudget = BudgetTarget & Pick<BudgetColumns, "budget_nanodollars">;
+/** Changes of a budget. An absent column stays as it is. */
+export type BudgetChanges = Partial<Omit<BudgetColumns, Exclude<Target, "budget_period">>>;
 
 /** Spending of one subject in the running period of a budget. */
 export interface SpentBySubject {
@@ -73,23 +93,20 @@ const nameCharactersMax = 200;
  */
 export async function createBudget(
   store: TransactionScope,
-  { by, accountId, ...fields }: NewBudget,
+  { by, accountId, ...columns }: { readonly by: Administrator; readonly accountId: string } & NewBudget,
   now: number,
 ): Promise<StoredBudget> {
-  checkBudget({ ...fields, accountId }, now);
+  checkBudget({ ...columns, account_id: accountId }, now);
   const newId = `bud_${randomBytes(9).toString("hex")}`;
   const row: BudgetsTable = {
+    ...emptyColumns,
+    ...columns,
+    ...readRaise(columns),
     id: newId,
     no: toPayerNumber(newId),
     account_id: accountId,
-    key_id: fields.keyId ?? null,
-    subject: fields.subject,
-    name: fields.name ?? null,
-    budget_nanodollars: fields.limitNanodollars,
-    budget_period: fields.period,
-    ...raiseColumns(fields.raise ?? null),
     created_at: now,
-    counted_from: countedFrom(fields.period, now),
+    counted_from: countedFrom(columns.budget_period, now),
     counted_to: null,
   };
   await store.change(async (db) => {
@@ -111,7 +128,7 @@ export async function createBudget(
     await record(db, by, "create", row, now);
   });
   if (row.counted_to !== null) await countEarlierCalls(store, row.id);
-  return toBudget(row);
+  return row;
 }
 
 /** Changes a budget; what was spent stays. @throws {GatewayError} `invalid_request`, `not_found` */
@@ -123,22 +140,18 @@ export async function changeBudget(
   checkChanges(changes, now);
   return await store.change(async (db) => {
     if (accountId !== eachAccount) await lockManaged(db, by, accountId);
-    if (changes.period !== undefined) await expectPeriod(db, { accountId, id, period: changes.period });
+    const { budget_period: period } = changes;
+    if (period !== undefined) await expectPeriod(db, { accountId, id, period });
     const row = await db
       .updateTable("budgets")
-      .set({
-        id,
-        ...(changes.period !== undefined && { budget_period: changes.period }),
-        ...(changes.limitNanodollars !== undefined && { budget_nanodollars: changes.limitNanodollars }),
-        ...(changes.raise !== undefined && raiseColumns(changes.raise)),
-      })
+      .set({ id, ...changes, ...readRaise(changes) })
       .where("id", "=", id)
       .where("account_id", "=", accountId)
       .returningAll()
       .executeTakeFirst();
     if (row === undefined) throw unknownBudget(accountId, id);
     await record(db, by, "change", row, now);
-    return toBudget(row);
+    return row;
   });
 }
 
@@ -192,15 +205,15 @@ export async function deleteBudget(
 export async function listBudgets(
   { db }: Pick<Store, "db">,
   accountIds: readonly string[] | undefined,
-  { limit, after }: { limit: number; after?: Pick<StoredBudget, "id" | "createdAt"> | undefined },
+  { limit, after }: { limit: number; after?: Pick<StoredBudget, "id" | "created_at"> | undefined },
 ): Promise<StoredBudget[]> {
   if (accountIds?.length === 0) return [];
   let query = db.selectFrom("budgets").selectAll();
   if (accountIds !== undefined) query = query.where("account_id", "in", accountIds);
   if (after !== undefined) {
-    query = query.where(isBehind("created_at", "id", { ...after, created_at: after.createdAt }));
+    query = query.where(isBehind("created_at", "id", after));
   }
-  return (await query.orderBy("created_at").orderBy("id").limit(limit).execute()).map(toBudget);
+  return await query.orderBy("created_at").orderBy("id").limit(limit).execute();
 }
 
 /** @throws {GatewayError} `not_found` */
@@ -212,7 +225,7 @@ export async function readBudgetOf({ db }: Pick<Store, "db">, accountId: string,
     .where("account_id", "=", accountId)
     .executeTakeFirst();
   if (row === undefined) throw unknownBudget(accountId, id);
-  return toBudget(row);
+  return row;
 }
 
 /** Spending in the running period by the id of the budget. Budgets of each subject by itself are left out. */
@@ -222,7 +235,7 @@ export async function readSpentOfBudgets(
   now: number,
 ): Promise<ReadonlyMap<string, number>> {
   const ofOne = budgets.filter(
-    ({ subject, name, isOfGateway }) => !isOfGateway && (subject === "account" || name !== undefined),
+    ({ account_id, subject, name }) => account_id !== eachAccount && (subject === "account" || name !== null),
   );
   if (ofOne.length === 0) return new Map();
   const rows = await spentOfBudgets(db, now, false)
@@ -275,7 +288,7 @@ export async function readSpentBySubject(
   { limit, now }: { limit: number; now: number },
 ): Promise<SpentBySubject[]> {
   const rows =
-    budget.subject === "key" && budget.name === undefined
+    budget.subject === "key" && budget.name === null
       ? await spentByKeys(db, budget, now).orderBy("spent", "desc").orderBy("subject_name").limit(limit).execute()
       : await spentByNames(db, budget, now)
           .orderBy("spent", "desc")
@@ -287,8 +300,8 @@ export async function readSpentBySubject(
 }
 
 /** Without those that have a budget of their own: they are not one of each. */
-function spentByNames(db: Store["db"], { id, isOfGateway }: StoredBudget, now: number) {
-  return spentOfBudgets(db, now, isOfGateway === true)
+function spentByNames(db: Store["db"], { id, account_id }: StoredBudget, now: number) {
+  return spentOfBudgets(db, now, account_id === eachAccount)
     .where("budgets.id", "=", id)
     .where(({ exists, not, or, eb, selectFrom }) =>
       or([
@@ -310,11 +323,11 @@ function spentByNames(db: Store["db"], { id, isOfGateway }: StoredBudget, now: n
     .groupBy(["account", "subject_name"]);
 }
 
-function spentByKeys(db: Store["db"], { id, isOfGateway }: StoredBudget, now: number) {
+function spentByKeys(db: Store["db"], { id, account_id }: StoredBudget, now: number) {
   return db
     .selectFrom("budgets")
     .innerJoin("keys", (join) =>
-      isOfGateway
+      account_id === eachAccount
         ? join.on("budgets.account_id", "=", sql.lit(eachAccount))
         : join.onRef("keys.account_id", "=", "budgets.account_id"),
     )
@@ -379,28 +392,19 @@ export function readBudgetsOfKey(text: string): readonly Budget[] {
   return budgets;
 }
 
-function toBudget(row: BudgetsTable): StoredBudget {
-  const { raise_nanodollars: raise, raise_until: until } = row;
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    isOfGateway: row.account_id === eachAccount ? true : undefined,
-    keyId: row.key_id ?? undefined,
-    subject: row.subject,
-    name: row.name ?? undefined,
-    limitNanodollars: row.budget_nanodollars,
-    period: row.budget_period,
-    raise: raise === null || until === null ? undefined : { nanodollars: raise, until },
-    createdAt: row.created_at,
-  };
+/** Columns that a new budget leaves out. */
+const emptyColumns = { name: null, key_id: null, raise_nanodollars: null, raise_until: null };
+
+/** A raise has an amount and an end: without one of them it is ended. */
+function readRaise({ raise_nanodollars: raise, raise_until: until }: BudgetChanges): Partial<BudgetColumns> {
+  return raise === null || until === null ? { raise_nanodollars: null, raise_until: null } : {};
 }
 
-function raiseColumns(raise: Budget["raise"] | null) {
-  return { raise_nanodollars: raise?.nanodollars ?? null, raise_until: raise?.until ?? null };
-}
-
-function isSameTarget(a: BudgetsTable, b: BudgetsTable): boolean {
-  return (["key_id", "subject", "name", "budget_period"] as const).every((column) => a[column] === b[column]);
+/** Whether a budget counts the same as another one. */
+export function isSameTarget(a: BudgetTarget, b: BudgetTarget): boolean {
+  return (["key_id", "subject", "name", "budget_period"] as const).every(
+    (column) => (a[column] ?? null) === (b[column] ?? null),
+  );
 }
 
 async function expectKey(
@@ -418,12 +422,12 @@ const claimed: readonly BudgetSubject[] = ["end_user", "tag"];
 
 /** @throws {GatewayError} `invalid_request` for a budget that counts nothing, or that would keep a row for each name for ever. */
 function checkTarget({
-  accountId,
+  account_id: accountId,
   subject,
   name,
-  keyId,
-  period,
-}: BudgetTarget & { accountId?: string | undefined }): void {
+  key_id: keyId,
+  budget_period: period,
+}: BudgetTarget & { account_id?: string | undefined }): void {
   if (!budgetSubjects.includes(subject)) throw invalid("subject", `expected one of ${budgetSubjects.join(", ")}`);
   if (!budgetPeriods.includes(period)) throw invalid("budget_period", `expected one of ${budgetPeriods.join(", ")}`);
   if (subject === "team" && accountId !== eachAccount) {
@@ -433,23 +437,23 @@ function checkTarget({
     );
   }
   const isOfAccount = subject === "account" || subject === "team";
-  if (isOfAccount && name !== undefined)
+  if (isOfAccount && name != null)
     throw invalid("name", `the budget of ${subject === "team" ? "a team" : "an account"} has no name`);
-  if (accountId === eachAccount && keyId !== undefined) throw invalid("api_key_id", "is for the budgets of a project");
-  if (accountId === eachAccount && subject === "key" && name !== undefined) {
+  if (accountId === eachAccount && keyId != null) throw invalid("api_key_id", "is for the budgets of a project");
+  if (accountId === eachAccount && subject === "key" && name != null) {
     throw invalid("name", "is for the budgets of a project; the gateway's are over each key");
   }
-  if ((isOfAccount || subject === "key") && keyId !== undefined) {
+  if ((isOfAccount || subject === "key") && keyId != null) {
     throw invalid("api_key_id", "is for other subjects; the budget of one key has the subject key and its id as name");
   }
-  if (name !== undefined && (name === "" || name.length > nameCharactersMax || !name.isWellFormed())) {
+  if (name != null && (name === "" || name.length > nameCharactersMax || !name.isWellFormed())) {
     throw invalid("name", `has ${name.length} characters, expected 1 to ${nameCharactersMax}`);
   }
   if ((subject === "session") !== (period === "session")) {
     const fault = subject === "session" ? "of a session is session" : "session is for the subject session";
     throw invalid("budget_period", `${fault}: it begins anew when the session has been silent for a day`);
   }
-  if (name === undefined && period === "lifetime" && claimed.includes(subject)) {
+  if (name == null && period === "lifetime" && claimed.includes(subject)) {
     const message = `of each ${subject.replace("_", " ")} lasts a day, a week or a month; one that never ends has a name`;
     throw invalid("budget_period", message);
   }
@@ -457,22 +461,26 @@ function checkTarget({
 
 /** @throws {GatewayError} `invalid_request` for a budget that cannot be, whatever there is. */
 export function checkBudget(
-  budget: BudgetTarget & BudgetChanges & { accountId?: string | undefined },
+  budget: BudgetTarget & BudgetChanges & { account_id?: string | undefined },
   now: number,
 ): void {
   checkTarget(budget);
   checkChanges(budget, now);
 }
 
-function checkChanges({ limitNanodollars, raise }: BudgetChanges, now: number): void {
-  if (limitNanodollars !== undefined && !isAmount(limitNanodollars)) {
-    throw invalid("budget_usd", `is ${limitNanodollars} nanodollars, expected a whole number from 0 to 2^53 - 1`);
+function checkChanges(changes: BudgetChanges, now: number): void {
+  const { budget_nanodollars: amount, raise_nanodollars: raise, raise_until: until } = changes;
+  if (amount !== undefined && !isAmount(amount)) {
+    throw invalid("budget_usd", `is ${amount} nanodollars, expected a whole number from 0 to 2^53 - 1`);
   }
-  if (raise == null) return;
-  if (!isAmount(raise.nanodollars)) {
-    throw invalid("raise_usd", `is ${raise.nanodollars} nanodollars, expected a whole number from 0 to 2^53 - 1`);
+  if ((raise == null) !== (until == null)) {
+    throw invalid("raise_until", "raise_usd and raise_until are given or left out together");
   }
-  if (raise.until <= now) throw invalid("raise_until", "has passed, expected a time in the future");
+  if (raise == null || until == null) return;
+  if (!isAmount(raise)) {
+    throw invalid("raise_usd", `is ${raise} nanodollars, expected a whole number from 0 to 2^53 - 1`);
+  }
+  if (until <= now) throw invalid("raise_until", "has passed, expected a time in the future");
 }
 
 function invalid(param: string, fault: string): GatewayError {
@@ -491,15 +499,6 @@ function record(
   row: BudgetsTable,
   now: number,
 ): Promise<void> {
-  const detail = {
-    account: row.account_id,
-    subject: row.subject,
-    name: row.name,
-    key: row.key_id,
-    usd: formatUsd(row.budget_nanodollars),
-    period: row.budget_period,
-    raise_usd: row.raise_nanodollars === null ? null : formatUsd(row.raise_nanodollars),
-    raise_until: row.raise_until === null ? null : new Date(row.raise_until).toISOString(),
-  };
+  const detail = { account: row.account_id, ...toJson(budgetFields, row) };
   return recordAudit({ db }, { accountId: by.accountId, action: `budget.${what}`, subject: row.id, detail }, now);
 }

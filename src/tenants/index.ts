@@ -32,15 +32,17 @@ export {
 } from "./admin-scopes.ts";
 export { checkAllowedModels, readAllowedModels } from "./allowed-models.ts";
 export {
-  type BudgetChanges,
   type BudgetTarget,
+  budgetFields,
   budgetsMax,
   changeBudget,
   checkBudget,
   createBudget,
   deleteBudget,
   eachAccount,
+  isSameTarget,
   listBudgets,
+  type NewBudget,
   readBudgetOf,
   readBudgetsOfKey,
   readSpentBySubject,

@@ -15,6 +15,7 @@ import {
   budgetsMax,
   createBudget,
   createProject,
+  isSameTarget,
   listBudgets,
   listModelLimits,
   noteImported,
@@ -159,20 +160,19 @@ export async function addBudgets(
 ): Promise<readonly PlannedBudget[]> {
   const left: PlannedBudget[] = [];
   for (const budget of budgets) {
-    const { model, limitNanodollars, period } = budget;
+    const { model, limitNanodollars: budget_nanodollars, period: budget_period } = budget;
     const target: BudgetTarget =
       model !== undefined
-        ? { subject: "model", name: model, keyId, period }
+        ? { subject: "model", name: model, key_id: keyId ?? null, budget_period }
         : keyId !== undefined
-          ? { subject: "key", name: keyId, period }
-          : { subject: "account", period };
+          ? { subject: "key", name: keyId, budget_period }
+          : { subject: "account", budget_period };
     try {
-      await createBudget(store, { by: commandLine, accountId, ...target, limitNanodollars }, now);
+      await createBudget(store, { by: commandLine, accountId, ...target, budget_nanodollars }, now);
     } catch (error) {
       if (!(error instanceof GatewayError) || error.code !== "conflict") throw error;
       const present = await listBudgets(store, [accountId], { limit: budgetsMax });
-      const fields = ["subject", "name", "keyId", "period"] as const;
-      if (!present.some((one) => fields.every((field) => one[field] === target[field]))) left.push(budget);
+      if (!present.some((one) => isSameTarget(one, target))) left.push(budget);
     }
   }
   return left;

@@ -1,9 +1,9 @@
-import { Elysia } from "elysia";
+import { type AnyElysia, type DefinitionBase, Elysia, type MetadataBase, type SingletonBase } from "elysia";
 import type { HttpDeps } from "../deps.ts";
 import { adminKeysController } from "./admin-keys.ts";
 import { organizationAlertsController } from "./alerts.ts";
 import { auditLogsController } from "./audit-logs.ts";
-import { budgetController, budgetsController, gatewayBudgetsController } from "./budgets.ts";
+import { type BudgetsApi, budgetRoutes, budgetUsageController } from "./budgets.ts";
 import { organizationCatalogueController } from "./catalogue.ts";
 import { configurationController } from "./document/document.ts";
 import type { AdminApi } from "./guard.ts";
@@ -35,13 +35,28 @@ export { endRunning } from "./live-calls.ts";
 export { keyUsageController } from "./usage.ts";
 
 /** The types of the API, for the dashboard. */
-export type OrganizationApi = ReturnType<typeof organizationApi>;
+export type OrganizationApi = Elysia<
+  "",
+  SingletonBase,
+  DefinitionBase,
+  MetadataBase,
+  ReturnType<typeof controllers>["~Routes"] & BudgetsApi
+>;
+
+/** Routes that are made from what is declared of a thing; their types are said above. */
+const resources = (deps: HttpDeps, api: AdminApi): AnyElysia[] => [...budgetRoutes(deps, api)];
 
 /**
  * The management API below /organization, in the shapes of OpenAI's admin API, so that its clients work: an account or team is
  * a project. It takes admin keys, which open nothing else, and the session of whoever administers the gateway on the dashboard.
  */
-export function organizationApi(deps: HttpDeps, api: AdminApi) {
+export function organizationApi(deps: HttpDeps, api: AdminApi): AnyElysia {
+  const app: AnyElysia = controllers(deps, api);
+  for (const routes of resources(deps, api)) app.use(routes);
+  return app;
+}
+
+function controllers(deps: HttpDeps, api: AdminApi) {
   return new Elysia()
     .use(projectsController(deps, api))
     .use(projectCreditsController(deps, api))
@@ -49,9 +64,7 @@ export function organizationApi(deps: HttpDeps, api: AdminApi) {
     .use(rateLimitsController(deps, api))
     .use(sharedRateLimitsController(deps, api))
     .use(roleLimitsController(deps, api))
-    .use(budgetsController(deps, api))
-    .use(budgetController(deps, api))
-    .use(gatewayBudgetsController(deps, api))
+    .use(budgetUsageController(deps, api))
     .use(projectKeysController(deps, api))
     .use(keyChangesController(deps, api))
     .use(serviceAccountsController(deps, api))

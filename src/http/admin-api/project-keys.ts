@@ -13,6 +13,7 @@ import {
   readServiceAccount,
   type ServiceAccount,
 } from "../../keys/index.ts";
+import { Usd } from "../../lib/fields.ts";
 import { type Account, expectManagedKeys, findUsers } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import {
@@ -21,7 +22,6 @@ import {
   Period,
   readKeyFields,
   readNewKeyFields,
-  Usd,
   withModelIds,
 } from "../forms/read-fields.ts";
 import { toKeyFieldsJson } from "../forms/serializers.ts";

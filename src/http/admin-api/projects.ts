@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import { createAudited } from "../../audit/index.ts";
 import { DisplayName, formatUsd, GatewayError } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
+import { Usd } from "../../lib/fields.ts";
 import {
   type Account,
   changeProject,
@@ -22,7 +23,6 @@ import {
   readBudget,
   readCredit,
   readLimits,
-  Usd,
   withModelIds,
 } from "../forms/read-fields.ts";
 import { toIso, toLimitsJson, toWalletJson } from "../forms/serializers.ts";

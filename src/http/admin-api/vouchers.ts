@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { createAudited } from "../../audit/index.ts";
 import { formatUsd } from "../../contract/index.ts";
+import { Usd } from "../../lib/fields.ts";
 import {
   listVouchers,
   readVoucher,
@@ -12,7 +13,7 @@ import {
 } from "../../payments/index.ts";
 import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readUsd, Usd } from "../forms/read-fields.ts";
+import { readUsd } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";

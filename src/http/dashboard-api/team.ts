@@ -2,8 +2,10 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { DisplayName, formatUsd, GatewayError } from "../../contract/index.ts";
 import { listTeams, type SessionUser, sessionActions } from "../../identity/index.ts";
+import { toJson } from "../../lib/fields.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
 import {
+  budgetFields,
   emailsOf,
   listBudgets,
   listPeople,
@@ -11,15 +13,15 @@ import {
   mayAdminister,
   type Person,
   readAccountBudget,
-  readSpentOfBudgets,
   readTeamInvitation,
   type SpentOwnBudget,
   type TeamAdministrator,
   teamActions,
 } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { deriveBudgets } from "../forms/budgets.ts";
 import { Period, readBudget } from "../forms/read-fields.ts";
-import { toBudgetJson, toIso } from "../forms/serializers.ts";
+import { toIso } from "../forms/serializers.ts";
 import { withAdminSession, withOwnSession, withSession, withTeamSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { createLinkMail } from "./link-mail.ts";
@@ -65,9 +67,9 @@ function createTeamHandlers(deps: HttpDeps) {
       );
       const budget = await readAccountBudget(store, accountId, now());
       const budgets = await listBudgets(store, [accountId], { limit: budgetsShown });
-      const spent = await readSpentOfBudgets(store, budgets, now());
+      const toDerived = await deriveBudgets(deps, budgets);
       return {
-        budgets: budgets.map((one) => toBudgetJson(one, spent.get(one.id), now())),
+        budgets: budgets.map((one) => ({ id: one.id, ...toJson(budgetFields, one), ...toDerived(one) })),
         budget: budget === undefined ? null : toOwnBudgetJson(budget),
         can_mail: isAdmin && (await mail.mayInvite(by)),
         people: (await listPeople(store, accountId)).map(toPersonJson),

@@ -1,13 +1,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { DisplayName, GatewayError, optional, parseUsd, quoteValue } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
+import { Usd } from "../../lib/fields.ts";
 import { getDisplayName } from "../../provider/index.ts";
 import { getModelNames, type ModelNames } from "../../providers/index.ts";
 import { parseStatusFilter, type RequestFilter, type StatusFilter, statusForms } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 
 export const Email = Type.String({ minLength: 1, maxLength: 254 });
-export const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
 export const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
 export const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 /** A list of models of a key or an account. */

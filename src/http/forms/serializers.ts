@@ -1,12 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { AuditRow } from "../../audit/index.ts";
 import { formatUsd, type QuotaState, type WalletState } from "../../contract/index.ts";
-import { endOfPeriod, startOfPeriod } from "../../db/index.ts";
 import type { Session } from "../../identity/index.ts";
 import type { ApiKey } from "../../keys/index.ts";
 import type { Voucher } from "../../payments/index.ts";
 import type { LatestCalls, RecentCall, StatementLine } from "../../reports/index.ts";
-import { type Account, type AccountRow, isVerified, type StoredBudget } from "../../tenants/index.ts";
+import { type Account, type AccountRow, isVerified } from "../../tenants/index.ts";
 
 /** Entries on one page of a list. */
 export const pageSize = 50;
@@ -139,22 +138,6 @@ export function toSessionJson({ id, createdAt, expiresAt, lastUsedAt, address, u
     last_used_at: toIso(lastUsedAt),
     address: address ?? null,
     user_agent: userAgent ?? null,
-  };
-}
-
-/** A budget. What is spent is unknown where each subject has its own. */
-export function toBudgetJson(budget: StoredBudget, spentNanodollars: number | undefined, now: number) {
-  const { id, isOfGateway, subject, name, keyId, period, limitNanodollars, raise, createdAt } = budget;
-  const object = isOfGateway ? ("organization.budget" as const) : ("organization.project.budget" as const);
-  return {
-    ...{ id, object, subject, name: name ?? null, api_key_id: keyId ?? null },
-    ...{ budget_usd: formatUsd(limitNanodollars), budget_period: period },
-    raise_usd: raise === undefined ? null : formatUsd(raise.nanodollars),
-    raise_until: raise === undefined ? null : Math.floor(raise.until / 1000),
-    used_usd: spentNanodollars === undefined ? null : formatUsd(spentNanodollars),
-    resets_at:
-      period === "lifetime" || period === "session" ? null : toIso(endOfPeriod(startOfPeriod(now, period), period)),
-    created_at: Math.floor(createdAt / 1000),
   };
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { commandLine } from "../../../src/audit/index.ts";
 import { createAdminKey } from "../../../src/keys/index.ts";
-import { createBudget } from "../../../src/tenants/index.ts";
+import { createBudget } from "../../support/budgets.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { origin, withAdmin } from "../../unit/http/dashboard-http.ts";
 

@@ -3,7 +3,8 @@ import { commandLine } from "../../../src/audit/index.ts";
 import type { Budget, GatewayError } from "../../../src/contract/index.ts";
 import { toPayerNumber } from "../../../src/db/index.ts";
 import { verifyLedger } from "../../../src/ledger/index.ts";
-import { createBudget, deleteBudget, eachAccount, readSpentBySubject } from "../../../src/tenants/index.ts";
+import { deleteBudget, eachAccount, readBudgetOf, readSpentBySubject } from "../../../src/tenants/index.ts";
+import { createBudget } from "../../support/budgets.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import {
@@ -39,6 +40,10 @@ const make = ({ store, clock }: BillingFixture, fields: Partial<Parameters<typeo
     { by: commandLine, accountId: "acc_1", subject: "tag", limitNanodollars: 100, period: "month", ...fields },
     clock.time,
   );
+
+/** The subjects that have spent of a budget, as they are stored. */
+const spentOf = async ({ store, clock }: BillingFixture, { accountId, id }: Awaited<ReturnType<typeof createBudget>>) =>
+  readSpentBySubject(store, await readBudgetOf(store, accountId, id), { limit: 10, now: clock.time });
 
 describe.each(engineNames)("%s engine", (name) => {
   const makeLedger: MakeLedger = (options) => engines[name](options);
@@ -89,11 +94,11 @@ describe.each(engineNames)("%s engine", (name) => {
     const budgets = [each, ofKey];
     expect((await pay(made, 50, { budgets, tag: "t" })).heldNanodollars).toBe(30);
     expect(await codeOf(pay(made, 1, { budgets, tag: "t" }))).toBe("budget_exceeded");
-    expect(await readSpentBySubject(made.store, each, { limit: 10, now: made.clock.time })).toEqual([
+    expect(await spentOf(made, each)).toEqual([
       { accountId: "acc_1", name: "t", spentNanodollars: 120 },
       { accountId: "acc_1", name: "", spentNanodollars: 5 },
     ]);
-    const spent = await readSpentBySubject(made.store, ofKey, { limit: 10, now: made.clock.time });
+    const spent = await spentOf(made, ofKey);
     expect(spent).toEqual([{ accountId: "acc_1", name: "t", spentNanodollars: 30 }]);
     await sound(made);
   });
@@ -146,7 +151,7 @@ describe.each(engineNames)("%s engine", (name) => {
     expect((await pay(made, 100, { budgets, endUser: "ada" })).heldNanodollars).toBe(70);
     expect(await codeOf(pay(made, 1, { budgets, endUser: "ada" }))).toBe("budget_exceeded");
     expect((await pay(made, 100, { budgets, endUser: "ada", accountId: "acc_2" })).heldNanodollars).toBe(100);
-    expect(await readSpentBySubject(made.store, budget, { limit: 10, now: made.clock.time })).toEqual([
+    expect(await spentOf(made, budget)).toEqual([
       { accountId: "acc_1", name: "ada", spentNanodollars: 130 },
       { accountId: "acc_2", name: "ada", spentNanodollars: 100 },
     ]);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
 import { commandLine } from "../../../src/audit/index.ts";
 import { creditWallet, ProcessLedger, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
-import { createBudget } from "../../../src/tenants/index.ts";
+import { createBudget } from "../../support/budgets.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 import { addAccount, createAdmission, createSettlement, ledgerFixture } from "./fixture.ts";
 

@@ -1,6 +1,7 @@
 import { commandLine } from "../../../src/audit/index.ts";
 import { createAdminKey, createServiceAccount } from "../../../src/keys/index.ts";
-import { createBudget, eachAccount, setModelLimits } from "../../../src/tenants/index.ts";
+import { eachAccount, setModelLimits } from "../../../src/tenants/index.ts";
+import { createBudget } from "../../support/budgets.ts";
 import type { InProcessGateway } from "../../support/in-process.ts";
 import { addDeadChannel } from "./alert-rows.ts";
 import { joinTeam, type TeamIds } from "./team-rows.ts";

@@ -1,3 +1,4 @@
+import { fromSeconds } from "../../data/api.ts";
 import { type Role, toRoleName } from "../../data/roles.ts";
 import { formatCount, formatDay, formatUsd } from "../../format.ts";
 import { titleOfRule } from "../alerts/rule-titles.ts";
@@ -267,12 +268,13 @@ function describeProvider({ enabled, priority, weight }: Detail): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-function toBudgetText({ subject, name, usd, period, raise_usd: raise, raise_until: until }: Detail): string {
+function toBudgetText(budget: Detail): string {
+  const { subject, name, budget_usd: usd, budget_period: period, raise_usd: raise, raise_until: until } = budget;
   const kind = String(subject).replace("_", " ");
   const whose =
     name === null && subject !== "account" ? `each ${kind}` : name === null ? `the ${kind}` : `the ${kind} “${name}”`;
   const span = period === "lifetime" ? "in all" : `a ${period}`;
-  const raised = raise === null ? "" : `, raised by ${toUsd(raise)} until ${formatDay(String(until))}`;
+  const raised = raise === null ? "" : `, raised by ${toUsd(raise)} until ${formatDay(fromSeconds(Number(until)))}`;
   return `budget of ${whose}: ${toUsd(usd)} ${span}${raised}`;
 }
 

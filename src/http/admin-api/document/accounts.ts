@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { DisplayName, formatUsd } from "../../../contract/index.ts";
+import { Usd } from "../../../lib/fields.ts";
 import {
   type Account,
   addNewToTeam,
@@ -16,7 +17,7 @@ import {
   type User,
 } from "../../../tenants/index.ts";
 import type { HttpDeps } from "../../deps.ts";
-import { Email, limitFields, Models, Period, Usd } from "../../forms/read-fields.ts";
+import { Email, limitFields, Models, Period } from "../../forms/read-fields.ts";
 import { toLimitsJson } from "../../forms/serializers.ts";
 import { invalid, removable } from "../lists.ts";
 import { readProjectChanges } from "../projects.ts";

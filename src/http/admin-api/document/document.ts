@@ -179,11 +179,14 @@ async function readDocument(deps: HttpDeps, chosen: readonly SectionName[]): Pro
 /** Finds what the entries of a document name. */
 async function preparePlanning(deps: HttpDeps, admin: ApiAdministrator, document: Document): Promise<Planning> {
   const { accounts: own = [], keys = [], budgets = [], rate_limits: limits = [], providers = [] } = document;
-  const owners = [...keys, ...budgets, ...limits].flatMap(({ account = [] }) => account);
+  const owned: readonly { readonly account?: string }[] = [...keys, ...budgets, ...limits];
   return {
     deps,
     admin,
-    accounts: await findAccounts(deps.store, [...own.map(({ email }) => email), ...owners]),
+    accounts: await findAccounts(deps.store, [
+      ...own.map(({ email }) => email),
+      ...owned.flatMap(({ account = [] }) => account),
+    ]),
     entries: {
       accounts: new Set(own.map(({ email }) => toLower(email))),
       keys: new Set(keys.flatMap(({ id = [] }) => id)),

@@ -1,0 +1,154 @@
+import { type TArray, type TObject, type TOptional, type TProperties, type TString, Type } from "@sinclair/typebox";
+import { bodyFields, type ColumnsOf, type Fields, toColumns, toJson } from "../../../lib/fields.ts";
+import type { HttpDeps } from "../../deps.ts";
+import { invalid } from "../lists.ts";
+import type { Resource } from "../resource.ts";
+import {
+  closed,
+  entriesMax,
+  entriesOf,
+  expectFew,
+  findOwner,
+  OptionalAccount,
+  planEntries,
+  readAccountNames,
+  readOwnerId,
+  Status,
+  toKeyIdHere,
+} from "./plan-entries.ts";
+import { defineSection, type Section } from "./section.ts";
+
+type Entry = { readonly account?: string; readonly status?: "present" | "removed" } & Readonly<Record<string, unknown>>;
+type EntrySchema = TObject<{ account: TOptional<TString>; status: typeof Status } & TProperties>;
+
+/** What the document has to know of a thing beside its {@link Resource}. */
+export interface Listed<Row, F extends Fields<Row>> {
+  /** The section. */
+  readonly section: string;
+  readonly description?: string;
+  /** The fields by which an entry is found. No two entries of an account have all of them the same. */
+  readonly identity: readonly (keyof F & string)[];
+  /** The name of a thing by those fields, for people. */
+  label(entry: Readonly<Record<string, unknown>>): string;
+  /** The owner in place of an account, of a thing that is about each. */
+  readonly eachOwner: string;
+  ownerOf(row: Row): string;
+  /** All rows of these owners, or of all. */
+  listAll(deps: HttpDeps, owners: readonly string[] | undefined, limit: number): Promise<Row[]>;
+  /** Whether the document has it elsewhere. */
+  isElsewhere?(row: Row): boolean;
+  /** The columns as they are in force, such as without what has ended. */
+  inForce?(columns: Partial<ColumnsOf<Row, F>>, now: number): Partial<ColumnsOf<Row, F>>;
+  /** The fields of an entry that have the id of a key. */
+  keyFields(entry: Readonly<Record<string, unknown>>): readonly (keyof F & string)[];
+  /** @throws {GatewayError} for a new one that cannot be. */
+  check(columns: Partial<ColumnsOf<Row, F>>, owner: string | undefined, now: number): void;
+}
+
+/** The section of a thing that accounts have, or that there is one of for each of them. */
+export function resourceSection<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>(
+  resource: Resource<Row, F, Derived>,
+  listed: Listed<Row, F>,
+): Section<TArray<EntrySchema>> {
+  const { fields, name } = resource;
+  const { section, identity, label, eachOwner } = listed;
+  const isIdentity = (field: string) => identity.includes(field);
+  const amounts = Object.fromEntries(Object.entries(fields).filter(([field]) => !isIdentity(field)));
+  const required: readonly string[] = Type.Object(bodyFields(amounts)).required ?? [];
+  // An entry that changes one amount leaves out the others.
+  const properties = Object.entries(bodyFields(fields)).map(([field, schema]) => {
+    return [field, isIdentity(field) ? schema : Type.Optional(schema)] as const;
+  });
+  const schema = Type.Object(
+    { account: OptionalAccount, ...(Object.fromEntries(properties) as TProperties), status: Status },
+    closed,
+  );
+  const labelOf = ({ account, ...entry }: Entry) =>
+    [...(account === undefined ? [] : [account]), label(entry)].join(" ");
+  const inForce = (columns: Partial<ColumnsOf<Row, F>>, now: number) => listed.inForce?.(columns, now) ?? columns;
+  const toFields = (row: Row, now: number) =>
+    toJson<Row, F>(fields, { ...row, ...inForce(row as Partial<ColumnsOf<Row, F>>, now) });
+
+  return defineSection<TArray<EntrySchema>>({
+    schema: entriesOf(schema, listed.description === undefined ? {} : { description: listed.description }),
+    area: resource.area,
+    async read(deps) {
+      const emails = await readAccountNames(deps);
+      const rows = await listed.listAll(deps, undefined, entriesMax + 1);
+      expectFew(section, rows.length);
+      const entries = rows.flatMap((row) => {
+        const owner = listed.ownerOf(row);
+        const account = emails.get(owner);
+        if (listed.isElsewhere?.(row) === true || (owner !== eachOwner && account === undefined)) return [];
+        return [{ ...(account !== undefined && { account }), ...toFields(row, deps.now()) }];
+      });
+      // Rows of one document are made in the same millisecond: only what they are about tells their order again.
+      return entries.sort((a, b) => (labelOf(a) < labelOf(b) ? -1 : 1));
+    },
+    async plan(planning, value) {
+      const entries: readonly Entry[] = value;
+      const { deps, admin } = planning;
+      const now = deps.now();
+      const findAccount = ({ account: email }: Entry) =>
+        email === undefined ? undefined : findOwner(planning, { section, what: `a ${name}`, email });
+      const ownerOf = (entry: Entry) => (entry.account === undefined ? eachOwner : findAccount(entry)?.id);
+      /** Keys have the ids that they have here, as far as they are here yet. */
+      const columnsOf = (entry: Entry) => {
+        const ids = listed.keyFields(entry).flatMap((field) => {
+          const id = toKeyIdHere(planning, entry[field] as string | null | undefined);
+          return id === undefined ? [] : [[field, id]];
+        });
+        const columns = toColumns<Row, F>(fields, { ...entry, ...Object.fromEntries(ids) });
+        return inForce(resource.resolve?.(deps, columns) ?? columns, now);
+      };
+      const amountsOf = (entry: Entry) => {
+        const columns = columnsOf(entry);
+        const isOfAmount = (column: string) => Object.values(amounts).some((field) => field.column === column);
+        return Object.fromEntries(Object.entries(columns).filter(([column]) => isOfAmount(column))) as typeof columns;
+      };
+      const expectAmounts = (entry: Entry) => {
+        const missing = required.find((field) => entry[field] === undefined);
+        if (missing !== undefined) throw invalid(section, `The ${name} ${labelOf(entry)} has no ${missing}`);
+      };
+      const owners = entries.flatMap(({ account = "" }) => planning.accounts.get(account)?.id ?? []);
+      const rows = entries.length === 0 ? [] : await listed.listAll(deps, [eachOwner, ...owners], entriesMax);
+      return await planEntries<Entry, Row>(entries, {
+        section,
+        label: labelOf,
+        owner: findAccount,
+        find(entry) {
+          const owner = ownerOf(entry);
+          const columns = columnsOf(entry);
+          const isSame = (row: Row) =>
+            identity.every((field) => {
+              const column = (fields[field] as { column: keyof Row }).column;
+              return (row[column] ?? null) === ((columns as Partial<Row>)[column] ?? null);
+            });
+          return owner === undefined ? undefined : rows.find((row) => listed.ownerOf(row) === owner && isSame(row));
+        },
+        toTarget(entry) {
+          const columns = amountsOf(entry);
+          const target = toJson(amounts, columns as Partial<Row>) as Record<string, unknown>;
+          return Object.fromEntries(
+            Object.entries(target).filter(([field]) => {
+              return entry[field] !== undefined || target[field] !== null;
+            }),
+          );
+        },
+        toCurrent: (row) => toFields(row, now),
+        check(entry, present) {
+          if (present !== undefined) return;
+          expectAmounts(entry);
+          listed.check(columnsOf(entry), ownerOf(entry), now);
+        },
+        async create(entry) {
+          const owner = entry.account === undefined ? eachOwner : await readOwnerId(planning, entry.account);
+          return await resource.create(deps, admin, owner, columnsOf(entry));
+        },
+        change: (row, entry) =>
+          resource.change(deps, admin, { owner: listed.ownerOf(row), id: row.id }, amountsOf(entry)),
+        remove: (row) => resource.remove(deps, admin, { owner: listed.ownerOf(row), id: row.id }),
+      });
+    },
+  });
+}

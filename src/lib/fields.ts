@@ -1,0 +1,103 @@
+/**
+ * The fields of managed things. A field is declared once, with its form in JSON and its column; bodies of requests, answers, entries
+ * of the configuration document, flags of commands and audit entries follow from it.
+ */
+import { type Static, type TObject, type TOptional, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { formatUsd, GatewayError, parseUsd } from "../contract/index.ts";
+
+export const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
+
+export interface Field<Row> {
+  /** Its form in the body that makes the thing. One that may be absent may be `null` too. */
+  readonly schema: TSchema;
+  readonly column: keyof Row & string;
+  /** Whether it can be changed; absent: it says what the thing is. */
+  readonly changes?: true;
+  /** Converts between JSON and the column; absent: they are the same. */
+  readonly unit?: Unit;
+}
+
+export type Fields<Row> = Readonly<Record<string, Field<Row>>>;
+
+/** How a value in JSON is one of a column. */
+export interface Unit {
+  /** @throws {GatewayError} `invalid_request` */
+  toColumn(value: unknown, name: string): unknown;
+  toJson(value: unknown): unknown;
+}
+
+/** Amounts from 0: decimal US dollars in JSON, nanodollars in the column. */
+export const usd: Unit = {
+  toColumn(value, name) {
+    const nanodollars = parseUsd(String(value));
+    if (nanodollars !== undefined && nanodollars >= 0) return nanodollars;
+    throw new GatewayError("invalid_request", `${name} is not US dollars from 0 such as 5.00, at most nine decimals`, {
+      param: name,
+    });
+  },
+  toJson: (value) => formatUsd(Number(value)),
+};
+
+/** Times: seconds since 1970 in JSON, milliseconds in the column. */
+export const seconds: Unit = {
+  toColumn: (value) => Number(value) * 1000,
+  toJson: (value) => Math.floor(Number(value) / 1000),
+};
+
+export type Schemas<F extends Fields<never>> = { [Name in keyof F]: F[Name]["schema"] };
+export type Changeable<F extends Fields<never>> = {
+  [Name in keyof F as F[Name] extends { readonly changes: true } ? Name : never]: TOptional<F[Name]["schema"]>;
+};
+/** The columns of fields. */
+export type ColumnsOf<Row, F extends Fields<never>> = Pick<Row, F[keyof F]["column"] & keyof Row>;
+/** The values of fields in an answer: none is absent. */
+export type JsonOf<F extends Fields<never>> = Required<Static<TObject<Schemas<F>>>>;
+
+/** Types fields by the row that has them. */
+export const defineFields =
+  <Row>() =>
+  <const F extends Fields<Row>>(fields: F): F =>
+    fields;
+
+/** The properties of a body that makes the thing. */
+export function bodyFields<F extends Fields<never>>(fields: F): Schemas<F> {
+  return mapFields(fields, ({ schema }) => schema) as Schemas<F>;
+}
+
+/** The properties of a body that changes the thing. */
+export function changeFields<F extends Fields<never>>(fields: F): Changeable<F> {
+  const changeable = Object.fromEntries(Object.entries(fields).filter(([, { changes }]) => changes === true));
+  return mapFields(changeable, ({ schema }) => Type.Optional(schema)) as Changeable<F>;
+}
+
+/** The properties of an answer: each is there. */
+export function answerFields(fields: Fields<never>): TProperties {
+  return Type.Required(Type.Object(mapFields(fields, ({ schema }) => schema))).properties;
+}
+
+/** The values of a body in their columns; absent fields are left out. @throws {GatewayError} `invalid_request` */
+export function toColumns<Row, F extends Fields<Row>>(
+  fields: F,
+  body: Readonly<Record<string, unknown>>,
+): Partial<ColumnsOf<Row, F>> {
+  const columns: Record<string, unknown> = {};
+  for (const [name, { column, unit }] of Object.entries(fields)) {
+    const value = body[name];
+    if (value !== undefined)
+      columns[column] = value === null || unit === undefined ? value : unit.toColumn(value, name);
+  }
+  return columns as Partial<ColumnsOf<Row, F>>;
+}
+
+/** The values of columns in JSON; those that are not there are `null`. */
+export function toJson<Row, F extends Fields<Row>>(fields: F, row: Partial<Row>): JsonOf<F> {
+  const entries = Object.entries(fields).map(([name, { column, unit }]) => {
+    const value = row[column as keyof Row] ?? null;
+    return [name, value === null || unit === undefined ? value : unit.toJson(value)];
+  });
+  return Object.fromEntries(entries) as JsonOf<F>;
+}
+
+function mapFields<Value>(fields: Fields<never>, toValue: (field: Field<never>) => Value): Record<string, Value> {
+  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, toValue(field)]));
+}
