@@ -216,14 +216,15 @@ export async function listBudgets(
   return await query.orderBy("created_at").orderBy("id").limit(limit).execute();
 }
 
-/** @throws {GatewayError} `not_found` */
-export async function readBudgetOf({ db }: Pick<Store, "db">, accountId: string, id: string): Promise<StoredBudget> {
-  const row = await db
-    .selectFrom("budgets")
-    .selectAll()
-    .where("id", "=", id)
-    .where("account_id", "=", accountId)
-    .executeTakeFirst();
+/** @param accountId Absent: of any account or the gateway. @throws {GatewayError} `not_found` */
+export async function readBudgetOf(
+  { db }: Pick<Store, "db">,
+  accountId: string | undefined,
+  id: string,
+): Promise<StoredBudget> {
+  let query = db.selectFrom("budgets").selectAll().where("id", "=", id);
+  if (accountId !== undefined) query = query.where("account_id", "=", accountId);
+  const row = await query.executeTakeFirst();
   if (row === undefined) throw unknownBudget(accountId, id);
   return row;
 }
@@ -487,7 +488,8 @@ function invalid(param: string, fault: string): GatewayError {
   return new GatewayError("invalid_request", `${param}: ${fault}`, { param });
 }
 
-function unknownBudget(accountId: string, id: string): GatewayError {
+function unknownBudget(accountId: string | undefined, id: string): GatewayError {
+  if (accountId === undefined) return new GatewayError("not_found", `There is no budget ${id}`);
   const owner = accountId === eachAccount ? "gateway" : "project";
   return new GatewayError("not_found", `The ${owner} has no budget ${id}`);
 }

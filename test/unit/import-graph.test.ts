@@ -115,7 +115,7 @@ const inner: Readonly<Record<string, readonly string[]>> = {
     "probe.ts",
     "index.ts",
   ],
-  http: ["memory", "sse", "deps.ts", "lifecycle", "forms", "api", "dashboard-api", "admin-api", "server.ts"],
+  http: ["memory", "sse", "deps.ts", "lifecycle", "forms", "resources", "api", "dashboard-api", "admin-api", "server.ts"],
   dashboard: [
     "assets.d.ts",
     "kit/create-store.ts",

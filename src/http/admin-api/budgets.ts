@@ -2,47 +2,14 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { formatUsd } from "../../contract/index.ts";
 import { Usd } from "../../lib/fields.ts";
-import {
-  budgetFields,
-  changeBudget,
-  createBudget,
-  deleteBudget,
-  eachAccount,
-  listBudgets,
-  type NewBudget,
-  readBudgetOf,
-  readSpentBySubject,
-  type StoredBudget,
-} from "../../tenants/index.ts";
+import { type budgetFields, eachAccount, readBudgetOf, readSpentBySubject } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { type DerivedOfBudget, deriveBudgets, derivedOfBudget } from "../forms/budgets.ts";
-import { idOfModel } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
+import { budgets, type DerivedOfBudget } from "../resources/budgets.ts";
 import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
 import { listParameters, nullable, readPage } from "./lists.ts";
 import { readProject } from "./projects.ts";
-import { type Mount, type Resource, type ResourceApi, resourceRoutes } from "./resource.ts";
-
-/** Budgets of a project: of itself, its keys, and the end users, tags, sessions and models of its calls; and those of the gateway. */
-export const budgets: Resource<StoredBudget, typeof budgetFields, DerivedOfBudget> = {
-  name: "budget",
-  area: "accounts",
-  idName: "budget_id",
-  fields: budgetFields,
-  derived: derivedOfBudget,
-  deleted: "organization.project.budget.deleted",
-  // A model may have any of its names.
-  resolve: (deps, columns) =>
-    columns.subject === "model" && columns.name != null ? { ...columns, name: idOfModel(deps, columns.name) } : columns,
-  list: ({ store }, owner, page) => listBudgets(store, [owner], page),
-  read: ({ store }, owner, id) => readBudgetOf(store, owner, id),
-  create: ({ store, now }, by, accountId, columns) =>
-    createBudget(store, { by, accountId, ...(columns as NewBudget) }, now()),
-  change: ({ store, now }, by, { owner: accountId, id }, changes) =>
-    changeBudget(store, { by, accountId, id, changes }, now()),
-  remove: ({ store, now }, by, { owner: accountId, id }) => deleteBudget(store, { by, accountId, id }, now()),
-  derive: deriveBudgets,
-};
+import { type Mount, type ResourceApi, resourceRoutes } from "./resource-routes.ts";
 
 const changes = "`raise_usd` is added to it until `raise_until`; `null` ends the raise. What is spent stays.";
 const ofProject = {

@@ -19,11 +19,11 @@ import {
   teamActions,
 } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { deriveBudgets } from "../forms/budgets.ts";
 import { Period, readBudget } from "../forms/read-fields.ts";
 import { toIso } from "../forms/serializers.ts";
 import { withAdminSession, withOwnSession, withSession, withTeamSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
+import { deriveBudgets } from "../resources/budgets.ts";
 import { createLinkMail } from "./link-mail.ts";
 
 const TeamRole = Type.Union([Type.Literal("admin"), Type.Literal("member")]);

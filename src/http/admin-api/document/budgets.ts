@@ -1,6 +1,6 @@
 import { ownBudgetId } from "../../../db/index.ts";
 import { type BudgetTarget, checkBudget, eachAccount, listBudgets, type NewBudget } from "../../../tenants/index.ts";
-import { budgets as resource } from "../budgets.ts";
+import { budgets as resource } from "../../resources/budgets.ts";
 import { resourceSection } from "./resource-section.ts";
 
 /** The budgets, but for those that accounts and keys have among their fields. */
@@ -11,7 +11,6 @@ export const budgets = resourceSection(resource, {
   label: ({ subject, name, budget_period: period, api_key_id: key }) =>
     [subject, name ?? "each", period, ...(key == null ? [] : [key])].join(" "),
   eachOwner: eachAccount,
-  ownerOf: ({ account_id }) => account_id,
   listAll: ({ store }, owners, limit) => listBudgets(store, owners, { limit }),
   // It is among the fields of its account or key.
   isElsewhere: ({ id, account_id, name, raise_until }) =>

@@ -94,6 +94,8 @@ export function toKeyIdHere({ keyIds }: Planning, id: string | null | undefined)
   return id == null ? undefined : (keyIds.get(id) ?? id);
 }
 
+type Values = Readonly<Record<string, unknown>>;
+
 /** How the entries of a section become what they say. `Present` is the thing as it is stored. */
 export interface EntryPlanner<Entry, Present> {
   readonly section: string;
@@ -101,11 +103,11 @@ export interface EntryPlanner<Entry, Present> {
   label(entry: Entry): string;
   /** Whose entry it is; `undefined`: nobody's. */
   owner?(entry: Entry): Account | undefined;
-  find(entry: Entry): Present | undefined;
+  find(entry: Entry): Promise<Present | undefined> | Present | undefined;
   /** The fields of an entry that say how it is to be, as they are stored; absent fields stay. */
-  toTarget(entry: Entry): Readonly<Record<string, unknown>>;
+  toTarget(entry: Entry): Promise<Values> | Values;
   /** The same fields of what there is. */
-  toCurrent(present: Present): Readonly<Record<string, unknown>>;
+  toCurrent(present: Present): Values;
   /** @throws {GatewayError} for an entry that cannot be, before anything is written. */
   check?(entry: Entry, present: Present | undefined, fields: FieldChanges): Promise<void> | void;
   create(entry: Entry, fields: FieldChanges): Promise<unknown>;
@@ -122,14 +124,14 @@ export async function planEntries<Entry extends { readonly status?: string | und
   const steps: Step[] = [];
   for (const entry of entries) {
     const common = { id: planner.label(entry), account: planner.owner?.(entry) };
-    const present = planner.find(entry);
+    const present = await planner.find(entry);
     if (entry.status === "removed") {
       const { remove } = planner;
       if (present === undefined || remove === undefined) continue;
       steps.push({ ...common, action: "remove", fields: {}, run: () => remove(present) });
       continue;
     }
-    const fields = diff(present === undefined ? {} : planner.toCurrent(present), planner.toTarget(entry));
+    const fields = diff(present === undefined ? {} : planner.toCurrent(present), await planner.toTarget(entry));
     if (present !== undefined && isSame(fields)) continue;
     await planner.check?.(entry, present, fields);
     const run =

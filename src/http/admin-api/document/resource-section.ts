@@ -1,8 +1,8 @@
 import { type TArray, type TObject, type TOptional, type TProperties, type TString, Type } from "@sinclair/typebox";
-import { bodyFields, type ColumnsOf, type Fields, toColumns, toJson } from "../../../lib/fields.ts";
-import type { HttpDeps } from "../../deps.ts";
+import { bodyFields, type ColumnsOf, type Fields, toJson } from "../../../lib/fields.ts";
+import { type Resource, type ResourceDeps, readColumns } from "../../resources/resource.ts";
 import { invalid } from "../lists.ts";
-import type { Resource } from "../resource.ts";
+import { toResourceDeps } from "../resource-routes.ts";
 import {
   closed,
   entriesMax,
@@ -32,9 +32,8 @@ export interface Listed<Row, F extends Fields<Row>> {
   label(entry: Readonly<Record<string, unknown>>): string;
   /** The owner in place of an account, of a thing that is about each. */
   readonly eachOwner: string;
-  ownerOf(row: Row): string;
   /** All rows of these owners, or of all. */
-  listAll(deps: HttpDeps, owners: readonly string[] | undefined, limit: number): Promise<Row[]>;
+  listAll(deps: ResourceDeps, owners: readonly string[] | undefined, limit: number): Promise<Row[]>;
   /** Whether the document has it elsewhere. */
   isElsewhere?(row: Row): boolean;
   /** The columns as they are in force, such as without what has ended. */
@@ -54,6 +53,8 @@ export function resourceSection<Row extends { readonly id: string }, F extends F
   const { section, identity, label, eachOwner } = listed;
   const isIdentity = (field: string) => identity.includes(field);
   const amounts = Object.fromEntries(Object.entries(fields).filter(([field]) => !isIdentity(field)));
+  const amountColumns = new Set<string>(Object.values(amounts).map(({ column }) => column));
+  const identityColumns = identity.map((field) => (fields[field] as { column: string }).column as keyof Row);
   const required: readonly string[] = Type.Object(bodyFields(amounts)).required ?? [];
   // An entry that changes one amount leaves out the others.
   const properties = Object.entries(bodyFields(fields)).map(([field, schema]) => {
@@ -74,10 +75,10 @@ export function resourceSection<Row extends { readonly id: string }, F extends F
     area: resource.area,
     async read(deps) {
       const emails = await readAccountNames(deps);
-      const rows = await listed.listAll(deps, undefined, entriesMax + 1);
+      const rows = await listed.listAll(toResourceDeps(deps), undefined, entriesMax + 1);
       expectFew(section, rows.length);
       const entries = rows.flatMap((row) => {
-        const owner = listed.ownerOf(row);
+        const owner = resource.ownerOf(row);
         const account = emails.get(owner);
         if (listed.isElsewhere?.(row) === true || (owner !== eachOwner && account === undefined)) return [];
         return [{ ...(account !== undefined && { account }), ...toFields(row, deps.now()) }];
@@ -87,28 +88,23 @@ export function resourceSection<Row extends { readonly id: string }, F extends F
     },
     async plan(planning, value) {
       const entries: readonly Entry[] = value;
-      const { deps, admin } = planning;
+      const { admin } = planning;
+      const deps = toResourceDeps(planning.deps);
       const now = deps.now();
       const findAccount = ({ account: email }: Entry) =>
         email === undefined ? undefined : findOwner(planning, { section, what: `a ${name}`, email });
       const ownerOf = (entry: Entry) => (entry.account === undefined ? eachOwner : findAccount(entry)?.id);
       /** Keys have the ids that they have here, as far as they are here yet. */
-      const columnsOf = (entry: Entry) => {
+      const readEntry = async (entry: Entry) => {
         const ids = listed.keyFields(entry).flatMap((field) => {
           const id = toKeyIdHere(planning, entry[field] as string | null | undefined);
           return id === undefined ? [] : [[field, id]];
         });
-        const columns = toColumns<Row, F>(fields, { ...entry, ...Object.fromEntries(ids) });
-        return inForce(resource.resolve?.(deps, columns) ?? columns, now);
+        return inForce(await readColumns(deps, resource, { ...entry, ...Object.fromEntries(ids) }), now);
       };
-      const amountsOf = (entry: Entry) => {
-        const columns = columnsOf(entry);
-        const isOfAmount = (column: string) => Object.values(amounts).some((field) => field.column === column);
-        return Object.fromEntries(Object.entries(columns).filter(([column]) => isOfAmount(column))) as typeof columns;
-      };
-      const expectAmounts = (entry: Entry) => {
-        const missing = required.find((field) => entry[field] === undefined);
-        if (missing !== undefined) throw invalid(section, `The ${name} ${labelOf(entry)} has no ${missing}`);
+      const readAmounts = async (entry: Entry) => {
+        const columns = Object.entries(await readEntry(entry)).filter(([column]) => amountColumns.has(column));
+        return Object.fromEntries(columns) as Partial<ColumnsOf<Row, F>>;
       };
       const owners = entries.flatMap(({ account = "" }) => planning.accounts.get(account)?.id ?? []);
       const rows = entries.length === 0 ? [] : await listed.listAll(deps, [eachOwner, ...owners], entriesMax);
@@ -116,38 +112,33 @@ export function resourceSection<Row extends { readonly id: string }, F extends F
         section,
         label: labelOf,
         owner: findAccount,
-        find(entry) {
+        async find(entry) {
           const owner = ownerOf(entry);
-          const columns = columnsOf(entry);
+          const columns: Partial<Row> = { ...((await readEntry(entry)) as Partial<Row>) };
           const isSame = (row: Row) =>
-            identity.every((field) => {
-              const column = (fields[field] as { column: keyof Row }).column;
-              return (row[column] ?? null) === ((columns as Partial<Row>)[column] ?? null);
-            });
-          return owner === undefined ? undefined : rows.find((row) => listed.ownerOf(row) === owner && isSame(row));
+            identityColumns.every((column) => (row[column] ?? null) === (columns[column] ?? null));
+          return owner === undefined ? undefined : rows.find((row) => resource.ownerOf(row) === owner && isSame(row));
         },
-        toTarget(entry) {
-          const columns = amountsOf(entry);
-          const target = toJson(amounts, columns as Partial<Row>) as Record<string, unknown>;
+        async toTarget(entry) {
+          const target = toJson(amounts, (await readAmounts(entry)) as Partial<Row>);
           return Object.fromEntries(
-            Object.entries(target).filter(([field]) => {
-              return entry[field] !== undefined || target[field] !== null;
-            }),
+            Object.entries(target).filter(([field, value]) => entry[field] !== undefined || value !== null),
           );
         },
         toCurrent: (row) => toFields(row, now),
-        check(entry, present) {
+        async check(entry, present) {
           if (present !== undefined) return;
-          expectAmounts(entry);
-          listed.check(columnsOf(entry), ownerOf(entry), now);
+          const missing = required.find((field) => entry[field] === undefined);
+          if (missing !== undefined) throw invalid(section, `The ${name} ${labelOf(entry)} has no ${missing}`);
+          listed.check(await readEntry(entry), ownerOf(entry), now);
         },
         async create(entry) {
           const owner = entry.account === undefined ? eachOwner : await readOwnerId(planning, entry.account);
-          return await resource.create(deps, admin, owner, columnsOf(entry));
+          return await resource.create(deps, admin, owner, await readEntry(entry));
         },
-        change: (row, entry) =>
-          resource.change(deps, admin, { owner: listed.ownerOf(row), id: row.id }, amountsOf(entry)),
-        remove: (row) => resource.remove(deps, admin, { owner: listed.ownerOf(row), id: row.id }),
+        change: async (row, entry) =>
+          resource.change(deps, admin, { owner: resource.ownerOf(row), id: row.id }, await readAmounts(entry)),
+        remove: (row) => resource.remove(deps, admin, { owner: resource.ownerOf(row), id: row.id }),
       });
     },
   });

@@ -1,54 +1,22 @@
 /** The routes of a managed thing, made from what is declared of it. */
-import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
+import { type Static, type TObject, Type } from "@sinclair/typebox";
 import { type AnyElysia, Elysia } from "elysia";
-import type { Administrator } from "../../audit/index.ts";
 import {
   answerFields,
   bodyFields,
   type Changeable,
-  type ColumnsOf,
   changeFields,
   type Fields,
   type JsonOf,
   type Schemas,
-  toColumns,
-  toJson,
 } from "../../lib/fields.ts";
-import type { AdminKeyArea } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { idOfModel } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
+import { type Resource, type ResourceDeps, readColumns, toAnswers } from "../resources/resource.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
 import { listOf, listParameters, readPage, toList } from "./lists.ts";
-
-/** A managed thing, such as a budget: its fields, what answers say besides, and what is done with it. */
-export interface Resource<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object> {
-  /** In sentences: "budget". */
-  readonly name: string;
-  readonly area: AdminKeyArea;
-  /** The parameter of paths that has its id: "budget_id". */
-  readonly idName: string;
-  readonly fields: F;
-  /** The properties of answers that are no fields. */
-  readonly derived: TProperties;
-  /** The name of what a deletion answers. */
-  readonly deleted: string;
-  /** Puts names in their stored form, such as the id of a model. */
-  resolve?(deps: HttpDeps, columns: Partial<ColumnsOf<Row, F>>): Partial<ColumnsOf<Row, F>>;
-  /** @param after The last one of the page before. */
-  list(deps: HttpDeps, owner: string, page: { limit: number; after: Row | undefined }): Promise<Row[]>;
-  read(deps: HttpDeps, owner: string, id: string): Promise<Row>;
-  create(deps: HttpDeps, by: Administrator, owner: string, columns: Partial<ColumnsOf<Row, F>>): Promise<Row>;
-  change(deps: HttpDeps, by: Administrator, target: Target, columns: Partial<ColumnsOf<Row, F>>): Promise<Row>;
-  remove(deps: HttpDeps, by: Administrator, target: Target): Promise<void>;
-  /** Reads what answers say besides the fields. */
-  derive(deps: HttpDeps, rows: readonly Row[]): Promise<(row: Row) => Derived>;
-}
-
-interface Target {
-  readonly owner: string;
-  readonly id: string;
-}
 
 /** Where routes of a thing are, and whose things they are about. */
 export interface Mount {
@@ -62,14 +30,10 @@ export interface Mount {
   ownerOf(deps: HttpDeps, params: Readonly<Record<string, string>>, isExpected: boolean): Promise<string> | string;
 }
 
-/** Returns answers for rows. */
-export async function toAnswers<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>(
-  deps: HttpDeps,
-  { fields, derive }: Resource<Row, F, Derived>,
-  rows: readonly Row[],
-): Promise<(row: Row) => JsonOf<F> & Derived & { id: string }> {
-  const toDerived = await derive(deps, rows);
-  return (row) => ({ id: row.id, ...toJson<Row, F>(fields, row), ...toDerived(row) });
+/** Dependencies of things at a gateway that runs. */
+export function toResourceDeps(deps: HttpDeps): ResourceDeps {
+  const { store, now } = deps;
+  return { store, now, modelIdOf: (name) => idOfModel(deps, name) };
 }
 
 /** An endpoint, as the types of its client have it. */
@@ -123,11 +87,9 @@ export function resourceRoutes<Row extends { readonly id: string }, F extends Fi
     return { owner: await ownerOf(deps, named, false), id: named[idName] ?? "" };
   };
   const Answer = Type.Object({ id: Type.String(), ...answerFields(fields), ...resource.derived });
-  const answer = async (row: Row) => (await toAnswers(deps, resource, [row]))(row);
-  const read = (body: object) => {
-    const columns = toColumns<Row, F>(fields, body as Record<string, unknown>);
-    return resource.resolve?.(deps, columns) ?? columns;
-  };
+  const resourceDeps = toResourceDeps(deps);
+  const answer = async (row: Row) => (await toAnswers(resourceDeps, resource, [row]))(row);
+  const read = (body: unknown) => readColumns(resourceDeps, resource, body as Record<string, unknown>);
   return new Elysia({ prefix: path })
     .use(adminRoutes(deps, api, resource.area))
     .get(
@@ -135,9 +97,9 @@ export function resourceRoutes<Row extends { readonly id: string }, F extends Fi
       async ({ request, params }) => {
         const owner = await ownerOf(deps, params as Record<string, string>, true);
         const { limit, after } = readPage(parseUrl(request).searchParams);
-        const last = after === undefined ? undefined : await resource.read(deps, owner, after);
-        const rows = await resource.list(deps, owner, { limit: limit + 1, after: last });
-        return toList(rows, limit, await toAnswers(deps, resource, rows));
+        const last = after === undefined ? undefined : await resource.read(resourceDeps, owner, after);
+        const rows = await resource.list(resourceDeps, owner, { limit: limit + 1, after: last });
+        return toList(rows, limit, await toAnswers(resourceDeps, resource, rows));
       },
       { detail: describeRead(`List the ${name}s of ${whose}`, listOf(Answer), { query: listParameters }) },
     )
@@ -146,7 +108,7 @@ export function resourceRoutes<Row extends { readonly id: string }, F extends Fi
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           const owner = await ownerOf(deps, params as Record<string, string>, true);
-          return await answer(await resource.create(deps, admin, owner, read(body as object)));
+          return await answer(await resource.create(resourceDeps, admin, owner, await read(body)));
         }),
       {
         body: formBody(bodyFields(fields)),
@@ -157,7 +119,7 @@ export function resourceRoutes<Row extends { readonly id: string }, F extends Fi
       `/:${idName}`,
       async ({ params }) => {
         const { owner, id } = await targetOf(params);
-        return await answer(await resource.read(deps, owner, id));
+        return await answer(await resource.read(resourceDeps, owner, id));
       },
       { detail: describeRead(`Retrieve a ${name} of ${whose}`, Answer) },
     )
@@ -165,7 +127,7 @@ export function resourceRoutes<Row extends { readonly id: string }, F extends Fi
       `/:${idName}`,
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          return await answer(await resource.change(deps, admin, await targetOf(params), read(body as object)));
+          return await answer(await resource.change(resourceDeps, admin, await targetOf(params), await read(body)));
         }),
       {
         body: formBody(changeFields(fields)),
@@ -177,7 +139,7 @@ export function resourceRoutes<Row extends { readonly id: string }, F extends Fi
       ({ request, admin, params }) =>
         writeOnce(deps, { request, admin }, async () => {
           const target = await targetOf(params);
-          await resource.remove(deps, admin, target);
+          await resource.remove(resourceDeps, admin, target);
           return { id: target.id, object: resource.deleted, deleted: true };
         }),
       { detail: describeDelete(`Delete a ${name} of ${whose}`, resource.deleted) },

@@ -1,8 +1,19 @@
 import { type Static, type TObject, Type } from "@sinclair/typebox";
 import { formatUsd } from "../../contract/index.ts";
 import { endOfPeriod, startOfPeriod } from "../../db/index.ts";
-import { eachAccount, readSpentOfBudgets, type StoredBudget } from "../../tenants/index.ts";
-import type { HttpDeps } from "../deps.ts";
+import {
+  budgetFields,
+  changeBudget,
+  createBudget,
+  deleteBudget,
+  eachAccount,
+  listBudgets,
+  type NewBudget,
+  readBudgetOf,
+  readSpentOfBudgets,
+  type StoredBudget,
+} from "../../tenants/index.ts";
+import type { Resource, ResourceDeps } from "./resource.ts";
 
 const orNull = <Schema extends ReturnType<typeof Type.String>>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
@@ -18,7 +29,7 @@ export type DerivedOfBudget = Static<TObject<typeof derivedOfBudget>>;
 
 /** Reads what is spent of budgets, which is unknown where each subject has its own. */
 export async function deriveBudgets(
-  { store, now }: Pick<HttpDeps, "store" | "now">,
+  { store, now }: Pick<ResourceDeps, "store" | "now">,
   budgets: readonly StoredBudget[],
 ): Promise<(budget: StoredBudget) => DerivedOfBudget> {
   const spent = await readSpentOfBudgets(store, budgets, now());
@@ -33,3 +44,27 @@ export async function deriveBudgets(
     };
   };
 }
+
+/** Budgets of a project: of itself, its keys, and the end users, tags, sessions and models of its calls; and those of the gateway. */
+export const budgets: Resource<StoredBudget, typeof budgetFields, DerivedOfBudget> = {
+  name: "budget",
+  area: "accounts",
+  idName: "budget_id",
+  fields: budgetFields,
+  derived: derivedOfBudget,
+  deleted: "organization.project.budget.deleted",
+  // A model may have any of its names.
+  async resolve({ modelIdOf }, columns) {
+    const { subject, name } = columns;
+    return subject === "model" && name != null ? { ...columns, name: await modelIdOf(name) } : columns;
+  },
+  list: ({ store }, owner, page) => listBudgets(store, [owner], page),
+  ownerOf: ({ account_id }) => account_id,
+  read: ({ store }, owner, id) => readBudgetOf(store, owner, id),
+  create: ({ store, now }, by, accountId, columns) =>
+    createBudget(store, { by, accountId, ...(columns as NewBudget) }, now()),
+  change: ({ store, now }, by, { owner: accountId, id }, changes) =>
+    changeBudget(store, { by, accountId, id, changes }, now()),
+  remove: ({ store, now }, by, { owner: accountId, id }) => deleteBudget(store, { by, accountId, id }, now()),
+  derive: deriveBudgets,
+};
