@@ -12,6 +12,7 @@ import {
 } from "./account.ts";
 import { accountContent } from "./account-content.ts";
 import { adminKeyCreate, adminKeyList, adminKeyRevoke } from "./admin-key.ts";
+import { budgetCommands } from "./budget.ts";
 import { catalogueCheck, models } from "./catalogue.ts";
 import { catalogueSign, catalogueUpdate } from "./catalogue-update.ts";
 import { applyConfiguration, exportConfiguration } from "./configuration.ts";
@@ -64,6 +65,7 @@ export const commands: readonly Command[] = [
   keySet,
   keyRotate,
   keyRevoke,
+  ...budgetCommands,
   limitSet,
   limitList,
   limitDelete,

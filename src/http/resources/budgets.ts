@@ -58,7 +58,7 @@ export const budgets: Resource<StoredBudget, typeof budgetFields, DerivedOfBudge
     const { subject, name } = columns;
     return subject === "model" && name != null ? { ...columns, name: await modelIdOf(name) } : columns;
   },
-  list: ({ store }, owner, page) => listBudgets(store, [owner], page),
+  list: ({ store }, owner, page) => listBudgets(store, owner === undefined ? undefined : [owner], page),
   ownerOf: ({ account_id }) => account_id,
   read: ({ store }, owner, id) => readBudgetOf(store, owner, id),
   create: ({ store, now }, by, accountId, columns) =>

@@ -25,8 +25,8 @@ export interface Resource<Row extends { readonly id: string }, F extends Fields<
   readonly deleted: string;
   /** Puts names in their stored form, such as the id of a model. */
   resolve?(deps: ResourceDeps, columns: Partial<ColumnsOf<Row, F>>): Promise<Partial<ColumnsOf<Row, F>>>;
-  /** @param after The last one of the page before. */
-  list(deps: ResourceDeps, owner: string, page: { limit: number; after?: Row | undefined }): Promise<Row[]>;
+  /** @param owner Absent: those of all. @param page.after The last one of the page before. */
+  list(deps: ResourceDeps, owner: string | undefined, page: { limit: number; after?: Row | undefined }): Promise<Row[]>;
   /** @param owner Absent: of any owner. @throws {GatewayError} `not_found` */
   read(deps: ResourceDeps, owner: string | undefined, id: string): Promise<Row>;
   ownerOf(row: Row): string;

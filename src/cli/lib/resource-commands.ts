@@ -1,0 +1,214 @@
+import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { commandLine } from "../../audit/index.ts";
+import { type Resource, type ResourceDeps, readColumns, toAnswers } from "../../http/resources/resource.ts";
+import { bodyFields, changeFields, type Field, type Fields, seconds } from "../../lib/fields.ts";
+import { getAccountLabel } from "../../tenants/index.ts";
+import { type CliContext, type Command, defineCommand, type Flag, type Input, UsageError } from "../command.ts";
+import { columns } from "./format.ts";
+import { parseExpiry, parseModel } from "./parse.ts";
+import { expectAccount, expectRecipient, type OpenedStore, withStore } from "./with-store.ts";
+
+/** The examples and the owners of the commands of a thing. */
+interface Texts {
+  /** How a thing is called that has no account. */
+  readonly each: string;
+  /** The owner in place of an account. */
+  readonly eachOwner: string;
+  /** Flags of the example of `create` and of `change`. */
+  readonly create: string;
+  readonly change: string;
+}
+
+type Flags = Readonly<Record<string, Flag>>;
+
+/** The commands `list`, `show`, `create`, `change` and `remove` of a managed thing. */
+export function resourceCommands<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>(
+  resource: Resource<Row, F, Derived>,
+  texts: Texts,
+): Command[] {
+  const { name, fields } = resource;
+  const required = new Set<string>(Type.Object(bodyFields(fields)).required);
+  const toFlags = (chosen: Fields<Row>, isNew: boolean): Flags =>
+    Object.fromEntries(
+      Object.entries(chosen).map(([field, declared]) => {
+        const { schema, unit } = declared;
+        const flag = { value: toPlaceholder(schema, unit), description: describe(field, declared) };
+        return [toFlag(field), isNew && required.has(field) ? { ...flag, required: true as const } : flag];
+      }),
+    );
+  const changeable = Object.fromEntries(Object.entries(fields).filter(([, { changes }]) => changes === true));
+  const account = {
+    value: "A",
+    description: `Id or e-mail of the account, or name of a team (default: ${texts.each})`,
+  };
+
+  const open = <Result>(
+    context: CliContext,
+    { config, now }: Pick<Input<Flags, string>, "config" | "now">,
+    work: (deps: ResourceDeps, opened: OpenedStore) => Promise<Result>,
+  ) =>
+    withStore(
+      config,
+      (opened) => {
+        const modelIdOf = (model: string) => parseModel(model, context, config);
+        return work({ store: opened.store, now: () => now, modelIdOf }, opened);
+      },
+      now,
+    );
+  /** Rows as they are printed: with the account that has them. */
+  const toOutput = async (deps: ResourceDeps, { accounts }: OpenedStore, rows: readonly Row[]) => {
+    const labels = new Map((await accounts.list()).map((one) => [one.id, getAccountLabel(one)]));
+    const toAnswer = await toAnswers(deps, resource, rows);
+    return rows.map((row) => {
+      const owner = resource.ownerOf(row);
+      return { account: owner === texts.eachOwner ? null : (labels.get(owner) ?? owner), ...toAnswer(row) };
+    });
+  };
+  const printOne = ({ object: _, ...json }: Readonly<Record<string, unknown>>) =>
+    columns(Object.entries(json).map(([field, value]) => [field.replaceAll("_", " "), toCell(field, value)]));
+  const show = async (deps: ResourceDeps, opened: OpenedStore, row: Row) => {
+    const [json] = await toOutput(deps, opened, [row]);
+    return { json, text: printOne(json as Readonly<Record<string, unknown>>) };
+  };
+
+  return [
+    defineCommand({
+      name: `${name} list`,
+      description: `List the ${name}s of all accounts, or of one`,
+      flags: { account: { ...account, description: `Only those of this account, by id, e-mail or name of a team` } },
+      args: [],
+      example: `${name} list`,
+      run: (context, input) =>
+        open(context, input, async (deps, opened) => {
+          const { account: text } = input.flags;
+          const owner = text === undefined ? undefined : (await expectAccount(opened.accounts, text)).id;
+          const rows = await resource.list(deps, owner, { limit: Number.MAX_SAFE_INTEGER });
+          const json = await toOutput(deps, opened, rows);
+          const empty = `There are no ${name}s; create one with modelgate ${name} create`;
+          return { json, text: json.length === 0 ? empty : toTable(json) };
+        }),
+    }),
+    defineCommand({
+      name: `${name} show`,
+      description: `Show a ${name}`,
+      flags: {},
+      args: ["ID"],
+      example: `${name} show ID`,
+      run: (context, input) =>
+        open(context, input, async (deps, opened) =>
+          show(deps, opened, await resource.read(deps, undefined, input.args.ID)),
+        ),
+    }),
+    defineCommand({
+      name: `${name} create`,
+      description: `Create a ${name}`,
+      flags: { account, ...toFlags(fields, true) },
+      args: [],
+      example: `${name} create ${texts.create}`,
+      run: (context, input) =>
+        open(context, input, async (deps, opened) => {
+          const { account: text, ...flags } = input.flags as Readonly<Record<string, string | undefined>>;
+          const owner = text === undefined ? texts.eachOwner : (await expectRecipient(opened.accounts, text)).id;
+          const body = await checkFields(bodyFields(fields), toBody(fields, flags, input.now));
+          const made = await resource.create(deps, commandLine, owner, await readColumns(deps, resource, body));
+          return await show(deps, opened, made);
+        }),
+    }),
+    defineCommand({
+      name: `${name} change`,
+      description: `Change a ${name}; none ends what may be absent`,
+      flags: toFlags(changeable, false),
+      args: ["ID"],
+      example: `${name} change ID ${texts.change}`,
+      run: (context, input) =>
+        open(context, input, async (deps, opened) => {
+          const flags = input.flags as Readonly<Record<string, string | undefined>>;
+          const names = Object.keys(changeable).map((field) => `--${toFlag(field)}`);
+          if (Object.keys(flags).length === 0) {
+            throw new UsageError(`Nothing to change is given; name one of ${names.join(", ")}`);
+          }
+          const { id, ...row } = await resource.read(deps, undefined, input.args.ID);
+          const target = { owner: resource.ownerOf({ id, ...row } as Row), id };
+          const body = await checkFields(changeFields(fields), toBody(fields, flags, input.now));
+          const changes = await readColumns(deps, resource, body);
+          return await show(deps, opened, await resource.change(deps, commandLine, target, changes));
+        }),
+    }),
+    defineCommand({
+      name: `${name} remove`,
+      description: `Remove a ${name}`,
+      flags: {},
+      args: ["ID"],
+      example: `${name} remove ID`,
+      run: (context, input) =>
+        open(context, input, async (deps) => {
+          const row = await resource.read(deps, undefined, input.args.ID);
+          await resource.remove(deps, commandLine, { owner: resource.ownerOf(row), id: row.id });
+          return { json: { id: row.id, deleted: true }, text: `The ${name} ${row.id} is removed` };
+        }),
+    }),
+  ];
+}
+
+/** Checks values as the body of a request is checked. What checks takes longer to load than most commands take. */
+async function checkFields(properties: TProperties, body: Record<string, unknown>): Promise<Record<string, unknown>> {
+  const { checkBody } = await import("../../http/lifecycle/validate.ts");
+  return checkBody(Type.Object(properties, { additionalProperties: false }), body);
+}
+
+const toFlag = (field: string) => field.replaceAll("_", "-");
+
+/** The values of flags as the body of a request has them. */
+function toBody<Row>(
+  fields: Fields<Row>,
+  flags: Readonly<Record<string, string | undefined>>,
+  now: number,
+): Record<string, unknown> {
+  const given = Object.entries(fields).flatMap(([field, declared]): [string, unknown][] => {
+    const text = flags[toFlag(field)];
+    return text === undefined ? [] : [[field, toValue(text, declared, now)]];
+  });
+  return Object.fromEntries(given);
+}
+
+function toValue<Row>(text: string, { schema, unit }: Field<Row>, now: number): unknown {
+  const members = membersOf(schema);
+  if (text === "none" && members.some(({ type }) => type === "null")) return null;
+  if (unit === seconds) return Math.floor(parseExpiry(text, now) / 1000);
+  return members.some(({ type }) => type === "integer") && /^\d{1,16}$/.test(text) ? Number(text) : text;
+}
+
+const membersOf = (schema: TSchema): readonly TSchema[] => (schema.anyOf as TSchema[] | undefined) ?? [schema];
+
+function toPlaceholder<Row>(schema: TSchema, unit: Field<Row>["unit"]): string {
+  if (unit === seconds) return "30d";
+  const members = membersOf(schema).filter(({ type }) => type !== "null");
+  const choices = members.flatMap((member) => (typeof member.const === "string" ? [member.const] : []));
+  if (choices.length > 0) return choices.join("|");
+  return members.some(({ type }) => type === "integer") ? "N" : "TEXT";
+}
+
+function describe<Row>(field: string, { schema, unit }: Field<Row>): string {
+  if (unit === seconds) return "A duration (30d, 12h, 1y) or the last day (2027-01-31)";
+  const texts = [schema, ...membersOf(schema)].flatMap(({ description }) => description ?? []);
+  const words = field.replaceAll("_", " ");
+  return (texts[0] ?? words.charAt(0).toUpperCase() + words.slice(1))
+    .replaceAll("`null`", "absent")
+    .replaceAll("`", "");
+}
+
+/** The columns of a list that have something in any row. */
+function toTable(rows: readonly Readonly<Record<string, unknown>>[]): string {
+  const hidden = new Set(["object", "created_at"]);
+  const names = Object.keys(rows[0] ?? {}).filter(
+    (field) => !hidden.has(field) && (field === "account" || rows.some((row) => row[field] !== null)),
+  );
+  const head = names.map((field) => field.replaceAll("_", " "));
+  return columns([head, ...rows.map((row) => names.map((field) => toCell(field, row[field])))]);
+}
+
+function toCell(field: string, value: unknown): string {
+  if (value === null || value === undefined) return field === "account" ? "each" : "–";
+  const isTime = typeof value === "number" && /_(at|until)$/.test(field);
+  return isTime ? new Date(value * 1000).toISOString() : String(value);
+}
