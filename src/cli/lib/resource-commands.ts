@@ -164,11 +164,11 @@ function toBody<Row>(
   flags: Readonly<Record<string, string | undefined>>,
   now: number,
 ): Record<string, unknown> {
-  const given = Object.entries(fields).flatMap(([field, declared]): [string, unknown][] => {
+  const values = Object.entries(fields).flatMap(([field, declared]): [string, unknown][] => {
     const text = flags[toFlag(field)];
     return text === undefined ? [] : [[field, toValue(text, declared, now)]];
   });
-  return Object.fromEntries(given);
+  return Object.fromEntries(values);
 }
 
 function toValue<Row>(text: string, { schema, unit }: Field<Row>, now: number): unknown {

@@ -52,7 +52,7 @@ export function budgetRoutes(deps: HttpDeps, api: AdminApi) {
   return [ofProject, ofGateway].map((mount) => resourceRoutes(deps, api, budgets, mount));
 }
 
-/** Who has spent the most of a budget of a project, and of one of the gateway. */
+/** Lists the largest spenders of a budget, of a project and of the gateway. */
 export function budgetUsageController(deps: HttpDeps, api: AdminApi) {
   const read = async (request: Request, owner: string, id: string) => {
     const { limit } = readPage(parseUrl(request).searchParams);

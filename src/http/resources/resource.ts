@@ -1,11 +1,11 @@
-/** What is declared of a managed thing. Its routes, its section of the configuration document and its commands are made from that. */
+/** Declarations of managed things, from which their routes, their section of the configuration document and their commands are made. */
 import type { TProperties } from "@sinclair/typebox";
 import type { Administrator } from "../../audit/index.ts";
 import { type ColumnsOf, type Fields, type JsonOf, toColumns, toJson } from "../../lib/fields.ts";
 import type { AdminKeyArea } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 
-/** What things are read from and written to. */
+/** The dependencies of the functions that read and write things. */
 export interface ResourceDeps extends Pick<HttpDeps, "store" | "now"> {
   /** The id of a model by any of its names; an unknown name is returned as it is. */
   modelIdOf(name: string): Promise<string> | string;

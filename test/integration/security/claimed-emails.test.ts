@@ -348,6 +348,12 @@ describe("an e-mail that was only claimed, in commands,", () => {
     "team budget A": refused("team", "budget", "E", "--usd", "5"),
     "key create --account": refused("key", "create", "--account", "E", "--name", "production"),
     "key list --account": runs("key", "list", "--account", "E"),
+    "budget create --account": refused(
+      ...["budget", "create", "--account", "E", "--subject", "account"],
+      ...["--budget-usd", "5", "--budget-period", "day"],
+    ),
+    "budget create --subject": { why: "a kind of subject" },
+    "budget list --account": runs("budget", "list", "--account", "E"),
     "limit set --account": refused("limit", "set", "acme-1", "--account", "E", "--requests-per-minute", "60"),
     "limit list --account": runs("limit", "list", "--account", "E"),
     "request list --account": runs("request", "list", "--account", "E"),

@@ -101,7 +101,7 @@ export interface EntryPlanner<Entry, Present> {
   readonly section: string;
   /** The name by which people know an entry; none has that of another. */
   label(entry: Entry): string;
-  /** Whose entry it is; `undefined`: nobody's. */
+  /** The account that an entry belongs to; `undefined`: none, or one that the document makes. */
   owner?(entry: Entry): Account | undefined;
   find(entry: Entry): Promise<Present | undefined> | Present | undefined;
   /** The fields of an entry that say how it is to be, as they are stored; absent fields stay. */

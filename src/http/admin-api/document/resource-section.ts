@@ -21,7 +21,7 @@ import { defineSection, type Section } from "./section.ts";
 type Entry = { readonly account?: string; readonly status?: "present" | "removed" } & Readonly<Record<string, unknown>>;
 type EntrySchema = TObject<{ account: TOptional<TString>; status: typeof Status } & TProperties>;
 
-/** What the document has to know of a thing beside its {@link Resource}. */
+/** The parts of a thing that only the document needs, in addition to its {@link Resource}. */
 export interface Listed<Row, F extends Fields<Row>> {
   /** The section. */
   readonly section: string;

@@ -54,7 +54,7 @@ export interface CreatedKey {
   readonly value: string;
 }
 
-/** What the sections of one document share while they are planned and written. */
+/** The state that the sections of one document share while they are planned and written. */
 export interface Planning {
   readonly deps: HttpDeps;
   readonly admin: ApiAdministrator;
