@@ -75,6 +75,12 @@ export function answerFields(fields: Fields<never>): TProperties {
   return Type.Required(Type.Object(mapFields(fields, ({ schema }) => schema))).properties;
 }
 
+/** The columns of a thing that has none of its fields: all are null. */
+export function emptyColumns<F extends Fields<never>>(fields: F): Record<F[keyof F]["column"], null> {
+  const columns = Object.values(fields).map(({ column }) => [column, null]);
+  return Object.fromEntries(columns) as Record<F[keyof F]["column"], null>;
+}
+
 /** The values of a body in their columns; absent fields are left out. @throws {GatewayError} `invalid_request` */
 export function toColumns<Row, F extends Fields<Row>>(
   fields: F,

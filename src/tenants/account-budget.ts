@@ -11,6 +11,8 @@ import {
   startOfPeriod,
   toPayerNumber,
 } from "../db/index.ts";
+import { emptyColumns } from "../lib/fields.ts";
+import { budgetFields } from "./budget-fields.ts";
 
 /** The budget that `budget_usd` of an account or a key shows. */
 export interface OwnBudget {
@@ -78,8 +80,9 @@ export async function setOwnBudget(
   await db
     .insertInto("budgets")
     .values({
-      ...{ id, no: toPayerNumber(id), account_id: accountId, key_id: null, subject, name, ...values },
-      ...{ raise_nanodollars: null, raise_until: null, created_at: now, counted_from: 0, counted_to: null },
+      ...emptyColumns(budgetFields),
+      ...{ id, no: toPayerNumber(id), account_id: accountId, subject, name, ...values },
+      ...{ created_at: now, counted_from: 0, counted_to: null },
     })
     .onConflict((conflict) => conflict.column("id").doUpdateSet(values))
     .execute();

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { Type } from "@sinclair/typebox";
 import { sql, type Transaction } from "kysely";
 import { LRUCache } from "lru-cache";
 import { type Administrator, recordAudit } from "../audit/index.ts";
@@ -11,7 +10,6 @@ import {
   GatewayError,
   isAmount,
   namedSubjects,
-  optional,
 } from "../contract/index.ts";
 import {
   type BudgetsTable,
@@ -28,36 +26,10 @@ import {
   toPayerNumber,
 } from "../db/index.ts";
 import { isBehind } from "../db/page.ts";
-import { type ColumnsOf, defineFields, seconds, toJson, Usd, usd } from "../lib/fields.ts";
+import { type ColumnsOf, emptyColumns, toJson } from "../lib/fields.ts";
 import { expectNoBudgetNeeded } from "./account-budget.ts";
+import { budgetFields } from "./budget-fields.ts";
 import { lockManaged } from "./roles.ts";
-
-const Subject = Type.Unsafe<BudgetSubject>(
-  Type.Union(
-    budgetSubjects.map((subject) => Type.Literal(subject)),
-    { description: "Whose calls it counts" },
-  ),
-);
-const Period = Type.Unsafe<Budget["period"]>(Type.Union(budgetPeriods.map((period) => Type.Literal(period))));
-const Name = Type.String({ minLength: 1, maxLength: 200, description: "Which of them; `null`: each by itself" });
-const KeyId = Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the project" });
-const Until = Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" });
-
-/** The fields of a budget. What it counts is said when it is made; only its period can change, to another that ends. */
-export const budgetFields = defineFields<BudgetsTable>()({
-  subject: { schema: Subject, column: "subject" },
-  name: { schema: optional(Name), column: "name" },
-  api_key_id: { schema: optional(KeyId), column: "key_id" },
-  budget_usd: { schema: Usd, column: "budget_nanodollars", unit: usd, changes: true },
-  budget_period: { schema: Period, column: "budget_period", changes: true },
-  raise_usd: {
-    schema: optional({ ...Usd, description: "US dollars that are added to it until `raise_until`" }),
-    column: "raise_nanodollars",
-    unit: usd,
-    changes: true,
-  },
-  raise_until: { schema: optional(Until), column: "raise_until", unit: seconds, changes: true },
-});
 
 /** A budget as it is stored. */
 export type StoredBudget = BudgetsTable;
@@ -99,7 +71,7 @@ export async function createBudget(
   checkBudget({ ...columns, account_id: accountId }, now);
   const newId = `bud_${randomBytes(9).toString("hex")}`;
   const row: BudgetsTable = {
-    ...emptyColumns,
+    ...emptyColumns(budgetFields),
     ...columns,
     ...readRaise(columns),
     id: newId,
@@ -392,9 +364,6 @@ export function readBudgetsOfKey(text: string): readonly Budget[] {
   parsed.set(text, budgets);
   return budgets;
 }
-
-/** Columns that a new budget leaves out. */
-const emptyColumns = { name: null, key_id: null, raise_nanodollars: null, raise_until: null };
 
 /** A raise has an amount and an end: without one of them it is ended. */
 function readRaise({ raise_nanodollars: raise, raise_until: until }: BudgetChanges): Partial<BudgetColumns> {

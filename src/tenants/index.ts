@@ -31,9 +31,9 @@ export {
   scopesOfOwners,
 } from "./admin-scopes.ts";
 export { checkAllowedModels, readAllowedModels } from "./allowed-models.ts";
+export { budgetFields } from "./budget-fields.ts";
 export {
   type BudgetTarget,
-  budgetFields,
   budgetsMax,
   changeBudget,
   checkBudget,
