@@ -80,4 +80,16 @@ export function defineCommand<const F extends Flags, const A extends string>(com
 /** The command line is invalid; the message says why and what was expected. Nothing was changed. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
+  /** The flag or argument at fault, such as `--email`, where it is one. */
+  readonly param: string | undefined;
+
+  constructor(message: string, details: { readonly param?: string | undefined; readonly cause?: unknown } = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.param = details.param;
+  }
+}
+
+/** A server or database that the command line names cannot be reached or used. The message is for the operator. */
+export class UnreachableError extends Error {
+  override readonly name = "UnreachableError";
 }

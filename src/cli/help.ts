@@ -1,4 +1,5 @@
 import type { Command } from "./command.ts";
+import { describeExitCodes } from "./exit-codes.ts";
 import { columns } from "./lib/format.ts";
 
 /** Formats the help of all commands, or of one group. */
@@ -17,6 +18,7 @@ export function formatHelp(commands: readonly Command[], group?: string): string
     columns(rows),
     "",
     "Every command accepts --help to list its flags, and --json to print one JSON value to standard output.",
+    describeExitCodes(),
     "",
   ].join("\n");
 }

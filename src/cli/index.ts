@@ -1,11 +1,10 @@
-import { ConfigError, readConfig } from "../config/index.ts";
-import { GatewayError } from "../contract/index.ts";
-import { StoreError } from "../db/index.ts";
-import { RedisRefused } from "../ledger/index.ts";
+import { readConfig } from "../config/index.ts";
 import { toTerminalText } from "../lib/terminal-text.ts";
 import { createRedactor } from "../observability/redact.ts";
 import { type CliContext, UsageError } from "./command.ts";
 import { commands } from "./commands/index.ts";
+import { describeError } from "./describe-error.ts";
+import { exitCodes } from "./exit-codes.ts";
 import { formatCommandHelp, formatHelp } from "./help.ts";
 import { type Arguments, parseArguments } from "./parse-arguments.ts";
 
@@ -15,8 +14,8 @@ export { commands } from "./commands/index.ts";
 /**
  * Runs one command line, given without the name of the program.
  *
- * @returns The exit code: 0 success; 1 the command failed or found a problem; 2 the command line or configuration is
- * invalid (one message on standard error says why, and nothing was changed).
+ * @returns The exit code, one of {@link exitCodes}. One message on standard error says why it is not 0, unless the output of the
+ * command does.
  */
 export async function runCli(argv: string[], { stdout, stderr, ...others }: CliContext): Promise<number> {
   // Names, errors of providers and other databases may have anything in them.
@@ -37,32 +36,39 @@ export async function runCli(argv: string[], { stdout, stderr, ...others }: CliC
       config,
       now,
     });
-    if (result === undefined) return 0;
+    if (result === undefined) return exitCodes.success;
     context.stdout(`${parsed.json ? JSON.stringify(result.json) : result.text}\n`);
-    return result.exitCode ?? 0;
+    return result.exitCode ?? exitCodes.success;
   } catch (error) {
-    return reportError(error, context);
+    return reportError(error, argv, context);
   }
 }
 
 function printHelp({ command, group, help, json }: Arguments, context: CliContext): number {
   const page = command === undefined ? formatHelp(commands, group) : formatCommandHelp(command);
   if (!help) {
+    if (json) throw new UsageError("There is no command, expected one; see modelgate --help");
     context.stderr(page);
-    return 2;
+    return exitCodes.invalid;
   }
   context.stdout(json ? `${JSON.stringify({ help: page })}\n` : page);
-  return 0;
+  return exitCodes.success;
 }
 
-/** Errors in what the operator wrote, as opposed to failures. */
-const usageErrors = [UsageError, ConfigError, GatewayError, RedisRefused, StoreError];
-
-function reportError(error: unknown, context: CliContext): number {
+function reportError(error: unknown, argv: readonly string[], context: CliContext): number {
   const redact = createRedactor(context.env);
-  const message = redact(error instanceof Error ? error.message : String(error));
+  const { error: described, exitCode } = describeError(error);
+  const message = redact(described.message);
+  // Also for a command line that could not be read: whoever writes --json reads JSON.
+  if (argv.includes("--json")) {
+    const param = described.param === null ? null : redact(described.param);
+    context.stderr(`${JSON.stringify({ error: { ...described, message, param } })}\n`);
+    return exitCode;
+  }
   context.stderr(`${message}\n`);
-  if (usageErrors.some((type) => error instanceof type)) return 2;
-  if (context.env.LOG_LEVEL === "debug" && error instanceof Error) context.stderr(`${redact(String(error.stack))}\n`);
-  return 1;
+  // Other kinds say all in their message.
+  const isFailure = exitCode === exitCodes.failed || exitCode === exitCodes.unavailable;
+  if (isFailure && context.env.LOG_LEVEL === "debug" && error instanceof Error)
+    context.stderr(`${redact(String(error.stack))}\n`);
+  return exitCode;
 }

@@ -60,11 +60,21 @@ function parseWithoutCommand(
   const isGroup = commands.some(({ name }) => name.startsWith(`${group} `));
   if (group === undefined || (isGroup && requested.length === 1 && help)) {
     const stray = rest.find((word) => !["--help", "-h", "--json"].includes(word));
-    if (stray !== undefined)
-      throw new UsageError(`Unknown flag ${stray}, expected a command first; see modelgate --help`);
+    if (stray !== undefined) throw refuseStray(stray);
     return { command: undefined, flags: {}, args: {}, json, help, group };
   }
   throw new UsageError(describeUnknownCommand(requested, commands, isGroup));
+}
+
+/** A word behind a flag may be meant as the command: `--json account list`. */
+function refuseStray(word: string): UsageError {
+  if (!word.startsWith("-")) {
+    return new UsageError(
+      `Unexpected ${JSON.stringify(word)} after a flag, expected the command first; see modelgate --help`,
+    );
+  }
+  const [param] = word.split("=");
+  return new UsageError(`Unknown flag ${word}, expected a command first; see modelgate --help`, { param });
 }
 
 function describeUnknownCommand(words: readonly string[], commands: readonly Command[], isGroup: boolean): string {
@@ -95,17 +105,18 @@ function parseFlags(argv: readonly string[], command: Command) {
     const flag = `Flag ${written} of ${command.name}`;
     if (!Object.hasOwn(flagTypes, name)) {
       const hint = getHint(name, Object.keys(flagTypes)) ?? `see modelgate ${command.name} --help`;
-      throw new UsageError(`Unknown flag ${written} of ${command.name}, ${hint}`);
+      throw new UsageError(`Unknown flag ${written} of ${command.name}, ${hint}`, { param: written });
     }
-    if (Object.hasOwn(flags, name)) throw new UsageError(`${flag} is given twice, expected once`);
+    const refuse = (problem: string) => new UsageError(`${flag} ${problem}`, { param: written });
+    if (Object.hasOwn(flags, name)) throw refuse("is given twice, expected once");
     const { value: placeholder = "" } = command.flags[name] ?? {};
-    if (placeholder === "" && value !== undefined) throw new UsageError(`${flag} takes no value`);
+    if (placeholder === "" && value !== undefined) throw refuse("takes no value");
     // A separate value with a dash is a number or another flag.
     if (placeholder !== "" && (value === undefined || (!inlineValue && /^-[^\d.]/.test(value)))) {
-      throw new UsageError(`${flag} has no value, expected ${written} ${placeholder}`);
+      throw refuse(`has no value, expected ${written} ${placeholder}`);
     }
     flags[name] = value === undefined ? "yes" : value.trim();
-    if (flags[name] === "") throw new UsageError(`${flag} is empty, expected ${placeholder}`);
+    if (flags[name] === "") throw refuse(`is empty, expected ${placeholder}`);
   }
   return { flags, positionals };
 }
@@ -113,7 +124,7 @@ function parseFlags(argv: readonly string[], command: Command) {
 function requireFlags(flags: Readonly<Record<string, string>>, command: Command): void {
   for (const [name, { value, required }] of Object.entries(command.flags)) {
     if (!required || flags[name] !== undefined) continue;
-    throw new UsageError(`Missing --${name} ${value}, expected modelgate ${command.example}`);
+    throw new UsageError(`Missing --${name} ${value}, expected modelgate ${command.example}`, { param: `--${name}` });
   }
 }
 
@@ -126,7 +137,8 @@ function requireArgs(positionals: readonly string[], command: Command): Record<s
   return Object.fromEntries(
     command.args.map((name, index) => {
       const value = positionals[index];
-      if (value === undefined) throw new UsageError(`Missing ${name}, expected modelgate ${command.example}`);
+      if (value === undefined)
+        throw new UsageError(`Missing ${name}, expected modelgate ${command.example}`, { param: name });
       return [name, value];
     }),
   );

@@ -145,6 +145,17 @@ const postgresReasons: readonly (readonly [pattern: RegExp, reason: string])[] =
   [/^(55P03|57014)$/, "PostgreSQL is kept from writing by a lock"],
 ];
 
+/** Whether the database itself failed, and not what it was asked for: it cannot be reached, or be read or written now. */
+export function isUnusable(error: unknown): boolean {
+  const classes = [StoreError, LostConnectionError, NotWritableError, NotSyncedError];
+  if (classes.some((type) => error instanceof type) || isDamage(error)) return true;
+  if (!(error instanceof Error)) return false;
+  if ("errcode" in error) return typeof error.errcode === "number" && (error.errcode & 0xff) in sqliteReasons;
+  const state = sqlStateOf(error);
+  if (state === undefined) return false;
+  return state.startsWith("08") || postgresReasons.some(([pattern]) => pattern.test(state));
+}
+
 /** Why a store failed, for anybody: without the words of its engine, which name hosts, files and users. */
 export function describeFailure(error: unknown): string {
   if (error instanceof NotWritableError) return error.message;

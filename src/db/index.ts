@@ -11,6 +11,7 @@ export {
   isConstraintError,
   isDamage,
   isOutcomeUnknown,
+  isUnusable,
   LostConnectionError,
   StoreError,
 } from "./errors.ts";

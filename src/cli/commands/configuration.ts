@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { Config } from "../../config/index.ts";
-import { trimSlashes } from "../../contract/index.ts";
+import { type ErrorCode, errorTable, GatewayError, trimSlashes } from "../../contract/index.ts";
 import { isRecord, parseJson, readJson } from "../../lib/json.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
-import { defineCommand, UsageError } from "../command.ts";
+import { defineCommand, UnreachableError, UsageError } from "../command.ts";
 
 /** Both commands ask a running gateway, so that what they change is in force at once and is checked as everything else is. */
 const flags = {
@@ -84,7 +84,11 @@ function toTarget(
   return { origin: trimSlashes(origin), key };
 }
 
-/** @throws {UsageError} With the gateway's own message. */
+/**
+ * @throws {GatewayError} The gateway's own.
+ * @throws {UnreachableError} When there is none.
+ * @throws {UsageError} When another server answers.
+ */
 async function ask({ origin, key }: Target, method: string, query: string, body?: unknown): Promise<unknown> {
   let response: Response;
   try {
@@ -96,7 +100,7 @@ async function ask({ origin, key }: Target, method: string, query: string, body?
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
   } catch (error) {
-    throw new UsageError(`Cannot reach the gateway at ${origin}: ${(error as Error).message}`);
+    throw new UnreachableError(`Cannot reach the gateway at ${origin}: ${(error as Error).message}`);
   }
   const text = await response.text();
   if (response.ok) {
@@ -107,13 +111,23 @@ async function ask({ origin, key }: Target, method: string, query: string, body?
   const to = response.headers.get("location");
   if (to !== null)
     throw new UsageError(`${origin} leads on to ${to}, which is not followed; give that address if it is right`);
-  throw new UsageError(readMessage(text) ?? `The gateway at ${origin} answered ${response.status}`);
+  throw readError(text, response.status) ?? describeStatus(origin, response.status);
 }
 
-function readMessage(text: string): string | undefined {
+/** The gateway's own error, so that its kind is told as if the command had met it here; `undefined` where there is none. */
+function readError(text: string, status: number): GatewayError | undefined {
   const body = parseJson(text, "document");
   const error = isRecord(body) ? body.error : undefined;
-  return isRecord(error) && typeof error.message === "string" ? error.message : undefined;
+  if (!isRecord(error) || typeof error.message !== "string") return undefined;
+  const ours = (Object.keys(errorTable) as ErrorCode[]).find((each) => each === error.code);
+  const code = ours ?? (status >= 500 ? "unavailable" : "invalid_request");
+  return new GatewayError(code, error.message, { param: typeof error.param === "string" ? error.param : undefined });
+}
+
+/** A proxy answers 502 and the like for a gateway that is not there. */
+function describeStatus(origin: string, status: number): Error {
+  const message = `The gateway at ${origin} answered ${status}`;
+  return status >= 500 ? new UnreachableError(message) : new UsageError(message);
 }
 
 const signs = { create: "+", change: "~", remove: "-" } as const;

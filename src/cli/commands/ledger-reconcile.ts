@@ -4,6 +4,7 @@ import type { ProviderPlugin } from "../../provider/index.ts";
 import { ModelNames, type PluginSnapshot } from "../../providers/index.ts";
 import { type RecordedUsage, recordedUsage } from "../../reports/index.ts";
 import { type BuiltIns, defineCommand, UsageError } from "../command.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { loadOffline } from "../lib/catalogue.ts";
 import { columns } from "../lib/format.ts";
 import { type ProviderUsage, parseProviderUsage } from "../lib/provider-usage.ts";
@@ -40,7 +41,11 @@ export const ledgerReconcile = defineCommand({
     const differences = compare(usage, sumByModel(recorded, modelOf), tolerance);
     const compared = `${usage.rows.size} rows compared by ${usage.figures.join(", ")}`;
     const text = differences.length === 0 ? `No differences: ${compared}` : columns(differences.map(toCells));
-    return { json: { ok: differences.length === 0, differences }, text, exitCode: differences.length === 0 ? 0 : 1 };
+    return {
+      json: { ok: differences.length === 0, differences },
+      text,
+      exitCode: differences.length === 0 ? exitCodes.success : exitCodes.failed,
+    };
   },
 });
 

@@ -2,6 +2,7 @@ import { usageColumns } from "../../contract/index.ts";
 import { verifyLedger } from "../../ledger/index.ts";
 import { exportCalls, type WrittenCall } from "../../reports/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { toFields, toJson } from "../export/call-rows.ts";
 import { parseDay } from "../lib/parse.ts";
 import { expectAccount, withStore } from "../lib/with-store.ts";
@@ -22,7 +23,11 @@ export const ledgerVerify = defineCommand({
     const text = report.ok
       ? `The ledger is consistent: ${counts}`
       : `The ledger is inconsistent: ${report.differences.join("\n")}`;
-    return { json: report, text: [text, ...report.warnings].join("\n"), exitCode: report.ok ? 0 : 1 };
+    return {
+      json: report,
+      text: [text, ...report.warnings].join("\n"),
+      exitCode: report.ok ? exitCodes.success : exitCodes.failed,
+    };
   },
 });
 

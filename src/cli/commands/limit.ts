@@ -1,4 +1,5 @@
 import { commandLine } from "../../audit/index.ts";
+import { GatewayError } from "../../contract/index.ts";
 import { deleteModelLimits, getAccountLabel, listModelLimits, setModelLimits } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
@@ -101,7 +102,8 @@ export const limitDelete = defineCommand({
     const remove = async ({ store }: OpenedStore) => {
       const all = await listModelLimits(store, undefined, Number.MAX_SAFE_INTEGER);
       const row = all.find(({ id }) => id === args.ID);
-      if (row === undefined) throw new UsageError(`No limits have the id ${args.ID}; see modelgate limit list`);
+      if (row === undefined)
+        throw new GatewayError("not_found", `No limits have the id ${args.ID}; see modelgate limit list`);
       await deleteModelLimits(store, { by: commandLine, accountId: row.accountId, id: row.id }, now);
       return row.model;
     };
@@ -110,7 +112,7 @@ export const limitDelete = defineCommand({
   },
 });
 
-/** @throws {UsageError} For both, or an account or key that is not there. */
+/** @throws {UsageError | GatewayError} For both, or `not_found` for an account or key that is not there. */
 async function findOwner(
   { accounts }: OpenedStore,
   { account, key }: { readonly account?: string | undefined; readonly key?: string | undefined },
@@ -120,6 +122,7 @@ async function findOwner(
   if (key === undefined) return {};
   const keyId = parseKeyId(key);
   const keyOwner = await accounts.findKeyOwner(keyId);
-  if (keyOwner === undefined) throw new UsageError(`There is no API key ${keyId}; see modelgate key list`);
+  if (keyOwner === undefined)
+    throw new GatewayError("not_found", `There is no API key ${keyId}; see modelgate key list`);
   return { accountId: keyOwner.accountId, keyId };
 }

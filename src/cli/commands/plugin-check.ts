@@ -1,4 +1,5 @@
 import { defineCommand } from "../command.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { columns } from "../lib/format.ts";
 import { checkPlugin } from "../plugin-check/check-plugin.ts";
 import { readFixtures } from "../plugin-check/fixture.ts";
@@ -21,6 +22,10 @@ export const pluginCheck = defineCommand({
     const score = `${plugin.name}: ${passed} of ${marks.length}`;
     const text = [columns(rows), ...problems, "", score].join("\n");
     const isGood = passed === marks.length;
-    return { json: { plugin: plugin.name, passed, of: marks.length, marks }, text, exitCode: isGood ? 0 : 1 };
+    return {
+      json: { plugin: plugin.name, passed, of: marks.length, marks },
+      text,
+      exitCode: isGood ? exitCodes.success : exitCodes.failed,
+    };
   },
 });

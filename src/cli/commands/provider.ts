@@ -6,6 +6,7 @@ import { parseJson } from "../../lib/json.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
 import { describeProviders } from "../../providers/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { columns } from "../lib/format.ts";
 import { withProviders } from "../lib/with-providers.ts";
 
@@ -140,7 +141,7 @@ export const providerTest = defineCommand({
       providers.test(network, commandLine, args.NAME, options),
     );
     const text = (json.error && toTerminalLine(json.error)) ?? `${json.host} answered ${json.model} in ${json.ms} ms`;
-    return { json, text, exitCode: json.ok ? 0 : 1 };
+    return { json, text, exitCode: json.ok ? exitCodes.success : exitCodes.failed };
   },
 });
 

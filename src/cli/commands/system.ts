@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { describeConfig, getDatabaseFile, getLocalOrigin, makeHome } from "../../config/index.ts";
 import { backupSqlite } from "../../db/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { loadOffline } from "../lib/catalogue.ts";
 import { columns } from "../lib/format.ts";
 
@@ -58,10 +59,10 @@ export const health = defineCommand({
     const origin = getLocalOrigin(config.host, config.port);
     const readiness = await fetchReadiness(origin);
     if (typeof readiness === "string")
-      return { json: { status: "unreachable", reason: readiness }, text: readiness, exitCode: 1 };
+      return { json: { status: "unreachable", reason: readiness }, text: readiness, exitCode: exitCodes.failed };
     const { status, problems, degraded } = readiness;
     const text = [`${origin} is ${status}`, ...problems, ...degraded].join("\n");
-    return { json: readiness, text, exitCode: status === "unready" ? 1 : 0 };
+    return { json: readiness, text, exitCode: status === "unready" ? exitCodes.failed : exitCodes.success };
   },
 });
 

@@ -1,6 +1,6 @@
 import { SQL } from "bun";
 import { readJson } from "../../lib/json.ts";
-import { UsageError } from "../command.ts";
+import { UnreachableError } from "../command.ts";
 
 /** A row of another gateway's database. Its columns differ by version, so each is looked at before it is used. */
 export type ForeignRow = Readonly<Record<string, unknown>>;
@@ -15,7 +15,7 @@ export interface ForeignDatabase {
   close(): Promise<void>;
 }
 
-/** @param url `postgres://…`, `mysql://…` or the path of an SQLite file. @throws {UsageError} When it cannot be opened. */
+/** @param url `postgres://…`, `mysql://…` or the path of an SQLite file. @throws {UnreachableError} When it cannot be opened. */
 export async function openForeignDatabase(url: string): Promise<ForeignDatabase> {
   const isServer = /^(postgres(ql)?|mysql):\/\//.test(url);
   const isPostgres = url.startsWith("postgres");
@@ -26,7 +26,7 @@ export async function openForeignDatabase(url: string): Promise<ForeignDatabase>
     await sql.unsafe("select 1");
   } catch (error) {
     await sql.close();
-    throw new UsageError(`The database cannot be opened: ${(error as Error).message}`);
+    throw new UnreachableError(`The database cannot be opened: ${(error as Error).message}`);
   }
   const mark = isServer && !isPostgres ? "`" : '"';
   // Names of tables are those of the other database too.

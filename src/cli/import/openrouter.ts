@@ -1,6 +1,6 @@
 import { toName } from "../../contract/index.ts";
 import { isRecord, readJson } from "../../lib/json.ts";
-import { UsageError } from "../command.ts";
+import { UnreachableError, UsageError } from "../command.ts";
 import type { Losses, TableRules } from "./losses.ts";
 import { toBudget, toNanodollars } from "./plan.ts";
 import { forbidsAll, type PlannedBudget, type Restriction, unrestricted } from "./restrictions.ts";
@@ -93,7 +93,7 @@ async function readGuarded(source: Source): Promise<ReadonlySet<string> | undefi
       ...members.map(({ user_id: id }) => String(id)),
     ]);
   } catch (error) {
-    if (error instanceof UsageError) return undefined;
+    if (error instanceof UsageError || error instanceof UnreachableError) return undefined;
     throw error;
   }
 }
@@ -118,7 +118,7 @@ async function readPage(url: string, managementKey: string): Promise<Record<stri
     body = readJson(await response.text(), "file");
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new UsageError(`OpenRouter could not be read: ${(error as Error).message}`);
+    throw new UnreachableError(`OpenRouter could not be read: ${(error as Error).message}`);
   }
   if (isRecord(body) && Array.isArray(body.data)) return body.data.filter(isRecord);
   throw new UsageError("OpenRouter's answer has no list of rows");

@@ -1,5 +1,6 @@
 import { createAudited } from "../../audit/index.ts";
 import { type Config, getStoreOptions, makeHome } from "../../config/index.ts";
+import { GatewayError } from "../../contract/index.ts";
 import { openStore, type Store } from "../../db/index.ts";
 import { type Accounts, createAccounts } from "../../keys/index.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
@@ -42,8 +43,8 @@ export async function withStore<T>(
 /**
  * Finds the account that a command gives money, a key, a right or a larger limit.
  *
- * @throws {UsageError} as {@link expectAccount}
- * @throws {GatewayError} `conflict` for an e-mail that is only claimed: see `findRecipient` of the accounts.
+ * @throws {UsageError | GatewayError} as {@link expectAccount}, and `conflict` for an e-mail that is only claimed: see
+ * `findRecipient` of the accounts.
  */
 export async function expectRecipient(accounts: Accounts, text: string): Promise<Account> {
   return (await accounts.findRecipient(text)) ?? (await expectAccount(accounts, text));
@@ -53,7 +54,8 @@ export async function expectRecipient(accounts: Accounts, text: string): Promise
  * Finds an account by id or e-mail, and a team without an address of its own by its name as well, for a command that reads it or
  * takes something away.
  *
- * @throws {UsageError}
+ * @throws {UsageError} For a name that several teams have.
+ * @throws {GatewayError} `not_found`
  */
 export async function expectAccount(accounts: Accounts, text: string): Promise<Account> {
   const account = await accounts.find(text);
@@ -67,5 +69,5 @@ export async function expectAccount(accounts: Accounts, text: string): Promise<A
   }
   const near = didYouMean(text, all.map(getAccountLabel));
   const hint = near === undefined ? "see modelgate account list" : `did you mean ${near}?`;
-  throw new UsageError(`No account has the id or e-mail ${name}, ${hint}`);
+  throw new GatewayError("not_found", `No account has the id or e-mail ${name}, ${hint}`);
 }

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { GatewayError } from "../../contract/index.ts";
 import { StoreError } from "../errors.ts";
 
 /** Reading only waits while another process recovers the log after a crash. */
@@ -11,15 +12,15 @@ const lockWaitMs = 10_000;
  * and is on the disk, readable by its owner only, before it gets its name.
  *
  * @returns Its size in bytes.
- * @throws {StoreError} When there is no database, the target exists, it cannot be written, or the copy is damaged; nothing is left then.
+ * @throws {StoreError} When there is no database, it cannot be copied, or the copy is damaged; nothing is left then.
+ * @throws {GatewayError} `conflict` when the target exists, `invalid_request` when it cannot be made.
  */
 export function backupSqlite(file: string, target: string): number {
   if (!existsSync(file)) throw new StoreError(`Cannot back up ${file}: there is no database yet`);
   refuseExisting(target);
   const partial = `${target}.${crypto.randomUUID()}.partial`;
   try {
-    // SQLite takes an empty file for the copy, and would make one that others can read.
-    closeSync(openSync(partial, "wx", 0o600));
+    createPartial(partial, target);
     copyInto(file, partial);
     checkCopy(partial);
     sync(partial);
@@ -29,8 +30,18 @@ export function backupSqlite(file: string, target: string): number {
     return statSync(target).size;
   } catch (error) {
     rmSync(partial, { force: true });
-    if (error instanceof StoreError) throw error;
+    if (error instanceof StoreError || error instanceof GatewayError) throw error;
     throw new StoreError(`Cannot write the backup ${target}: ${(error as Error).message}`, error);
+  }
+}
+
+/** SQLite takes an empty file for the copy, and would make one that others can read. */
+function createPartial(partial: string, target: string): void {
+  try {
+    closeSync(openSync(partial, "wx", 0o600));
+  } catch (error) {
+    const message = `Cannot write the backup ${target}: ${(error as Error).message}`;
+    throw new GatewayError("invalid_request", message, { param: "FILE", cause: error });
   }
 }
 
@@ -70,5 +81,6 @@ function sync(path: string): void {
 
 function refuseExisting(target: string): void {
   if (!existsSync(target)) return;
-  throw new StoreError(`Cannot write the backup ${target}: it exists already; name a file that does not`);
+  const message = `Cannot write the backup ${target}: it exists already; name a file that does not`;
+  throw new GatewayError("conflict", message, { param: "FILE" });
 }

@@ -49,14 +49,14 @@ function peopleIn(home: string): number {
   return people;
 }
 
-describe("a gateway is not started, with one sentence and exit code 2, and nothing is written", () => {
+describe("a gateway is not started, with one sentence and an exit code of its kind, and nothing is written", () => {
   test.skipIf(whyNoPostgres !== undefined || redisProgram === null)("on the Redis of another project", async () => {
     const redis = await startRedis();
     await redis.command("SET", "modelgate:format", "somebody else's");
     const home = newHome();
     const url = await newDatabase();
     const { code, stdout, stderr } = await startRefused(home, { DATABASE_URL: url, REDIS_URL: redis.url });
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
     expect(stderr).toStartWith('Cannot use this Redis: its key modelgate:format says "somebody else\'s"');
     expect(stderr).not.toContain("\n");
     expect(await redis.command("DBSIZE")).toBe(":1\r\n");
@@ -71,7 +71,7 @@ describe("a gateway is not started, with one sentence and exit code 2, and nothi
     const database = new DatabaseSync(file);
     database.exec("insert into schema_versions (version, hash, applied_at) values (99, 'x', 1)");
     const { code, stdout, stderr } = await startRefused(home);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
     expect(stderr).toStartWith("The database has schema version 99 and this modelgate knows up to ");
     expect(stderr).not.toContain("\n");
     expect(peopleIn(home)).toBe(0);
@@ -79,13 +79,18 @@ describe("a gateway is not started, with one sentence and exit code 2, and nothi
   });
 
   test.each([
-    ["DATABASE_URL", "mysql://ada:hunter2@127.0.0.1/db", "Cannot use DATABASE_URL"],
-    ["DATABASE_URL", "postgres://ada:hunter2@127.0.0.1:1/db", "Cannot open the database postgres://ada@127.0.0.1:1/db"],
-    ["REDIS_URL", "http://:hunter2@127.0.0.1", "Cannot use REDIS_URL"],
-    ["REDIS_URL", "redis://:hunter2@127.0.0.1", "Cannot use REDIS_URL: it is set without DATABASE_URL"],
-  ])("by %s=%s", async (variable, url, said) => {
+    ["DATABASE_URL", "mysql://ada:hunter2@127.0.0.1/db", "Cannot use DATABASE_URL", 2],
+    [
+      "DATABASE_URL",
+      "postgres://ada:hunter2@127.0.0.1:1/db",
+      "Cannot open the database postgres://ada@127.0.0.1:1/db",
+      5,
+    ],
+    ["REDIS_URL", "http://:hunter2@127.0.0.1", "Cannot use REDIS_URL", 2],
+    ["REDIS_URL", "redis://:hunter2@127.0.0.1", "Cannot use REDIS_URL: it is set without DATABASE_URL", 2],
+  ])("by %s=%s", async (variable, url, said, exitCode) => {
     const { code, stdout, stderr } = await startRefused(newHome(), { [variable]: url });
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect({ code, stdout }).toEqual({ code: exitCode, stdout: "" });
     expect(stderr).toStartWith(said);
     expect(stderr).not.toContain("\n");
     expect(stderr).not.toContain("hunter2");

@@ -72,7 +72,7 @@ test("commands add a provider, rotate its key and disable it while it is called,
   );
   expect(acme?.keys).toMatchObject([{ id, last4: "0002", set_by: "cli" }]);
   const refused = await gateway.run("provider", "set", "unknown", "--enabled", "no");
-  expect([refused.code, refused.stderr]).toEqual([2, "No provider is called 'unknown'\n"]);
+  expect([refused.code, refused.stderr]).toEqual([3, "No provider is called 'unknown'\n"]);
   await gateway.cli("provider", "remove", "acme");
   await until(async () => (await call()).status === 400);
 });

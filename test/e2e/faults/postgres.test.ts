@@ -93,10 +93,10 @@ describe.skipIf(whyNoPostgres !== undefined)("two gateways on one PostgreSQL", (
     },
   );
 
-  test("a command whose database cannot be reached says so in one sentence and exits 2", async () => {
+  test("a command whose database cannot be reached says so in one sentence and exits 5", async () => {
     const stranger = await startCommand({ ...process.env, DATABASE_URL: "postgres://ada:hunter2@127.0.0.1:1/books" });
     expect(stranger).toEqual({
-      code: 2,
+      code: 5,
       stdout: "",
       stderr:
         "Cannot open the database postgres://ada@127.0.0.1:1/books: connect ECONNREFUSED 127.0.0.1:1; see that PostgreSQL runs there and that DATABASE_URL is right\n",

@@ -52,7 +52,7 @@ describe("a start", () => {
     const home = join(folder, "full");
     const { code, stderr } = await refusedOn(home, 64);
     expect(stderr).toMatch(/^Cannot open the database \S+modelgate\.db: .+; see that its disk has room\n$/);
-    expect(code).toBe(2);
+    expect(code).toBe(5);
     const { child, said } = serveOn(home);
     await until(() => said().includes("Base URL"));
     child.kill("SIGTERM");

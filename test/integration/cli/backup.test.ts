@@ -64,7 +64,7 @@ test("a damaged page is found by ledger verify, also where no figure stands in i
   const { code, stdout } = await bench.run("ledger", "verify");
   expect([code, stdout]).toEqual([1, expect.stringContaining("The database file is damaged, restore a backup: ")]);
   const refused = await bench.run("backup", target);
-  expect([refused.code, readdirSync(folder)]).toEqual([2, []]);
+  expect([refused.code, readdirSync(folder)]).toEqual([5, []]);
 });
 
 describe("modelgate backup", () => {
@@ -92,7 +92,7 @@ describe("modelgate backup", () => {
     const { bench, folder, target, store } = await homeWithCall();
     writeFileSync(target, "precious");
     expect(await bench.run("backup", target)).toEqual({
-      code: 2,
+      code: 4,
       stdout: "",
       stderr: `Cannot write the backup ${target}: it exists already; name a file that does not\n`,
     });
@@ -114,7 +114,7 @@ describe("modelgate backup", () => {
     const { bench, folder, target } = makeHome();
     writeFileSync(getDatabaseFile(bench), "This is a shopping list, not a database. ".repeat(200));
     const { code, stderr } = await bench.run("backup", target);
-    expect([code, stderr]).toEqual([2, `Cannot write the backup ${target}: file is not a database\n`]);
+    expect([code, stderr]).toEqual([5, `Cannot write the backup ${target}: file is not a database\n`]);
     expect(readdirSync(folder)).toEqual([]);
   });
 

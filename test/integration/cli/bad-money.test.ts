@@ -34,8 +34,8 @@ function written(): string {
   return JSON.stringify(rows);
 }
 
-function expectRefused({ code, stdout, stderr }: Outcome, sentence: string): void {
-  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+function expectRefused({ code, stdout, stderr }: Outcome, sentence: string, exitCode = 2): void {
+  expect({ code, stdout }).toEqual({ code: exitCode, stdout: "" });
   expect(stderr).toContain(sentence);
   // One sentence on one line, without the words of a stack.
   expect(stderr.trimEnd()).not.toContain("\n");
@@ -62,7 +62,6 @@ describe("an amount is refused in one sentence, with exit code 2, and nothing is
     [credit("--usd", "-5"), "expected US dollars above 0"] as const,
     [["wallet", "debit", "--account", email, "--note", "n", "--usd", "-5"], "expected US dollars above 0"] as const,
     [credit("--usd", "9007199.254740991"), "would leave the range of 2^53 nanodollars"] as const,
-    [credit("--usd", "6", "--reference", "pay-1"), "Reference pay-1 was used for 5 USD"] as const,
     ...[...amounts, ["-5", "-5"]].map(([usd, said]) => [["voucher", "create", "--usd", usd], said] as const),
     ...[...amounts, ["-5", "from 0"]].map(([usd, said]) => [["key", "set", "KEY", "--budget-usd", usd], said] as const),
     ...[...amounts, ["-0.000000001", "from 0"]].map(
@@ -77,6 +76,13 @@ describe("an amount is refused in one sentence, with exit code 2, and nothing is
   ])("%j", async (argv, said) => {
     const { key, before } = await ledger();
     expectRefused(await bench.run(...argv.map((word) => (word === "KEY" ? key : String(word)))), String(said));
+    expect(written()).toBe(before);
+  });
+
+  test("a reference that was used for another amount is a conflict, with exit code 4", async () => {
+    const { before } = await ledger();
+    const again = await bench.run(...credit("--usd", "6", "--reference", "pay-1"));
+    expectRefused(again, "Reference pay-1 was used for 5 USD", 4);
     expect(written()).toBe(before);
   });
 
@@ -98,9 +104,9 @@ describe("an account that nobody has", () => {
     [["key", "list", "--account", "acc_none"]],
     [["account", "show", "acc_none"]],
     [["ledger", "export", "--from", "2026-11-01", "--to", "2026-11-02", "--account", "acc_none"]],
-  ])("is named by %j, with exit code 2, and nothing is written", async (argv) => {
+  ])("is named by %j, with exit code 3, and nothing is written", async (argv) => {
     const { before } = await ledger();
-    expectRefused(await bench.run(...argv), 'No account has the id or e-mail "acc_none"');
+    expectRefused(await bench.run(...argv), 'No account has the id or e-mail "acc_none"', 3);
     expect(written()).toBe(before);
   });
 });
@@ -126,7 +132,7 @@ describe("a database", () => {
     database.exec("insert into schema_versions (version, hash, applied_at) values (99, 'x', 1)");
     database.close();
     const before = written();
-    expectRefused(await bench.run(...argv), "The database has schema version 99 and this modelgate knows up to ");
+    expectRefused(await bench.run(...argv), "The database has schema version 99 and this modelgate knows up to ", 5);
     expect(written()).toBe(before);
   });
 
@@ -136,7 +142,7 @@ describe("a database", () => {
     database.exec("create table poems (line text); insert into poems values ('rose')");
     database.close();
     const before = written();
-    expectRefused(await bench.run(...credit("--usd", "5")), "The database is not one of modelgate's");
+    expectRefused(await bench.run(...credit("--usd", "5")), "The database is not one of modelgate's", 5);
     expect(written()).toBe(before);
   });
 
@@ -144,7 +150,7 @@ describe("a database", () => {
     const file = getDatabaseFile(bench);
     writeFileSync(file, "This is a text, and it is long enough to be looked at as a database would be.".repeat(20));
     copyFileSync(file, `${file}.before`);
-    expectRefused(await bench.run("account", "list"), `Cannot open the database ${file}`);
+    expectRefused(await bench.run("account", "list"), `Cannot open the database ${file}`, 5);
     expect(readFileSync(file)).toEqual(readFileSync(`${file}.before`));
     rmSync(`${file}.before`);
   });
@@ -153,7 +159,7 @@ describe("a database", () => {
     const url = await migratedPostgres();
     await queryPostgres(url, "insert into schema_versions (version, hash, applied_at) values (99, 'x', 1)");
     const newer = makeBench({ env: { DATABASE_URL: url } });
-    expectRefused(await newer.run("account", "create", "--email", email), "The database has schema version 99");
+    expectRefused(await newer.run("account", "create", "--email", email), "The database has schema version 99", 5);
     newer.remove();
     expect(await queryPostgres(url, "select email from accounts")).toEqual([]);
   });
@@ -161,18 +167,23 @@ describe("a database", () => {
 
 describe("a URL", () => {
   test.each([
-    ["DATABASE_URL", "mysql://ada:hunter2@127.0.0.1/db", "expected a URL such as postgres://"],
-    ["DATABASE_URL", "127.0.0.1:5432", "expected a URL such as postgres://"],
-    ["DATABASE_URL", "postgres://", "expected a URL such as postgres://"],
-    ["DATABASE_URL", "postgres://ada:hunter2@127.0.0.1:1/db", "Cannot open the database postgres://ada@127.0.0.1:1/db"],
-    ["REDIS_URL", "http://:hunter2@127.0.0.1", "expected a URL such as redis://"],
-    ["REDIS_URL", "localhost", "expected a URL such as redis://"],
-    ["REDIS_URL", "redis://127.0.0.1/zero", "expected a URL such as redis://"],
-  ])("%s=%s is refused without its password", async (variable, url, said) => {
+    ["DATABASE_URL", "mysql://ada:hunter2@127.0.0.1/db", "expected a URL such as postgres://", 2],
+    ["DATABASE_URL", "127.0.0.1:5432", "expected a URL such as postgres://", 2],
+    ["DATABASE_URL", "postgres://", "expected a URL such as postgres://", 2],
+    [
+      "DATABASE_URL",
+      "postgres://ada:hunter2@127.0.0.1:1/db",
+      "Cannot open the database postgres://ada@127.0.0.1:1/db",
+      5,
+    ],
+    ["REDIS_URL", "http://:hunter2@127.0.0.1", "expected a URL such as redis://", 2],
+    ["REDIS_URL", "localhost", "expected a URL such as redis://", 2],
+    ["REDIS_URL", "redis://127.0.0.1/zero", "expected a URL such as redis://", 2],
+  ])("%s=%s is refused without its password", async (variable, url, said, code) => {
     const wrong = makeBench({ env: { [variable]: url } });
     const outcome = await wrong.run("account", "create", "--email", email);
     wrong.remove();
-    expectRefused(outcome, said);
+    expectRefused(outcome, said, code);
     expect(outcome.stderr).not.toContain("hunter2");
   });
 });

@@ -425,12 +425,12 @@ describe("import new-api", () => {
   test("says when a database is none of new-api's, or not there", async () => {
     const { Database } = await import("bun:sqlite");
     new Database(join(folder, "empty.db")).close();
-    for (const [file, reason] of [
-      ["empty.db", "no tokens, users and channels"],
-      ["missing.db", "cannot be opened"],
+    for (const [file, reason, exitCode] of [
+      ["empty.db", "no tokens, users and channels", 2],
+      ["missing.db", "cannot be opened", 5],
     ] as const) {
       const { code, stderr } = await gateway.run("import", "new-api", "--database", join(folder, file));
-      expect([code, stderr]).toEqual([2, expect.stringContaining(reason)]);
+      expect([code, stderr]).toEqual([exitCode, expect.stringContaining(reason)]);
     }
   });
 });

@@ -178,7 +178,7 @@ describe("limit", () => {
     expect(await set("--requests-per-minute", "30")).toEqual(each);
     expect(await bench.json("limit", "delete", each.id)).toEqual({ id: each.id, deleted: true });
     expect(await bench.json<object[]>("limit", "list", "--account", account)).toHaveLength(2);
-    expect((await bench.run("limit", "delete", each.id)).code).toBe(2);
+    expect((await bench.run("limit", "delete", each.id)).code).toBe(3);
   });
 
   test("of a team are listed and found by its name, and those of a model by what its provider calls it", async () => {
@@ -208,13 +208,13 @@ describe("limit", () => {
   });
 
   test.each([
-    [[], "No limit is given"],
-    [["--requests-per-minute", "0"], "expected a whole number from 1"],
-    [["--requests-per-minute", "1", "--key", "key_x"], "There is no API key key_x"],
-    [["--requests-per-minute", "1", "--key", "key_x", "--account", "a"], "exclude each other"],
-  ])("set with %p is refused", async (flags, message) => {
+    [[], "No limit is given", 2],
+    [["--requests-per-minute", "0"], "expected a whole number from 1", 2],
+    [["--requests-per-minute", "1", "--key", "key_x"], "There is no API key key_x", 3],
+    [["--requests-per-minute", "1", "--key", "key_x", "--account", "a"], "exclude each other", 2],
+  ])("set with %p is refused", async (flags, message, exitCode) => {
     const { code, stderr } = await bench.run("limit", "set", "gpt-4.1", ...flags);
-    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+    expect([code, stderr]).toEqual([exitCode, expect.stringContaining(message)]);
   });
 
   test("set warns of a model that the catalogue does not have", async () => {

@@ -140,15 +140,17 @@ describe("ledger export", () => {
     [
       ["--from", "2026-11-31", "--to", "2026-12-01"],
       "Cannot read --from 2026-11-31, expected a day such as 2026-11-21",
+      2,
     ],
     [
       ["--from", "2026-11-02", "--to", "2026-11-01"],
       "Cannot export from 2026-11-02 to 2026-11-01: the last day is before the first",
+      2,
     ],
-    [[...span, "--format", "xml"], "Cannot write --format xml, expected csv or jsonl"],
-    [[...span, "--account", "nobody"], 'No account has the id or e-mail "nobody", see modelgate account list'],
-  ])("refuses %j with one sentence", async (flags, sentence) => {
-    expect(await bench.run("ledger", "export", ...flags)).toEqual({ code: 2, stdout: "", stderr: `${sentence}\n` });
+    [[...span, "--format", "xml"], "Cannot write --format xml, expected csv or jsonl", 2],
+    [[...span, "--account", "nobody"], 'No account has the id or e-mail "nobody", see modelgate account list', 3],
+  ])("refuses %j with one sentence", async (flags, sentence, code) => {
+    expect(await bench.run("ledger", "export", ...flags)).toEqual({ code, stdout: "", stderr: `${sentence}\n` });
   });
 });
 

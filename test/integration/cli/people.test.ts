@@ -60,7 +60,7 @@ describe("account", () => {
     "%s of an unknown account is refused, naming a similar one",
     async (command) => {
       const refused = await bench.run("account", command, "adda@example.org");
-      expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(email) });
+      expect(refused).toMatchObject({ code: 3, stdout: "", stderr: expect.stringContaining(email) });
     },
   );
 });
@@ -97,12 +97,12 @@ describe("voucher", () => {
   });
 
   test.each([
-    [["voucher", "create", "--usd", "-5"]],
-    [["voucher", "create", "--usd", "0"]],
-    [["voucher", "create"]],
-    [["voucher", "void", "none"]],
-  ])("%j is refused, and nothing is made", async (words) => {
-    expect(await bench.run(...words)).toMatchObject({ code: 2, stdout: "" });
+    [["voucher", "create", "--usd", "-5"], 2],
+    [["voucher", "create", "--usd", "0"], 2],
+    [["voucher", "create"], 2],
+    [["voucher", "void", "none"], 3],
+  ])("%j is refused with exit code %i, and nothing is made", async (words, code) => {
+    expect(await bench.run(...words)).toMatchObject({ code, stdout: "" });
     expect(await bench.json("voucher", "list")).toEqual([]);
   });
 });
@@ -187,13 +187,13 @@ describe("account content", () => {
       `cli {"on":true,"key":"${key}","name":"laptop"}`,
       'cli {"on":true}',
     ]);
-    for (const [words, sentence] of [
-      [["--keep", "yes"], "expected on or off"],
-      [["--key", key], "needs --keep"],
-      [["--keep", "on", "--key", "unknown"], "no such account or API key"],
+    for (const [words, sentence, code] of [
+      [["--keep", "yes"], "expected on or off", 2],
+      [["--key", key], "needs --keep", 2],
+      [["--keep", "on", "--key", "unknown"], "no such account or API key", 3],
     ] as const) {
       const refused = await selected.run("account", "content", email, ...words);
-      expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(sentence) });
+      expect(refused).toMatchObject({ code, stdout: "", stderr: expect.stringContaining(sentence) });
     }
     selected.remove();
   });

@@ -42,7 +42,7 @@ describe("account", () => {
   test("create refuses an address that is taken or none", async () => {
     await create();
     const taken = await bench.run("account", "create", "--email", email);
-    expect(taken).toEqual({ code: 2, stdout: "", stderr: expect.stringContaining("already exists") });
+    expect(taken).toEqual({ code: 4, stdout: "", stderr: expect.stringContaining("already exists") });
     expect((await bench.run("account", "create", "--email", "ada")).code).toBe(2);
     expect(await bench.json("account", "list")).toHaveLength(1);
   });
@@ -57,7 +57,7 @@ describe("account", () => {
   ])("%j names the nearest account", async (argv) => {
     await create();
     const { code, stderr } = await bench.run(...argv);
-    expect(code).toBe(2);
+    expect(code).toBe(3);
     expect(stderr).toBe(`No account has the id or e-mail "adda@example.org", did you mean ${email}?\n`);
   });
 });
@@ -158,18 +158,18 @@ describe("key", () => {
   });
 
   test.each([
-    [["nokey", "--budget-usd", "5"], "No API key has the id"],
-    [["ID"], "Nothing to change, expected one of --name, --expires, --models, --networks, --budget-usd"],
-    [["ID", "--name", ""], "Flag --name of key set is empty"],
-    [["ID", "--expires", "2000-01-01"], "it is in the past"],
-    [["ID", "--models", ","], "expected model ids separated by commas"],
-    [["ID", "--budget-usd", "-5"], "Cannot read --budget-usd -5"],
-    [["ID", "--tokens-per-minute", "0"], "Cannot read --tokens-per-minute 0"],
-  ])("set refuses %j and changes nothing", async (argv, sentence) => {
+    [["nokey", "--budget-usd", "5"], "No API key has the id", 3],
+    [["ID"], "Nothing to change, expected one of --name, --expires, --models, --networks, --budget-usd", 2],
+    [["ID", "--name", ""], "Flag --name of key set is empty", 2],
+    [["ID", "--expires", "2000-01-01"], "it is in the past", 2],
+    [["ID", "--models", ","], "expected model ids separated by commas", 2],
+    [["ID", "--budget-usd", "-5"], "Cannot read --budget-usd -5", 2],
+    [["ID", "--tokens-per-minute", "0"], "Cannot read --tokens-per-minute 0", 2],
+  ])("set refuses %j and changes nothing", async (argv, sentence, exitCode) => {
     await create();
     const { id } = await makeKey("--budget-usd", "1");
     const { code, stderr } = await bench.run("key", "set", ...argv.map((word) => (word === "ID" ? id : word)));
-    expect([code, stderr.trim().split("\n").length]).toEqual([2, 1]);
+    expect([code, stderr.trim().split("\n").length]).toEqual([exitCode, 1]);
     expect(stderr).toContain(sentence);
     expect(await readLimitsUsage()).toEqual(["1", null, null, null]);
   });
@@ -181,7 +181,7 @@ describe("key", () => {
     expect(await bench.json("key", "revoke", other.key)).toEqual({ id: other.id, revoked: true });
     const states = (await bench.json<{ state: string }[]>("key", "list")).map(({ state }) => state);
     expect(states).toEqual(["revoked", "revoked"]);
-    expect(await bench.run("key", "revoke", "nokey")).toMatchObject({ code: 2, stdout: "" });
+    expect(await bench.run("key", "revoke", "nokey")).toMatchObject({ code: 3, stdout: "" });
   });
 });
 
@@ -216,7 +216,7 @@ describe("wallet", () => {
     await create();
     await bench.json(...credit("--usd", "5", "--reference", "pay-1"));
     expect(await bench.json(...credit("--usd", "5", "--reference", "pay-1"))).toMatchObject({ repeated: true });
-    expect((await bench.run(...credit("--usd", "6", "--reference", "pay-1"))).code).toBe(2);
+    expect((await bench.run(...credit("--usd", "6", "--reference", "pay-1"))).code).toBe(4);
     expect(await balance()).toBe("5");
   });
 
