@@ -34,6 +34,8 @@ export interface Flag {
   readonly value: string;
   readonly description: string;
   readonly required?: true;
+  /** All values that it takes, for completion in shells; absent: any, or too many to name. */
+  readonly choices?: readonly string[];
 }
 
 export type Flags = Readonly<Record<string, Flag>>;
@@ -66,6 +68,8 @@ export interface Command<F extends Flags = Flags, A extends string = string> {
   readonly flags: F;
   /** Positional arguments, all required. */
   readonly args: readonly A[];
+  /** All values of an argument, for completion in shells; absent: any, or too many to name. */
+  readonly choices?: Readonly<Partial<Record<A, readonly string[]>>>;
   /** A complete example, without the name of the program. */
   readonly example: string;
   /** Resolves to `undefined` when the command has written its output itself. */

@@ -7,7 +7,11 @@ export const accountContent = defineCommand({
   name: "account content",
   description: "Show or change whose prompts and answers are kept: of an account, or of one API key",
   flags: {
-    keep: { value: "on", description: "on or off, where CONTENT_LOG=selected; without it nothing is changed" },
+    keep: {
+      value: "on",
+      description: "on or off, where CONTENT_LOG=selected; without it nothing is changed",
+      choices: ["on", "off"],
+    },
     key: { value: "ID", description: "Only this API key of the account" },
   },
   args: ["A"],

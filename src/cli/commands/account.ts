@@ -10,7 +10,7 @@ import { parseAllowedModels, parseOrNone, parseRole, parseTokens } from "../lib/
 import { expectAccount, expectRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const changeFlags = {
-  role: { value: "R", description: `What its user may do: ${roles.join(", ")}` },
+  role: { value: "R", description: `What its user may do: ${roles.join(", ")}`, choices: roles },
   email: { value: "E", description: "E-mail address, unique to the account" },
   name: { value: "N", description: "Name of the account holder; none removes it" },
   models: { value: "a,b", description: "Models that all of its keys may use at most; none removes the list" },

@@ -61,7 +61,11 @@ export const adminKeyRevoke = defineCommand({
   name: "admin-key revoke",
   description: "Revoke an admin key permanently, and with it those that it made",
   flags: {
-    keys: { value: "K", description: "revoke: also revoke the API keys that it made or rotated, as after a leak" },
+    keys: {
+      value: "K",
+      description: "revoke: also revoke the API keys that it made or rotated, as after a leak",
+      choices: ["revoke"],
+    },
   },
   args: ["ID"],
   example: "admin-key revoke ID --keys revoke",

@@ -11,7 +11,8 @@ import { withStore } from "../lib/with-store.ts";
 const callsPerFile = 100_000;
 const cursorFile = "cursor.json";
 
-type Format = "jsonl" | "parquet";
+const formats = ["jsonl", "parquet"] as const;
+type Format = (typeof formats)[number];
 
 /** How far an export has come: all calls up to `seq` are written, and those up to `until` are being written. */
 interface Cursor {
@@ -22,7 +23,9 @@ interface Cursor {
 export const exportCallsCommand = defineCommand({
   name: "export calls",
   description: "Write the calls that ended since the last export into files of a folder or a bucket",
-  flags: { format: { value: "jsonl|parquet", description: "Format of the files (default: jsonl)" } },
+  flags: {
+    format: { value: formats.join("|"), description: "Format of the files (default: jsonl)", choices: formats },
+  },
   args: ["TARGET"],
   example: "export calls s3://bucket/modelgate --format parquet",
   async run(context, { args, flags, config }) {
@@ -54,8 +57,8 @@ export const exportCallsCommand = defineCommand({
 });
 
 function parseFormat(text: string | undefined): Format {
-  if (text === undefined || text === "jsonl") return "jsonl";
-  if (text === "parquet") return "parquet";
+  const format = text === undefined ? "jsonl" : formats.find((name) => name === text);
+  if (format !== undefined) return format;
   throw new UsageError(`Cannot write --format ${text}, expected jsonl or parquet`);
 }
 

@@ -15,6 +15,7 @@ import { adminKeyCreate, adminKeyList, adminKeyRevoke } from "./admin-key.ts";
 import { budgetCommands } from "./budget.ts";
 import { catalogueCheck, models } from "./catalogue.ts";
 import { catalogueSign, catalogueUpdate } from "./catalogue-update.ts";
+import { defineCompletion } from "./completion.ts";
 import { applyConfiguration, exportConfiguration } from "./configuration.ts";
 import { exportCallsCommand } from "./export.ts";
 import { importLiteLlm, importNewApi, importOpenRouter } from "./import.ts";
@@ -111,5 +112,6 @@ export const commands: readonly Command[] = [
   nodeList,
   health,
   config,
+  defineCompletion(() => commands),
   version,
 ];

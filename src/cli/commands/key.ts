@@ -12,12 +12,17 @@ import {
   parseNetworkList,
   parseOrNone,
   parsePeriod,
+  periods,
 } from "../lib/parse.ts";
 import { expectAccount, expectRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const limitFlags = {
   "budget-usd": { value: "5.00", description: "Budget for its premium calls in a period" },
-  "budget-period": { value: "P", description: "Period of the budget in UTC: day, week or month (default)" },
+  "budget-period": {
+    value: "P",
+    description: "Period of the budget in UTC: day, week or month (default)",
+    choices: periods,
+  },
   "requests-per-minute": { value: "N", description: "Requests per minute, in addition to the account's limit" },
   "tokens-per-minute": { value: "N", description: "Tokens per minute, in addition to the account's limit" },
   "concurrent-calls": { value: "N", description: "Concurrent calls" },

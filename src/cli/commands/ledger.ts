@@ -9,6 +9,8 @@ import { expectAccount, withStore } from "../lib/with-store.ts";
 
 const dayMs = 86_400_000;
 
+const formats = ["csv", "jsonl"] as const;
+
 export const ledgerVerify = defineCommand({
   name: "ledger verify",
   description:
@@ -37,7 +39,7 @@ export const ledgerExport = defineCommand({
   flags: {
     from: { value: "2026-11-01", description: "First day, UTC", required: true },
     to: { value: "2026-11-30", description: "Last day, UTC", required: true },
-    format: { value: "csv|jsonl", description: "Output format (default: jsonl)" },
+    format: { value: formats.join("|"), description: "Output format (default: jsonl)", choices: formats },
     account: { value: "A", description: "Only calls of this account, by id or e-mail" },
   },
   args: [],
@@ -64,9 +66,9 @@ export const ledgerExport = defineCommand({
   },
 });
 
-function parseFormat(text: string | undefined): "csv" | "jsonl" {
-  if (text === undefined || text === "jsonl") return "jsonl";
-  if (text === "csv") return "csv";
+function parseFormat(text: string | undefined): (typeof formats)[number] {
+  const format = text === undefined ? "jsonl" : formats.find((name) => name === text);
+  if (format !== undefined) return format;
   throw new UsageError(`Cannot write --format ${text}, expected csv or jsonl`);
 }
 

@@ -8,7 +8,11 @@ export const pluginNew = defineCommand({
   name: "plugin new",
   description: "Write a commented plugin with its catalogue, types and fixtures into a folder here",
   flags: {
-    dialect: { value: "D", description: "openai (the default): the provider speaks OpenAI's wire format" },
+    dialect: {
+      value: "D",
+      description: "openai (the default): the provider speaks OpenAI's wire format",
+      choices: ["openai"],
+    },
     ready: {
       value: "",
       description: "Write the ready manifest NAME.json, such as ollama, of a server or host that many use",

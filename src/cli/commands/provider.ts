@@ -78,7 +78,11 @@ export const providerSet = defineCommand({
   name: "provider set",
   description: "Enable, disable or order a provider",
   flags: {
-    enabled: { value: "yes|no", description: "no: its models are no longer served; running calls end normally" },
+    enabled: {
+      value: "yes|no",
+      description: "no: its models are no longer served; running calls end normally",
+      choices: ["yes", "no"],
+    },
     priority: { value: "N", description: "0 to 1000, the lowest is called first; default: that of each model" },
     weight: { value: "N", description: "0 to 1000, the load-balancing weight; default: that of each model" },
   },

@@ -19,6 +19,7 @@ export const roleSet = defineCommand({
   description: "Set the limits of all accounts of a role that have none of their own; omitted flags are unchanged",
   flags: changeFlags,
   args: ["ROLE"],
+  choices: { ROLE: accountRoles },
   example: "role set member --requests-per-minute 60 --free-tokens-per-day 100000",
   async run(_context, { flags, args, config, now }) {
     const role = accountRoles.find((name) => name === args.ROLE.toLowerCase());

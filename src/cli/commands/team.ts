@@ -4,9 +4,10 @@ import { formatUsd } from "../../contract/index.ts";
 import { changeProject, listPeople, listTeamInvitations, teamActions } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, formatLink } from "../lib/format.ts";
-import { parseBudget, parsePeriod, parseRevokesKeys } from "../lib/parse.ts";
+import { parseBudget, parsePeriod, parseRevokesKeys, periods } from "../lib/parse.ts";
 import { expectAccount, expectRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
 
+const teamRoles = ["admin", "member"] as const;
 const operator = { ...commandLine, isOperator: true };
 const person = { value: "P", description: "Id or e-mail of the person's own account", required: true } as const;
 
@@ -52,7 +53,11 @@ export const teamInvite = defineCommand({
   description: "Create a link with which one person joins the team of an account",
   flags: {
     email: { value: "E", description: "Only the person with this e-mail can use the link" },
-    role: { value: "R", description: "What the person may do in the team: admin, member (default)" },
+    role: {
+      value: "R",
+      description: "What the person may do in the team: admin, member (default)",
+      choices: teamRoles,
+    },
     days: { value: "N", description: "Days until it expires, 1 to 30; default 7" },
   },
   args: ["A"],
@@ -73,7 +78,7 @@ export const teamInvite = defineCommand({
 export const teamSet = defineCommand({
   name: "team set",
   description: "Change the role of a person in the team of an account",
-  flags: { person, role: { value: "R", description: "admin or member", required: true } },
+  flags: { person, role: { value: "R", description: "admin or member", required: true, choices: teamRoles } },
   args: ["A"],
   example: "team set team@example.org --person ada@example.org --role admin",
   async run(_context, { flags, args, config, now }) {
@@ -94,7 +99,10 @@ export const teamSet = defineCommand({
 export const teamRemove = defineCommand({
   name: "team remove",
   description: "Remove a person from the team of an account, and optionally revoke the keys they made",
-  flags: { person, keys: { value: "K", description: "revoke: also revoke the API keys that they made in it" } },
+  flags: {
+    person,
+    keys: { value: "K", description: "revoke: also revoke the API keys that they made in it", choices: ["revoke"] },
+  },
   args: ["A"],
   example: "team remove team@example.org --person ada@example.org --keys revoke",
   async run(_context, { flags, args, config, now }) {
@@ -117,9 +125,10 @@ export const teamBudget = defineCommand({
   description: "Set the budget that all keys of an account share; none removes it",
   flags: {
     usd: { value: "50.00", description: "Budget for premium calls in a period", required: true },
-    period: { value: "P", description: "Period in UTC: day, week or month (default)" },
+    period: { value: "P", description: "Period in UTC: day, week or month (default)", choices: periods },
     "billed-afterwards": {
       value: "on",
+      choices: ["on", "off"],
       description: "on: it bounds the account in place of its wallet; off: beside it",
     },
   },
@@ -151,9 +160,9 @@ function readSwitch(flag: string, text: string | undefined): boolean | undefined
   throw new UsageError(`Cannot use ${flag} ${text}, expected on or off`);
 }
 
-function parseTeamRole(text: string): "admin" | "member" {
-  const role = text.toLowerCase();
-  if (role === "admin" || role === "member") return role;
+function parseTeamRole(text: string): (typeof teamRoles)[number] {
+  const role = teamRoles.find((name) => name === text.toLowerCase());
+  if (role !== undefined) return role;
   throw new UsageError(`Cannot use --role ${text}, expected admin or member`);
 }
 

@@ -54,9 +54,11 @@ export function parseBudget(flag: string, text: string): number {
   throw new UsageError(`Cannot read ${flag} ${text}, expected US dollars from 0 such as 5.00, at most nine decimals`);
 }
 
+export const periods = ["day", "week", "month"] as const satisfies readonly BudgetPeriod[];
+
 /** Reads the period of a budget. @throws {UsageError} */
 export function parsePeriod(text: string): BudgetPeriod {
-  const period = (["day", "week", "month"] as const).find((name) => name === text.toLowerCase());
+  const period = periods.find((name) => name === text.toLowerCase());
   if (period !== undefined) return period;
   throw new UsageError(`Cannot read the period ${text}, expected day, week or month`);
 }
