@@ -92,8 +92,3 @@ export class UsageError extends Error {
     this.param = details.param;
   }
 }
-
-/** A server or database that the command line names cannot be reached or used. The message is for the operator. */
-export class UnreachableError extends Error {
-  override readonly name = "UnreachableError";
-}

@@ -2,8 +2,9 @@ import { ConfigError } from "../config/index.ts";
 import { type ErrorBody, type ErrorCode, errorTable, GatewayError } from "../contract/index.ts";
 import { isUnusable } from "../db/index.ts";
 import { RedisRefused } from "../ledger/index.ts";
-import { UnreachableError, UsageError } from "./command.ts";
+import { UsageError } from "./command.ts";
 import { exitCodes } from "./exit-codes.ts";
+import { isUnreachable } from "./unreachable.ts";
 
 /** An error for programs: the body that `--json` prints, and the exit code of its kind. */
 export interface CliError extends ErrorBody {
@@ -41,23 +42,4 @@ export function describeError(error: unknown): CliError {
 
 function exitCodeOf({ code }: GatewayError): number {
   return exitCodesOfCodes[code] ?? (errorTable[code].status < 500 ? exitCodes.invalid : exitCodes.failed);
-}
-
-/** Codes of the system, of Bun's `fetch` and of Bun's clients of databases for a server that does not answer. */
-const connectionCodes = [
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "ETIMEDOUT",
-  "ConnectionRefused",
-  "ConnectionClosed",
-  "FailedToOpenSocket",
-];
-
-function isUnreachable(error: unknown): boolean {
-  if (error instanceof UnreachableError) return true;
-  return error instanceof Error && "code" in error && connectionCodes.includes(String(error.code));
 }

@@ -10,6 +10,7 @@ import { prepareFile, replaceFile } from "../../providers/write-file.ts";
 import { type CliContext, defineCommand, UsageError } from "../command.ts";
 import { loadOffline } from "../lib/catalogue.ts";
 import { checkCatalogue, isSigned, type SignedCatalogue, signCatalogue } from "../lib/signed-catalogue.ts";
+import { isUnreachable, UnreachableError } from "../unreachable.ts";
 
 /** File that `catalogue update` writes into the folder of the operator's own rows. */
 const updateName = "update.json";
@@ -54,7 +55,7 @@ export const catalogueSign = defineCommand({
   },
 });
 
-/** Names the file in what goes wrong with it. @throws {UsageError} */
+/** Names the file in what goes wrong with it. @throws {UsageError | UnreachableError} */
 async function within<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -63,8 +64,9 @@ async function within<T>(file: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-function unusable(file: string, error: unknown): UsageError {
-  return new UsageError(`Cannot use ${file}: ${error instanceof Error ? error.message : String(error)}`);
+function unusable(file: string, error: unknown): UsageError | UnreachableError {
+  const message = `Cannot use ${file}: ${error instanceof Error ? error.message : String(error)}`;
+  return isUnreachable(error) ? new UnreachableError(message) : new UsageError(message);
 }
 
 function checkSignature(file: string, catalogue: SignedCatalogue, { cataloguePublicKey: key }: Config): void {

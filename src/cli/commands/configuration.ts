@@ -3,7 +3,8 @@ import type { Config } from "../../config/index.ts";
 import { type ErrorCode, errorTable, GatewayError, trimSlashes } from "../../contract/index.ts";
 import { isRecord, parseJson, readJson } from "../../lib/json.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
-import { defineCommand, UnreachableError, UsageError } from "../command.ts";
+import { defineCommand, UsageError } from "../command.ts";
+import { UnreachableError } from "../unreachable.ts";
 
 /** Both commands ask a running gateway, so that what they change is in force at once and is checked as everything else is. */
 const flags = {

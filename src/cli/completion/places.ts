@@ -6,7 +6,7 @@ export interface Word {
   readonly description: string;
 }
 
-/** What an argument or the value of a flag can be; neither: any text. */
+/** An argument or the value of a flag: one of some words, or the name of a file; neither: any text. */
 export interface Value {
   readonly choices?: readonly string[] | undefined;
   readonly isFile: boolean;

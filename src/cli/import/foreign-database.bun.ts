@@ -1,6 +1,6 @@
 import { SQL } from "bun";
 import { readJson } from "../../lib/json.ts";
-import { UnreachableError } from "../command.ts";
+import { UnreachableError } from "../unreachable.ts";
 
 /** A row of another gateway's database. Its columns differ by version, so each is looked at before it is used. */
 export type ForeignRow = Readonly<Record<string, unknown>>;

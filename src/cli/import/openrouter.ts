@@ -1,6 +1,7 @@
 import { toName } from "../../contract/index.ts";
 import { isRecord, readJson } from "../../lib/json.ts";
-import { UnreachableError, UsageError } from "../command.ts";
+import { UsageError } from "../command.ts";
+import { UnreachableError } from "../unreachable.ts";
 import type { Losses, TableRules } from "./losses.ts";
 import { toBudget, toNanodollars } from "./plan.ts";
 import { forbidsAll, type PlannedBudget, type Restriction, unrestricted } from "./restrictions.ts";

@@ -1,10 +1,18 @@
 import { type GatewayError, mediaTypeOf, UpstreamError } from "../../contract/index.ts";
-import { buildRegistry, type Credential, monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
+import {
+  buildRegistry,
+  ConnectionError,
+  type Credential,
+  monotonicNow,
+  openNetwork,
+  TimeoutScheduler,
+} from "../../kernel/index.ts";
 import { replaceTexts } from "../../lib/escapes.ts";
 import { parseJson, readJson } from "../../lib/json.ts";
 import { getSecrets, type ProviderPlugin } from "../../provider/index.ts";
 import { describeUpstreamError } from "../../providers/index.ts";
 import { UsageError } from "../command.ts";
+import { UnreachableError } from "../unreachable.ts";
 import type { Fixture, Reply } from "./fixture.ts";
 import { readReply, serveOnce } from "./simulate.ts";
 
@@ -64,7 +72,8 @@ export async function recordCall(
 /** Names the host that failed and the reason: for the operator, never for a caller. */
 function explainFailure(error: GatewayError, baseUrl: string, { keys }: Credential): Error {
   if (!(error.cause instanceof UpstreamError)) return error;
-  return new UsageError(`Cannot record: ${describeUpstreamError(error.cause, new URL(baseUrl).host, keys)}`);
+  const message = `Cannot record: ${describeUpstreamError(error.cause, new URL(baseUrl).host, keys)}`;
+  return error.cause instanceof ConnectionError ? new UnreachableError(message) : new UsageError(message);
 }
 
 /** Keys, ours and what looks like one. */

@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { UnreachableError, UsageError } from "../../../src/cli/command.ts";
+import { UsageError } from "../../../src/cli/command.ts";
 import { describeError } from "../../../src/cli/describe-error.ts";
 import { exitCodes } from "../../../src/cli/exit-codes.ts";
+import { UnreachableError } from "../../../src/cli/unreachable.ts";
 import { ConfigError } from "../../../src/config/index.ts";
 import type { ErrorBody } from "../../../src/contract/index.ts";
 import { LostConnectionError, StoreError } from "../../../src/db/index.ts";
@@ -141,6 +142,14 @@ describe("a database or server that cannot be used exits with 5", () => {
       type: "connection_error",
       code: "unreachable",
       message: expect.stringContaining("Cannot reach the gateway at http://127.0.0.1:1"),
+    });
+  });
+
+  test("an author of prices who does not answer", async () => {
+    expect(await fail(bench(), "catalogue", "update", "http://127.0.0.1:1/prices.json", "--json")).toMatchObject({
+      exit: 5,
+      type: "connection_error",
+      message: expect.stringContaining("Cannot use http://127.0.0.1:1/prices.json: "),
     });
   });
 

@@ -69,6 +69,12 @@ export const helpGroups: readonly HelpGroup[] = [
     title: "Operate it",
     pages: [
       {
+        name: "command-line",
+        title: "Command line",
+        description: "Exit codes, output for programs, completion in shells",
+        load: () => import("../../../../docs/command-line.md", { with: { type: "text" } }),
+      },
+      {
         name: "providers",
         title: "Providers",
         description: "Built-in ones, clouds, servers of your own, keys and routes",

@@ -90,7 +90,7 @@ test("plugin record tells what the provider said when it refuses", async () => {
   const elsewhere = makeBench({ env: { ACME_API_KEY: key, ACME_BASE_URL: "http://127.0.0.1:1/v1" } });
   const { code, stderr } = await elsewhere.run("plugin", "record", folder);
   expect({ code, stderr }).toEqual({
-    code: 2,
+    code: 5,
     stderr: "Cannot record: 127.0.0.1:1: Cannot connect to the provider: connection refused (bad response)\n",
   });
   elsewhere.remove();
