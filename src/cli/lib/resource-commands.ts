@@ -1,7 +1,7 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { commandLine } from "../../audit/index.ts";
 import { type Resource, type ResourceDeps, readColumns, toAnswers } from "../../http/resources/resource.ts";
-import { bodyFields, changeFields, type Field, type Fields, seconds } from "../../lib/fields.ts";
+import { bodyFields, changeFields, type Field, type Fields, seconds, usd } from "../../lib/fields.ts";
 import { getAccountLabel } from "../../tenants/index.ts";
 import { type CliContext, type Command, defineCommand, type Flag, type Input, UsageError } from "../command.ts";
 import { columns } from "./format.ts";
@@ -31,8 +31,12 @@ export function resourceCommands<Row extends { readonly id: string }, F extends 
   const toFlags = (chosen: Fields<Row>, isNew: boolean): Flags =>
     Object.fromEntries(
       Object.entries(chosen).map(([field, declared]) => {
-        const { schema, unit } = declared;
-        const flag = { value: toPlaceholder(schema, unit), description: describe(field, declared) };
+        const choices = choicesOf(declared.schema);
+        const flag = {
+          value: toPlaceholder(declared),
+          description: describe(field, declared),
+          ...(choices !== undefined && { choices }),
+        };
         return [toFlag(field), isNew && required.has(field) ? { ...flag, required: true as const } : flag];
       }),
     );
@@ -127,9 +131,9 @@ export function resourceCommands<Row extends { readonly id: string }, F extends 
           if (Object.keys(flags).length === 0) {
             throw new UsageError(`Nothing to change is given; name one of ${names.join(", ")}`);
           }
-          const { id, ...row } = await resource.read(deps, undefined, input.args.ID);
-          const target = { owner: resource.ownerOf({ id, ...row } as Row), id };
           const body = await checkFields(changeFields(fields), toBody(fields, flags, input.now));
+          const row = await resource.read(deps, undefined, input.args.ID);
+          const target = { owner: resource.ownerOf(row), id: row.id };
           const changes = await readColumns(deps, resource, body);
           return await show(deps, opened, await resource.change(deps, commandLine, target, changes));
         }),
@@ -180,21 +184,25 @@ function toValue<Row>(text: string, { schema, unit }: Field<Row>, now: number): 
 
 const membersOf = (schema: TSchema): readonly TSchema[] => (schema.anyOf as TSchema[] | undefined) ?? [schema];
 
-function toPlaceholder<Row>(schema: TSchema, unit: Field<Row>["unit"]): string {
+/** The values that a field takes; absent: any. */
+function choicesOf(schema: TSchema): readonly string[] | undefined {
+  const choices = membersOf(schema).flatMap((member) => (typeof member.const === "string" ? [member.const] : []));
+  return choices.length === 0 ? undefined : choices;
+}
+
+function toPlaceholder<Row>({ schema, unit }: Field<Row>): string {
   if (unit === seconds) return "30d";
-  const members = membersOf(schema).filter(({ type }) => type !== "null");
-  const choices = members.flatMap((member) => (typeof member.const === "string" ? [member.const] : []));
-  if (choices.length > 0) return choices.join("|");
-  return members.some(({ type }) => type === "integer") ? "N" : "TEXT";
+  if (unit === usd) return "5.00";
+  return membersOf(schema).some(({ type }) => type === "integer") ? "N" : "TEXT";
 }
 
 function describe<Row>(field: string, { schema, unit }: Field<Row>): string {
   if (unit === seconds) return "A duration (30d, 12h, 1y) or the last day (2027-01-31)";
   const texts = [schema, ...membersOf(schema)].flatMap(({ description }) => description ?? []);
   const words = field.replaceAll("_", " ");
-  return (texts[0] ?? words.charAt(0).toUpperCase() + words.slice(1))
-    .replaceAll("`null`", "absent")
-    .replaceAll("`", "");
+  const text = (texts[0] ?? words.charAt(0).toUpperCase() + words.slice(1)).replaceAll("`", "");
+  const choices = choicesOf(schema);
+  return `${text.replace("null:", "absent:")}${choices === undefined ? "" : `: ${choices.join(", ")}`}`;
 }
 
 /** The columns of a list that have something in any row. */

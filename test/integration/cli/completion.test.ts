@@ -220,7 +220,7 @@ describe("a fixed set of the table of commands is what the command takes:", () =
       person: email,
     };
     const required = Object.entries(flags).filter(([each, row]) => row.required && each !== flag);
-    const others = required.flatMap(([each]) => [`--${each}`, samples[each] ?? "any"]);
+    const others = required.flatMap(([each, row]) => [`--${each}`, samples[each] ?? row.choices?.[0] ?? "any"]);
     const argv = [...name.split(" "), ...args.map((arg) => samples[arg] ?? arg), ...others, `--${flag}`, "wrong"];
     const { code, stderr } = await bench.run(...argv);
     expect({ code, missing: choices.filter((choice) => !stderr.includes(choice)), stderr }).toEqual({
