@@ -1,4 +1,5 @@
 import type { Command } from "../command.ts";
+import { declaredCommands } from "../lib/resource-commands.ts";
 import {
   accountCreate,
   accountDisable,
@@ -12,7 +13,6 @@ import {
 } from "./account.ts";
 import { accountContent } from "./account-content.ts";
 import { adminKeyCreate, adminKeyList, adminKeyRevoke } from "./admin-key.ts";
-import { budgetCommands } from "./budget.ts";
 import { catalogueCheck, models } from "./catalogue.ts";
 import { catalogueSign, catalogueUpdate } from "./catalogue-update.ts";
 import { defineCompletion } from "./completion.ts";
@@ -66,7 +66,7 @@ export const commands: readonly Command[] = [
   keySet,
   keyRotate,
   keyRevoke,
-  ...budgetCommands,
+  ...declaredCommands,
   limitSet,
   limitList,
   limitDelete,

@@ -1,5 +1,6 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { commandLine } from "../../audit/index.ts";
+import { resources } from "../../http/resources/index.ts";
 import { type Resource, type ResourceDeps, readColumns, toAnswers } from "../../http/resources/resource.ts";
 import { bodyFields, changeFields, type Field, type Fields, seconds, usd } from "../../lib/fields.ts";
 import { getAccountLabel } from "../../tenants/index.ts";
@@ -8,25 +9,18 @@ import { columns } from "./format.ts";
 import { parseExpiry, parseModel } from "./parse.ts";
 import { expectAccount, expectRecipient, type OpenedStore, withStore } from "./with-store.ts";
 
-/** The examples and the owners of the commands of a thing. */
-interface Texts {
-  /** How a thing is called that has no account. */
-  readonly each: string;
-  /** The owner in place of an account. */
-  readonly eachOwner: string;
-  /** Flags of the example of `create` and of `change`. */
-  readonly create: string;
-  readonly change: string;
-}
-
 type Flags = Readonly<Record<string, Flag>>;
 
+/** The commands of declared things. */
+export const declaredCommands: readonly Command[] = resources.flatMap(({ visit }) =>
+  visit((resource) => resourceCommands(resource)),
+);
+
 /** The commands `list`, `show`, `create`, `change` and `remove` of a managed thing. */
-export function resourceCommands<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>(
+function resourceCommands<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>(
   resource: Resource<Row, F, Derived>,
-  texts: Texts,
 ): Command[] {
-  const { name, fields } = resource;
+  const { name, fields, eachOwner, examples } = resource;
   const required = new Set<string>(Type.Object(bodyFields(fields)).required);
   const toFlags = (chosen: Fields<Row>, isNew: boolean): Flags =>
     Object.fromEntries(
@@ -43,7 +37,7 @@ export function resourceCommands<Row extends { readonly id: string }, F extends 
   const changeable = Object.fromEntries(Object.entries(fields).filter(([, { changes }]) => changes === true));
   const account = {
     value: "A",
-    description: `Id or e-mail of the account, or name of a team (default: ${texts.each})`,
+    description: `Id or e-mail of the account, or name of a team (default: each account by itself)`,
   };
 
   const open = <Result>(
@@ -65,7 +59,7 @@ export function resourceCommands<Row extends { readonly id: string }, F extends 
     const toAnswer = await toAnswers(deps, resource, rows);
     return rows.map((row) => {
       const owner = resource.ownerOf(row);
-      return { account: owner === texts.eachOwner ? null : (labels.get(owner) ?? owner), ...toAnswer(row) };
+      return { account: owner === eachOwner ? null : (labels.get(owner) ?? owner), ...toAnswer(row) };
     });
   };
   const printOne = ({ object: _, ...json }: Readonly<Record<string, unknown>>) =>
@@ -108,11 +102,11 @@ export function resourceCommands<Row extends { readonly id: string }, F extends 
       description: `Create a ${name}`,
       flags: { account, ...toFlags(fields, true) },
       args: [],
-      example: `${name} create ${texts.create}`,
+      example: `${name} create ${examples.create}`,
       run: (context, input) =>
         open(context, input, async (deps, opened) => {
           const { account: text, ...flags } = input.flags as Readonly<Record<string, string | undefined>>;
-          const owner = text === undefined ? texts.eachOwner : (await expectRecipient(opened.accounts, text)).id;
+          const owner = text === undefined ? eachOwner : (await expectRecipient(opened.accounts, text)).id;
           const body = await checkFields(bodyFields(fields), toBody(fields, flags, input.now));
           const made = await resource.create(deps, commandLine, owner, await readColumns(deps, resource, body));
           return await show(deps, opened, made);
@@ -123,7 +117,7 @@ export function resourceCommands<Row extends { readonly id: string }, F extends 
       description: `Change a ${name}; none ends what may be absent`,
       flags: toFlags(changeable, false),
       args: ["ID"],
-      example: `${name} change ID ${texts.change}`,
+      example: `${name} change ${examples.change}`,
       run: (context, input) =>
         open(context, input, async (deps, opened) => {
           const flags = input.flags as Readonly<Record<string, string | undefined>>;
@@ -160,7 +154,9 @@ async function checkFields(properties: TProperties, body: Record<string, unknown
   return checkBody(Type.Object(properties, { additionalProperties: false }), body);
 }
 
-const toFlag = (field: string) => field.replaceAll("_", "-");
+function toFlag(field: string): string {
+  return field.replaceAll("_", "-");
+}
 
 /** The values of flags as the body of a request has them. */
 function toBody<Row>(
@@ -182,7 +178,9 @@ function toValue<Row>(text: string, { schema, unit }: Field<Row>, now: number): 
   return members.some(({ type }) => type === "integer") && /^\d{1,16}$/.test(text) ? Number(text) : text;
 }
 
-const membersOf = (schema: TSchema): readonly TSchema[] => (schema.anyOf as TSchema[] | undefined) ?? [schema];
+function membersOf(schema: TSchema): readonly TSchema[] {
+  return (schema.anyOf as TSchema[] | undefined) ?? [schema];
+}
 
 /** The values that a field takes; absent: any. */
 function choicesOf(schema: TSchema): readonly string[] | undefined {

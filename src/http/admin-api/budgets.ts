@@ -2,35 +2,11 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { formatUsd } from "../../contract/index.ts";
 import { Usd } from "../../lib/fields.ts";
-import { type budgetFields, eachAccount, readBudgetOf, readSpentBySubject } from "../../tenants/index.ts";
+import { eachAccount, readBudgetOf, readSpentBySubject } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
-import { budgets, type DerivedOfBudget } from "../resources/budgets.ts";
 import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
 import { listParameters, nullable, readPage } from "./lists.ts";
-import { readProject } from "./projects.ts";
-import { type Mount, type ResourceApi, resourceRoutes } from "./resource-routes.ts";
-
-const changes = "`raise_usd` is added to it until `raise_until`; `null` ends the raise. What is spent stays.";
-const ofProject = {
-  path: "/organization/projects/:project_id/budgets",
-  whose: "a project",
-  creates:
-    "With a `name` it counts the calls of one end user, tag, session, model or key, without one those of each by " +
-    "itself, and calls that name none as one more. Who has a budget of its own is not one of each. What was spent in its " +
-    "period before counts too.",
-  changes,
-  ownerOf: async (deps, { project_id: id = "" }, isExpected) => (isExpected ? (await readProject(deps, id)).id : id),
-} as const satisfies Mount;
-const ofGateway = {
-  path: "/organization/budgets",
-  whose: "the gateway",
-  creates:
-    "It bounds each project, team, key, end user, tag, session or model by itself, beside the budgets that projects have. " +
-    "Two projects never share an end user, a tag or a session. What was spent in its period before counts too.",
-  changes,
-  ownerOf: () => eachAccount,
-} as const satisfies Mount;
 
 const BudgetUsage = Type.Object({
   object: Type.Literal("list"),
@@ -43,14 +19,6 @@ const BudgetUsage = Type.Object({
   ),
   has_more: Type.Boolean(),
 });
-
-/** The types of the routes of budgets. */
-export type BudgetsApi = ResourceApi<(typeof ofProject)["path"], "budget_id", typeof budgetFields, DerivedOfBudget> &
-  ResourceApi<(typeof ofGateway)["path"], "budget_id", typeof budgetFields, DerivedOfBudget>;
-
-export function budgetRoutes(deps: HttpDeps, api: AdminApi) {
-  return [ofProject, ofGateway].map((mount) => resourceRoutes(deps, api, budgets, mount));
-}
 
 /** Lists the largest spenders of a budget, of a project and of the gateway. */
 export function budgetUsageController(deps: HttpDeps, api: AdminApi) {

@@ -3,7 +3,7 @@ import type { HttpDeps } from "../deps.ts";
 import { adminKeysController } from "./admin-keys.ts";
 import { organizationAlertsController } from "./alerts.ts";
 import { auditLogsController } from "./audit-logs.ts";
-import { type BudgetsApi, budgetRoutes, budgetUsageController } from "./budgets.ts";
+import { budgetUsageController } from "./budgets.ts";
 import { organizationCatalogueController } from "./catalogue.ts";
 import { configurationController } from "./document/document.ts";
 import type { AdminApi } from "./guard.ts";
@@ -27,6 +27,7 @@ import {
 } from "./providers.ts";
 import { rateLimitsController, roleLimitsController, sharedRateLimitsController } from "./rate-limits.ts";
 import { organizationRequestsController } from "./requests.ts";
+import { declaredRoutes, type ResourceApi } from "./resource-routes.ts";
 import { organizationUsageController } from "./usage.ts";
 import { vouchersController } from "./vouchers.ts";
 
@@ -40,11 +41,8 @@ export type OrganizationApi = Elysia<
   SingletonBase,
   DefinitionBase,
   MetadataBase,
-  ReturnType<typeof controllers>["~Routes"] & BudgetsApi
+  ReturnType<typeof controllers>["~Routes"] & ResourceApi
 >;
-
-/** Routes that are made from what is declared of a thing; their types are said above. */
-const resources = (deps: HttpDeps, api: AdminApi): AnyElysia[] => [...budgetRoutes(deps, api)];
 
 /**
  * The management API below /organization, in the shapes of OpenAI's admin API, so that its clients work: an account or team is
@@ -52,7 +50,7 @@ const resources = (deps: HttpDeps, api: AdminApi): AnyElysia[] => [...budgetRout
  */
 export function organizationApi(deps: HttpDeps, api: AdminApi): AnyElysia {
   const app: AnyElysia = controllers(deps, api);
-  for (const routes of resources(deps, api)) app.use(routes);
+  for (const routes of declaredRoutes(deps, api)) app.use(routes);
   return app;
 }
 

@@ -14,21 +14,11 @@ import type { HttpDeps } from "../deps.ts";
 import { idOfModel } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type Resource, type ResourceDeps, readColumns, toAnswers } from "../resources/resource.ts";
+import { type Declared, resources } from "../resources/index.ts";
+import { type Mount, type Resource, type ResourceDeps, readColumns, toAnswers } from "../resources/resource.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
 import { listOf, listParameters, readPage, toList } from "./lists.ts";
-
-/** Where routes of a thing are, and whose things they are about. */
-export interface Mount {
-  readonly path: string;
-  /** In sentences: "a project". */
-  readonly whose: string;
-  /** Described below the summary of the route that creates one. */
-  readonly creates: string;
-  readonly changes: string;
-  /** The owner in the path. @param isExpected Whether one that does not exist is a 404. */
-  ownerOf(deps: HttpDeps, params: Readonly<Record<string, string>>, isExpected: boolean): Promise<string> | string;
-}
+import { readProject } from "./projects.ts";
 
 /** Dependencies of things at a gateway that runs. */
 export function toResourceDeps(deps: HttpDeps): ResourceDeps {
@@ -52,39 +42,60 @@ type Below<Path extends string, Value> = Path extends `/${infer Rest}`
     ? { [Name in Head]: Below<Tail, Value> }
     : { [Name in Path]: Value };
 
-/** The types of the routes of a thing, for the dashboard. */
-export type ResourceApi<
-  Path extends string,
-  Id extends string,
-  F extends Fields<never>,
-  Derived extends object,
-> = Below<
-  Path,
-  {
-    get: Endpoint<unknown, ReturnType<typeof toList<never, AnswerOf<F, Derived>>>>;
-    post: Endpoint<Static<TObject<Schemas<F>>>, AnswerOf<F, Derived>>;
-  } & {
-    [Name in `:${Id}`]: {
-      get: Endpoint<unknown, AnswerOf<F, Derived>>;
-      post: Endpoint<Static<TObject<Changeable<F>>>, AnswerOf<F, Derived>>;
-      delete: Endpoint<unknown, { id: string; object: string; deleted: boolean }>;
-    };
-  }
->;
+/** The types of the routes of all declared things, for the dashboard. */
+export type ResourceApi = Intersection<ApiOf<Declared>>;
+
+type ApiOf<Thing> = Thing extends {
+  readonly mounts: readonly { readonly path: infer Path extends string }[];
+  readonly idName: infer Id extends string;
+  readonly fields: infer F extends Fields<never>;
+  derive(...args: never[]): Promise<(row: never) => infer Derived>;
+}
+  ? Intersection<Path extends string ? Below<Path, Endpoints<Id, F, Derived>> : never>
+  : never;
+
+type Intersection<Union> = (Union extends unknown ? (member: Union) => void : never) extends (
+  member: infer Members,
+) => void
+  ? Members
+  : never;
+
+type Endpoints<Id extends string, F extends Fields<never>, Derived> = {
+  get: Endpoint<unknown, ReturnType<typeof toList<never, AnswerOf<F, Derived>>>>;
+  post: Endpoint<Static<TObject<Schemas<F>>>, AnswerOf<F, Derived>>;
+} & {
+  [Name in `:${Id}`]: {
+    get: Endpoint<unknown, AnswerOf<F, Derived>>;
+    post: Endpoint<Static<TObject<Changeable<F>>>, AnswerOf<F, Derived>>;
+    delete: Endpoint<unknown, { id: string; object: string; deleted: boolean }>;
+  };
+};
 
 type AnswerOf<F extends Fields<never>, Derived> = { id: string } & JsonOf<F> & Derived;
 
-/** The five routes of a thing. Their types are those of {@link ResourceApi}. */
-export function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>(
+/** Makes the routes of declared things. Their types are those of {@link ResourceApi}. */
+export function declaredRoutes(deps: HttpDeps, api: AdminApi): AnyElysia[] {
+  return resources.flatMap(({ visit }) =>
+    visit((resource) => resource.mounts.map((mount) => resourceRoutes(deps, api, resource, mount))),
+  );
+}
+
+/** The five routes of a thing. */
+function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>(
   deps: HttpDeps,
   api: AdminApi,
   resource: Resource<Row, F, Derived>,
-  { path, whose, ownerOf, ...texts }: Mount,
+  { path, owner: kind, ...texts }: Mount,
 ): AnyElysia {
   const { name, fields, idName } = resource;
-  const targetOf = async (params: unknown) => {
-    const named = params as Readonly<Record<string, string>>;
-    return { owner: await ownerOf(deps, named, false), id: named[idName] ?? "" };
+  const whose = kind === "project" ? "a project" : "the gateway";
+  /** The owner in the path, which a thing of it has to have. */
+  const ownerIn = (params: unknown) =>
+    kind === "project" ? ((params as { project_id?: string }).project_id ?? "") : resource.eachOwner;
+  const readOwner = async (params: unknown) =>
+    kind === "project" ? (await readProject(deps, ownerIn(params))).id : resource.eachOwner;
+  const targetOf = (params: unknown) => {
+    return { owner: ownerIn(params), id: (params as Readonly<Record<string, string>>)[idName] ?? "" };
   };
   const Answer = Type.Object({ id: Type.String(), ...answerFields(fields), ...resource.derived });
   const resourceDeps = toResourceDeps(deps);
@@ -95,7 +106,7 @@ export function resourceRoutes<Row extends { readonly id: string }, F extends Fi
     .get(
       "",
       async ({ request, params }) => {
-        const owner = await ownerOf(deps, params as Record<string, string>, true);
+        const owner = await readOwner(params);
         const { limit, after } = readPage(parseUrl(request).searchParams);
         const last = after === undefined ? undefined : await resource.read(resourceDeps, owner, after);
         const rows = await resource.list(resourceDeps, owner, { limit: limit + 1, after: last });
@@ -107,7 +118,7 @@ export function resourceRoutes<Row extends { readonly id: string }, F extends Fi
       "",
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const owner = await ownerOf(deps, params as Record<string, string>, true);
+          const owner = await readOwner(params);
           return await answer(await resource.create(resourceDeps, admin, owner, await read(body)));
         }),
       {
@@ -118,7 +129,7 @@ export function resourceRoutes<Row extends { readonly id: string }, F extends Fi
     .get(
       `/:${idName}`,
       async ({ params }) => {
-        const { owner, id } = await targetOf(params);
+        const { owner, id } = targetOf(params);
         return await answer(await resource.read(resourceDeps, owner, id));
       },
       { detail: describeRead(`Retrieve a ${name} of ${whose}`, Answer) },
@@ -127,7 +138,7 @@ export function resourceRoutes<Row extends { readonly id: string }, F extends Fi
       `/:${idName}`,
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          return await answer(await resource.change(resourceDeps, admin, await targetOf(params), await read(body)));
+          return await answer(await resource.change(resourceDeps, admin, targetOf(params), await read(body)));
         }),
       {
         body: formBody(changeFields(fields)),
@@ -138,7 +149,7 @@ export function resourceRoutes<Row extends { readonly id: string }, F extends Fi
       `/:${idName}`,
       ({ request, admin, params }) =>
         writeOnce(deps, { request, admin }, async () => {
-          const target = await targetOf(params);
+          const target = targetOf(params);
           await resource.remove(resourceDeps, admin, target);
           return { id: target.id, object: resource.deleted, deleted: true };
         }),

@@ -1,9 +1,11 @@
 import { type Static, type TObject, Type } from "@sinclair/typebox";
 import { formatUsd } from "../../contract/index.ts";
-import { endOfPeriod, startOfPeriod } from "../../db/index.ts";
+import { endOfPeriod, ownBudgetId, startOfPeriod } from "../../db/index.ts";
 import {
+  type BudgetTarget,
   budgetFields,
   changeBudget,
+  checkBudget,
   createBudget,
   deleteBudget,
   eachAccount,
@@ -13,7 +15,7 @@ import {
   readSpentOfBudgets,
   type StoredBudget,
 } from "../../tenants/index.ts";
-import type { Resource, ResourceDeps } from "./resource.ts";
+import { defineResource, type ResourceDeps } from "./resource.ts";
 
 const orNull = <Schema extends ReturnType<typeof Type.String>>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
@@ -45,21 +47,63 @@ export async function deriveBudgets(
   };
 }
 
+const changes = "`raise_usd` is added to it until `raise_until`; `null` ends the raise. What is spent stays.";
+
 /** Budgets of a project: of itself, its keys, and the end users, tags, sessions and models of its calls; and those of the gateway. */
-export const budgets: Resource<StoredBudget, typeof budgetFields, DerivedOfBudget> = {
+export const budgets = defineResource<StoredBudget, typeof budgetFields, DerivedOfBudget>()({
   name: "budget",
   area: "accounts",
   idName: "budget_id",
   fields: budgetFields,
   derived: derivedOfBudget,
   deleted: "organization.project.budget.deleted",
-  // A model may have any of its names.
+  mounts: [
+    {
+      path: "/organization/projects/:project_id/budgets",
+      owner: "project",
+      creates:
+        "With a `name` it counts the calls of one end user, tag, session, model or key, without one those of each by " +
+        "itself, and calls that name none as one more. Who has a budget of its own is not one of each. What was spent in its " +
+        "period before counts too.",
+      changes,
+    },
+    {
+      path: "/organization/budgets",
+      owner: "gateway",
+      creates:
+        "It bounds each project, team, key, end user, tag, session or model by itself, beside the budgets that projects have. " +
+        "Two projects never share an end user, a tag or a session. What was spent in its period before counts too.",
+      changes,
+    },
+  ],
+  document: {
+    section: "budgets",
+    identity: ["subject", "name", "api_key_id", "budget_period"],
+    /** "tag each week key_1" */
+    label: ({ subject, name, budget_period: period, api_key_id: key }) =>
+      [subject, name ?? "each", period, ...(key == null ? [] : [key])].join(" "),
+    listAll: ({ store }, owners, limit) => listBudgets(store, owners, { limit }),
+    // It is among the fields of its account or key.
+    isElsewhere: ({ id, account_id, name, raise_until }) =>
+      id === ownBudgetId(name ?? account_id) && raise_until === null,
+    inForce: (columns, now) =>
+      columns.raise_until != null && columns.raise_until <= now
+        ? { ...columns, raise_nanodollars: null, raise_until: null }
+        : columns,
+    keyFields: ({ subject }) => (subject === "key" ? ["api_key_id", "name"] : ["api_key_id"]),
+    check: (columns, owner, now) => checkBudget({ ...(columns as BudgetTarget & NewBudget), account_id: owner }, now),
+  },
+  examples: {
+    create: "--account ada@example.org --subject end_user --budget-usd 5 --budget-period day",
+    change: "ID --raise-usd 10 --raise-until 7d",
+  },
+  eachOwner: eachAccount,
+  ownerOf: ({ account_id }) => account_id,
   async resolve({ modelIdOf }, columns) {
     const { subject, name } = columns;
     return subject === "model" && name != null ? { ...columns, name: await modelIdOf(name) } : columns;
   },
   list: ({ store }, owner, page) => listBudgets(store, owner === undefined ? undefined : [owner], page),
-  ownerOf: ({ account_id }) => account_id,
   read: ({ store }, owner, id) => readBudgetOf(store, owner, id),
   create: ({ store, now }, by, accountId, columns) =>
     createBudget(store, { by, accountId, ...(columns as NewBudget) }, now()),
@@ -67,4 +111,4 @@ export const budgets: Resource<StoredBudget, typeof budgetFields, DerivedOfBudge
     changeBudget(store, { by, accountId, id, changes }, now()),
   remove: ({ store, now }, by, { owner: accountId, id }) => deleteBudget(store, { by, accountId, id }, now()),
   derive: deriveBudgets,
-};
+});

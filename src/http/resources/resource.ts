@@ -11,9 +11,46 @@ export interface ResourceDeps extends Pick<HttpDeps, "store" | "now"> {
   modelIdOf(name: string): Promise<string> | string;
 }
 
-/** A managed thing, such as a budget: its fields, what answers say besides, and what is done with it. */
+/** Where routes of a thing are, and whose things they are about. */
+export interface Mount {
+  /** Such as `/organization/projects/:project_id/budgets`. */
+  readonly path: string;
+  /** `project`: of the project in the path; `gateway`: those that are about each account. */
+  readonly owner: "project" | "gateway";
+  /** Descriptions of the routes that create and change one. */
+  readonly creates: string;
+  readonly changes: string;
+}
+
+/** The section of a thing in the configuration document. */
+export interface Listed<Row, F extends Fields<Row>> {
+  readonly section: string;
+  readonly description?: string;
+  /** The fields by which an entry is found. No two entries of an account have all of them the same. */
+  readonly identity: readonly (keyof F & string)[];
+  /** The name of an entry by those fields, for people. */
+  label(entry: Readonly<Record<string, unknown>>): string;
+  /** All rows of these owners, or of all. */
+  listAll(deps: ResourceDeps, owners: readonly string[] | undefined, limit: number): Promise<Row[]>;
+  /** Whether the document has it in another place. */
+  isElsewhere?(row: Row): boolean;
+  /** The columns as they are in force, such as without what has ended. */
+  inForce?(columns: Partial<ColumnsOf<Row, F>>, now: number): Partial<ColumnsOf<Row, F>>;
+  /** The fields of an entry that have the id of a key; absent: none. */
+  keyFields?(entry: Readonly<Record<string, unknown>>): readonly (keyof F & string)[];
+  /** @throws {GatewayError} for a new one that cannot be, whatever there is. */
+  check?(columns: Partial<ColumnsOf<Row, F>>, owner: string | undefined, now: number): void;
+}
+
+/** Examples of the flags of its commands. */
+export interface Examples {
+  readonly create: string;
+  readonly change: string;
+}
+
+/** A managed thing, such as a budget: its fields, and what is done with it. All else is made from that. */
 export interface Resource<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object> {
-  /** In sentences: "budget". */
+  /** In sentences and commands: "budget". */
   readonly name: string;
   readonly area: AdminKeyArea;
   /** The parameter of paths that has its id: "budget_id". */
@@ -23,19 +60,54 @@ export interface Resource<Row extends { readonly id: string }, F extends Fields<
   readonly derived: TProperties;
   /** The name of what a deletion answers. */
   readonly deleted: string;
+  readonly mounts: readonly Mount[];
+  readonly document: Listed<Row, F>;
+  readonly examples: Examples;
+  /** The owner of those that are about each account. */
+  readonly eachOwner: string;
+  ownerOf(row: Row): string;
   /** Puts names in their stored form, such as the id of a model. */
   resolve?(deps: ResourceDeps, columns: Partial<ColumnsOf<Row, F>>): Promise<Partial<ColumnsOf<Row, F>>>;
   /** @param owner Absent: those of all. @param page.after The last one of the page before. */
   list(deps: ResourceDeps, owner: string | undefined, page: { limit: number; after?: Row | undefined }): Promise<Row[]>;
   /** @param owner Absent: of any owner. @throws {GatewayError} `not_found` */
   read(deps: ResourceDeps, owner: string | undefined, id: string): Promise<Row>;
-  ownerOf(row: Row): string;
   create(deps: ResourceDeps, by: Administrator, owner: string, columns: Partial<ColumnsOf<Row, F>>): Promise<Row>;
   change(deps: ResourceDeps, by: Administrator, target: Target, columns: Partial<ColumnsOf<Row, F>>): Promise<Row>;
   remove(deps: ResourceDeps, by: Administrator, target: Target): Promise<void>;
   /** Reads what answers say besides the fields. */
   derive(deps: ResourceDeps, rows: readonly Row[]): Promise<(row: Row) => Derived>;
 }
+
+/** A thing of the list of all: it is taken up by what works with any of them. */
+export interface AnyResource {
+  visit<Result>(visitor: ResourceVisitor<Result>): Result;
+}
+
+export type ResourceVisitor<Result> = <
+  Row extends { readonly id: string },
+  F extends Fields<Row>,
+  Derived extends object,
+>(
+  resource: Resource<Row, F, Derived>,
+) => Result;
+
+/** The parts of a declaration that types are made from. */
+interface Literals<Mounts extends readonly Mount[], Id extends string, Section extends string> {
+  readonly mounts: Mounts;
+  readonly idName: Id;
+  readonly document: { readonly section: Section };
+}
+
+/** Declares a thing whose rows, fields and answers have these types. */
+export const defineResource =
+  <Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>() =>
+  <const Mounts extends readonly Mount[], const Id extends string, const Section extends string>(
+    resource: Resource<Row, F, Derived> & Literals<Mounts, Id, Section>,
+  ): Resource<Row, F, Derived> & Literals<Mounts, Id, Section> & AnyResource => ({
+    ...resource,
+    visit: (visitor) => visitor<Row, F, Derived>(resource),
+  });
 
 interface Target {
   readonly owner: string;

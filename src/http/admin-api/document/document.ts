@@ -12,26 +12,29 @@ import { expectKnownHolder, findAccounts, hasScope } from "../../../tenants/inde
 import type { HttpDeps } from "../../deps.ts";
 import { parseUrl } from "../../lifecycle/origin.ts";
 import { formBody } from "../../lifecycle/validate.ts";
+import type { Declared } from "../../resources/index.ts";
 import { readCatalogueBody } from "../catalogue.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, lacksScope, writeOnce } from "../guard.ts";
 import { invalid, readFlag } from "../lists.ts";
 import { accounts } from "./accounts.ts";
 import { alerts } from "./alerts.ts";
-import { budgets } from "./budgets.ts";
 import { catalogue, toRows, virtualModels } from "./catalogue.ts";
 import { jwtIssuers } from "./jwt-issuers.ts";
 import { keys } from "./keys.ts";
 import { toLower } from "./plan-entries.ts";
 import { providers, sandbox } from "./providers.ts";
 import { rateLimits } from "./rate-limits.ts";
+import { declaredSections } from "./resource-section.ts";
 import { roleLimits } from "./role-limits.ts";
 import type { Change, Planning, Section, Step } from "./section.ts";
+
+type DeclaredName = Declared["document"]["section"];
 
 /** The sections in their order in a document. */
 const sections = {
   accounts,
   keys,
-  budgets,
+  ...(declaredSections as Readonly<Record<DeclaredName, (typeof declaredSections)[string]>>),
   rate_limits: rateLimits,
   role_limits: roleLimits,
   providers,
@@ -178,8 +181,9 @@ async function readDocument(deps: HttpDeps, chosen: readonly SectionName[]): Pro
 
 /** Finds what the entries of a document name. */
 async function preparePlanning(deps: HttpDeps, admin: ApiAdministrator, document: Document): Promise<Planning> {
-  const { accounts: own = [], keys = [], budgets = [], rate_limits: limits = [], providers = [] } = document;
-  const owned: readonly { readonly account?: string }[] = [...keys, ...budgets, ...limits];
+  const { accounts: own = [], keys = [], rate_limits: limits = [], providers = [] } = document;
+  const declared = (Object.keys(declaredSections) as DeclaredName[]).flatMap((name) => document[name] ?? []);
+  const owned: readonly { readonly account?: string }[] = [...keys, ...declared, ...limits];
   return {
     deps,
     admin,

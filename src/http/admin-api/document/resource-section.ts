@@ -1,6 +1,7 @@
 import { type TArray, type TObject, type TOptional, type TProperties, type TString, Type } from "@sinclair/typebox";
 import { bodyFields, type ColumnsOf, type Fields, toJson } from "../../../lib/fields.ts";
-import { type Resource, type ResourceDeps, readColumns } from "../../resources/resource.ts";
+import { resources } from "../../resources/index.ts";
+import { type Resource, readColumns } from "../../resources/resource.ts";
 import { invalid } from "../lists.ts";
 import { toResourceDeps } from "../resource-routes.ts";
 import {
@@ -21,36 +22,17 @@ import { defineSection, type Section } from "./section.ts";
 type Entry = { readonly account?: string; readonly status?: "present" | "removed" } & Readonly<Record<string, unknown>>;
 type EntrySchema = TObject<{ account: TOptional<TString>; status: typeof Status } & TProperties>;
 
-/** The parts of a thing that only the document needs, in addition to its {@link Resource}. */
-export interface Listed<Row, F extends Fields<Row>> {
-  /** The section. */
-  readonly section: string;
-  readonly description?: string;
-  /** The fields by which an entry is found. No two entries of an account have all of them the same. */
-  readonly identity: readonly (keyof F & string)[];
-  /** The name of a thing by those fields, for people. */
-  label(entry: Readonly<Record<string, unknown>>): string;
-  /** The owner in place of an account, of a thing that is about each. */
-  readonly eachOwner: string;
-  /** All rows of these owners, or of all. */
-  listAll(deps: ResourceDeps, owners: readonly string[] | undefined, limit: number): Promise<Row[]>;
-  /** Whether the document has it elsewhere. */
-  isElsewhere?(row: Row): boolean;
-  /** The columns as they are in force, such as without what has ended. */
-  inForce?(columns: Partial<ColumnsOf<Row, F>>, now: number): Partial<ColumnsOf<Row, F>>;
-  /** The fields of an entry that have the id of a key. */
-  keyFields(entry: Readonly<Record<string, unknown>>): readonly (keyof F & string)[];
-  /** @throws {GatewayError} for a new one that cannot be. */
-  check(columns: Partial<ColumnsOf<Row, F>>, owner: string | undefined, now: number): void;
-}
+/** The sections of declared things, by their names. */
+export const declaredSections: Readonly<Record<string, Section<TArray<EntrySchema>>>> = Object.fromEntries(
+  resources.map(({ visit }) => visit((resource) => [resource.document.section, resourceSection(resource)])),
+);
 
 /** The section of a thing that accounts have, or that there is one of for each of them. */
-export function resourceSection<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>(
+function resourceSection<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>(
   resource: Resource<Row, F, Derived>,
-  listed: Listed<Row, F>,
 ): Section<TArray<EntrySchema>> {
-  const { fields, name } = resource;
-  const { section, identity, label, eachOwner } = listed;
+  const { fields, name, document: listed, eachOwner } = resource;
+  const { section, identity, label } = listed;
   const isIdentity = (field: string) => identity.includes(field);
   const amounts = Object.fromEntries(Object.entries(fields).filter(([field]) => !isIdentity(field)));
   const amountColumns = new Set<string>(Object.values(amounts).map(({ column }) => column));
@@ -96,7 +78,7 @@ export function resourceSection<Row extends { readonly id: string }, F extends F
       const ownerOf = (entry: Entry) => (entry.account === undefined ? eachOwner : findAccount(entry)?.id);
       /** Keys have the ids that they have here, as far as they are here yet. */
       const readEntry = async (entry: Entry) => {
-        const ids = listed.keyFields(entry).flatMap((field) => {
+        const ids = (listed.keyFields?.(entry) ?? []).flatMap((field) => {
           const id = toKeyIdHere(planning, entry[field] as string | null | undefined);
           return id === undefined ? [] : [[field, id]];
         });
@@ -130,7 +112,7 @@ export function resourceSection<Row extends { readonly id: string }, F extends F
           if (present !== undefined) return;
           const missing = required.find((field) => entry[field] === undefined);
           if (missing !== undefined) throw invalid(section, `The ${name} ${labelOf(entry)} has no ${missing}`);
-          listed.check(await readEntry(entry), ownerOf(entry), now);
+          listed.check?.(await readEntry(entry), ownerOf(entry), now);
         },
         async create(entry) {
           const owner = entry.account === undefined ? eachOwner : await readOwnerId(planning, entry.account);

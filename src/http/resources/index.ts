@@ -1,0 +1,10 @@
+import { budgets } from "./budgets.ts";
+import type { AnyResource } from "./resource.ts";
+
+const declared = [budgets] as const;
+
+/** The types of all declarations. */
+export type Declared = (typeof declared)[number];
+
+/** All things that are declared. Their routes, their sections of the configuration document and their commands are made from this list. */
+export const resources: readonly AnyResource[] = declared;
