@@ -183,6 +183,10 @@ describe("the document of a gateway", () => {
       },
     ]);
     expect((await ask("PUT", "", { body: { budgets: [raised] } })).json.changes).toEqual([]);
+    const half = { accounts: [{ email: "half@example.com" }], budgets: [{ ...ofUsers, raise_usd: "2" }] };
+    const refused = await ask("PUT", "", { body: half });
+    expect([refused.status, refused.json.error.param]).toEqual([400, "raise_until"]);
+    expect(JSON.stringify((await ask("GET", "?sections=accounts")).json)).not.toContain("half@example.com");
     const removal = await ask("PUT", "", { body: { budgets: [{ ...ofUsers, status: "removed" }] } });
     expect(removal.json.changes).toMatchObject([{ action: "remove" }]);
     expect((await ask("GET", "?sections=budgets")).json.budgets.length).toBe(1);

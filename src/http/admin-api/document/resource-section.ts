@@ -109,7 +109,10 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
         },
         toCurrent: (row) => toFields(row, now),
         async check(entry, present) {
-          if (present !== undefined) return;
+          if (present !== undefined) {
+            const target = Object.fromEntries(identityColumns.map((column) => [column, present[column]]));
+            return listed.check?.({ ...target, ...(await readAmounts(entry)) }, ownerOf(entry), now);
+          }
           const missing = required.find((field) => entry[field] === undefined);
           if (missing !== undefined) throw invalid(section, `The ${name} ${labelOf(entry)} has no ${missing}`);
           listed.check?.(await readEntry(entry), ownerOf(entry), now);
