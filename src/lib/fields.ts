@@ -24,6 +24,8 @@ export interface Unit {
   /** @throws {GatewayError} `invalid_request` */
   toColumn(value: unknown, name: string): unknown;
   toJson(value: unknown): unknown;
+  /** Stands in the column for `null`; absent: null itself. */
+  readonly none?: string;
 }
 
 /** Amounts from 0: decimal US dollars in JSON, nanodollars in the column. */
@@ -43,6 +45,9 @@ export const seconds: Unit = {
   toColumn: (value) => Number(value) * 1000,
   toJson: (value) => Math.floor(Number(value) / 1000),
 };
+
+/** Text that is empty in the column where it is `null` in JSON. */
+export const textOrEmpty: Unit = { toColumn: (value) => value, toJson: (value) => value, none: "" };
 
 export type Schemas<F extends Fields<never>> = { [Name in keyof F]: F[Name]["schema"] };
 export type Changeable<F extends Fields<never>> = {
@@ -89,8 +94,8 @@ export function toColumns<Row, F extends Fields<Row>>(
   const columns: Record<string, unknown> = {};
   for (const [name, { column, unit }] of Object.entries(fields)) {
     const value = body[name];
-    if (value !== undefined)
-      columns[column] = value === null || unit === undefined ? value : unit.toColumn(value, name);
+    if (value === null) columns[column] = unit?.none ?? null;
+    else if (value !== undefined) columns[column] = unit === undefined ? value : unit.toColumn(value, name);
   }
   return columns as Partial<ColumnsOf<Row, F>>;
 }
@@ -99,7 +104,8 @@ export function toColumns<Row, F extends Fields<Row>>(
 export function toJson<Row, F extends Fields<Row>>(fields: F, row: Partial<Row>): JsonOf<F> {
   const entries = Object.entries(fields).map(([name, { column, unit }]) => {
     const value = row[column as keyof Row] ?? null;
-    return [name, value === null || unit === undefined ? value : unit.toJson(value)];
+    if (value === null || value === unit?.none) return [name, null];
+    return [name, unit === undefined ? value : unit.toJson(value)];
   });
   return Object.fromEntries(entries) as JsonOf<F>;
 }

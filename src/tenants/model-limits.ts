@@ -1,28 +1,36 @@
 import { randomBytes } from "node:crypto";
+import { Type } from "@sinclair/typebox";
 import type { Transaction } from "kysely";
 import { LRUCache } from "lru-cache";
 import { type Administrator, recordAudit } from "../audit/index.ts";
-import { GatewayError, isAmount, type ModelLimits, quoteValue, type RateLimits } from "../contract/index.ts";
+import { GatewayError, isAmount, type ModelLimits, optional, quoteValue, type RateLimits } from "../contract/index.ts";
 import type { Database, ModelLimitsTable, Store, TransactionScope } from "../db/index.ts";
+import { defineFields, textOrEmpty, toJson } from "../lib/fields.ts";
 import { lockManaged } from "./roles.ts";
 
-/** The calls that limits of a model count. */
-export interface ModelLimitTarget {
-  /** Absent: each account by itself that has no limits of its own for the model. */
-  readonly accountId?: string | undefined;
-  /** One key of the account; absent: all of them together. */
-  readonly keyId?: string | undefined;
-  /** The id of the model. */
-  readonly model: string;
-}
+const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+const KeyId = Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the account together" });
+
+/** The fields of the limits of a model. What they bind is said when they are made. */
+export const modelLimitFields = defineFields<ModelLimitsTable>()({
+  api_key_id: { schema: optional(KeyId), column: "key_id", unit: textOrEmpty },
+  model: {
+    schema: Type.String({ minLength: 1, maxLength: 200, description: "Any name of the model" }),
+    column: "model",
+  },
+  requests_per_minute: { schema: optional(Limit), column: "requests_per_minute", changes: true },
+  tokens_per_minute: { schema: optional(Limit), column: "tokens_per_minute", changes: true },
+  concurrent_calls: { schema: optional(Limit), column: "concurrent_calls", changes: true },
+});
 
 /** Limits of a model as they are stored. */
-export interface StoredModelLimits extends ModelLimitTarget {
-  readonly id: string;
-  readonly limits: RateLimits;
-  /** Milliseconds since 1970. */
-  readonly createdAt: number;
-}
+export type StoredModelLimits = ModelLimitsTable;
+type LimitColumns = Pick<ModelLimitsTable, (typeof columnOf)[keyof RateLimits]>;
+/** Columns of new limits. Those that are absent do not bind; without a key they bind all keys of the account together. */
+export type NewModelLimits = Pick<ModelLimitsTable, "model"> & Partial<LimitColumns & Pick<ModelLimitsTable, "key_id">>;
+
+/** Stands in place of the id of an account for limits of each account by itself that has none of its own for the model. */
+const eachAccount = "";
 
 /** Models with limits for one account and its keys, or for each account: each look-up of a key reads all of them. */
 const modelsMax = 1000;
@@ -43,19 +51,19 @@ const limitNames = Object.keys(columnOf) as (keyof RateLimits)[];
  */
 export async function setModelLimits(
   store: TransactionScope,
-  { by, limits, ...target }: { readonly by: Administrator; readonly limits: RateLimits } & ModelLimitTarget,
+  { by, accountId, ...columns }: { readonly by: Administrator; readonly accountId: string } & NewModelLimits,
   now: number,
 ): Promise<StoredModelLimits> {
-  checkModelLimits({ ...target, limits });
-  const { accountId, keyId, model } = target;
+  checkModelLimits({ ...columns, account_id: accountId });
+  const { key_id = "", model } = columns;
+  const limits = { requests_per_minute: null, tokens_per_minute: null, concurrent_calls: null, ...columns };
   return await store.change(async (db) => {
-    if (accountId !== undefined) await lockManaged(db, by, accountId);
-    if (keyId !== undefined) await expectKey(db, accountId, keyId);
-    const where = { account_id: accountId ?? "", key_id: keyId ?? "", model };
+    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
+    if (key_id !== "") await expectKey(db, accountId, key_id);
     const present = await db
       .selectFrom("model_limits")
       .select(({ fn }) => fn.countAll().as("rows"))
-      .where("account_id", "=", where.account_id)
+      .where("account_id", "=", accountId)
       .executeTakeFirstOrThrow();
     if (Number(present.rows) >= modelsMax) {
       throw new GatewayError("conflict", `There are ${modelsMax} limits of models here; delete one first`);
@@ -63,49 +71,49 @@ export async function setModelLimits(
     const row = await db
       .insertInto("model_limits")
       .values({
-        id: `rl_${randomBytes(9).toString("hex")}`,
-        ...where,
-        created_at: now,
-        ...limitColumns(limits),
+        ...limits,
+        ...{ id: `rl_${randomBytes(9).toString("hex")}`, account_id: accountId, key_id, model, created_at: now },
       })
-      .onConflict((conflict) => conflict.columns(["account_id", "key_id", "model"]).doUpdateSet(limitColumns(limits)))
+      .onConflict((conflict) => conflict.columns(["account_id", "key_id", "model"]).doUpdateSet(limits))
       .returningAll()
       .executeTakeFirstOrThrow();
     await record(db, by, "set", row, now);
-    return toStored(row);
+    return row;
   });
 }
 
 /** Changes some of the limits of a model; `null` removes one. @throws {GatewayError} `invalid_request`, `not_found` */
 export async function changeModelLimits(
   store: TransactionScope,
-  change: {
-    readonly by: Administrator;
-    readonly accountId: string | undefined;
-    readonly id: string;
-    readonly changes: { readonly [Name in keyof RateLimits]: number | null | undefined };
-  },
+  {
+    by,
+    accountId,
+    id,
+    changes,
+  }: { readonly by: Administrator; readonly accountId: string; readonly id: string; changes: Partial<LimitColumns> },
   now: number,
 ): Promise<StoredModelLimits> {
-  const { by, accountId, id, changes } = change;
-  const { limits, ...target } = await readModelLimits(store, accountId, id);
-  const changed: RateLimits = { ...limits };
-  for (const name of limitNames) if (changes[name] !== undefined) changed[name] = changes[name] ?? undefined;
-  return await setModelLimits(store, { by, ...toTarget(target), limits: changed }, now);
+  const { key_id, model, requests_per_minute, tokens_per_minute, concurrent_calls } = await readModelLimits(
+    store,
+    accountId,
+    id,
+  );
+  const present = { requests_per_minute, tokens_per_minute, concurrent_calls };
+  return await setModelLimits(store, { by, accountId, key_id, model, ...present, ...changes }, now);
 }
 
-/** @param accountId Absent: limits for each account. @throws {GatewayError} `not_found`, `forbidden` */
+/** @throws {GatewayError} `not_found`, `forbidden` */
 export async function deleteModelLimits(
   store: TransactionScope,
-  { by, accountId, id }: { readonly by: Administrator; readonly accountId: string | undefined; readonly id: string },
+  { by, accountId, id }: { readonly by: Administrator; readonly accountId: string; readonly id: string },
   now: number,
 ): Promise<void> {
   await store.change(async (db) => {
-    if (accountId !== undefined) await lockManaged(db, by, accountId);
+    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
     const row = await db
       .deleteFrom("model_limits")
       .where("id", "=", id)
-      .where("account_id", "=", accountId ?? "")
+      .where("account_id", "=", accountId)
       .returningAll()
       .executeTakeFirst();
     if (row === undefined) throw unknownLimits(id);
@@ -116,52 +124,51 @@ export async function deleteModelLimits(
 /**
  * The limits of models: those for each account first, and those of an account before those of its keys.
  *
- * @param accountId Those of an account and its keys; `null`: those for each account; absent: all.
+ * @param accountIds Those of these accounts and their keys; absent: all.
  */
 export async function listModelLimits(
   { db }: Pick<Store, "db">,
-  accountId?: string | null,
+  accountIds?: readonly string[],
   limit = modelsMax,
 ): Promise<StoredModelLimits[]> {
+  if (accountIds?.length === 0) return [];
   let query = db.selectFrom("model_limits").selectAll();
-  if (accountId !== undefined) query = query.where("account_id", "=", accountId ?? "");
-  return (await query.orderBy("account_id").orderBy("key_id").orderBy("model").limit(limit).execute()).map(toStored);
+  if (accountIds !== undefined) query = query.where("account_id", "in", accountIds);
+  return await query.orderBy("account_id").orderBy("key_id").orderBy("model").limit(limit).execute();
 }
 
-/** @param accountId Absent: limits for each account. @throws {GatewayError} `not_found` */
-async function readModelLimits(
+/** @param accountId Absent: of any account. @throws {GatewayError} `not_found` */
+export async function readModelLimits(
   { db }: Pick<Store, "db">,
   accountId: string | undefined,
   id: string,
 ): Promise<StoredModelLimits> {
-  const row = await db
-    .selectFrom("model_limits")
-    .selectAll()
-    .where("id", "=", id)
-    .where("account_id", "=", accountId ?? "")
-    .executeTakeFirst();
+  let query = db.selectFrom("model_limits").selectAll().where("id", "=", id);
+  if (accountId !== undefined) query = query.where("account_id", "=", accountId);
+  const row = await query.executeTakeFirst();
   if (row === undefined) throw unknownLimits(id);
-  return toStored(row);
+  return row;
 }
 
 /** @throws {GatewayError} `invalid_request` for limits that cannot be, whatever there is. */
 export function checkModelLimits({
   model,
-  accountId,
-  keyId,
-  limits,
-}: ModelLimitTarget & { readonly limits: RateLimits }): void {
+  account_id: accountId,
+  key_id: keyId = "",
+  ...columns
+}: NewModelLimits & { readonly account_id?: string | undefined }): void {
   if (model === "" || model.length > modelCharactersMax || !model.isWellFormed()) {
     throw invalid("model", `has ${model.length} characters, expected 1 to ${modelCharactersMax}`);
   }
-  if (accountId === undefined && keyId !== undefined)
+  if (accountId === eachAccount && keyId !== "") {
     throw invalid("api_key_id", "needs the account that the key belongs to");
-  for (const name of limitNames) {
-    const limit = limits[name];
-    if (limit === undefined || (isAmount(limit) && limit >= 1)) continue;
-    throw invalid(columnOf[name], `is ${limit}, expected a whole number from 1 to 2^53 - 1`);
   }
-  if (limitNames.every((name) => limits[name] === undefined)) {
+  const limits = limitNames.map((name) => [columnOf[name], columns[columnOf[name]] ?? undefined] as const);
+  for (const [name, limit] of limits) {
+    if (limit === undefined || (isAmount(limit) && limit >= 1)) continue;
+    throw invalid(name, `is ${limit}, expected a whole number from 1 to 2^53 - 1`);
+  }
+  if (limits.every(([, limit]) => limit === undefined)) {
     throw invalid("requests_per_minute", "no limit is given: send one, or delete the limits of the model");
   }
 }
@@ -199,39 +206,8 @@ export function readModelLimitsOfKey(text: string): ReadonlyMap<string, ModelLim
   return limits;
 }
 
-function toStored(row: ModelLimitsTable): StoredModelLimits {
-  return {
-    id: row.id,
-    accountId: row.account_id === "" ? undefined : row.account_id,
-    keyId: row.key_id === "" ? undefined : row.key_id,
-    model: row.model,
-    limits: {
-      requestsPerMinute: row.requests_per_minute ?? undefined,
-      tokensPerMinute: row.tokens_per_minute ?? undefined,
-      concurrentCalls: row.concurrent_calls ?? undefined,
-    },
-    createdAt: row.created_at,
-  };
-}
-
-function toTarget({ accountId, keyId, model }: ModelLimitTarget): ModelLimitTarget {
-  return { accountId, keyId, model };
-}
-
-function limitColumns({ requestsPerMinute, tokensPerMinute, concurrentCalls }: RateLimits) {
-  return {
-    requests_per_minute: requestsPerMinute ?? null,
-    tokens_per_minute: tokensPerMinute ?? null,
-    concurrent_calls: concurrentCalls ?? null,
-  };
-}
-
-async function expectKey(db: Transaction<Database>, accountId: string | undefined, keyId: string): Promise<void> {
-  const query = db
-    .selectFrom("keys")
-    .select("id")
-    .where("id", "=", keyId)
-    .where("account_id", "=", accountId ?? "");
+async function expectKey(db: Transaction<Database>, accountId: string, keyId: string): Promise<void> {
+  const query = db.selectFrom("keys").select("id").where("id", "=", keyId).where("account_id", "=", accountId);
   if ((await query.executeTakeFirst()) !== undefined) return;
   throw invalid("api_key_id", `the project has no key ${quoteValue(keyId)}`);
 }
@@ -251,13 +227,7 @@ function record(
   row: ModelLimitsTable,
   now: number,
 ): Promise<void> {
-  const detail = {
-    account: row.account_id === "" ? null : row.account_id,
-    key: row.key_id === "" ? null : row.key_id,
-    model: row.model,
-    requests_per_minute: row.requests_per_minute,
-    tokens_per_minute: row.tokens_per_minute,
-    concurrent_calls: row.concurrent_calls,
-  };
+  const account = row.account_id === eachAccount ? null : row.account_id;
+  const detail = { account, ...toJson(modelLimitFields, row) };
   return recordAudit({ db }, { accountId: by.accountId, action: `model_limit.${what}`, subject: row.id, detail }, now);
 }

@@ -1,6 +1,13 @@
 import { commandLine } from "../../audit/index.ts";
 import { GatewayError } from "../../contract/index.ts";
-import { deleteModelLimits, getAccountLabel, listModelLimits, setModelLimits } from "../../tenants/index.ts";
+import {
+  deleteModelLimits,
+  eachAccount,
+  getAccountLabel,
+  listModelLimits,
+  readModelLimits,
+  setModelLimits,
+} from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
 import { parseKeyId, parseLimit, parseModel, readModelNames } from "../lib/parse.ts";
@@ -31,18 +38,18 @@ export const limitSet = defineCommand({
       return text === undefined ? undefined : parseLimit(`--${flag}`, text);
     };
     const limits = {
-      requestsPerMinute: read("requests-per-minute"),
-      tokensPerMinute: read("tokens-per-minute"),
-      concurrentCalls: read("concurrent-calls"),
+      requests_per_minute: read("requests-per-minute") ?? null,
+      tokens_per_minute: read("tokens-per-minute") ?? null,
+      concurrent_calls: read("concurrent-calls") ?? null,
     };
-    if (Object.values(limits).every((limit) => limit === undefined)) {
+    if (Object.values(limits).every((limit) => limit === null)) {
       throw new UsageError(
         "No limit is given; name one of --requests-per-minute, --tokens-per-minute, --concurrent-calls",
       );
     }
     const model = await parseModel(args.MODEL, context, config);
     const set = async (opened: OpenedStore) =>
-      setModelLimits(opened.store, { by: commandLine, ...(await findOwner(opened, flags)), model, limits }, now);
+      setModelLimits(opened.store, { by: commandLine, ...(await findOwner(opened, flags)), model, ...limits }, now);
     const { id } = await withStore(config, set, now);
     return {
       json: { id, model: args.MODEL },
@@ -66,15 +73,15 @@ export const limitList = defineCommand({
       async ({ store, accounts }) => {
         const account = flags.account === undefined ? undefined : await expectAccount(accounts, flags.account);
         const labels = new Map((await accounts.list()).map((each) => [each.id, getAccountLabel(each)]));
-        const list = await listModelLimits(store, account?.id, Number.MAX_SAFE_INTEGER);
-        return list.map(({ id, accountId, keyId, model, limits }) => ({
+        const list = await listModelLimits(store, account && [account.id], Number.MAX_SAFE_INTEGER);
+        return list.map(({ id, account_id, key_id, model, ...limits }) => ({
           id,
           model: nameOfModel(model),
-          account: accountId === undefined ? null : (labels.get(accountId) ?? accountId),
-          key: keyId ?? null,
-          requests_per_minute: limits.requestsPerMinute ?? null,
-          tokens_per_minute: limits.tokensPerMinute ?? null,
-          concurrent_calls: limits.concurrentCalls ?? null,
+          account: account_id === eachAccount ? null : (labels.get(account_id) ?? account_id),
+          key: key_id === "" ? null : key_id,
+          requests_per_minute: limits.requests_per_minute,
+          tokens_per_minute: limits.tokens_per_minute,
+          concurrent_calls: limits.concurrent_calls,
         }));
       },
       now,
@@ -100,11 +107,8 @@ export const limitDelete = defineCommand({
   async run(context, { args, config, now }) {
     const nameOfModel = await readModelNames(context, config);
     const remove = async ({ store }: OpenedStore) => {
-      const all = await listModelLimits(store, undefined, Number.MAX_SAFE_INTEGER);
-      const row = all.find(({ id }) => id === args.ID);
-      if (row === undefined)
-        throw new GatewayError("not_found", `No limits have the id ${args.ID}; see modelgate limit list`);
-      await deleteModelLimits(store, { by: commandLine, accountId: row.accountId, id: row.id }, now);
+      const row = await readModelLimits(store, undefined, args.ID);
+      await deleteModelLimits(store, { by: commandLine, accountId: row.account_id, id: row.id }, now);
       return row.model;
     };
     const model = await withStore(config, remove, now);
@@ -119,10 +123,10 @@ async function findOwner(
 ) {
   if (account !== undefined && key !== undefined) throw new UsageError("--account and --key exclude each other");
   if (account !== undefined) return { accountId: (await expectRecipient(accounts, account)).id };
-  if (key === undefined) return {};
+  if (key === undefined) return { accountId: eachAccount };
   const keyId = parseKeyId(key);
   const keyOwner = await accounts.findKeyOwner(keyId);
   if (keyOwner === undefined)
     throw new GatewayError("not_found", `There is no API key ${keyId}; see modelgate key list`);
-  return { accountId: keyOwner.accountId, keyId };
+  return { accountId: keyOwner.accountId, key_id: keyId };
 }

@@ -134,18 +134,23 @@ async function restrict(
   scope: TransactionScope,
   {
     accountId,
-    keyId,
+    keyId = "",
     modelLimits,
     budgets,
   }: Pick<PlannedAccount, "modelLimits" | "budgets"> & { accountId: string; keyId?: string },
   now: number,
 ): Promise<readonly PlannedBudget[]> {
-  const present = modelLimits.length === 0 ? [] : await listModelLimits(scope, accountId);
+  const present = modelLimits.length === 0 ? [] : await listModelLimits(scope, [accountId]);
   for (const { model, limits } of modelLimits) {
-    const isThere = present.some((one) => one.keyId === keyId && one.model === model);
-    if (!isThere) await setModelLimits(scope, { by: commandLine, accountId, keyId, model, limits }, now);
+    const isThere = present.some((one) => one.key_id === keyId && one.model === model);
+    if (isThere) continue;
+    const columns = {
+      requests_per_minute: limits.requestsPerMinute ?? null,
+      tokens_per_minute: limits.tokensPerMinute ?? null,
+    };
+    await setModelLimits(scope, { by: commandLine, accountId, key_id: keyId, model, ...columns }, now);
   }
-  return await addBudgets(scope, { accountId, keyId, budgets }, now);
+  return await addBudgets(scope, { accountId, keyId: keyId === "" ? undefined : keyId, budgets }, now);
 }
 
 /**

@@ -6,7 +6,7 @@ import { bodyFields, changeFields, type Field, type Fields, seconds, usd } from 
 import { getAccountLabel } from "../../tenants/index.ts";
 import { type CliContext, type Command, defineCommand, type Flag, type Input, UsageError } from "../command.ts";
 import { columns } from "./format.ts";
-import { parseExpiry, parseModel } from "./parse.ts";
+import { parseExpiry, parseModel, readModelNames } from "./parse.ts";
 import { expectAccount, expectRecipient, type OpenedStore, withStore } from "./with-store.ts";
 
 type Flags = Readonly<Record<string, Flag>>;
@@ -20,7 +20,7 @@ export const declaredCommands: readonly Command[] = resources.flatMap(({ visit }
 function resourceCommands<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>(
   resource: Resource<Row, F, Derived>,
 ): Command[] {
-  const { name, fields, eachOwner, examples } = resource;
+  const { name, fields, eachOwner, commands } = resource;
   const required = new Set<string>(Type.Object(bodyFields(fields)).required);
   const toFlags = (chosen: Fields<Row>, isNew: boolean): Flags =>
     Object.fromEntries(
@@ -48,8 +48,10 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
     withStore(
       config,
       (opened) => {
+        const modelNameOf = async (id: string) => (await readModelNames(context, config))(id);
         const modelIdOf = (model: string) => parseModel(model, context, config);
-        return work({ store: opened.store, now: () => now, modelIdOf }, opened);
+        const names = { modelIdOf, countedModelIdOf: modelIdOf, modelNameOf };
+        return work({ store: opened.store, now: () => now, ...names }, opened);
       },
       now,
     );
@@ -69,7 +71,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
     return { json, text: printOne(json as Readonly<Record<string, unknown>>) };
   };
 
-  return [
+  const all = [
     defineCommand({
       name: `${name} list`,
       description: `List the ${name}s of all accounts, or of one`,
@@ -102,7 +104,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
       description: `Create a ${name}`,
       flags: { account, ...toFlags(fields, true) },
       args: [],
-      example: `${name} create ${examples.create}`,
+      example: `${name} create ${commands.create}`,
       run: (context, input) =>
         open(context, input, async (deps, opened) => {
           const { account: text, ...flags } = input.flags as Readonly<Record<string, string | undefined>>;
@@ -117,7 +119,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
       description: `Change a ${name}; none ends what may be absent`,
       flags: toFlags(changeable, false),
       args: ["ID"],
-      example: `${name} change ${examples.change}`,
+      example: `${name} change ${commands.change}`,
       run: (context, input) =>
         open(context, input, async (deps, opened) => {
           const flags = input.flags as Readonly<Record<string, string | undefined>>;
@@ -146,6 +148,8 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
         }),
     }),
   ];
+  const { verbs } = commands;
+  return verbs === undefined ? all : all.filter((command) => verbs.some((verb) => command.name === `${name} ${verb}`));
 }
 
 /** Checks values as the body of a request is checked. What checks takes longer to load than most commands take. */

@@ -1,6 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
+import type { ModelLimitsTable } from "../../db/index.ts";
+import { bodyFields, defineFields, toColumns, toJson } from "../../lib/fields.ts";
 import {
   type Account,
   accountRoles,
@@ -8,6 +10,7 @@ import {
   changeProject,
   changeRoleLimits,
   deleteModelLimits,
+  eachAccount,
   listModelLimits,
   listRoleLimits,
   type RoleLimits,
@@ -16,7 +19,7 @@ import {
   setModelLimits,
 } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { displayNameOf, idOfModel, Limit } from "../forms/read-fields.ts";
+import { displayNameOf, idOfCountedModel, Limit } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
@@ -25,11 +28,13 @@ import { readProject } from "./projects.ts";
 
 const ModelName = Type.String({ minLength: 1, maxLength: 200, description: "Any name of the model" });
 const KeyId = Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the project together" });
-const bounds = {
-  max_requests_per_1_minute: removable(Limit),
-  max_tokens_per_1_minute: removable(Limit),
-  max_concurrent_calls: removable(Limit),
-};
+/** The fields of limits by the names that OpenAI's API has for them. */
+const limits = defineFields<ModelLimitsTable>()({
+  max_requests_per_1_minute: { schema: removable(Limit), column: "requests_per_minute" },
+  max_tokens_per_1_minute: { schema: removable(Limit), column: "tokens_per_minute" },
+  max_concurrent_calls: { schema: removable(Limit), column: "concurrent_calls" },
+});
+const bounds = bodyFields(limits);
 const NewLimit = formBody({ model: ModelName, ...bounds });
 const NewProjectLimit = formBody({ model: ModelName, api_key_id: removable(KeyId), ...bounds });
 const LimitChange = formBody(bounds);
@@ -76,10 +81,10 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
       "",
       async ({ request, params }) => {
         const account = await readProject(deps, params.project_id);
-        const ofModels = await listModelLimits(store, account.id);
+        const ofModels = await listModelLimits(store, [account.id]);
         return toPage(request, [
           await readRateLimitOfAll(deps, account),
-          ...ofModels.map((limits) => toRateLimit(deps, limits)),
+          ...ofModels.map((row) => toRateLimit(deps, row)),
         ]);
       },
       {
@@ -95,7 +100,7 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
         writeOnce(deps, { request, admin, body }, async () => {
           const { id: accountId } = await readProject(deps, params.project_id);
           const { api_key_id: keyId, ...others } = body;
-          return await set(deps, { by: admin, accountId, keyId: keyId ?? undefined }, others);
+          return await set(deps, { by: admin, accountId, ...(keyId != null && { key_id: keyId }) }, others);
         }),
       {
         body: NewProjectLimit,
@@ -110,11 +115,11 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
         writeOnce(deps, { request, admin, body }, async () => {
           const { id: accountId } = await readProject(deps, params.project_id);
           const { rate_limit_id: id } = params;
-          const changes = readBounds(body);
           if (id !== limitOfAll) {
+            const changes = toColumns<ModelLimitsTable, typeof limits>(limits, body);
             return toRateLimit(deps, await changeModelLimits(store, { by: admin, accountId, id, changes }, now()));
           }
-          await changeProject(store, { by: admin, accountId, changes }, now);
+          await changeProject(store, { by: admin, accountId, changes: readBounds(body) }, now);
           return await readRateLimitOfAll(deps, await readProject(deps, accountId));
         }),
       {
@@ -146,7 +151,7 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
       async ({ request }) =>
         toPage(
           request,
-          (await listModelLimits(store, null)).map((limits) => toRateLimit(deps, limits)),
+          (await listModelLimits(store, [eachAccount])).map((row) => toRateLimit(deps, row)),
         ),
       {
         detail: describeRead("List the limits of models for each project", listOf(RateLimitObject), {
@@ -157,7 +162,8 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
     )
     .post(
       "",
-      ({ request, admin, body }) => writeOnce(deps, { request, admin, body }, () => set(deps, { by: admin }, body)),
+      ({ request, admin, body }) =>
+        writeOnce(deps, { request, admin, body }, () => set(deps, { by: admin, accountId: eachAccount }, body)),
       {
         body: NewLimit,
         detail: describeWrite("Set the limits of a model for each project", RateLimitObject, {
@@ -169,7 +175,8 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
       "/:rate_limit_id",
       ({ request, admin, params: { rate_limit_id: id }, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const change = { by: admin, accountId: undefined, id, changes: readBounds(body) };
+          const changes = toColumns<ModelLimitsTable, typeof limits>(limits, body);
+          const change = { by: admin, accountId: eachAccount, id, changes };
           return toRateLimit(deps, await changeModelLimits(store, change, now()));
         }),
       {
@@ -183,7 +190,7 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
       "/:rate_limit_id",
       ({ request, admin, params: { rate_limit_id: id } }) =>
         writeOnce(deps, { request, admin }, async () => {
-          await deleteModelLimits(store, { by: admin, accountId: undefined, id }, now());
+          await deleteModelLimits(store, { by: admin, accountId: eachAccount, id }, now());
           return toDeleted(id);
         }),
       { detail: describeDelete("Delete the limits of a model for each project", "project.rate_limit.deleted") },
@@ -235,32 +242,12 @@ function toRoleLimit({ role, ...limits }: RoleLimits & { readonly role: (typeof 
   };
 }
 
-type Target = Pick<Parameters<typeof setModelLimits>[1], "by" | "accountId" | "keyId">;
+type Target = Pick<Parameters<typeof setModelLimits>[1], "by" | "accountId" | "key_id">;
 
-async function set(
-  deps: HttpDeps,
-  target: Target,
-  { model, ...body }: Static<typeof NewLimit>,
-): Promise<RateLimitObject> {
-  const { requestsPerMinute, tokensPerMinute, concurrentCalls } = readBounds(body);
-  const limits = {
-    requestsPerMinute: requestsPerMinute ?? undefined,
-    tokensPerMinute: tokensPerMinute ?? undefined,
-    concurrentCalls: concurrentCalls ?? undefined,
-  };
-  return toRateLimit(
-    deps,
-    await setModelLimits(deps.store, { ...target, model: idOfLimitedModel(deps, model), limits }, deps.now()),
-  );
-}
-
-/** The id of the model whose calls a limit counts. @throws {GatewayError} `invalid_request` for a virtual model. */
-export function idOfLimitedModel(deps: HttpDeps, name: string): string {
-  if (!deps.kernel.registry.virtualModels.has(name)) return idOfModel(deps, name);
-  throw invalid(
-    "model",
-    `${quoteValue(name)} is a virtual model, whose calls are counted at the models that serve them; limit these`,
-  );
+async function set(deps: HttpDeps, target: Target, { model: name, ...body }: Static<typeof NewLimit>) {
+  const columns = toColumns<ModelLimitsTable, typeof limits>(limits, body);
+  const model = idOfCountedModel(deps, name);
+  return toRateLimit(deps, await setModelLimits(deps.store, { ...target, model, ...columns }, deps.now()));
 }
 
 function readBounds(body: Static<typeof LimitChange>) {
@@ -279,15 +266,13 @@ function toPage<Entry extends { readonly id: string }>(request: Request, all: re
   return toList(all.slice(last + 1), limit, (entry) => entry);
 }
 
-function toRateLimit(deps: HttpDeps, { id, keyId, model, limits }: StoredModelLimits): RateLimitObject {
+function toRateLimit(deps: HttpDeps, row: StoredModelLimits): RateLimitObject {
   return {
-    id,
+    id: row.id,
     object: "project.rate_limit",
-    model: displayNameOf(deps, model),
-    api_key_id: keyId ?? null,
-    max_requests_per_1_minute: limits.requestsPerMinute ?? null,
-    max_tokens_per_1_minute: limits.tokensPerMinute ?? null,
-    max_concurrent_calls: limits.concurrentCalls ?? null,
+    model: displayNameOf(deps, row.model),
+    api_key_id: row.key_id === "" ? null : row.key_id,
+    ...toJson(limits, row),
   };
 }
 

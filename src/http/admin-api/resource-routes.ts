@@ -11,7 +11,7 @@ import {
   type Schemas,
 } from "../../lib/fields.ts";
 import type { HttpDeps } from "../deps.ts";
-import { idOfModel } from "../forms/read-fields.ts";
+import { displayNameOf, idOfCountedModel, idOfModel } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type Declared, resources } from "../resources/index.ts";
@@ -23,7 +23,13 @@ import { readProject } from "./projects.ts";
 /** Dependencies of things at a gateway that runs. */
 export function toResourceDeps(deps: HttpDeps): ResourceDeps {
   const { store, now } = deps;
-  return { store, now, modelIdOf: (name) => idOfModel(deps, name) };
+  return {
+    store,
+    now,
+    modelIdOf: (name) => idOfModel(deps, name),
+    countedModelIdOf: (name) => idOfCountedModel(deps, name),
+    modelNameOf: (id) => displayNameOf(deps, id),
+  };
 }
 
 /** An endpoint, as the types of its client have it. */

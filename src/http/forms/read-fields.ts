@@ -136,6 +136,16 @@ export function idOfModel(deps: ModelSource, name: string): string {
   return modelNamesOf(deps).find(name)?.id ?? name;
 }
 
+/** The id of a model whose calls a limit counts. @throws {GatewayError} `invalid_request` for a virtual model. */
+export function idOfCountedModel(deps: ModelSource, name: string): string {
+  if (!deps.kernel.registry.virtualModels.has(name)) return idOfModel(deps, name);
+  throw new GatewayError(
+    "invalid_request",
+    `${quoteValue(name)} is a virtual model, whose calls are counted at the models that serve them; limit these`,
+    { param: "model" },
+  );
+}
+
 /**
  * A body whose list of models has ids, whatever names of them were written. Names that no model has are logged.
  *

@@ -91,9 +91,10 @@ export const budgets = defineResource<StoredBudget, typeof budgetFields, Derived
         ? { ...columns, raise_nanodollars: null, raise_until: null }
         : columns,
     keyFields: ({ subject }) => (subject === "key" ? ["api_key_id", "name"] : ["api_key_id"]),
-    check: (columns, owner, now) => checkBudget({ ...(columns as BudgetTarget & NewBudget), account_id: owner }, now),
+    check: (columns, { owner, now }) =>
+      checkBudget({ ...(columns as BudgetTarget & NewBudget), account_id: owner }, now),
   },
-  examples: {
+  commands: {
     create: "--account ada@example.org --subject end_user --budget-usd 5 --budget-period day",
     change: "ID --raise-usd 10 --raise-until 7d",
   },

@@ -1,7 +1,8 @@
 import { budgets } from "./budgets.ts";
+import { modelLimits } from "./model-limits.ts";
 import type { AnyResource } from "./resource.ts";
 
-const declared = [budgets] as const;
+const declared = [budgets, modelLimits] as const;
 
 /** The types of all declarations. */
 export type Declared = (typeof declared)[number];

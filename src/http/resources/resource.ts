@@ -9,6 +9,10 @@ import type { HttpDeps } from "../deps.ts";
 export interface ResourceDeps extends Pick<HttpDeps, "store" | "now"> {
   /** The id of a model by any of its names; an unknown name is returned as it is. */
   modelIdOf(name: string): Promise<string> | string;
+  /** The same for a model whose calls are counted. @throws For a virtual model, whose calls are counted at the models that serve them. */
+  countedModelIdOf(name: string): Promise<string> | string;
+  /** The name by which people know the model of an id. */
+  modelNameOf(id: string): Promise<string> | string;
 }
 
 /** Where routes of a thing are, and whose things they are about. */
@@ -28,6 +32,8 @@ export interface Listed<Row, F extends Fields<Row>> {
   readonly description?: string;
   /** The fields by which an entry is found. No two entries of an account have all of them the same. */
   readonly identity: readonly (keyof F & string)[];
+  /** The name in place of an account, in the label of an entry that is about each; absent: none. */
+  readonly each?: string;
   /** The name of an entry by those fields, for people. */
   label(entry: Readonly<Record<string, unknown>>): string;
   /** All rows of these owners, or of all. */
@@ -38,12 +44,19 @@ export interface Listed<Row, F extends Fields<Row>> {
   inForce?(columns: Partial<ColumnsOf<Row, F>>, now: number): Partial<ColumnsOf<Row, F>>;
   /** The fields of an entry that have the id of a key; absent: none. */
   keyFields?(entry: Readonly<Record<string, unknown>>): readonly (keyof F & string)[];
-  /** @throws {GatewayError} for a new one that cannot be, whatever there is. */
-  check?(columns: Partial<ColumnsOf<Row, F>>, owner: string | undefined, now: number): void;
+  /**
+   * @param columns The columns of a new one, or changes with the columns that identify the `present` one.
+   * @throws {GatewayError} for one that cannot be.
+   */
+  check?(columns: Partial<ColumnsOf<Row, F>>, place: { owner: string | undefined; now: number; present?: Row }): void;
 }
 
-/** Examples of the flags of its commands. */
-export interface Examples {
+export type Verb = "list" | "show" | "create" | "change" | "remove";
+
+/** The commands of a thing, with examples of their flags. */
+export interface Commands {
+  /** Absent: all. */
+  readonly verbs?: readonly Verb[];
   readonly create: string;
   readonly change: string;
 }
@@ -62,7 +75,7 @@ export interface Resource<Row extends { readonly id: string }, F extends Fields<
   readonly deleted: string;
   readonly mounts: readonly Mount[];
   readonly document: Listed<Row, F>;
-  readonly examples: Examples;
+  readonly commands: Commands;
   /** The owner of those that are about each account. */
   readonly eachOwner: string;
   ownerOf(row: Row): string;

@@ -235,8 +235,11 @@ describe("the document of a gateway", () => {
       [{ ...more, tokens_per_minute: null }, "requests_per_minute"],
       [{ ...more, account: "nobody@example.com" }, "rate_limits"],
       [{ ...more, model: "fast" }, "model"],
+      [more, "rate_limits"],
     ] as const) {
-      const refused = await ask("PUT", "", { body: { rate_limits: [wrong] } });
+      // Another name of a model is no other model.
+      const twice = wrong === more ? [{ ...more, model: "gpt-4.1" }] : [];
+      const refused = await ask("PUT", "", { body: { rate_limits: [wrong, ...twice] } });
       expect([refused.status, refused.json.error.param]).toEqual([400, param]);
     }
   });

@@ -175,6 +175,17 @@ describe("limit", () => {
       { ...none, account, key: keyId, concurrent_calls: 2 },
     ]);
     expect((await bench.run("limit", "list")).stdout).toContain("each account");
+    const changed = await bench.json(
+      "limit",
+      "change",
+      each.id,
+      "--tokens-per-minute",
+      "none",
+      "--concurrent-calls",
+      "3",
+    );
+    expect(changed).toMatchObject({ requests_per_minute: 60, tokens_per_minute: null, concurrent_calls: 3 });
+    expect(await bench.json("limit", "show", each.id)).toEqual(changed);
     expect(await set("--requests-per-minute", "30")).toEqual(each);
     expect(await bench.json("limit", "delete", each.id)).toEqual({ id: each.id, deleted: true });
     expect(await bench.json<object[]>("limit", "list", "--account", account)).toHaveLength(2);

@@ -56,8 +56,8 @@ export function organizationRows<Row>(
     return (await createBudget(parts.gateway().store, fields, Date.now())).id;
   };
   const aLimit = { model: "gpt-4.1", max_requests_per_1_minute: 5 };
-  const newLimit = async (accountId?: string) => {
-    const target = { by: commandLine, accountId, model: crypto.randomUUID(), limits: { requestsPerMinute: 5 } };
+  const newLimit = async (accountId = eachAccount) => {
+    const target = { by: commandLine, accountId, model: crypto.randomUUID(), requests_per_minute: 5 };
     return (await setModelLimits(parts.gateway().store, target, Date.now())).id;
   };
   const newLimitOfMember = async () => `${member()} ${await newLimit(member())}`;

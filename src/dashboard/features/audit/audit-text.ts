@@ -285,7 +285,7 @@ function toFiguresText(limits: Detail): string {
   return parts.join(" and ");
 }
 
-function toLimitsText({ account, key, model, ...limits }: Detail): string {
+function toLimitsText({ account, api_key_id: key, model, ...limits }: Detail): string {
   const whose = key !== null ? "the key" : account !== null ? "the account" : "each account";
   const figures = [
     [limits.requests_per_minute, "requests a minute"],

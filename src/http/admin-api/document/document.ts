@@ -23,7 +23,6 @@ import { jwtIssuers } from "./jwt-issuers.ts";
 import { keys } from "./keys.ts";
 import { toLower } from "./plan-entries.ts";
 import { providers, sandbox } from "./providers.ts";
-import { rateLimits } from "./rate-limits.ts";
 import { declaredSections } from "./resource-section.ts";
 import { roleLimits } from "./role-limits.ts";
 import type { Change, Planning, Section, Step } from "./section.ts";
@@ -35,7 +34,6 @@ const sections = {
   accounts,
   keys,
   ...(declaredSections as Readonly<Record<DeclaredName, (typeof declaredSections)[string]>>),
-  rate_limits: rateLimits,
   role_limits: roleLimits,
   providers,
   sandbox,
@@ -181,9 +179,9 @@ async function readDocument(deps: HttpDeps, chosen: readonly SectionName[]): Pro
 
 /** Finds what the entries of a document name. */
 async function preparePlanning(deps: HttpDeps, admin: ApiAdministrator, document: Document): Promise<Planning> {
-  const { accounts: own = [], keys = [], rate_limits: limits = [], providers = [] } = document;
+  const { accounts: own = [], keys = [], providers = [] } = document;
   const declared = (Object.keys(declaredSections) as DeclaredName[]).flatMap((name) => document[name] ?? []);
-  const owned: readonly { readonly account?: string }[] = [...keys, ...declared, ...limits];
+  const owned: readonly { readonly account?: string }[] = [...keys, ...declared];
   return {
     deps,
     admin,

@@ -35,6 +35,8 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
   const { section, identity, label } = listed;
   const isIdentity = (field: string) => identity.includes(field);
   const amounts = Object.fromEntries(Object.entries(fields).filter(([field]) => !isIdentity(field)));
+  const identified = Object.fromEntries(Object.entries(fields).filter(([field]) => isIdentity(field)));
+  const absent = Object.fromEntries(identity.map((field) => [field, null]));
   const amountColumns = new Set<string>(Object.values(amounts).map(({ column }) => column));
   const identityColumns = identity.map((field) => (fields[field] as { column: string }).column as keyof Row);
   const required: readonly string[] = Type.Object(bodyFields(amounts)).required ?? [];
@@ -46,7 +48,7 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
     { account: OptionalAccount, ...(Object.fromEntries(properties) as TProperties), status: Status },
     closed,
   );
-  const labelOf = ({ account, ...entry }: Entry) =>
+  const labelOf = ({ account = listed.each, ...entry }: Entry) =>
     [...(account === undefined ? [] : [account]), label(entry)].join(" ");
   const inForce = (columns: Partial<ColumnsOf<Row, F>>, now: number) => listed.inForce?.(columns, now) ?? columns;
   const toFields = (row: Row, now: number) =>
@@ -66,12 +68,21 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
         return [{ ...(account !== undefined && { account }), ...toFields(row, deps.now()) }];
       });
       // Rows of one document are made in the same millisecond: only what they are about tells their order again.
-      return entries.sort((a, b) => (labelOf(a) < labelOf(b) ? -1 : 1));
+      const orderOf = ({ account = "", ...entry }: Entry) => `${account} ${label(entry)}`;
+      return entries.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
     },
     async plan(planning, value) {
-      const entries: readonly Entry[] = value;
       const { admin } = planning;
       const deps = toResourceDeps(planning.deps);
+      /** Names of models are ids in it, so that two entries of one thing are found. */
+      const toIds = async (entry: Entry): Promise<Entry> => {
+        const named = toJson(identified, (await readColumns(deps, resource, entry)) as Partial<Row>);
+        return {
+          ...entry,
+          ...Object.fromEntries(Object.entries(named).filter(([field]) => entry[field] !== undefined)),
+        };
+      };
+      const entries = await Promise.all((value as readonly Entry[]).map(toIds));
       const now = deps.now();
       const findAccount = ({ account: email }: Entry) =>
         email === undefined ? undefined : findOwner(planning, { section, what: `a ${name}`, email });
@@ -82,7 +93,8 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
           const id = toKeyIdHere(planning, entry[field] as string | null | undefined);
           return id === undefined ? [] : [[field, id]];
         });
-        return inForce(await readColumns(deps, resource, { ...entry, ...Object.fromEntries(ids) }), now);
+        const whole = { ...absent, ...entry, ...Object.fromEntries(ids) };
+        return inForce(await readColumns(deps, resource, whole), now);
       };
       const readAmounts = async (entry: Entry) => {
         const columns = Object.entries(await readEntry(entry)).filter(([column]) => amountColumns.has(column));
@@ -111,11 +123,14 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
         async check(entry, present) {
           if (present !== undefined) {
             const target = Object.fromEntries(identityColumns.map((column) => [column, present[column]]));
-            return listed.check?.({ ...target, ...(await readAmounts(entry)) }, ownerOf(entry), now);
+            return listed.check?.(
+              { ...target, ...(await readAmounts(entry)) },
+              { owner: ownerOf(entry), now, present },
+            );
           }
           const missing = required.find((field) => entry[field] === undefined);
           if (missing !== undefined) throw invalid(section, `The ${name} ${labelOf(entry)} has no ${missing}`);
-          listed.check?.(await readEntry(entry), ownerOf(entry), now);
+          listed.check?.(await readEntry(entry), { owner: ownerOf(entry), now });
         },
         async create(entry) {
           const owner = entry.account === undefined ? eachOwner : await readOwnerId(planning, entry.account);
