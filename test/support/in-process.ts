@@ -8,6 +8,7 @@ import { openStore, type Store } from "../../src/db/index.ts";
 import { creditWallet } from "../../src/ledger/index.ts";
 import { createLog } from "../../src/observability/log.ts";
 import { type LedgerView, openCliStore } from "./ledger-view.ts";
+import { makeMigratedFile } from "./migrated-sqlite.ts";
 
 /** A gateway inside the test's process, for what no environment variable sets: deadlines, plugins of the test's own. */
 export interface InProcessGateway {
@@ -44,7 +45,9 @@ export async function startInProcess({
     writeFileSync(join(home, name), JSON.stringify(content));
   }
   const config = readConfig({ MODELGATE_HOME: home, HOST: "127.0.0.1", ...env });
-  const store = await openStore({ file: join(home, "modelgate.db") });
+  const file = join(home, "modelgate.db");
+  await makeMigratedFile(file);
+  const store = await openStore({ file });
   const app = await createApp({
     config,
     store,

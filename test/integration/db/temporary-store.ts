@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStore, type Store } from "../../../src/db/index.ts";
+import { makeMigratedFile } from "../../support/migrated-sqlite.ts";
 import { makeDatabase, newUrl, type PostgresServer, queryPostgres, startPostgres } from "../../support/postgres.ts";
 import { storeOptions } from "./store-options.ts";
 
@@ -34,14 +35,14 @@ export function temporaryFile(): string {
   return join(folder, "modelgate.db");
 }
 
-/** A store on a new file, or a second connection to a given one, closed after the tests of the file. */
+/** A store on a new file that has its schema, or on one that is given as it is, closed after the tests of the file. */
 export async function temporaryStore(file?: string, now?: () => number): Promise<Store> {
   while (server !== undefined && stores.length >= storesMax) await closeFirst();
   const place = file ?? free.pop() ?? temporaryFile();
   if (server !== undefined) {
     const template = await migratedDatabase(server);
     if (!(await makeDatabase(place, template.name)) && file === undefined) await queryPostgres(place, template.restore);
-  }
+  } else if (file === undefined) await makeMigratedFile(place);
   const store = await openStore({ ...storeOptions(place), ...(now && { now }) });
   stores.push({ store, ...(server !== undefined && file === undefined && { database: place }) });
   return store;
