@@ -384,14 +384,14 @@ function describeProcess({ worker }: Config): string {
   return worker === 0 ? hostname() : `${hostname()} (worker ${worker})`;
 }
 
+type SignInParts = Pick<AppOptions, "config" | "store" | "log"> & Pick<Parameters<typeof createSignIn>[0], "passwords">;
+
 /** Sign-in with passwords, and with an identity provider when one is configured. */
-export async function openSignIn(
-  { config, store, log }: Pick<AppOptions, "config" | "store" | "log">,
-  now: () => number,
-) {
+export async function openSignIn({ config, store, log, passwords }: SignInParts, now: () => number) {
   const secret = await store.setting("session_secret", createSecret);
   const report = (error: unknown) => log.error("sign_in_failed", { error });
-  return { signIn: createSignIn({ store, secret, signUp: config.signUp, now, report, oidc: getOidcOptions(config) }) };
+  const options = { store, secret, signUp: config.signUp, now, report, ...(passwords && { passwords }) };
+  return { signIn: createSignIn({ ...options, oidc: getOidcOptions(config) }) };
 }
 
 /** The payment provider, if any, and the checkout that uses it. */

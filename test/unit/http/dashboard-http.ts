@@ -8,7 +8,7 @@ import { createAccounts } from "../../../src/keys/index.ts";
 import type { Payments } from "../../../src/payments/index.ts";
 import type { ProviderPlugin } from "../../../src/provider/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
-import { enterAs } from "../../support/session-cookie.ts";
+import { cheapPasswords, enterAs } from "../../support/session-cookie.ts";
 import { createBench } from "../kernel/support.ts";
 import { helloPlugin, httpOf } from "./support.ts";
 
@@ -27,7 +27,7 @@ export async function dashboardHttp(
   const store = await temporaryStore(undefined, now);
   const config = readConfig({ MODELGATE_HOME: join(tmpdir(), "modelgate-dashboard-test"), ...env });
   const http = httpOf(plugins, {
-    ...(await openSignIn({ config, store, log }, now)),
+    ...(await openSignIn({ config, store, log, passwords: cheapPasswords }, now)),
     ...openPayments({ config, log }, payments, now),
     config,
     store,
