@@ -90,6 +90,22 @@ export function toDrawRow({ budget, name, sums }: BudgetDraw) {
   ];
 }
 
+type KeyColumn = "id" | "foreign_hash";
+
+const keysTexts = new Map<KeyColumn, string>();
+
+/** The look-up of keys by this column. It takes a millisecond to make, and several readers send it. */
+function keysText(db: Kysely<Database>, column: KeyColumn): string {
+  const made = keysTexts.get(column);
+  if (made !== undefined) return made;
+  const byValues = keyQuery(db, "postgres")
+    .clearWhere()
+    .where(sql<SqlBool>`${sql.ref(`keys.${column}`)} = any(${[]})`);
+  const { sql: text } = byValues.compile();
+  keysTexts.set(column, text);
+  return text;
+}
+
 const idsPerQuery = 500;
 const waitingMax = 5000;
 
@@ -102,12 +118,9 @@ const waitingMax = 5000;
 export function createKeyReader(
   db: Kysely<Database>,
   connection: OrderedConnection,
-  { pauseMs = 0, column = "id" }: { pauseMs?: number; column?: "id" | "foreign_hash" } = {},
+  { pauseMs = 0, column = "id" }: { pauseMs?: number; column?: KeyColumn } = {},
 ): (value: string) => Promise<KeyRecord | undefined> {
-  const byIds = keyQuery(db, "postgres")
-    .clearWhere()
-    .where(sql<SqlBool>`${sql.ref(`keys.${column}`)} = any(${[]})`);
-  const text = byIds.compile().sql;
+  const text = keysText(db, column);
   const waiting = new Map<string, PromiseWithResolvers<KeyRecord | undefined>>();
   let isRunning = false;
   const lookUp = async (batch: [string, PromiseWithResolvers<KeyRecord | undefined>][]) => {
