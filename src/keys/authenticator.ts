@@ -10,6 +10,7 @@ import {
   type RateLimits,
 } from "../contract/index.ts";
 import { type KeyRecord, ownBudgetId, type Store } from "../db/index.ts";
+import { LruMap } from "../lib/lru-map.ts";
 import { readBudgetsOfKey, readModelLimitsOfKey } from "../tenants/index.ts";
 import { equalHashes, hasChecksum, hashSecret, readIdSecret } from "./api-key.ts";
 import { hashForeignKey, isForeignKey, upgradeForeignKey } from "./foreign-key.ts";
@@ -138,9 +139,9 @@ export class Authenticator {
   readonly #now: () => number;
   readonly #use: LastUsedTracker;
   readonly #tokens: TokenSource | undefined;
-  readonly #known = new LRUCache<string, KnownKey>({ max: keysMax });
+  readonly #known = new LruMap<KnownKey>(keysMax);
   /** Tokens whose secret was verified, so that a key is not hashed again for each call. */
-  readonly #verified = new LRUCache<string, VerifiedToken>({ max: keysMax });
+  readonly #verified = new LruMap<VerifiedToken>(keysMax);
   /** The store's revision at which an id did not exist. */
   readonly #unknown = new LRUCache<string, number>({ max: unknownMax });
   /** Whether there are keys of other gateways, at a revision of the store. */
