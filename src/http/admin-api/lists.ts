@@ -6,11 +6,6 @@ export function nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
 }
 
-/** A field that may be absent, or `null`, which removes what is set. */
-export function removable<Schema extends TSchema>(schema: Schema) {
-  return Type.Optional(nullable(schema));
-}
-
 const limitMax = 100;
 const limitDefault = 20;
 

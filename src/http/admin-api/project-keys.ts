@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { DisplayName, formatUsd } from "../../contract/index.ts";
+import { DisplayName, formatUsd, optional } from "../../contract/index.ts";
 import {
   type ApiAdministrator,
   type ApiKey,
@@ -35,7 +35,6 @@ import {
   readExpiry,
   readFlag,
   readPage,
-  removable,
   toList,
   toSeconds,
   toSecondsOrNull,
@@ -44,8 +43,8 @@ import { readProject } from "./projects.ts";
 
 const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
 const limits = {
-  expires_in_seconds: removable(Seconds),
-  expires_at: removable(Seconds),
+  expires_in_seconds: optional(Seconds),
+  expires_at: optional(Seconds),
   ...keyFields,
 };
 const NewKey = formBody({ name: DisplayName, ...limits });
@@ -53,7 +52,7 @@ const KeyChange = formBody({ name: Type.Optional(DisplayName), ...limits });
 const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: graceSecondsMax })) });
 const NewServiceAccount = formBody({
   name: DisplayName,
-  create_service_account_only: removable(Type.Boolean()),
+  create_service_account_only: optional(Type.Boolean()),
   ...limits,
 });
 

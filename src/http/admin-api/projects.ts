@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { createAudited } from "../../audit/index.ts";
-import { DisplayName, formatUsd, GatewayError } from "../../contract/index.ts";
+import { DisplayName, formatUsd, GatewayError, optional } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import { Usd } from "../../lib/fields.ts";
 import {
@@ -36,17 +36,16 @@ import {
   nullable,
   readFlag,
   readPage,
-  removable,
   toList,
   toSeconds,
   toSecondsOrNull,
 } from "./lists.ts";
 
 const decided = {
-  allowed_models: removable(Models),
-  free_tokens_per_day: removable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  allowed_models: optional(Models),
+  free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
   ...limitFields,
-  budget_usd: removable(Usd),
+  budget_usd: optional(Usd),
   budget_period: Type.Optional(Period),
   billed_afterwards: Type.Optional(
     Type.Boolean({
@@ -60,7 +59,7 @@ const Role = Type.Union(
   { description: "Role in the gateway of the person whose account it is, also before they sign in" },
 );
 const ProjectChange = formBody({
-  name: removable(DisplayName),
+  name: optional(DisplayName),
   email: Type.Optional(Email),
   status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("archived")])),
   role: Type.Optional(Role),

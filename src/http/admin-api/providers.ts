@@ -1,16 +1,16 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { GatewayError, quoteValue } from "../../contract/index.ts";
+import { GatewayError, optional, quoteValue } from "../../contract/index.ts";
 import { describeProviders, healthStates } from "../../providers/index.ts";
 import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
-import { listOf, listParameters, nullable, pickPage, readPage, removable, toList, toSeconds } from "./lists.ts";
+import { listOf, listParameters, nullable, pickPage, readPage, toList, toSeconds } from "./lists.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 60 });
-const Order = removable(Type.Integer({ minimum: 0, maximum: 1000, description: "`null`: that of its models" }));
+const Order = optional(Type.Integer({ minimum: 0, maximum: 1000, description: "`null`: that of its models" }));
 const order = { enabled: Type.Optional(Type.Boolean()), priority: Order, weight: Order };
 /** Checked by hand: the error of a schema shows the value. */
 const secret = {

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { GatewayError, quoteValue } from "../../contract/index.ts";
+import { GatewayError, optional, quoteValue } from "../../contract/index.ts";
 import type { ModelLimitsTable } from "../../db/index.ts";
 import { bodyFields, defineFields, toColumns, toJson } from "../../lib/fields.ts";
 import {
@@ -23,20 +23,20 @@ import { displayNameOf, idOfCountedModel, Limit } from "../forms/read-fields.ts"
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
-import { invalid, listOf, listParameters, nullable, readPage, removable, toList } from "./lists.ts";
+import { invalid, listOf, listParameters, nullable, readPage, toList } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
 const ModelName = Type.String({ minLength: 1, maxLength: 200, description: "Any name of the model" });
 const KeyId = Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the project together" });
 /** The fields of limits by the names that OpenAI's API has for them. */
 const limits = defineFields<ModelLimitsTable>()({
-  max_requests_per_1_minute: { schema: removable(Limit), column: "requests_per_minute" },
-  max_tokens_per_1_minute: { schema: removable(Limit), column: "tokens_per_minute" },
-  max_concurrent_calls: { schema: removable(Limit), column: "concurrent_calls" },
+  max_requests_per_1_minute: { schema: optional(Limit), column: "requests_per_minute" },
+  max_tokens_per_1_minute: { schema: optional(Limit), column: "tokens_per_minute" },
+  max_concurrent_calls: { schema: optional(Limit), column: "concurrent_calls" },
 });
 const bounds = bodyFields(limits);
 const NewLimit = formBody({ model: ModelName, ...bounds });
-const NewProjectLimit = formBody({ model: ModelName, api_key_id: removable(KeyId), ...bounds });
+const NewProjectLimit = formBody({ model: ModelName, api_key_id: optional(KeyId), ...bounds });
 const LimitChange = formBody(bounds);
 
 const RateLimitObject = Type.Object({
@@ -52,7 +52,7 @@ type RateLimitObject = Static<typeof RateLimitObject>;
 
 const RoleLimitChange = formBody({
   ...bounds,
-  free_tokens_per_day: removable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
 });
 const RoleLimitObject = Type.Object({
   id: Type.Union(

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { DisplayName, formatUsd } from "../../../contract/index.ts";
+import { DisplayName, formatUsd, optional } from "../../../contract/index.ts";
 import { Usd } from "../../../lib/fields.ts";
 import {
   type Account,
@@ -19,7 +19,7 @@ import {
 import type { HttpDeps } from "../../deps.ts";
 import { Email, limitFields, Models, Period } from "../../forms/read-fields.ts";
 import { toLimitsJson } from "../../forms/serializers.ts";
-import { invalid, removable } from "../lists.ts";
+import { invalid } from "../lists.ts";
 import { readProjectChanges } from "../projects.ts";
 import { toBody, toBudget, withPlannedIds } from "./account-fields.ts";
 import {
@@ -46,13 +46,13 @@ const AccountEntry = Type.Object(
         description: "Somebody only signed up with this e-mail. Without it, the document gives such an account nothing",
       }),
     ),
-    name: removable(DisplayName),
+    name: optional(DisplayName),
     status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("archived")])),
-    allowed_models: removable(Models),
-    free_tokens_per_day: removable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+    allowed_models: optional(Models),
+    free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
     ...limitFields,
-    budget_usd: removable(Usd),
-    budget_period: removable(Period),
+    budget_usd: optional(Usd),
+    budget_period: optional(Period),
     billed_afterwards: Type.Optional(Type.Boolean()),
     people: Type.Optional(
       Type.Array(

@@ -7,7 +7,7 @@ import {
   type RuleSetting,
   readRules,
 } from "../../../alerts/index.ts";
-import { quoteValue } from "../../../contract/index.ts";
+import { optional, quoteValue } from "../../../contract/index.ts";
 import { emailsOf } from "../../../tenants/index.ts";
 import {
   type MetricRuleBody,
@@ -19,7 +19,7 @@ import {
   toRuleJson,
   writeAuditedRule,
 } from "../../forms/alerts.ts";
-import { invalid, removable } from "../lists.ts";
+import { invalid } from "../lists.ts";
 import { closed, diff, expectOnce, isSame, Status, Text, toLower } from "./plan-entries.ts";
 import { defineSection, type Planning, type Step } from "./section.ts";
 
@@ -28,7 +28,7 @@ const RuleEntry = Type.Object(
   {
     rule: { ...Text(60), description: "`metric`: a rule of the operator's own" },
     enabled: Type.Optional(Type.Boolean()),
-    threshold: removable(Type.String({ maxLength: 30 })),
+    threshold: optional(Type.String({ maxLength: 30 })),
     id: Type.Optional(Text(100)),
     name: Type.Optional({
       ...metricRuleFields.name,

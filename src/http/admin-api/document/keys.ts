@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { DisplayName, GatewayError, quoteValue } from "../../../contract/index.ts";
+import { DisplayName, GatewayError, optional, quoteValue } from "../../../contract/index.ts";
 import {
   type ApiAdministrator,
   type ApiKey,
@@ -14,7 +14,7 @@ import { expectManagedKeys } from "../../../tenants/index.ts";
 import type { HttpDeps } from "../../deps.ts";
 import { Email, keyFields, Period } from "../../forms/read-fields.ts";
 import { toKeyFieldsJson } from "../../forms/serializers.ts";
-import { invalid, removable, toSecondsOrNull } from "../lists.ts";
+import { invalid, toSecondsOrNull } from "../lists.ts";
 import { readKeyChanges, readKeyLimits } from "../project-keys.ts";
 import { toBody, toBudget, withPlannedIds } from "./account-fields.ts";
 import {
@@ -38,10 +38,10 @@ const KeyEntry = Type.Object(
     account: { ...Email, description: "The e-mail of its account, or the address of its team" },
     name: { ...DisplayName, description: "By which a key is found where no id is given, or none has it" },
     status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("revoked")])),
-    service_account: removable({ ...Text(200), description: "The name of the service account whose key it is" }),
-    expires_at: removable(Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" })),
+    service_account: optional({ ...Text(200), description: "The name of the service account whose key it is" }),
+    expires_at: optional(Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" })),
     ...keyFields,
-    budget_period: removable(Period),
+    budget_period: optional(Period),
   },
   closed,
 );

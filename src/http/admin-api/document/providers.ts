@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { Type } from "@sinclair/typebox";
-import { GatewayError, quoteValue } from "../../../contract/index.ts";
+import { GatewayError, optional, quoteValue } from "../../../contract/index.ts";
 import { readJson } from "../../../lib/json.ts";
 import { checkManifest } from "../../../providers/index.ts";
-import { invalid, removable } from "../lists.ts";
+import { invalid } from "../lists.ts";
 import { closed, diff, expectOnce, isSame, Status, Text } from "./plan-entries.ts";
 import { defineSection, type Step } from "./section.ts";
 
@@ -15,8 +15,8 @@ const ProviderEntry = Type.Object(
       Type.Unknown({ description: "Of one that was added here or is now; its keys are set apart" }),
     ),
     enabled: Type.Optional(Type.Boolean()),
-    priority: removable(Type.Integer({ minimum: 0, maximum: 1000 })),
-    weight: removable(Type.Integer({ minimum: 0, maximum: 1000 })),
+    priority: optional(Type.Integer({ minimum: 0, maximum: 1000 })),
+    weight: optional(Type.Integer({ minimum: 0, maximum: 1000 })),
   },
   closed,
 );

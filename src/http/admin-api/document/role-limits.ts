@@ -1,8 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { optional } from "../../../contract/index.ts";
 import { accountRoles, changeRoleLimits, checkRoleLimits, listRoleLimits } from "../../../tenants/index.ts";
 import { limitFields, readLimits } from "../../forms/read-fields.ts";
 import { toLimitsJson } from "../../forms/serializers.ts";
-import { removable } from "../lists.ts";
+
 import { closed, planEntries } from "./plan-entries.ts";
 import { defineSection, type FieldChanges } from "./section.ts";
 
@@ -15,7 +16,7 @@ const RoleLimitEntry = Type.Object(
       },
     ),
     ...limitFields,
-    free_tokens_per_day: removable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+    free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
   },
   closed,
 );
