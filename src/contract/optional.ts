@@ -5,5 +5,10 @@ export function optional<T extends TSchema>(schema: T): TOptional<TUnion<[T, TNu
   return Type.Optional(Type.Union([schema, Type.Null()]));
 }
 
+/** A schema that `null` fits too. */
+export function nullable<Schema extends TSchema>(schema: Schema): TUnion<[Schema, TNull]> {
+  return Type.Union([schema, Type.Null()]);
+}
+
 /** A JSON object that may have further members. */
 export const open = { additionalProperties: true } as const;

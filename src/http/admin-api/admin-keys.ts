@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { adminKeyOf } from "../../audit/index.ts";
-import { DisplayName, quoteValue } from "../../contract/index.ts";
+import { DisplayName, nullable, quoteValue } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import {
   type AdminKey,
@@ -20,7 +20,6 @@ import {
   invalid,
   listOf,
   listParameters,
-  nullable,
   pickPage,
   readExpiry,
   readFlag,

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { checkWebhookUrl, findSmtp, gatewayOwner, listMetricRules, writeSmtp } from "../../alerts/index.ts";
 import { createQuietlyAudited } from "../../audit/index.ts";
-import { GatewayError } from "../../contract/index.ts";
+import { GatewayError, nullable } from "../../contract/index.ts";
 import type { ApiAdministrator } from "../../keys/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import {
@@ -19,7 +19,7 @@ import {
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
-import { invalid, listOf, listParameters, nullable, pickPage, readPage, toList, toSeconds } from "./lists.ts";
+import { invalid, listOf, listParameters, pickPage, readPage, toList, toSeconds } from "./lists.ts";
 
 const Mute = formBody({
   hours: nullable(Type.Integer({ minimum: 1, maximum: 24 * 365, description: "`null`: until somebody ends it" })),

@@ -1,13 +1,14 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type AuditFilter, type AuditRow, adminKeyOf, readAudit, readAuditEntry } from "../../audit/index.ts";
+import { nullable } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import { namesOfAdminKeys } from "../../keys/index.ts";
 import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
-import { listOf, listParameters, nullable, readAll, readPage, readWhole, toList, toSeconds } from "./lists.ts";
+import { listOf, listParameters, readAll, readPage, readWhole, toList, toSeconds } from "./lists.ts";
 
 const User = Type.Object({ id: Type.String(), email: nullable(Type.String()) });
 const AuditLogObject = Type.Object({

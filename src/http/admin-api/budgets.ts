@@ -1,12 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { formatUsd } from "../../contract/index.ts";
+import { formatUsd, nullable } from "../../contract/index.ts";
 import { Usd } from "../../lib/fields.ts";
 import { eachAccount, readBudgetOf, readSpentBySubject } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
-import { listParameters, nullable, readPage } from "./lists.ts";
+import { listParameters, readPage } from "./lists.ts";
 
 const BudgetUsage = Type.Object({
   object: Type.Literal("list"),

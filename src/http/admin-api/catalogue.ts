@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { recordAudit } from "../../audit/index.ts";
-import { GatewayError, quoteValue } from "../../contract/index.ts";
+import { GatewayError, nullable, quoteValue } from "../../contract/index.ts";
 import { inTransaction } from "../../db/index.ts";
 import { describeRoutes } from "../../kernel/index.ts";
 import type { ApiAdministrator } from "../../keys/index.ts";
@@ -12,17 +12,7 @@ import { parseUrl } from "../lifecycle/origin.ts";
 import { declaredBytes, readBodyText, toWellFormedJson } from "../lifecycle/read-body.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
-import {
-  invalid,
-  listOf,
-  listParameters,
-  nullable,
-  pickPage,
-  readFlag,
-  readPage,
-  toList,
-  toListParameters,
-} from "./lists.ts";
+import { invalid, listOf, listParameters, pickPage, readFlag, readPage, toList, toListParameters } from "./lists.ts";
 
 /** The largest catalogue that is taken, in bytes: several thousand rows. */
 const catalogueBytesMax = 4 * 1024 * 1024;

@@ -1,11 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 
-/** A schema that `null` fits too. */
-export function nullable<Schema extends TSchema>(schema: Schema) {
-  return Type.Union([schema, Type.Null()]);
-}
-
 const limitMax = 100;
 const limitDefault = 20;
 

@@ -1,14 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type Administrator, recordAct } from "../../audit/index.ts";
-import { capabilities, formatUsd, GatewayError } from "../../contract/index.ts";
+import { capabilities, formatUsd, GatewayError, nullable } from "../../contract/index.ts";
 import type { ClientCall, LoadShedder } from "../../kernel/index.ts";
 import { type RemoteCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
 import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { warnThrottled } from "../lifecycle/store-timeout.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, writeOnce } from "./guard.ts";
-import { nullable, toSeconds } from "./lists.ts";
+import { toSeconds } from "./lists.ts";
 
 const LiveCallObject = Type.Object({
   id: Type.String({ description: "The `x-request-id` of its answer" }),

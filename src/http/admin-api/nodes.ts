@@ -1,10 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { nullable } from "../../contract/index.ts";
 import { listNodes, type ServingNode } from "../../db/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
-import { listOf, listParameters, nullable, pickPage, readPage, toList, toSeconds } from "./lists.ts";
+import { listOf, listParameters, pickPage, readPage, toList, toSeconds } from "./lists.ts";
 
 const NodeObject = Type.Object({
   id: Type.String({ description: "The `process` of live calls; `embedded` is the only one over SQLite" }),

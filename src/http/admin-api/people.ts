@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { createAudited } from "../../audit/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
-import { GatewayError } from "../../contract/index.ts";
+import { GatewayError, nullable } from "../../contract/index.ts";
 import {
   accountActions,
   addToTeam,
@@ -23,7 +23,7 @@ import { Email } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
-import { invalid, listOf, listParameters, nullable, pickPage, readAll, readPage, toList, toSeconds } from "./lists.ts";
+import { invalid, listOf, listParameters, pickPage, readAll, readPage, toList, toSeconds } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
 /** Roles of the gateway, and OpenAI's name of the least. */

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { DisplayName, formatUsd, optional } from "../../contract/index.ts";
+import { DisplayName, formatUsd, nullable, optional } from "../../contract/index.ts";
 import {
   type ApiAdministrator,
   type ApiKey,
@@ -28,17 +28,7 @@ import { toKeyFieldsJson } from "../forms/serializers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
-import {
-  listOf,
-  listParameters,
-  nullable,
-  readExpiry,
-  readFlag,
-  readPage,
-  toList,
-  toSeconds,
-  toSecondsOrNull,
-} from "./lists.ts";
+import { listOf, listParameters, readExpiry, readFlag, readPage, toList, toSeconds, toSecondsOrNull } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
 const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });

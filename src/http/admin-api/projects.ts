@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { createAudited } from "../../audit/index.ts";
-import { DisplayName, formatUsd, GatewayError, optional } from "../../contract/index.ts";
+import { DisplayName, formatUsd, GatewayError, nullable, optional } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import { Usd } from "../../lib/fields.ts";
 import {
@@ -29,17 +29,7 @@ import { toIso, toLimitsJson, toWalletJson } from "../forms/serializers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
-import {
-  invalid,
-  listOf,
-  listParameters,
-  nullable,
-  readFlag,
-  readPage,
-  toList,
-  toSeconds,
-  toSecondsOrNull,
-} from "./lists.ts";
+import { invalid, listOf, listParameters, readFlag, readPage, toList, toSeconds, toSecondsOrNull } from "./lists.ts";
 
 const decided = {
   allowed_models: optional(Models),

@@ -1,13 +1,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { GatewayError, optional, quoteValue } from "../../contract/index.ts";
+import { GatewayError, nullable, optional, quoteValue } from "../../contract/index.ts";
 import { describeProviders, healthStates } from "../../providers/index.ts";
 import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
-import { listOf, listParameters, nullable, pickPage, readPage, toList, toSeconds } from "./lists.ts";
+import { listOf, listParameters, pickPage, readPage, toList, toSeconds } from "./lists.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 60 });
 const Order = optional(Type.Integer({ minimum: 0, maximum: 1000, description: "`null`: that of its models" }));

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { GatewayError, optional, quoteValue } from "../../contract/index.ts";
+import { GatewayError, nullable, optional, quoteValue } from "../../contract/index.ts";
 import type { ModelLimitsTable } from "../../db/index.ts";
 import { bodyFields, defineFields, toColumns, toJson } from "../../lib/fields.ts";
 import {
@@ -23,7 +23,7 @@ import { displayNameOf, idOfCountedModel, Limit } from "../forms/read-fields.ts"
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
-import { invalid, listOf, listParameters, nullable, readPage, toList } from "./lists.ts";
+import { invalid, listOf, listParameters, readPage, toList } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
 const ModelName = Type.String({ minLength: 1, maxLength: 200, description: "Any name of the model" });

@@ -6,6 +6,7 @@ import {
   cacheReadColumns,
   cacheWriteColumns,
   formatUsd,
+  nullable,
   promptColumns,
   quoteValue,
   sumColumns,
@@ -27,7 +28,7 @@ import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
-import { invalid, nullable, parameters, readAll, readWhole } from "./lists.ts";
+import { invalid, parameters, readAll, readWhole } from "./lists.ts";
 
 const hourSeconds = 3600;
 /** Buckets on a page, by their width: the most, and without `limit`. */

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { createAudited } from "../../audit/index.ts";
-import { formatUsd, optional } from "../../contract/index.ts";
+import { formatUsd, nullable, optional } from "../../contract/index.ts";
 import { Usd } from "../../lib/fields.ts";
 import {
   listVouchers,
@@ -17,7 +17,7 @@ import { readUsd } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
-import { listOf, listParameters, nullable, readExpiry, readPage, toList, toSeconds, toSecondsOrNull } from "./lists.ts";
+import { listOf, listParameters, readExpiry, readPage, toList, toSeconds, toSecondsOrNull } from "./lists.ts";
 
 const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
 const NewVoucher = formBody({ usd: Usd, expires_in_seconds: optional(Seconds), expires_at: optional(Seconds) });

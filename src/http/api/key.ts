@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
   type Budget,
@@ -11,6 +11,7 @@ import {
   GatewayError,
   type LimitState,
   type LimitsUsage,
+  nullable,
   type QuotaState,
   quoteValue,
   type RateLimits,
@@ -29,7 +30,6 @@ import { responses } from "./openapi.ts";
 const Amount = Type.Integer();
 const Usd = Type.String({ description: "US dollars, exact decimal text" });
 const resetsIn = Type.Number({ description: "Seconds until all of it is free again" });
-const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const PerMinute = (what: string) =>
   Type.Object(
     { limit: Amount, used: Amount, remaining: Amount, resets_in_seconds: resetsIn },
@@ -64,9 +64,9 @@ const KeyObject = Type.Object({
     tokens_per_minute: PerMinute("Tokens"),
     concurrent_calls: Type.Object(
       {
-        limit: orNull(Amount),
+        limit: nullable(Amount),
         used: Amount,
-        remaining: orNull(Amount),
+        remaining: nullable(Amount),
         resets_in_seconds: Type.Null({ description: "A call is free again when a running one has ended" }),
       },
       { description: "Concurrent calls, of the key or its account; `limit` is `null` when there is no limit" },
@@ -75,9 +75,9 @@ const KeyObject = Type.Object({
       Type.Object({
         model: Type.String(),
         of: Type.Union([Type.Literal("key"), Type.Literal("account")]),
-        requests_per_minute: orNull(Amount),
-        tokens_per_minute: orNull(Amount),
-        concurrent_calls: orNull(Amount),
+        requests_per_minute: nullable(Amount),
+        tokens_per_minute: nullable(Amount),
+        concurrent_calls: nullable(Amount),
       }),
       { description: "Limits of single models, beside the others" },
     ),
@@ -94,10 +94,10 @@ const KeyObject = Type.Object({
       name: Type.Union([Type.String(), Type.Null()], { description: "`null`: each by itself" }),
       period: Type.Union(budgetPeriods.map((period) => Type.Literal(period))),
       limit_usd: Usd,
-      used_usd: orNull(Usd),
-      held_usd: orNull(Usd),
-      remaining_usd: orNull(Usd),
-      resets_at: orNull(Type.String({ format: "date-time" })),
+      used_usd: nullable(Usd),
+      held_usd: nullable(Usd),
+      remaining_usd: nullable(Usd),
+      resets_at: nullable(Type.String({ format: "date-time" })),
     }),
     {
       description:

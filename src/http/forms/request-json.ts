@@ -1,5 +1,5 @@
-import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
-import { formatUsd } from "../../contract/index.ts";
+import { type Static, type TObject, Type } from "@sinclair/typebox";
+import { formatUsd, nullable } from "../../contract/index.ts";
 import {
   describeRequest,
   describeRequestDetail,
@@ -67,10 +67,9 @@ function toUsd(nanodollars: number | null): string | null {
   return nanodollars === null ? null : formatUsd(nanodollars);
 }
 
-const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
-const Text = orNull(Type.String());
-const Whole = orNull(Type.Integer());
-const Usd = orNull(Type.String({ description: "Exact decimal text" }));
+const Text = nullable(Type.String());
+const Whole = nullable(Type.Integer());
+const Usd = nullable(Type.String({ description: "Exact decimal text" }));
 
 /** A request of the log in the words of the API. */
 export const requestFields = {
@@ -85,7 +84,9 @@ export const requestFields = {
   status: Whole,
   error_code: Text,
   model: Text,
-  requested_model: orNull(Type.String({ description: "The name that the client sent, where another model served it" })),
+  requested_model: nullable(
+    Type.String({ description: "The name that the client sent, where another model served it" }),
+  ),
   provider: Text,
   capability: Text,
   protocol: Text,
@@ -96,7 +97,7 @@ export const requestFields = {
   duration_ms: Whole,
   first_byte_ms: Whole,
   requests: Type.Integer({ description: "How many requests a refused one stands for" }),
-  premium: orNull(Type.Boolean({ description: "Whether a wallet or budget pays; else the free quota" })),
+  premium: nullable(Type.Boolean({ description: "Whether a wallet or budget pays; else the free quota" })),
   usage: Type.Record(Type.String(), Type.Integer(), {
     description: "Tokens and other units, without those that are 0",
   }),
@@ -108,7 +109,7 @@ export const requestFields = {
 
 export const RequestDetailObject = Type.Object({
   ...requestFields,
-  error: orNull(Type.String({ description: "The message of the error that the client got" })),
+  error: nullable(Type.String({ description: "The message of the error that the client got" })),
   settled_at: Whole,
   price_version: Text,
   hold_usd: Usd,

@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from "@sinclair/typebox";
-import { formatUsd } from "../../contract/index.ts";
+import { formatUsd, nullable } from "../../contract/index.ts";
 import { endOfPeriod, ownBudgetId, startOfPeriod } from "../../db/index.ts";
 import {
   type BudgetTarget,
@@ -17,13 +17,11 @@ import {
 } from "../../tenants/index.ts";
 import { defineResource, type ResourceDeps } from "./resource.ts";
 
-const orNull = <Schema extends ReturnType<typeof Type.String>>(schema: Schema) => Type.Union([schema, Type.Null()]);
-
 /** The properties of a budget in answers that are no fields of it. */
 export const derivedOfBudget = {
   object: Type.Union([Type.Literal("organization.project.budget"), Type.Literal("organization.budget")]),
-  used_usd: orNull(Type.String({ description: "In this period; `null` where each has its own" })),
-  resets_at: orNull(Type.String({ format: "date-time" })),
+  used_usd: nullable(Type.String({ description: "In this period; `null` where each has its own" })),
+  resets_at: nullable(Type.String({ format: "date-time" })),
   created_at: Type.Integer(),
 };
 
