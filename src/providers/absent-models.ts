@@ -53,7 +53,7 @@ export class AbsentModels {
   readonly explain: ExplainAbsence = (name, caller) => {
     const reason = this.#explainRow(name, caller);
     if (reason !== undefined) {
-      const message = `The model '${name}' is in the catalogue, but ${reason}; GET /models lists what is served`;
+      const message = `The model '${name}' exists, but ${reason}; GET /models lists what is served`;
       return new GatewayError("model_not_found", message, { param: "model" });
     }
     const awaited = this.#findAwaited(name);

@@ -104,7 +104,7 @@ export function providerActions(deps: ActionsDeps) {
      * they were not given for others, and are removed.
      */
     async replaceManifest({ accountId: by, role }: Administrator, name: string, manifest: unknown): Promise<void> {
-      const row = expectManaged(deps, name, "change its models in the catalogue, or its file");
+      const row = expectManaged(deps, name, "change its models on the page Models and prices, or its file");
       const { plugin, text } = checkManifest(name, manifest, role === "owner");
       if (text === row.manifest) return;
       const keepsKeys = isDeepStrictEqual(placeOf(plugin), placeOf(readManifest(readJson(row.manifest, "file"), name)));

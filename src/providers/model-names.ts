@@ -82,7 +82,7 @@ export class ModelNames {
     const names = new Set([...this.#registry.virtualModels.keys(), ...this.#byName.keys()]);
     const near = name.length > nameLengthMax ? undefined : didYouMean(name, [...names]);
     const hint = near === undefined ? "see modelgate models" : `did you mean ${near}?`;
-    return `the catalogue has no model ${name.slice(0, nameLengthMax)}, ${hint}`;
+    return `there is no model ${name.slice(0, nameLengthMax)}, ${hint}`;
   }
 }
 

@@ -110,8 +110,8 @@ describe.skipIf(!hasChromium)("an administrator", () => {
       await signIn(page, "owner@localhost");
       await page.locator(".nav").getByRole("link", { name: "Providers" }).click();
       await page.getByRole("cell", { name: /^openai/ }).waitFor();
-      await page.locator(".nav").getByRole("link", { name: "Catalogue" }).click();
-      await page.getByLabel("Search catalogue").fill("famA-5");
+      await page.locator(".nav").getByRole("link", { name: "Models and prices" }).click();
+      await page.getByLabel("Search models").fill("famA-5");
       await page.getByText("sandbox ready").first().waitFor();
 
       await page.locator(".nav").getByRole("link", { name: "Configuration" }).click();

@@ -10,9 +10,9 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
   const file = () => join(dashboard.gateway.home, "catalogue/openai.json");
   const readRows = () => JSON.parse(readFileSync(file(), "utf8")).models;
   const search = async (page: Page, text: string) => {
-    await page.locator(".nav").getByRole("link", { name: "Catalogue" }).click();
-    await seeHeading(page, "Catalogue");
-    await page.getByLabel("Search catalogue").fill(text);
+    await page.locator(".nav").getByRole("link", { name: "Models and prices" }).click();
+    await seeHeading(page, "Models and prices");
+    await page.getByLabel("Search models").fill(text);
   };
 
   test("lets an administrator change a model's price, shows where each value comes from, and takes it back", () =>
@@ -92,7 +92,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await page.getByText("famA-4o-mini is enabled").waitFor();
       expect(await statusOf("famA-4o-mini")).toBe(200);
       expect(existsSync(file())).toBe(false);
-      await page.getByLabel("Search catalogue").fill("famA/oss-20b");
+      await page.getByLabel("Search models").fill("famA/oss-20b");
       await page.getByRole("button", { name: "Disable famA/oss-20b of groq" }).click();
       await page.getByText("famA/oss-20b is disabled").waitFor();
       await page.getByRole("button", { name: "Enable famA/oss-20b of groq" }).click();
@@ -148,7 +148,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
   test("is for everybody on the page Models: by provider and feature, with an address for each model", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
-      await page.locator(".nav").getByRole("link", { name: "Models" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Models", exact: true }).click();
       await seeHeading(page, "Models");
       await page.getByRole("button", { name: "Maker" }).waitFor();
       await page.getByLabel("Feature").selectOption("pdf");
@@ -183,7 +183,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       });
       await text.fill("{}");
       await page.getByRole("button", { name: "Save", exact: true }).click();
-      await page.getByText("The catalogue has changed since you read it").waitFor();
+      await page.getByText("Models and prices have changed since you read them").waitFor();
       expect(readRows()).toHaveLength(2);
       expect(await findViolations(page)).toEqual([]);
     }));
@@ -202,7 +202,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
         await other.getByText("famA-4o-mini is disabled").waitFor();
       });
       await page.getByRole("button", { name: "Reset model" }).click();
-      await page.getByText("The catalogue has changed since you read it").waitFor();
+      await page.getByText("Models and prices have changed since you read them").waitFor();
       expect(readRows()).toHaveLength(before.length + 1);
       expect(readRows()).toEqual(expect.arrayContaining(before));
     }));

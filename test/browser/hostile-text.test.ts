@@ -43,7 +43,7 @@ describe.skipIf(!hasChromium)("hostile text", () => {
       await page.getByText("No voucher has this code").waitFor();
       expect(await findInjected(page)).toEqual([]);
 
-      await page.locator(".nav").getByRole("link", { name: "Models" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Models", exact: true }).click();
       await page.getByRole("searchbox").fill(hostile);
       await page.getByText("No models match").waitFor();
 

@@ -160,7 +160,7 @@ describe.skipIf(!hasChromium)("every page", () => {
       await page.route("**/dashboard/api/models", (route) =>
         route.fulfill({ status: 503, json: { error: { message: "The database is not available" } } }),
       );
-      await page.locator(".nav").getByRole("link", { name: "Models" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Models", exact: true }).click();
       await page.getByLabel("Search models").fill("gpt-5");
       await page.getByText("The database is not available").waitFor();
       await page.unroute("**/dashboard/api/models");

@@ -65,7 +65,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
       const links = await answer.locator("a").evaluateAll((all) => all.map((link) => (link as HTMLAnchorElement).href));
       expect(links).toEqual(["https://a.example/", "https://b.example/p.png"]);
       expect(await answer.locator("img").count()).toBe(0);
-      await page.locator(".nav").getByRole("link", { name: "Models" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Models", exact: true }).click();
       await page.goBack();
       await answer.locator("strong", { hasText: "bold" }).waitFor();
       await page.reload();

@@ -10,7 +10,7 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
       await signInFirst(page, dashboard.gateway);
       await tab.context.setOffline(true);
       await page.getByText("The gateway doesn't respond").waitFor();
-      await page.locator(".nav").getByRole("link", { name: "Models" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Models", exact: true }).click();
       await page.getByText("The gateway can't be reached. Retrying…").waitFor();
       await tab.context.setOffline(false);
       await page.locator("tbody tr td.lead button").first().waitFor();
@@ -56,7 +56,7 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
       await signIn(page, "owner@localhost");
       await page.locator(".nav").getByRole("link", { name: "Overview" }).click();
       await page.getByRole("button", { name: "7 days" }).click();
-      await page.locator(".nav").getByRole("link", { name: "Models" }).click();
+      await page.locator(".nav").getByRole("link", { name: "Models", exact: true }).click();
       await page.getByLabel("Search models").fill("gpt-4");
       await page.getByRole("button", { name: "Model", exact: true }).click();
       await page.getByRole("button", { name: "Model", exact: true }).click();

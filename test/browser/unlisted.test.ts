@@ -32,8 +32,8 @@ describe.skipIf(!hasChromium)("unlisted models", () => {
       const request = { model: "model-of-tomorrow", messages };
       const statusOf = async () => (await gateway.post("/chat/completions", request)).status;
       await signInFirst(page, gateway);
-      await page.locator(".nav").getByRole("link", { name: "Catalogue" }).click();
-      await seeHeading(page, "Catalogue");
+      await page.locator(".nav").getByRole("link", { name: "Models and prices" }).click();
+      await seeHeading(page, "Models and prices");
       await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Unlisted models" }).click();
       expect(await statusOf()).toBe(400);
       await page.getByRole("button", { name: "Sell unlisted models" }).click();

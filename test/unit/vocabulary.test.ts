@@ -43,6 +43,13 @@ const words: readonly { word: RegExp; use: string; why: string; scope: Scope; ex
     why: "a participle as a variable does not say what the thing is",
     scope: "everywhere",
   },
+  {
+    word: /["_>]Catalogue["_<]|\bpage Catalogue\b|\bcatalogue files?\b|\bcatalogue (?:has (?:no|changed)|is saved)\b/,
+    use: "Models and prices",
+    why: "the dashboard's name for it",
+    scope: "everywhere",
+    except: /^\s*(\*|\/)/,
+  },
   { word: /\bthe books\b/i, use: "the ledger", why: "the name of the module", scope: "prose" },
   {
     word: /\b(?:toStandIn|isOfProvider|asksForHour|CallContext|Surroundings|CountedCall|OpenedCall|oneNodeAtATime|LateField|SearchFoot|paintFirst|switchedAway|findObstacle)\b/,

@@ -132,7 +132,7 @@ async function preview(context: CliContext, config: Config, { file, catalogue }:
     const [problem] = then.warnings.filter((message) => !now.warnings.includes(message));
     if (problem !== undefined) {
       const reason = problem.replace(`Cannot use catalogue/${updateName}: `, "").replace(/; its last .*/, "");
-      throw new UsageError(`Cannot use ${file}: ${reason}; the catalogue in force stays`);
+      throw new UsageError(`Cannot use ${file}: ${reason}; the models and prices in force stay`);
     }
     const before = new Map(now.plugins.map(({ name, models }) => [name, models]));
     return then.plugins.flatMap(({ name, models }) =>

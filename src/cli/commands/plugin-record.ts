@@ -22,7 +22,7 @@ export const pluginRecord = defineCommand({
     }
     const model = plugin.models.find(({ id, capability }) => capability === "chat" && (flags.model ?? id) === id);
     if (model === undefined)
-      throw new UsageError(`${plugin.name} has no chat model ${flags.model ?? ""}, expected one of its catalogue`);
+      throw new UsageError(`${plugin.name} has no chat model ${flags.model ?? ""}, expected one that it sells`);
     const credential = (await readProviderSettings(config))?.credentials(plugin) ?? config.credentials(plugin);
     if (plugin.credential !== "none" && credential.keys.length === 0) {
       const variable = nameKeyVariables(plugin);

@@ -179,7 +179,7 @@ function readStoredModels(rows: readonly ForeignRow[], losses: Losses): ForeignR
   const sealed = used.length - plain.length;
   if (sealed > 0) {
     losses.note(
-      `${sealed} models in the database are encrypted by LITELLM_SALT_KEY: add them on the page Catalogue, or to the file first`,
+      `${sealed} models in the database are encrypted by LITELLM_SALT_KEY: add them on the page Models and prices, or to the file first`,
     );
   }
   return plain.map((row) => ({ ...row }));

@@ -114,7 +114,7 @@ const adminPages: readonly PageEntry[] = [
   ),
   onDemand(
     "/admin/catalogue",
-    { name: "Catalogue", icon: "tag", help: "models" },
+    { name: "Models and prices", icon: "tag", help: "models" },
     () => import("../features/catalogue/catalogue-page.tsx"),
   ),
   onDemand(

@@ -367,7 +367,7 @@ function listModels({ catalogue, kernel }: HttpDeps) {
 function expectModel(deps: HttpDeps, id: string) {
   const model = listModels(deps).find((model) => model.id === id);
   if (model !== undefined) return model;
-  throw new GatewayError("not_found", `The catalogue has no model ${quoteValue(id)}; ids are <provider>:<model>`);
+  throw new GatewayError("not_found", `There is no model ${quoteValue(id)}; ids are <provider>:<model>`);
 }
 
 /** The provider and the model that an id names; the model need not be there. @throws {GatewayError} `not_found` */
@@ -386,7 +386,7 @@ function toFile(id: string, content: unknown, revision: string): Static<typeof F
 /** @throws {GatewayError} `not_found` */
 function expectFile(files: Readonly<Record<string, unknown>>, id: string): unknown {
   if (Object.hasOwn(files, id)) return files[id];
-  throw new GatewayError("not_found", `The catalogue has no file ${quoteValue(id)}`);
+  throw new GatewayError("not_found", `There is no file ${quoteValue(id)}`);
 }
 
 /** The operator's files with their revision. @throws {GatewayError} `invalid_request` when one cannot be read. */
@@ -472,7 +472,7 @@ function refusing<T>(work: () => T, param: string, before = ""): T {
 }
 
 function overtaken(): GatewayError {
-  const message = "The catalogue has changed since you read it: read it again and repeat your change";
+  const message = "Models and prices have changed since you read them: read them again and repeat your change";
   return new GatewayError("conflict", message, { param: "revision" });
 }
 

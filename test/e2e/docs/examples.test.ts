@@ -153,14 +153,14 @@ test("a catalogue file changes a model while the gateway runs", async () => {
 });
 
 test("the commands of the catalogue show a model, plan and make a change of it, and take it back", async () => {
-  const [show = "", change = ""] = blocksOf("docs/models.md", "## Catalogue by API");
+  const [show = "", change = ""] = blocksOf("docs/models.md", "## Models and prices by API");
   const said = await shell.follow(show + change);
   for (const fact of ['"base":', '"dry_run":true', '"own":{', '"deleted":true']) expect(said).toContain(fact);
   expect(said).not.toContain('"error"');
 });
 
 test("the commands of the catalogue set virtual and unlisted models, and write back what they read", async () => {
-  const [show = "", , set = "", document = ""] = blocksOf("docs/models.md", "## Catalogue by API");
+  const [show = "", , set = "", document = ""] = blocksOf("docs/models.md", "## Models and prices by API");
   const [admin = ""] = show.split("curl");
   const said = await shell.follow(admin + set + document);
   for (const fact of ['"id":"fast"', '"own":true']) expect(said).toContain(fact);

@@ -141,7 +141,7 @@ describe("the document of a gateway", () => {
       keys: [{ account: "grace@example.com", name: "listed", allowed_models: models }],
     };
     const { json } = await ask("PUT", "", { body });
-    expect(json.warnings).toEqual([expect.stringContaining("the catalogue has no model no-model")]);
+    expect(json.warnings).toEqual([expect.stringContaining("there is no model no-model")]);
     const [{ value }] = json.keys;
     const call = async (model: string) => {
       const messages = [{ role: "user", content: "Hi" }];

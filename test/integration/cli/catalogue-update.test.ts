@@ -114,7 +114,7 @@ test.each<[string, unknown, string]>([
   const { code, stderr } = await bench.run("catalogue", "update", at("bad.json"), "--yes");
   expect({ code, isWritten: existsSync(at("catalogue")) }).toEqual({ code: 2, isWritten: false });
   expect(stderr).toContain(sentence);
-  expect(stderr).toContain("; the catalogue in force stays");
+  expect(stderr).toContain("; the models and prices in force stay");
 });
 
 test("rows of a plugin that does not exist are refused, and so is a file when no key is set", async () => {

@@ -204,7 +204,7 @@ guardrails: []
         "Team Search has limits of smart, which 2 models share here\n",
         "Team Search has limits of smart, which 2 models share here: 1 for each, more than its 1 in all",
         "Key ada has limits of dream, which nothing here serves",
-        "A list of models is kept as it is, but the catalogue has no model gone-model",
+        "A list of models is kept as it is, but there is no model gone-model",
         "Nothing was changed",
       ]) {
         expect(before.stdout).toContain(part);

@@ -230,6 +230,6 @@ describe("limit", () => {
 
   test("set warns of a model that the catalogue does not have", async () => {
     const { code, stderr } = await bench.run("limit", "set", "gpt-4.11", "--requests-per-minute", "1");
-    expect([code, stderr]).toEqual([0, expect.stringContaining("the catalogue has no model gpt-4.11")]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining("there is no model gpt-4.11")]);
   });
 });

@@ -148,7 +148,7 @@ describe("account set", () => {
     const again = await bench.run("account", "set", email, "--models", "gpt-4o-mini,fast");
     expect(again).toMatchObject({
       stdout: `${email}  no sign-in yet  models: gpt-4o-mini, fast\n`,
-      stderr: "Warning: the catalogue has no model gpt-4o-mini, see modelgate models\n",
+      stderr: "Warning: there is no model gpt-4o-mini, see modelgate models\n",
     });
     expect((await bench.run("account", "show", email)).stdout).toMatch(/allowed_models +gpt-4o-mini, fast\n/);
     expect(await set("none")).toMatchObject({ allowed_models: null });

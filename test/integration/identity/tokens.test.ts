@@ -400,7 +400,7 @@ describe("the account of a token", () => {
       await (await ask(await issuer.sign({ models, jti: "2" }), at, { ...chat, model: "gpt-4.1-nano" })).text();
       await log.close(1000);
       expect(warnings.filter((line) => line.includes("unknown_model"))).toEqual([
-        expect.stringContaining("the catalogue has no model gpt-4.1-nanoo, did you mean gpt-4.1-nano?"),
+        expect.stringContaining("there is no model gpt-4.1-nanoo, did you mean gpt-4.1-nano?"),
       ]);
     } finally {
       await at.stop();

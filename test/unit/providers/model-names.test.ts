@@ -28,8 +28,8 @@ describe("the models of a list", () => {
     const list = ["smal", ...Array.from({ length: 50 }, (_, index) => `${index} of no model at all`), "smal"];
     expect(names.toIds(list, { onUnknown: (one) => unknown.push(one) })).toEqual([...new Set(list)]);
     expect(unknown).toHaveLength(6);
-    expect(unknown[0]).toBe("the catalogue has no model smal, did you mean small?");
-    expect(unknown[1]).toBe("the catalogue has no model 0 of no model at all, see modelgate models");
+    expect(unknown[0]).toBe("there is no model smal, did you mean small?");
+    expect(unknown[1]).toBe("there is no model 0 of no model at all, see modelgate models");
     expect(unknown[5]).toBe("nor 46 more of the names");
   });
 

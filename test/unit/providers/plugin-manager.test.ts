@@ -227,7 +227,7 @@ describe("a model of the catalogue that nothing serves now", () => {
   test("is told from an unknown one with its providers, and the log says once which key is missing", async () => {
     const { explain, remedies } = await load(keyless);
     const known =
-      "model_not_found: The model 'public-1' is in the catalogue, but no provider that has it is set up here: " +
+      "model_not_found: The model 'public-1' exists, but no provider that has it is set up here: " +
       "first-host, second; GET /models lists what is served";
     expect(explain("public-1")).toBe(known);
     expect(explain("code-1")).toBe(known.replace("public-1", "code-1"));
@@ -240,7 +240,7 @@ describe("a model of the catalogue that nothing serves now", () => {
   test("is not told from an unknown one to a caller that may not use it", async () => {
     const { explain, remedies } = await load(keyless);
     expect(explain("public-1", { ...caller, allowedModels: new Set(["served-1"]) })).toContain("does not exist here");
-    expect(explain("public-1", { ...caller, allowedModels: new Set(["code-1"]) })).toContain("is in the catalogue");
+    expect(explain("public-1", { ...caller, allowedModels: new Set(["code-1"]) })).toContain("exists, but");
     expect(remedies()).toHaveLength(1);
   });
 

@@ -63,7 +63,7 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "alert.smtp": (_, subject) =>
     subject === "none" ? "Removed the mail server of alerts" : "Set the mail server of alerts",
   "call.end": ({ model }) => `Ended a running call${model === null ? "" : ` of ${model}`}`,
-  "catalogue.change": ({ files, changes }) => `Changed the catalogue: ${changes || files}`,
+  "catalogue.change": ({ files, changes }) => `Changed models and prices: ${changes || files}`,
   "payment.refund": describeReversal,
   "payment.dispute": describeReversal,
   "payment.dispute_won": ({ usd, note }) => `Put ${toUsd(usd)} back: ${note}`,
@@ -214,7 +214,7 @@ export const auditGroups: readonly (readonly [
       test: "Provider tested",
     },
   ],
-  ["catalogue", "Catalogue", { change: "Catalogue changed" }],
+  ["catalogue", "Models and prices", { change: "Models and prices changed" }],
   ["sandbox", "Sandbox", { set: "Sandbox set" }],
   ["tokens", "Tokens", { issuers: "Token issuers set" }],
   [

@@ -67,7 +67,7 @@ export default function CataloguePage() {
   return (
     <>
       <PageHead
-        title="Catalogue"
+        title="Models and prices"
         description="All models with prices and routes. Your changes override plugins and signed price files."
       >
         <Button disabled={document === undefined} onClick={() => document && setOpen({ document, json: true })}>
@@ -99,17 +99,17 @@ export default function CataloguePage() {
               ))}
               {shared && (
                 <Callout>
-                  The catalogue is kept in files in this gateway’s home folder, not in the database. If other gateways
-                  use the same database, make each change on all of them: copy the folder <code>catalogue</code>, or let
-                  all homes share it.
+                  Models and prices are kept in files in this gateway’s home folder, not in the database. If other
+                  gateways use the same database, make each change on all of them: copy the folder{" "}
+                  <code>catalogue</code>, or let all homes share it.
                 </Callout>
               )}
               <Segmented label="Part" value={part} options={parts} onChoose={setPart} />
               {part === "models" && (
-                <section className="card" aria-label="Catalogue">
+                <section className="card" aria-label="Models">
                   <div className="card-head is-ruled">
                     <SearchField
-                      label="Search catalogue"
+                      label="Search models"
                       placeholder="Search by model, alias or plugin"
                       value={search}
                       onText={setSearch}

@@ -7,7 +7,7 @@ import { type CatalogueDocument, writeText } from "./api.ts";
 export function JsonDialog({ document, onClose }: { document: CatalogueDocument; onClose: () => void }) {
   const form = useForm({ json: JSON.stringify(document.files, null, 2) }, async ({ json }) => {
     await writeText(json, document.revision);
-    toast("The catalogue is saved");
+    toast("Models and prices are saved");
     onClose();
   });
   return (

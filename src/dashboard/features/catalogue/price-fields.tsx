@@ -48,7 +48,7 @@ export function PriceFields({
           ? `A call with ${text} has no known cost: a rate is missing or not a number.`
           : `A call with ${text} costs ${formatUsd(usd.toFixed(9))}.`}
         {others.length > 0 && ` The rates ${others.join(" and ")} stay as they are; edit them as JSON.`} Once saved, the
-        whole price is yours: updates of the catalogue no longer change it.
+        whole price is yours: updates of models and prices no longer change it.
       </p>
     </fieldset>
   );

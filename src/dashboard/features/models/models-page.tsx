@@ -22,7 +22,7 @@ import { Performance } from "./performance.tsx";
 import { isRetired } from "./retirement.ts";
 
 const views = [
-  ["catalogue", "Catalogue"],
+  ["catalogue", "Models and prices"],
   ["performance", "Performance"],
 ] as const;
 type Kind = "all" | Capability;

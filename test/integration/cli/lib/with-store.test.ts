@@ -105,7 +105,7 @@ describe("key", () => {
     await create();
     const made = await bench.run("key", "create", "--account", email, "--name", "n", "--models", "acme-2");
     expect(made.code).toBe(0);
-    expect(made.stderr).toBe("Warning: the catalogue has no model acme-2, did you mean acme-1?\n");
+    expect(made.stderr).toBe("Warning: there is no model acme-2, did you mean acme-1?\n");
   });
 
   test.each([
@@ -152,7 +152,7 @@ describe("key", () => {
     const changes = ["--name", "phone", "--expires", "2999-12-31", "--models", "gpt-4.1-nano,llama-x"];
     const { stdout, stderr } = await bench.run("key", "set", id, ...changes);
     expect(stdout).toContain("name phone, expires_at 2999-12-31T23:59:59.999Z, allowed_models gpt-4.1-nano,llama-x");
-    expect(stderr).toContain("Warning: the catalogue has no model llama-x");
+    expect(stderr).toContain("Warning: there is no model llama-x");
     const changed = await bench.json("key", "set", id, "--expires", "none", "--models", "none");
     expect(changed).toMatchObject({ id, name: "phone", expires_at: null, allowed_models: null });
   });
