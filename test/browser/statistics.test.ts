@@ -21,8 +21,9 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
   test("groups, narrows and sorts by what is in the address, and leads to the requests", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
-      await page.locator(".nav").getByRole("link", { name: "Gateway usage" }).click();
-      await seeHeading(page, "Gateway usage");
+      await page.locator(".nav").getByRole("link", { name: "Usage", exact: true }).last().click();
+      await seeHeading(page, "Usage");
+      await page.getByText("latency of all accounts").waitFor();
       await page.getByText("1 failed (33 %), 1 of them refused").waitFor();
       await page.getByLabel("Group by").selectOption("tag");
       await page.getByRole("cell", { name: "nightly" }).waitFor();
@@ -43,7 +44,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
       await page.waitForURL(/end_user=user/);
       await page.waitForFunction(() => document.querySelectorAll("main tbody tr").length === 1);
       await page.goBack();
-      await seeHeading(page, "Gateway usage");
+      await seeHeading(page, "Usage");
       await page.getByLabel("Group by").selectOption("model");
       await page.getByRole("button", { name: "gpt-4o-mini" }).click();
       await page.waitForURL(/model=famA-4o-mini/);

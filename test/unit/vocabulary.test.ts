@@ -50,6 +50,7 @@ const words: readonly { word: RegExp; use: string; why: string; scope: Scope; ex
     scope: "everywhere",
     except: /^\s*(\*|\/)/,
   },
+  { word: /\b[Gg]ateway usage\b|_Gateway_/, use: "Usage", why: "the dashboard's name for it", scope: "everywhere" },
   { word: /\bthe books\b/i, use: "the ledger", why: "the name of the module", scope: "prose" },
   {
     word: /\b(?:toStandIn|isOfProvider|asksForHour|CallContext|Surroundings|CountedCall|OpenedCall|oneNodeAtATime|LateField|SearchFoot|paintFirst|switchedAway|findObstacle)\b/,

@@ -84,7 +84,7 @@ const memberPages: readonly PageGroup[] = [
 const adminPages: readonly PageEntry[] = [
   onDemand(
     "/admin/gateway",
-    { name: "Gateway usage", icon: "chart", help: "observability#statistics" },
+    { name: "Usage", icon: "chart", help: "observability#statistics" },
     () => import("../features/statistics/gateway-page.tsx"),
   ),
   onDemand(

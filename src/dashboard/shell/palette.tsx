@@ -99,9 +99,9 @@ function useHits(me: Me, text: string): readonly Hit[] {
     dedupingInterval: 5000,
   });
   const results = data ?? [];
-  const pages = listPages(me.role)
-    .flatMap((group) => group.pages)
-    .map(({ path, name, icon }): Hit => ({ path, name, icon, note: "page" }));
+  const pages = listPages(me.role).flatMap(({ title = "page", pages }) =>
+    pages.map(({ path, name, icon }): Hit => ({ path, name, icon, note: title })),
+  );
   const others: Hit[] = [
     { path: "/settings", name: "Account settings", icon: "settings", note: "page" },
     { path: "/statement", name: "Monthly statement", icon: "billing", note: "page" },

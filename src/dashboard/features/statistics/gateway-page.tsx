@@ -3,9 +3,6 @@ import { StatisticsView } from "./glance.tsx";
 /** The whole gateway, for administrators. */
 export default function GatewayPage() {
   return (
-    <StatisticsView
-      title="Gateway usage"
-      description="Spend, requests, errors and latency of all accounts. Days are in UTC."
-    />
+    <StatisticsView title="Usage" description="Spend, requests, errors and latency of all accounts. Days are in UTC." />
   );
 }
