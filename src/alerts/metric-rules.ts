@@ -55,7 +55,7 @@ const minutesPerDay = 1440;
 const metricNames: Record<MetricRule["metric"], string> = {
   error_rate: "error rate",
   duration_p95: "duration (p95)",
-  first_byte_p95: "time to the first byte (p95)",
+  first_byte_p95: "time to first token (p95)",
   spend: "spend",
   calls: "calls",
 };

@@ -12,7 +12,7 @@ const usageKey = [
 /** Summed up under the same name as in `calls`. */
 export const callSums = [...meterColumns, "cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const;
 
-/** Sums that stand in {@link UsageRow.figures} first; the histograms of first byte and duration follow. */
+/** Sums that stand in {@link UsageRow.figures} first; the histograms of time to first token and duration follow. */
 export const usageSums = [...(["requests", "failures", "refused", "failed"] as const), ...callSums] as const;
 export type UsageSum = (typeof usageSums)[number];
 

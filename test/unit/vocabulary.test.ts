@@ -51,6 +51,12 @@ const words: readonly { word: RegExp; use: string; why: string; scope: Scope; ex
     except: /^\s*(\*|\/)/,
   },
   { word: /\b[Gg]ateway usage\b|_Gateway_/, use: "Usage", why: "the dashboard's name for it", scope: "everywhere" },
+  {
+    word: /["_>]First byte\b|\btime to (?:the )?first byte\b|\bfirst byte (?:p\d\d|and duration)\b/,
+    use: "time to first token",
+    why: "the term of the field",
+    scope: "everywhere",
+  },
   { word: /\bthe books\b/i, use: "the ledger", why: "the name of the module", scope: "prose" },
   {
     word: /\b(?:toStandIn|isOfProvider|asksForHour|CallContext|Surroundings|CountedCall|OpenedCall|oneNodeAtATime|LateField|SearchFoot|paintFirst|switchedAway|findObstacle)\b/,

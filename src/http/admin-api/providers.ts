@@ -54,8 +54,8 @@ const Attempts = Type.Object(
   {
     calls: Count,
     errors: Count,
-    p50_ms: nullable(Type.Number({ description: "To the first byte" })),
-    p95_ms: nullable(Type.Number({ description: "To the first byte" })),
+    p50_ms: nullable(Type.Number({ description: "Time to first token" })),
+    p95_ms: nullable(Type.Number({ description: "Time to first token" })),
     last_error: nullable(Type.Object({ at: Type.Integer(), reason: Type.String() })),
   },
   { description: "Attempts of the last quarter of an hour, at the gateway that answers" },

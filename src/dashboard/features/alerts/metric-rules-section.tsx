@@ -14,7 +14,7 @@ import { statusColumn, ToggleButton } from "./rules-section.tsx";
 
 const metrics = [
   ["error_rate", "Error rate (calls with 500 or above)"],
-  ["first_byte_p95", "Time to the first byte (p95)"],
+  ["first_byte_p95", "Time to first token (p95)"],
   ["duration_p95", "Duration (p95)"],
   ["spend", "Spend"],
   ["calls", "Calls"],

@@ -106,7 +106,7 @@ const columns: readonly Column<LiveCall>[] = [
       elsewhere ? <span className="mono">{process?.slice(0, processIdShown)}</span> : "this one",
   },
   { name: "Duration", className: "end", cell: ({ running_ms }) => formatMs(running_ms) },
-  { name: "First byte", className: "end", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
+  { name: "Time to first token", className: "end", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
   { name: "Hold", className: "end", cell: ({ held_usd }) => (held_usd === null ? "–" : formatUsd(held_usd)) },
   { name: "Request ID", className: "mono cut", cell: ({ id }) => id },
 ];

@@ -82,7 +82,7 @@ function Measured({ model: { id } }: { model: Model }) {
   const { requests, errors, first_byte_ms: first, duration_ms: duration } = data.totals;
   return (
     <Fact name="Measured here">
-      {formatCount(requests)} requests in 30 days, {formatShare(errors / requests)} failed; first byte{" "}
+      {formatCount(requests)} requests in 30 days, {formatShare(errors / requests)} failed; time to first token{" "}
       {formatMs(first.p50)}, in all {formatMs(duration.p50)} (p95 {formatMs(duration.p95)})
     </Fact>
   );

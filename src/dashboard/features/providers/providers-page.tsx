@@ -107,7 +107,7 @@ const columns: readonly Column<Provider>[] = [
     cell: (row) => <Errors sum={sumOf(row)} />,
   },
   {
-    name: "First byte p95",
+    name: "Time to first token p95",
     className: "end roomy-only",
     sort: (row) => sumOf(row).p95_ms,
     cell: (row) => formatMs(sumOf(row).p95_ms),

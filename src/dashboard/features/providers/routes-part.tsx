@@ -64,6 +64,6 @@ const columns: readonly Column<ProviderRoute>[] = [
     sort: ({ attempts }) => attempts.errors,
     cell: ({ attempts }) => describeErrors(attempts),
   },
-  { name: "First byte p50", className: "end", cell: ({ attempts }) => formatMs(attempts.p50_ms) },
-  { name: "First byte p95", className: "end", cell: ({ attempts }) => formatMs(attempts.p95_ms) },
+  { name: "Time to first token p50", className: "end", cell: ({ attempts }) => formatMs(attempts.p50_ms) },
+  { name: "Time to first token p95", className: "end", cell: ({ attempts }) => formatMs(attempts.p95_ms) },
 ];

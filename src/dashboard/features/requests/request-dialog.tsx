@@ -104,7 +104,7 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
         </Fact>
         <Fact name="Client request ID">{detail.client_request_id}</Fact>
         <Fact name="Provider">{detail.plugin}</Fact>
-        <Fact name="First byte">{detail.first_byte_ms !== null && formatMs(detail.first_byte_ms)}</Fact>
+        <Fact name="Time to first token">{detail.first_byte_ms !== null && formatMs(detail.first_byte_ms)}</Fact>
         <Fact name="Duration">{detail.duration_ms !== null && formatMs(detail.duration_ms)}</Fact>
         <Fact name="Finish reason">{detail.finish_reasons.join(", ") || null}</Fact>
         <Fact name="Usage">{toMeterLines(detail).join(", ") || null}</Fact>

@@ -23,7 +23,7 @@ export const metricNames = {
   error_share: "Error share",
   tokens: "Tokens",
   cache: "Cache hits",
-  first_byte: "First byte, p95",
+  first_byte: "Time to first token, p95",
   duration: "Duration, p95",
 } as const;
 export type MetricName = keyof typeof metricNames;

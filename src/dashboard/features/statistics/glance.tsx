@@ -164,7 +164,7 @@ function Figures({ data: { totals, previous, refusals }, isOfAll }: { data: Stat
         {previous.cache_share !== null && `${formatShare(previous.cache_share)} in the period before; `}
         {formatShort(totals.cached_tokens)} tokens of prompts
       </Stat>
-      <Stat name="First byte" value={formatMs(first.p50)}>
+      <Stat name="Time to first token" value={formatMs(first.p50)}>
         <Change now={first.p50} before={previous.first_byte_ms.p50} format={(ms) => formatMs(Math.round(ms))} />
         median; p95 {formatMs(first.p95)}
       </Stat>

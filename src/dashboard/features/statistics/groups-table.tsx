@@ -122,7 +122,7 @@ function toColumns(shown: Omit<CellProps, "row">): readonly Column<StatisticsGro
       sort: ({ cache_share }) => cache_share,
       cell: ({ cache_share }) => formatShare(cache_share),
     },
-    latency("First byte", ({ first_byte_ms }) => first_byte_ms),
+    latency("Time to first token", ({ first_byte_ms }) => first_byte_ms),
     latency("Duration", ({ duration_ms }) => duration_ms),
     usdColumn("Spend", ({ cost_usd }) => cost_usd, true),
   ];
