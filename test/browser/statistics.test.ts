@@ -25,6 +25,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
       await seeHeading(page, "Usage");
       await page.getByText("latency of all accounts").waitFor();
       await page.getByText("1 failed (33 %), 1 of them refused").waitFor();
+      await page.getByRole("row", { name: /^Rejected/ }).waitFor();
       await page.getByLabel("Group by").selectOption("tag");
       await page.getByRole("cell", { name: "nightly" }).waitFor();
       await page.getByLabel("Metric").selectOption("duration");

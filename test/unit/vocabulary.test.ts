@@ -57,6 +57,7 @@ const words: readonly { word: RegExp; use: string; why: string; scope: Scope; ex
     why: "the term of the field",
     scope: "everywhere",
   },
+  { word: /\brefused before routing\b/i, use: "Rejected", why: "the term of the field", scope: "everywhere" },
   { word: /\bthe books\b/i, use: "the ledger", why: "the name of the module", scope: "prose" },
   {
     word: /\b(?:toStandIn|isOfProvider|asksForHour|CallContext|Surroundings|CountedCall|OpenedCall|oneNodeAtATime|LateField|SearchFoot|paintFirst|switchedAway|findObstacle)\b/,

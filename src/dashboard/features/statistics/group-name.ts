@@ -5,7 +5,7 @@ import { isNamed } from "./query.ts";
 const nameless: Readonly<Record<GroupName, string>> = {
   account: "No account",
   key: "No key",
-  model: "Refused before routing",
+  model: "Rejected",
   plugin: "Not sent to a provider",
   status: "Unknown",
   session: "No session",
