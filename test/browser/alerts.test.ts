@@ -108,7 +108,7 @@ describe.skipIf(!hasChromium)("alerts", () => {
       expect(await findViolations(page)).toEqual([]);
       await page.getByRole("button", { name: "Delete Errors of openai" }).click();
       await page.getByRole("button", { name: "Delete rule" }).click();
-      await page.getByText("No rules of your own").waitFor();
+      await page.getByText("No custom rules").waitFor();
     }));
 
   test("are counted in the navigation, and muted", () =>

@@ -58,6 +58,12 @@ const words: readonly { word: RegExp; use: string; why: string; scope: Scope; ex
     scope: "everywhere",
   },
   { word: /\brefused before routing\b/i, use: "Rejected", why: "the term of the field", scope: "everywhere" },
+  {
+    word: /["_>]Own rules?["_<]|\brules? of (?:one's|your) own\b|\bown rules for metrics\b/i,
+    use: "custom rules",
+    why: "the dashboard's name for them",
+    scope: "prose",
+  },
   { word: /\bthe books\b/i, use: "the ledger", why: "the name of the module", scope: "prose" },
   {
     word: /\b(?:toStandIn|isOfProvider|asksForHour|CallContext|Surroundings|CountedCall|OpenedCall|oneNodeAtATime|LateField|SearchFoot|paintFirst|switchedAway|findObstacle)\b/,

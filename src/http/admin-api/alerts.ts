@@ -214,7 +214,7 @@ function metricRulesController(deps: HttpDeps, api: AdminApi) {
         return toList(page, readPage(query).limit, toRule);
       },
       {
-        detail: describeRead("List your own rules for metrics", listOf(MetricRuleObject), { query: listParameters }),
+        detail: describeRead("List custom rules for metrics", listOf(MetricRuleObject), { query: listParameters }),
       },
     )
     .post(
@@ -223,7 +223,7 @@ function metricRulesController(deps: HttpDeps, api: AdminApi) {
         writeOnce(deps, { request, admin, body }, async () => {
           return toRule(await actions.add(admin, await read(body)));
         }),
-      { body: NewMetricRule, detail: describeWrite("Create a rule for a metric", MetricRuleObject) },
+      { body: NewMetricRule, detail: describeWrite("Create a custom rule for a metric", MetricRuleObject) },
     )
     .post(
       "/:metric_rule_id",
@@ -233,7 +233,7 @@ function metricRulesController(deps: HttpDeps, api: AdminApi) {
           await actions.change(admin, rule);
           return toRule(rule);
         }),
-      { body: NewMetricRule, detail: describeWrite("Replace a rule for a metric", MetricRuleObject) },
+      { body: NewMetricRule, detail: describeWrite("Replace a custom rule for a metric", MetricRuleObject) },
     )
     .delete(
       "/:metric_rule_id",
@@ -242,7 +242,7 @@ function metricRulesController(deps: HttpDeps, api: AdminApi) {
           await actions.remove(admin, id);
           return { id, object: "organization.alert.metric_rule.deleted", deleted: true };
         }),
-      { detail: describeDelete("Delete a rule for a metric", "organization.alert.metric_rule.deleted") },
+      { detail: describeDelete("Delete a custom rule for a metric", "organization.alert.metric_rule.deleted") },
     );
 }
 

@@ -72,7 +72,7 @@ export const metricRuleFields = {
   enabled: Type.Optional(Type.Boolean()),
 };
 
-/** A rule of one's own, in the words of the API. */
+/** A custom rule, in the words of the API. */
 export interface MetricRuleBody extends Pick<MetricRule, "name" | "metric" | "scope" | "comparison" | "minutes"> {
   readonly subject?: string;
   readonly threshold: string;
@@ -191,7 +191,7 @@ export function alertActions(deps: HttpDeps) {
   };
 }
 
-/** Changes of the operator's own rules for metrics. */
+/** Changes of custom rules for metrics. */
 export function metricRuleActions({ store, now }: Pick<HttpDeps, "store" | "now">) {
   const audited = createQuietlyAudited(store, now);
   return {

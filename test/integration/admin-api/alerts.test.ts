@@ -132,7 +132,7 @@ describe("the routes of alerts", () => {
     }
   });
 
-  test("add, change and delete a rule of one's own, for what exists and within its metric", async () => {
+  test("add, change and delete a custom rule, for what exists and within its metric", async () => {
     const { admin } = await fixture();
     const rule = {
       name: "Errors of Ada",

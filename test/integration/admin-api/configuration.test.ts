@@ -313,7 +313,7 @@ describe("the document of a gateway", () => {
     expect(after.accounts).toContainEqual(expect.objectContaining({ email: "ada@example.com", status: "archived" }));
   });
 
-  test("has keys of service accounts and the operator's own rules for metrics, found by name, with amounts as they are written", async () => {
+  test("has keys of service accounts and custom rules for metrics, found by name, with amounts as they are written", async () => {
     const own = {
       accounts: [{ email: "jobs@teams.example", kind: "team", budget_usd: "20.00", budget_period: "week" }],
       keys: [{ account: "jobs@teams.example", name: "nightly", service_account: "nightly job", budget_usd: "1.50" }],

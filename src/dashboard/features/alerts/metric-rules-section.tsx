@@ -60,7 +60,7 @@ export function MetricRulesSection({ rules }: { rules: readonly MetricRule[] }) 
   const mayChange = useMayAdminister();
   return (
     <Section
-      title="Own rules"
+      title="Custom rules"
       actions={
         mayChange && (
           <Button look="small" icon="plus" onClick={() => setOpen({ rule: undefined })}>
@@ -74,7 +74,7 @@ export function MetricRulesSection({ rules }: { rules: readonly MetricRule[] }) 
         rowKey={({ id }) => id}
         sortName="own"
         empty={
-          <Empty icon="bell" title="No rules of your own">
+          <Empty icon="bell" title="No custom rules">
             <p>Get notified when errors, latency or spend of a provider, model, account or key pass a threshold.</p>
           </Empty>
         }

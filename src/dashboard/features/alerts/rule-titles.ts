@@ -54,5 +54,5 @@ export const ruleTitles: Readonly<Record<string, RuleTitle>> = {
 
 /** The title of a rule; those that an operator adds are told apart by their texts. */
 export function titleOfRule(rule: string): string {
-  return rule === "metric" ? "Own rule" : (ruleTitles[rule]?.title ?? rule);
+  return rule === "metric" ? "Custom rule" : (ruleTitles[rule]?.title ?? rule);
 }

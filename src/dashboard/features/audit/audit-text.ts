@@ -222,8 +222,8 @@ export const auditGroups: readonly (readonly [
     "Alerts",
     {
       rule: "Rule changed",
-      metric_rule: "Rule of one's own changed",
-      metric_rule_delete: "Rule of one's own deleted",
+      metric_rule: "Custom rule changed",
+      metric_rule_delete: "Custom rule deleted",
       mute: "Alert muted",
       unmute: "Alert unmuted",
       channel: "Channel added",
