@@ -154,6 +154,16 @@ describe.skipIf(!hasChromium)("every page", () => {
       { viewport: { width: 900, height: 620 } },
     ));
 
+  test("has all columns of the providers in sight on a desktop", () =>
+    dashboard.visit(async (page) => {
+      await signIn(page, "owner@localhost", "/admin/providers");
+      await page.getByRole("columnheader", { name: "Time to first token p95" }).waitFor();
+      const table = page.locator(".table").first();
+      expect(
+        await table.evaluate(({ scrollWidth, parentElement }) => scrollWidth - (parentElement?.clientWidth ?? 0)),
+      ).toBe(0);
+    }));
+
   test("shows an error when the gateway fails, and recovers", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");

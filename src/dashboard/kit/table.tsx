@@ -145,7 +145,9 @@ function HeadCell<Row>({
   onSort: (sort: string) => void;
 }) {
   const { name, className, isUnnamed, sort } = column;
-  const classes = ["end", "wide-only", "roomy-only"].filter((each) => className?.split(" ").includes(each));
+  const classes = ["end", "has-long-name", "wide-only", "roomy-only"].filter((each) =>
+    className?.split(" ").includes(each),
+  );
   const next = order === undefined ? toWord(column) : order === "ascending" ? `-${toWord(column)}` : "";
   return (
     <th scope="col" className={classes.join(" ") || undefined} aria-sort={order}>

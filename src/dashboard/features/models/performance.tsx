@@ -89,8 +89,14 @@ function toColumns(group: Group, onShow: (model: string) => void): readonly Colu
         </span>
       ),
     },
-    figureColumn("Time to first token p50", ({ first_byte_ms }) => first_byte_ms.p50, formatMs),
-    figureColumn("Time to first token p95", ({ first_byte_ms }) => first_byte_ms.p95, formatMs),
+    {
+      ...figureColumn("Time to first token p50", ({ first_byte_ms }: StatisticsGroup) => first_byte_ms.p50, formatMs),
+      className: "end has-long-name",
+    },
+    {
+      ...figureColumn("Time to first token p95", ({ first_byte_ms }: StatisticsGroup) => first_byte_ms.p95, formatMs),
+      className: "end has-long-name",
+    },
     figureColumn("Duration p50", ({ duration_ms }) => duration_ms.p50, formatMs),
     figureColumn("Duration p95", ({ duration_ms }) => duration_ms.p95, formatMs),
     {

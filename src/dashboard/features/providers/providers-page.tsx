@@ -108,7 +108,7 @@ const columns: readonly Column<Provider>[] = [
   },
   {
     name: "Time to first token p95",
-    className: "end roomy-only",
+    className: "end has-long-name roomy-only",
     sort: (row) => sumOf(row).p95_ms,
     cell: (row) => formatMs(sumOf(row).p95_ms),
   },

@@ -25,7 +25,11 @@ type CallRow = Pick<
 export const callColumns: readonly Column<CallRow>[] = [
   { name: "Status", cell: (call) => <CallStatus call={call} /> },
   { name: "Tokens", className: "end", cell: formatTokens },
-  { name: "Time to first token", className: "end wide-only", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
+  {
+    name: "Time to first token",
+    className: "end has-long-name wide-only",
+    cell: ({ first_byte_ms }) => formatMs(first_byte_ms),
+  },
   { name: "Duration", className: "end wide-only", cell: ({ duration_ms }) => formatMs(duration_ms) },
   { name: "Cost", className: "end", cell: (call) => <CallCost call={call} isAligned /> },
   { name: "Provider", className: "wide-only", cell: ({ plugin }) => plugin ?? "–" },
