@@ -468,7 +468,7 @@ export async function readKeyOf(
 export interface SecretCheck {
   /** The key whose secret it is, or was. */
   readonly id: string;
-  /** `current`: it is in force. `previous`: it was replaced by the latest rotation. `other`: it is not of this key, or an older one. */
+  /** `current`: it is active. `previous`: it was replaced by the latest rotation. `other`: it is not of this key, or an older one. */
   readonly secret: "current" | "previous" | "other";
   /** Until when the previous one is good, milliseconds since 1970. */
   readonly until: number | undefined;

@@ -167,7 +167,7 @@ interface KeyContext {
 }
 
 /**
- * The keys of the environment, which have no last characters here, then the stored ones. These are in force where the environment
+ * The keys of the environment, which have no last characters here, then the stored ones. These are active where the environment
  * has none.
  */
 function describeKeys(

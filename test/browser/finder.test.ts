@@ -137,7 +137,7 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
       expect(addresses.some((address) => address.includes(encodeURIComponent(`sk-mg-${id}-…`)))).toBe(true);
     }));
 
-  test("a pasted key is said to be in force, replaced or of no key, without its secret leaving the page", () =>
+  test("a pasted key is said to be active, replaced or of no key, without its secret leaving the page", () =>
     dashboard.visit(async (page) => {
       const { gateway } = dashboard;
       const make = ["key", "create", "--account", "ada@example.org", "--name", "rotated"] as const;

@@ -64,6 +64,12 @@ const words: readonly { word: RegExp; use: string; why: string; scope: Scope; ex
     why: "the dashboard's name for them",
     scope: "prose",
   },
+  {
+    word: /\b(?:key|secret) is in force\b|\bnot in force\b/i,
+    use: "active",
+    why: "the usual state",
+    scope: "everywhere",
+  },
   { word: /\bthe books\b/i, use: "the ledger", why: "the name of the module", scope: "prose" },
   {
     word: /\b(?:toStandIn|isOfProvider|asksForHour|CallContext|Surroundings|CountedCall|OpenedCall|oneNodeAtATime|LateField|SearchFoot|paintFirst|switchedAway|findObstacle)\b/,

@@ -41,7 +41,7 @@ export const providerList = defineCommand({
       String(priority ?? ""),
       String(weight ?? ""),
       keys
-        .map(({ id, source, last4, in_force }) => source ?? `${id} …${last4}${in_force ? "" : " (not in force)"}`)
+        .map(({ id, source, last4, in_force }) => source ?? `${id} …${last4}${in_force ? "" : " (not active)"}`)
         .join(", "),
     ]);
     return { json, text: columns([["provider", "status", "priority", "weight", "keys"], ...rows]) };

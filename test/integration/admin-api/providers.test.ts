@@ -193,7 +193,7 @@ describe("providers by the management API", () => {
   });
 });
 
-test("a key that is stored while the environment has one is answered, listed as not in force, and can be deleted", async () => {
+test("a key that is stored while the environment has one is answered, listed as not active, and can be deleted", async () => {
   const added = await ask("POST", "/providers/openai/keys", { body: { key: "sk-waits-for-its-turn" } });
   expect([added.status, added.json.last4, added.json.in_force]).toEqual([200, "turn", false]);
   const { keys } = (await ask("GET", "/providers/openai")).json;

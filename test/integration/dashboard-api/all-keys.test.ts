@@ -161,7 +161,7 @@ describe("a secret that was found somewhere", () => {
   const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
   const check = (body: object, who: Who = "admin") => ask(who, "POST", "/admin/api-keys/secret", body);
 
-  test("is told to be in force, replaced or of another key, by its hash", async () => {
+  test("is told to be active, replaced or of another key, by its hash", async () => {
     const { accounts } = gateway.app;
     const { id, key } = await accounts.createKey({ accountId: ids.ada, name: "found", by: ids.ada });
     const secretOf = (text: string) => ({ id, sha256: sha256(text.split("-").at(-1) as string) });

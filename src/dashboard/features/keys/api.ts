@@ -168,7 +168,7 @@ export interface SecretState {
 }
 
 /**
- * Asks whether a secret is in force. The gateway gets its hash, in the body of the request; the secret stays in the page.
+ * Asks whether a secret is active. The gateway gets its hash, in the body of the request; the secret stays in the page.
  *
  * @returns `undefined` for a text that is no whole key, and where the browser computes no hash.
  */

@@ -100,7 +100,7 @@ function StateCell({ keyOf }: { keyOf: ProviderKey }) {
   if (keyOf.in_force) return <KeyState keyOf={keyOf} />;
   return (
     <span className="badge" title="The environment sets a key, which is used instead">
-      not in force
+      not active
     </span>
   );
 }
