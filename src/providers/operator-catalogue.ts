@@ -97,7 +97,7 @@ export class OperatorCatalogueEditor {
     const label = `${this.#folder.label}/${name}.json`;
     if (!nameForm.test(name)) {
       throw new PluginError(
-        `Cannot use the file name ${JSON.stringify(name)}: expected a plugin's name without .json, such as openai`,
+        `Cannot use the file name ${JSON.stringify(name)}: expected a provider's name without .json, such as openai`,
       );
     }
     if (files.get(name)?.isSigned || (isRecord(value) && value.plugins !== undefined)) {

@@ -80,7 +80,7 @@ export class Overrides {
     const names = plugins.map(({ name }) => name);
     for (const { label, plugin } of files) {
       if (names.includes(plugin)) continue;
-      const message = `Cannot use ${label}: there is no plugin ${plugin}${suggestName(plugin, names)}`;
+      const message = `Cannot use ${label}: there is no provider ${plugin}${suggestName(plugin, names)}`;
       problems.push({ label, message });
     }
     const byPlugin = Object.groupBy(files, ({ plugin }) => plugin);
@@ -211,7 +211,7 @@ function toRowFile(value: unknown, label: string, name: string): RowFile {
     throw new PluginError(`unknown field ${unknown}${suggestName(unknown, ["models", "plugin", "unlisted"])}`);
   }
   if (typeof plugin !== "string") {
-    throw new PluginError(`plugin is ${JSON.stringify(plugin)}, expected a plugin's name, such as ${name}`);
+    throw new PluginError(`plugin is ${JSON.stringify(plugin)}, expected a provider's name, such as ${name}`);
   }
   if (!Array.isArray(rows)) throw new PluginError('expected { "models": [ … ] } or an array of rows');
   for (const [index, row] of rows.entries()) {

@@ -99,7 +99,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await page.getByText("famA/oss-20b is enabled").waitFor();
       await page.getByRole("button", { name: "Add model" }).click();
       await page.getByLabel("Model ID").fill("house-model");
-      await page.getByLabel("Plugin").selectOption("openai");
+      await page.getByLabel("Provider", { exact: true }).selectOption("openai");
       await page.getByLabel("Billing").selectOption("free");
       expect(await findViolations(page)).toEqual([]);
       await page.getByRole("button", { name: "Save", exact: true }).click();

@@ -70,6 +70,13 @@ const words: readonly { word: RegExp; use: string; why: string; scope: Scope; ex
     why: "the usual state",
     scope: "everywhere",
   },
+  {
+    word: /["_>]Plugin["_<]|\bWarnings of the plugin\b|\b(?:there is no|unknown|by this) plugin\b|\bplugin (?:that )?answered\b/,
+    use: "provider",
+    why: "what an operator sees; plugin is the word for its author",
+    scope: "everywhere",
+    except: /^\s*(\*|\/)/,
+  },
   { word: /\bthe books\b/i, use: "the ledger", why: "the name of the module", scope: "prose" },
   {
     word: /\b(?:toStandIn|isOfProvider|asksForHour|CallContext|Surroundings|CountedCall|OpenedCall|oneNodeAtATime|LateField|SearchFoot|paintFirst|switchedAway|findObstacle)\b/,

@@ -22,7 +22,7 @@ export const ledgerReconcile = defineCommand({
   name: "ledger reconcile",
   description: "Compare the ledger with a provider's usage by day and model (CSV); exit 1 if they differ",
   flags: {
-    provider: { value: "P", description: "Only calls served by this plugin (default: all)" },
+    provider: { value: "P", description: "Only calls served by this provider (default: all)" },
     tolerance: { value: "0.5", description: "Ignore differences up to this percentage (default: 0)" },
   },
   args: ["FILE"],
@@ -110,7 +110,7 @@ function createModelLookup(
 
 function checkPlugin(plugins: readonly ProviderPlugin[], name: string | undefined): void {
   if (name === undefined || plugins.some((plugin) => plugin.name === name)) return;
-  throw new UsageError(`Unknown plugin ${name}, expected one of: ${plugins.map((plugin) => plugin.name).join(", ")}`);
+  throw new UsageError(`Unknown provider ${name}, expected one of: ${plugins.map((plugin) => plugin.name).join(", ")}`);
 }
 
 function parseTolerance(text: string | undefined): number {

@@ -30,7 +30,10 @@ test("docs/configuration.md has no setting twice, and none that nothing reads", 
 test("the table of what a row may leave out in docs/models.md has the defaults of the code", () => {
   const tables = tableRows(readSection("docs/models.md", "# Models and prices"));
   const row = { id: "acme/one", premium: false };
-  const { upstreamId, capability, ownedBy, created } = completeRow(row, { name: "the plugin's name", prefix: "acme/" });
+  const { upstreamId, capability, ownedBy, created } = completeRow(row, {
+    name: "the provider's name",
+    prefix: "acme/",
+  });
   const documented = new Map(tables.map(([field = "", value = ""]) => [field, value]));
   expect([upstreamId, documented.get("upstreamId")]).toEqual(["one", expect.stringContaining("without the prefix")]);
   expect(documented.get("capability")).toBe(capability);

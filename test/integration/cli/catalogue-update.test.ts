@@ -121,7 +121,7 @@ test("rows of a plugin that does not exist are refused, and so is a file when no
   open();
   await signed("bad.json", { serial: 1, plugins: { acne: rows("1").acme } });
   expect((await bench.run("catalogue", "update", at("bad.json"))).stderr).toContain(
-    "there is no plugin acne, did you mean acme?",
+    "there is no provider acne, did you mean acme?",
   );
   const file = readFileSync(at("bad.json"));
   bench.remove();

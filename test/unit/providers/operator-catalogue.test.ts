@@ -85,7 +85,7 @@ describe("the operator's catalogue as one document", () => {
     ["half a row", { stock: [{ id: "stock-1" }, { id: "fresh" }] }, "models[1].premium (fresh): it is missing"],
     ["row without an id", { stock: [{ contextTokens: 1 }] }, "models[0] has no id; add it"],
     ["unknown field", { stock: [{ id: "stock-1", contextToken: 1 }] }, "unknown field, did you mean contextTokens?"],
-    ["unknown plugin", { stok: [] }, "there is no plugin stok, did you mean stock?"],
+    ["unknown plugin", { stok: [] }, "there is no provider stok, did you mean stock?"],
     ["alias that is another model's", { stock: [{ id: "stock-1", aliases: ["stock-2"] }] }, "stock-2"],
     ["alias that is another plugin's", { stock: [{ id: "stock-1", aliases: ["other-1"] }] }, "rename one of the two"],
     [
@@ -124,8 +124,8 @@ describe("the operator's catalogue as one document", () => {
       { stock: [{ id: "stock-1", disabled: true }], virtual: [{ id: "fast", models: ["stock-1"] }] },
       "Cannot use catalogue/virtual.json: models[0] (fast): models[0] 'stock-1' is not a model here",
     ],
-    ["path for a name", { "../plugins/evil": [] }, "expected a plugin's name without .json"],
-    ["hidden file", { ".hidden": [] }, "expected a plugin's name without .json"],
+    ["path for a name", { "../plugins/evil": [] }, "expected a provider's name without .json"],
+    ["hidden file", { ".hidden": [] }, "expected a provider's name without .json"],
     ["text", { stock: "rows" }, 'expected { "models": [ … ] } or an array of rows'],
   ])("is refused as a whole because of a %s, and nothing is written", async (_, files, sentence) => {
     home.write("catalogue/stock.json", [{ id: "stock-1", contextTokens: 9 }]);

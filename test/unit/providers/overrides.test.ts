@@ -76,7 +76,7 @@ describe("a file in the operator's catalogue", () => {
     [
       "for what is not a plugin's name",
       { plugin: 7, models: [] },
-      "plugin is 7, expected a plugin's name, such as stock",
+      "plugin is 7, expected a provider's name, such as stock",
     ],
     ["with a row without an id", [{ upstreamId: "x" }], "models[0] has no id; add it"],
     ["with a misspelt field", [{ id: "stock-1", upstreamID: "x" }], "unknown field, did you mean upstreamId?"],
@@ -113,6 +113,6 @@ describe("a file in the operator's catalogue", () => {
   test("of no plugin names the nearest one", async () => {
     home.write("catalogue/stok.json", []);
     const { warnings } = await stockOf(home, { builtIns: [builtIn("stock")] }).pluginManager.load();
-    expect(warnings).toEqual(["Cannot use catalogue/stok.json: there is no plugin stok, did you mean stock?"]);
+    expect(warnings).toEqual(["Cannot use catalogue/stok.json: there is no provider stok, did you mean stock?"]);
   });
 });

@@ -68,7 +68,7 @@ export default function CataloguePage() {
     <>
       <PageHead
         title="Models and prices"
-        description="All models with prices and routes. Your changes override plugins and signed price files."
+        description="All models with prices and routes. Your changes override providers and signed price files."
       >
         <Button disabled={document === undefined} onClick={() => document && setOpen({ document, json: true })}>
           Edit as JSON
@@ -110,7 +110,7 @@ export default function CataloguePage() {
                   <div className="card-head is-ruled">
                     <SearchField
                       label="Search models"
-                      placeholder="Search by model, alias or plugin"
+                      placeholder="Search by model, alias or provider"
                       value={search}
                       onText={setSearch}
                     />

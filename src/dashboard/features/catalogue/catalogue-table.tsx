@@ -108,7 +108,7 @@ export function CatalogueTable({
 }
 
 const fileColumns: readonly FileColumn<CatalogueModel>[] = [
-  { name: "Plugin", sort: ({ plugin }) => plugin },
+  { name: "Provider", sort: ({ plugin }) => plugin },
   { name: "Aliases", sort: ({ row }) => row.aliases?.join(", ") },
   { name: "Retired on", sort: ({ row }) => row.retiredOn },
 ];
@@ -116,7 +116,7 @@ const fileColumns: readonly FileColumn<CatalogueModel>[] = [
 /** Where the fields of a model come from, and whether it is sold: the text and look of each badge. */
 function badgesOf({ base, signed, own, row }: CatalogueModel): [text: string, look: string][] {
   const badges: [boolean, string, string][] = [
-    [base !== null, "plugin", "badge"],
+    [base !== null, "provider", "badge"],
     [signed !== null, "signed file", "badge"],
     [own !== null, "yours", "badge is-accent"],
     [base === null && signed === null && own === null, "found at provider", "badge"],

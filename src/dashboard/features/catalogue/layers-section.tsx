@@ -24,7 +24,7 @@ export function LayersSection({
         rowKey={(field) => field}
         columns={[
           { name: "Field", className: "lead", cell: (field) => field },
-          { name: "Plugin", className: "break soft", cell: (field) => formatValue(base, field) },
+          { name: "Provider", className: "break soft", cell: (field) => formatValue(base, field) },
           { name: "Signed file", className: "break soft", cell: (field) => formatValue(signed, field) },
           { name: "Yours", className: "break", cell: (field) => formatValue(own, field) },
           actionsColumn<string>(

@@ -57,7 +57,7 @@ export function ModelDialog({
         action={isOwnModel ? "Remove model" : "Reset model"}
         act={async () => {
           await write(initial, undefined);
-          toast(isOwnModel ? `${model.model} is removed` : `${model.model} is as its provider’s plugin has it`);
+          toast(isOwnModel ? `${model.model} is removed` : `${model.model} is as its provider has it`);
         }}
         onClose={onClose}
       >
@@ -81,7 +81,7 @@ export function ModelDialog({
           {model === undefined && (
             <div className="field-grid">
               <SelectField
-                label="Plugin"
+                label="Provider"
                 options={plugins.map((name) => [name, name] as const)}
                 {...form.field("plugin")}
               />

@@ -72,7 +72,7 @@ export function UnlistedSection({
           {
             name: "From",
             cell: ({ own }) =>
-              own ? <span className="badge is-accent">yours</span> : <span className="badge">plugin</span>,
+              own ? <span className="badge is-accent">yours</span> : <span className="badge">provider</span>,
           },
           actionsColumn<UnlistedTerms>((provider) => (
             <Button
@@ -97,7 +97,7 @@ export function UnlistedSection({
           onClose={() => setRemoved(undefined)}
         >
           Calls of models without a row are refused from then on
-          {removed.own ? ", unless its plugin declares prices: those apply again." : "."}
+          {removed.own ? ", unless the provider declares prices: those apply again." : "."}
         </Confirm>
       )}
     </Section>

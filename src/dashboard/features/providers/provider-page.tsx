@@ -161,7 +161,7 @@ function SettingsPart({ provider, onRemove }: { provider: Provider; onRemove: ()
         <OrderForm provider={provider} />
       </Section>
       <Section
-        title="Plugin"
+        title="Provider"
         actions={
           managed && (
             <Button look="small" onClick={onRemove}>

@@ -120,7 +120,7 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
       {(attempts.length > 0 || detail.runs.length > 1) && <Timeline detail={detail} />}
       {warnings.length > 0 && (
         <div>
-          <h3>Warnings of the plugin</h3>
+          <h3>Warnings of the provider</h3>
           <ul className="soft">
             {warnings.map((warning) => (
               <li key={warning}>{warning}</li>
