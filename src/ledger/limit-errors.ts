@@ -90,7 +90,7 @@ export function budgetExceeded(admission: Least, subjectName: string, state: Bud
     name === "" ? `requests without ${subjectNames[subject]}` : `${subjectNames[subject]} ${quoteValue(name)}`;
   const owner = subject === "account" || subject === "team" || subject === "key" ? `this ${subject}` : named;
   const until = resetsAt === undefined ? "" : `it resets at ${new Date(resetsAt).toISOString()}; until then `;
-  const advice = `raise the budget, or use ${subject === "key" ? "another key or " : ""}a model that is not premium`;
+  const advice = `raise the budget, or use ${subject === "key" ? "another key or " : ""}a free model`;
   return new GatewayError(
     "budget_exceeded",
     `${periodNames[period]} budget of ${owner} reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; ${until}${advice}`,
@@ -106,10 +106,10 @@ export function balanceExceeded(
   const advice =
     heldNanodollars > 0
       ? "wait for running calls to end, give them a smaller max_tokens, or credit the wallet"
-      : "credit the wallet, or use a model that is not premium";
+      : "credit the wallet, or use a free model";
   return new GatewayError(
     "insufficient_balance",
-    `Insufficient balance for the premium model ${modelName}: the wallet has ${formatUsd(balanceNanodollars)} USD, of which ${formatUsd(heldNanodollars)} USD is held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; ${advice}`,
+    `Insufficient balance for the paid model ${modelName}: the wallet has ${formatUsd(balanceNanodollars)} USD, of which ${formatUsd(heldNanodollars)} USD is held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; ${advice}`,
   );
 }
 

@@ -77,6 +77,13 @@ const words: readonly { word: RegExp; use: string; why: string; scope: Scope; ex
     scope: "everywhere",
     except: /^\s*(\*|\/)/,
   },
+  {
+    word: /\bpremium[ _*]* (?:models?|calls?|ones?)\b|\bnon-premium\b|\b(?:model|call) (?:that )?is (?:not )?premium\b/i,
+    use: "paid, or free",
+    why: "what it means for who calls it; `premium` is the name of the field",
+    scope: "prose",
+    except: /^\s*(\*|\/)/,
+  },
   { word: /\bthe books\b/i, use: "the ledger", why: "the name of the module", scope: "prose" },
   {
     word: /\b(?:toStandIn|isOfProvider|asksForHour|CallContext|Surroundings|CountedCall|OpenedCall|oneNodeAtATime|LateField|SearchFoot|paintFirst|switchedAway|findObstacle)\b/,

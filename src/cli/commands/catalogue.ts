@@ -31,7 +31,7 @@ export const models = defineCommand({
         price: model.price ?? null,
         served: getServedBy(plugin, snapshot),
       };
-      const quota = json.premium ? "premium" : "free quota";
+      const quota = json.premium ? "paid" : "free quota";
       const name = getDisplayName(model);
       const label = name === model.id ? name : `${name} (${model.id})`;
       return { json, row: [label, json.capability, quota, formatPrice(model), json.served] };

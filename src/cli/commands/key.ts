@@ -17,7 +17,7 @@ import {
 import { expectAccount, expectRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const limitFlags = {
-  "budget-usd": { value: "5.00", description: "Budget for its premium calls in a period" },
+  "budget-usd": { value: "5.00", description: "Budget for its paid calls in a period" },
   "budget-period": {
     value: "P",
     description: "Period of the budget in UTC: day, week or month (default)",

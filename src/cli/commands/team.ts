@@ -124,7 +124,7 @@ export const teamBudget = defineCommand({
   name: "team budget",
   description: "Set the budget that all keys of an account share; none removes it",
   flags: {
-    usd: { value: "50.00", description: "Budget for premium calls in a period", required: true },
+    usd: { value: "50.00", description: "Budget for paid calls in a period", required: true },
     period: { value: "P", description: "Period in UTC: day, week or month (default)", choices: periods },
     "billed-afterwards": {
       value: "on",

@@ -480,9 +480,7 @@ function planPeople(
   restrictProjects(tables, drafts, read);
   restrictUsers(drafts, accounts, { ofUser, appliesUserBudgets: gateway.appliesUserBudgets });
   if (accounts.size > 0) {
-    losses.note(
-      "LiteLLM has budgets and no wallets: premium models need credit (modelgate wallet credit, or --credit)",
-    );
+    losses.note("LiteLLM has budgets and no wallets: paid models need credit (modelgate wallet credit, or --credit)");
   }
   const members = tables.teams.filter(
     ({ members_with_roles: roles, members: ids }) => isFilled(roles) || isFilled(ids),

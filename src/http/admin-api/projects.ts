@@ -39,7 +39,7 @@ const decided = {
   budget_period: Type.Optional(Period),
   billed_afterwards: Type.Optional(
     Type.Boolean({
-      description: "The budget bounds premium calls in place of the wallet, which then tells what is owed",
+      description: "The budget bounds paid calls in place of the wallet, which then tells what is owed",
     }),
   ),
 };
@@ -76,7 +76,7 @@ const ProjectObject = Type.Object({
     }),
   ),
   allowed_models: nullable(Type.Array(Type.String())),
-  billed_afterwards: Type.Boolean({ description: "Its budget bounds premium calls in place of its wallet" }),
+  billed_afterwards: Type.Boolean({ description: "Its budget bounds paid calls in place of its wallet" }),
   free_tokens_per_day: nullable(Type.Integer({ description: "`null`: that of its role, or the configured one" })),
   requests_per_minute: nullable(Type.Integer({ description: "`null`: that of its role, or the configured one" })),
   tokens_per_minute: nullable(Type.Integer({ description: "`null`: that of its role, or the configured one" })),

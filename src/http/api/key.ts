@@ -86,7 +86,7 @@ const KeyObject = Type.Object({
     { limit: Amount, used: Amount, held: Amount, remaining: Amount, resets_at: Type.String({ format: "date-time" }) },
     { description: "Free tokens of the account on this UTC day" },
   ),
-  budget: BudgetView("What premium calls of this key may cost in this UTC day, week or month; `null` without a budget"),
+  budget: BudgetView("What paid calls of this key may cost in this UTC day, week or month; `null` without a budget"),
   account_budget: BudgetView("The same of all keys of the account; `null` without a budget"),
   budgets: Type.Array(
     Type.Object({
@@ -101,7 +101,7 @@ const KeyObject = Type.Object({
     }),
     {
       description:
-        "What premium calls of this key may cost by end user, tag, session, model, key or account. Figures are `null` where " +
+        "What paid calls of this key may cost by end user, tag, session, model, key or account. Figures are `null` where " +
         "each subject has its own",
     },
   ),

@@ -179,8 +179,8 @@ function registerCallMetrics(registry: Registry) {
     zeroCost: counter(
       "zero_cost_calls_total",
       [...modelLabels, "premium"],
-      "Calls with usage whose cost is zero or unknown; must not happen for premium models",
+      "Calls with usage whose cost is zero or unknown; must not happen for paid models",
     ),
-    holdExceeded: counter("hold_exceeded_total", modelLabels, "Premium calls that cost more than their hold"),
+    holdExceeded: counter("hold_exceeded_total", modelLabels, "Paid calls that cost more than their hold"),
   };
 }

@@ -61,7 +61,7 @@ describe.each(forms)("commands beside a running gateway, from %s", (form) => {
     expect(await child.exited).toBe(0);
   });
 
-  test("a credit lets premium calls in, which are paid from it", async () => {
+  test("a credit lets paid calls in, which are paid from it", async () => {
     expect(await chat(premium)).toBe("insufficient_balance");
     const credit = ["--usd", "5.00", "--note", "test"];
     expect(await gateway.cli("wallet", "credit", "--account", account.email, ...credit)).toMatchObject({

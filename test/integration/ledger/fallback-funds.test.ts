@@ -51,7 +51,7 @@ describe.each(engineNames)("the funds of a fallback: %s engine", (name) => {
     const { calls, asked } = await run(1, unavailable, "100");
     const error = await rejectionOf(calls[0] as Promise<unknown>);
     expect(error.code).toBe("insufficient_balance");
-    expect(error.message).toMatch(/premium model dear: .* \(also tried: 'cheap' \(upstream_error\)\)$/);
+    expect(error.message).toMatch(/paid model dear: .* \(also tried: 'cheap' \(upstream_error\)\)$/);
     expect(asked).toEqual([]);
     expect(await books()).toEqual({ balanceNanodollars: cent, heldNanodollars: 0 });
   });

@@ -18,7 +18,7 @@ export default function BillingPage() {
     <>
       <PageHead
         title="Billing"
-        description="Premium models are charged to your wallet. All others use the daily free quota."
+        description="Paid models are charged to your wallet. Free models use the daily free quota."
       >
         <Link className="btn" href="/statement">
           Monthly statement

@@ -25,7 +25,7 @@ export function BudgetFields<Period extends string>({
       <UsdField
         label={whose === "account" ? "Budget of the account (USD)" : "Budget (USD)"}
         {...(whose !== undefined && { placeholder: "No limit" })}
-        hint={whose === "account" ? "Maximum cost of premium calls of all keys" : "Maximum cost of premium calls"}
+        hint={whose === "account" ? "Maximum cost of paid calls of all keys" : "Maximum cost of paid calls"}
         {...form.field("budget_usd")}
       />
       <SelectField

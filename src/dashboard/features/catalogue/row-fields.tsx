@@ -4,7 +4,7 @@ import { featureNames } from "../models/api.ts";
 import { featuresOf, type RowDraft } from "./row-draft.ts";
 
 export const billings = [
-  ["wallet", "Wallet (premium)"],
+  ["wallet", "Wallet (paid)"],
   ["free", "Free quota"],
 ] as const;
 const endings = [

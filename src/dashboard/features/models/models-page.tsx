@@ -53,7 +53,7 @@ export default function ModelsPage() {
     <>
       <PageHead
         title="Models"
-        description="All models available on this gateway. Premium models are charged to your wallet."
+        description="All models available on this gateway. Paid models are charged to your wallet."
       >
         {isStaff && <Segmented label="View" value={view} options={views} onChoose={setView} />}
       </PageHead>
