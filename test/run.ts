@@ -44,6 +44,8 @@ if (!isQuick && env[binaryVariable] === undefined) {
 const browser = files.some((file) => file.startsWith("test/browser/")) ? await openBrowser(env) : undefined;
 
 const report = join(folder, "junit.xml");
+// Before the suite is there: a signal that came between would end this process alone, and leave the suite to run on.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => suite.kill(signal));
 const suite = Bun.spawn(
   [
     process.execPath,
@@ -69,7 +71,6 @@ function endHang() {
   isSilent = true;
   suite.kill("SIGTERM");
 }
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => suite.kill(signal));
 for await (const chunk of suite.stderr.pipeThrough(new TextDecoderStream())) {
   output.write(chunk);
   clearTimeout(alarm);
