@@ -6,6 +6,7 @@ import { type Administrator, recordAudit } from "../audit/index.ts";
 import { GatewayError, isAmount, type ModelLimits, optional, quoteValue, type RateLimits } from "../contract/index.ts";
 import type { Database, ModelLimitsTable, Store, TransactionScope } from "../db/index.ts";
 import { defineFields, textOrEmpty, toJson } from "../lib/fields.ts";
+import { eachAccount } from "./budgets.ts";
 import { lockManaged } from "./roles.ts";
 
 const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
@@ -28,9 +29,6 @@ export type StoredModelLimits = ModelLimitsTable;
 type LimitColumns = Pick<ModelLimitsTable, (typeof columnOf)[keyof RateLimits]>;
 /** Columns of new limits. Those that are absent do not bind; without a key they bind all keys of the account together. */
 export type NewModelLimits = Pick<ModelLimitsTable, "model"> & Partial<LimitColumns & Pick<ModelLimitsTable, "key_id">>;
-
-/** Stands in place of the id of an account for limits of each account by itself that has none of its own for the model. */
-const eachAccount = "";
 
 /** Models with limits for one account and its keys, or for each account: each look-up of a key reads all of them. */
 const modelsMax = 1000;
@@ -82,24 +80,32 @@ export async function setModelLimits(
   });
 }
 
-/** Changes some of the limits of a model; `null` removes one. @throws {GatewayError} `invalid_request`, `not_found` */
+/** Changes some of the limits of a model; `null` removes one. @throws {GatewayError} `invalid_request`, `not_found`, `forbidden` */
 export async function changeModelLimits(
   store: TransactionScope,
-  {
-    by,
-    accountId,
-    id,
-    changes,
-  }: { readonly by: Administrator; readonly accountId: string; readonly id: string; changes: Partial<LimitColumns> },
+  change: {
+    readonly by: Administrator;
+    readonly accountId: string;
+    readonly id: string;
+    readonly changes: Partial<LimitColumns>;
+  },
   now: number,
 ): Promise<StoredModelLimits> {
-  const { key_id, model, requests_per_minute, tokens_per_minute, concurrent_calls } = await readModelLimits(
-    store,
-    accountId,
-    id,
-  );
-  const present = { requests_per_minute, tokens_per_minute, concurrent_calls };
-  return await setModelLimits(store, { by, accountId, key_id, model, ...present, ...changes }, now);
+  const { by, accountId, id, changes } = change;
+  return await store.change(async (db) => {
+    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
+    const row = await db
+      .updateTable("model_limits")
+      .set({ id, ...changes })
+      .where("id", "=", id)
+      .where("account_id", "=", accountId)
+      .returningAll()
+      .executeTakeFirst();
+    if (row === undefined) throw unknownLimits(id);
+    checkModelLimits(row);
+    await record(db, by, "set", row, now);
+    return row;
+  });
 }
 
 /** @throws {GatewayError} `not_found`, `forbidden` */

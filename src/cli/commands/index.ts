@@ -22,7 +22,7 @@ import { importLiteLlm, importNewApi, importOpenRouter } from "./import.ts";
 import { keyCreate, keyList, keyRevoke, keyRotate, keySet } from "./key.ts";
 import { ledgerExport, ledgerVerify } from "./ledger.ts";
 import { ledgerReconcile } from "./ledger-reconcile.ts";
-import { limitDelete, limitList, limitSet } from "./limit.ts";
+import { limitSet } from "./limit.ts";
 import { nodeList } from "./node.ts";
 import { pluginCheck } from "./plugin-check.ts";
 import { pluginList } from "./plugin-list.ts";
@@ -68,8 +68,6 @@ export const commands: readonly Command[] = [
   keyRevoke,
   ...declaredCommands,
   limitSet,
-  limitList,
-  limitDelete,
   roleSet,
   roleList,
   adminKeyCreate,

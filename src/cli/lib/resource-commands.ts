@@ -48,10 +48,15 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
     withStore(
       config,
       (opened) => {
-        const modelNameOf = async (id: string) => (await readModelNames(context, config))(id);
+        // Read once, and only if there is a model to be named.
+        let names: ReturnType<typeof readModelNames> | undefined;
+        const modelNameOf = async (id: string) => {
+          names ??= readModelNames(context, config);
+          return (await names)(id);
+        };
         const modelIdOf = (model: string) => parseModel(model, context, config);
-        const names = { modelIdOf, countedModelIdOf: modelIdOf, modelNameOf };
-        return work({ store: opened.store, now: () => now, ...names }, opened);
+        const models = { modelIdOf, countedModelIdOf: modelIdOf, modelNameOf };
+        return work({ store: opened.store, now: () => now, ...models }, opened);
       },
       now,
     );
@@ -81,8 +86,8 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
       run: (context, input) =>
         open(context, input, async (deps, opened) => {
           const { account: text } = input.flags;
-          const owner = text === undefined ? undefined : (await expectAccount(opened.accounts, text)).id;
-          const rows = await resource.list(deps, owner, { limit: Number.MAX_SAFE_INTEGER });
+          const owners = text === undefined ? undefined : [(await expectAccount(opened.accounts, text)).id];
+          const rows = await resource.list(deps, owners, { limit: Number.MAX_SAFE_INTEGER });
           const json = await toOutput(deps, opened, rows);
           const empty = `There are no ${name}s; create one with modelgate ${name} create`;
           return { json, text: json.length === 0 ? empty : toTable(json) };

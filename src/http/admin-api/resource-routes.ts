@@ -115,7 +115,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
         const owner = await readOwner(params);
         const { limit, after } = readPage(parseUrl(request).searchParams);
         const last = after === undefined ? undefined : await resource.read(resourceDeps, owner, after);
-        const rows = await resource.list(resourceDeps, owner, { limit: limit + 1, after: last });
+        const rows = await resource.list(resourceDeps, [owner], { limit: limit + 1, after: last });
         return toList(rows, limit, await toAnswers(resourceDeps, resource, rows));
       },
       { detail: describeRead(`List the ${name}s of ${whose}`, listOf(Answer), { query: listParameters }) },

@@ -80,7 +80,6 @@ export const budgets = defineResource<StoredBudget, typeof budgetFields, Derived
     /** "tag each week key_1" */
     label: ({ subject, name, budget_period: period, api_key_id: key }) =>
       [subject, name ?? "each", period, ...(key == null ? [] : [key])].join(" "),
-    listAll: ({ store }, owners, limit) => listBudgets(store, owners, { limit }),
     // It is among the fields of its account or key.
     isElsewhere: ({ id, account_id, name, raise_until }) =>
       id === ownBudgetId(name ?? account_id) && raise_until === null,
@@ -102,7 +101,7 @@ export const budgets = defineResource<StoredBudget, typeof budgetFields, Derived
     const { subject, name } = columns;
     return subject === "model" && name != null ? { ...columns, name: await modelIdOf(name) } : columns;
   },
-  list: ({ store }, owner, page) => listBudgets(store, owner === undefined ? undefined : [owner], page),
+  list: ({ store }, owners, page) => listBudgets(store, owners, page),
   read: ({ store }, owner, id) => readBudgetOf(store, owner, id),
   create: ({ store, now }, by, accountId, columns) =>
     createBudget(store, { by, accountId, ...(columns as NewBudget) }, now()),

@@ -31,14 +31,13 @@ export const modelLimits = defineResource<StoredModelLimits, typeof modelLimitFi
     identity: ["api_key_id", "model"],
     label: ({ model, api_key_id: key }) => [model, ...(key == null ? [] : [key])].join(" "),
     each: "each account",
-    listAll: ({ store }, owners, limit) => listModelLimits(store, owners, limit),
     keyFields: () => ["api_key_id"],
     check: (columns, { owner, present }) =>
       checkModelLimits({ ...present, ...(columns as NewModelLimits), account_id: owner }),
   },
   commands: {
-    // The others stand in `limit set`, `limit list` and `limit delete`.
-    verbs: ["show", "change"],
+    // `limit set` creates them, or takes the place of those that a model has there.
+    verbs: ["list", "show", "change", "remove"],
     create: "--account ada@example.org --model gpt-4.1 --requests-per-minute 60",
     change: "ID --requests-per-minute 600 --concurrent-calls none",
   },
@@ -47,7 +46,7 @@ export const modelLimits = defineResource<StoredModelLimits, typeof modelLimitFi
   async resolve({ countedModelIdOf }, columns) {
     return columns.model === undefined ? columns : { ...columns, model: await countedModelIdOf(columns.model) };
   },
-  list: async ({ store }, owner, { limit }) => listModelLimits(store, owner === undefined ? undefined : [owner], limit),
+  list: ({ store }, owners, { limit }) => listModelLimits(store, owners, limit),
   read: ({ store }, owner, id) => readModelLimits(store, owner, id),
   create: ({ store, now }, by, accountId, columns) =>
     setModelLimits(store, { by, accountId, ...(columns as NewModelLimits) }, now()),

@@ -36,8 +36,6 @@ export interface Listed<Row, F extends Fields<Row>> {
   readonly each?: string;
   /** The name of an entry by those fields, for people. */
   label(entry: Readonly<Record<string, unknown>>): string;
-  /** All rows of these owners, or of all. */
-  listAll(deps: ResourceDeps, owners: readonly string[] | undefined, limit: number): Promise<Row[]>;
   /** Whether the document has it in another place. */
   isElsewhere?(row: Row): boolean;
   /** The columns as they are in force, such as without what has ended. */
@@ -45,7 +43,7 @@ export interface Listed<Row, F extends Fields<Row>> {
   /** The fields of an entry that have the id of a key; absent: none. */
   keyFields?(entry: Readonly<Record<string, unknown>>): readonly (keyof F & string)[];
   /**
-   * @param columns The columns of a new one, or changes with the columns that identify the `present` one.
+   * @param columns The columns of a new one, or those that identify the `present` one with its changes.
    * @throws {GatewayError} for one that cannot be.
    */
   check?(columns: Partial<ColumnsOf<Row, F>>, place: { owner: string | undefined; now: number; present?: Row }): void;
@@ -81,8 +79,12 @@ export interface Resource<Row extends { readonly id: string }, F extends Fields<
   ownerOf(row: Row): string;
   /** Puts names in their stored form, such as the id of a model. */
   resolve?(deps: ResourceDeps, columns: Partial<ColumnsOf<Row, F>>): Promise<Partial<ColumnsOf<Row, F>>>;
-  /** @param owner Absent: those of all. @param page.after The last one of the page before. */
-  list(deps: ResourceDeps, owner: string | undefined, page: { limit: number; after?: Row | undefined }): Promise<Row[]>;
+  /** @param owners Absent: those of all. @param page.after The last one of the page before. */
+  list(
+    deps: ResourceDeps,
+    owners: readonly string[] | undefined,
+    page: { limit: number; after?: Row | undefined },
+  ): Promise<Row[]>;
   /** @param owner Absent: of any owner. @throws {GatewayError} `not_found` */
   read(deps: ResourceDeps, owner: string | undefined, id: string): Promise<Row>;
   create(deps: ResourceDeps, by: Administrator, owner: string, columns: Partial<ColumnsOf<Row, F>>): Promise<Row>;

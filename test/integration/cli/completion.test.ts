@@ -141,7 +141,7 @@ for (const shell of shells) {
     test.each([
       ["a command that begins with some letters", ["back"], ["backup"]],
       ["commands within a group of a group", ["provider", "key", ""], ["remove", "set"]],
-      ["commands behind help", ["help", "limit", ""], ["change", "delete", "list", "set", "show"]],
+      ["commands behind help", ["help", "limit", ""], ["change", "list", "remove", "set", "show"]],
       ["help and version at first", ["-"], ["--help", "--version"]],
       ["only help behind a group", ["account", "-"], ["--help"]],
       ["flags behind an argument", ["account", "show", "ada@example.org", "-"], ["--help", "--json"]],

@@ -71,7 +71,7 @@ describe("an error of --json is one JSON object on standard error", () => {
       message: `No account has the id or e-mail "adda@example.org", did you mean ${email}?`,
     });
     expect(await fail(made, "key", "revoke", "nokey", "--json")).toEqual(absent);
-    expect(await fail(made, "limit", "delete", "none", "--json")).toEqual(absent);
+    expect(await fail(made, "limit", "remove", "none", "--json")).toEqual(absent);
     expect(await fail(made, "account", "create", "--email", email, "--json")).toEqual({
       ...refused,
       exit: 4,

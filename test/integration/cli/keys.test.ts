@@ -153,7 +153,7 @@ describe("role", () => {
 });
 
 describe("limit", () => {
-  test("set, list and delete work on the limits of a model for each account, for one and for a key", async () => {
+  test("set, list, show, change and remove work on the limits of a model for each account, for one and for a key", async () => {
     const { id: keyId } = await bench.json<{ id: string }>(
       ...["key", "create", "--account", "ada@example.org", "--name", "laptop"],
     );
@@ -163,7 +163,7 @@ describe("limit", () => {
     await set("--key", keyId, "--concurrent-calls", "2");
     const none = {
       account: null,
-      key: null,
+      api_key_id: null,
       requests_per_minute: null,
       tokens_per_minute: null,
       concurrent_calls: null,
@@ -172,9 +172,9 @@ describe("limit", () => {
     expect(await bench.json("limit", "list")).toMatchObject([
       { ...none, id: each.id, model: each.model, requests_per_minute: 60, tokens_per_minute: 9000 },
       { ...none, account, requests_per_minute: 600 },
-      { ...none, account, key: keyId, concurrent_calls: 2 },
+      { ...none, account, api_key_id: keyId, concurrent_calls: 2 },
     ]);
-    expect((await bench.run("limit", "list")).stdout).toContain("each account");
+    expect((await bench.run("limit", "list")).stdout).toMatch(/^each +rl_/m);
     const changed = await bench.json(
       "limit",
       "change",
@@ -187,9 +187,9 @@ describe("limit", () => {
     expect(changed).toMatchObject({ requests_per_minute: 60, tokens_per_minute: null, concurrent_calls: 3 });
     expect(await bench.json("limit", "show", each.id)).toEqual(changed);
     expect(await set("--requests-per-minute", "30")).toEqual(each);
-    expect(await bench.json("limit", "delete", each.id)).toEqual({ id: each.id, deleted: true });
+    expect(await bench.json("limit", "remove", each.id)).toEqual({ id: each.id, deleted: true });
     expect(await bench.json<object[]>("limit", "list", "--account", account)).toHaveLength(2);
-    expect((await bench.run("limit", "delete", each.id)).code).toBe(3);
+    expect((await bench.run("limit", "remove", each.id)).code).toBe(3);
   });
 
   test("of a team are listed and found by its name, and those of a model by what its provider calls it", async () => {

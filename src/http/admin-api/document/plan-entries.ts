@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { quoteValue } from "../../../contract/index.ts";
+import { nextTurn } from "../../../lib/next-turn.ts";
 import { type Account, listAccountsPage } from "../../../tenants/index.ts";
 import type { HttpDeps } from "../../deps.ts";
 import { Email } from "../../forms/read-fields.ts";
@@ -21,6 +22,9 @@ export const OptionalAccount = Type.Optional({
 });
 export const entriesOf = <Entry extends TSchema>(entry: Entry, options: { description?: string } = {}) =>
   Type.Array(entry, { maxItems: entriesMax, ...options });
+
+/** Whether others get a turn before the entry of this index: there may be thousands. */
+export const isTurnOver = (index: number) => index % 500 === 499;
 
 export const toLower = (text: string) => text.trim().toLowerCase();
 
@@ -122,7 +126,8 @@ export async function planEntries<Entry extends { readonly status?: string | und
 ): Promise<Step[]> {
   expectOnce(planner.section, entries.map(planner.label));
   const steps: Step[] = [];
-  for (const entry of entries) {
+  for (const [index, entry] of entries.entries()) {
+    if (isTurnOver(index)) await nextTurn();
     const common = { id: planner.label(entry), account: planner.owner?.(entry) };
     const present = await planner.find(entry);
     if (entry.status === "removed") {

@@ -1,5 +1,7 @@
 import { type TArray, type TObject, type TOptional, type TProperties, type TString, Type } from "@sinclair/typebox";
 import { bodyFields, type ColumnsOf, type Fields, toJson } from "../../../lib/fields.ts";
+import { nextTurn } from "../../../lib/next-turn.ts";
+import type { Account } from "../../../tenants/index.ts";
 import { resources } from "../../resources/index.ts";
 import { type Resource, readColumns } from "../../resources/resource.ts";
 import { invalid } from "../lists.ts";
@@ -10,6 +12,7 @@ import {
   entriesOf,
   expectFew,
   findOwner,
+  isTurnOver,
   OptionalAccount,
   planEntries,
   readAccountNames,
@@ -21,6 +24,17 @@ import { defineSection, type Section } from "./section.ts";
 
 type Entry = { readonly account?: string; readonly status?: "present" | "removed" } & Readonly<Record<string, unknown>>;
 type EntrySchema = TObject<{ account: TOptional<TString>; status: typeof Status } & TProperties>;
+
+/** An entry with its columns, which are read once. */
+interface Prepared<Columns> {
+  readonly entry: Entry;
+  readonly status: Entry["status"];
+  readonly label: string;
+  readonly account: Account | undefined;
+  /** Absent: the document makes the account. */
+  readonly owner: string | undefined;
+  readonly columns: Columns;
+}
 
 /** The sections of declared things, by their names. */
 export const declaredSections: Readonly<Record<string, Section<TArray<EntrySchema>>>> = Object.fromEntries(
@@ -36,6 +50,7 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
   const isIdentity = (field: string) => identity.includes(field);
   const amounts = Object.fromEntries(Object.entries(fields).filter(([field]) => !isIdentity(field)));
   const identified = Object.fromEntries(Object.entries(fields).filter(([field]) => isIdentity(field)));
+  type Columns = Partial<ColumnsOf<Row, F>>;
   const absent = Object.fromEntries(identity.map((field) => [field, null]));
   const amountColumns = new Set<string>(Object.values(amounts).map(({ column }) => column));
   const identityColumns = identity.map((field) => (fields[field] as { column: string }).column as keyof Row);
@@ -50,16 +65,19 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
   );
   const labelOf = ({ account = listed.each, ...entry }: Entry) =>
     [...(account === undefined ? [] : [account]), label(entry)].join(" ");
-  const inForce = (columns: Partial<ColumnsOf<Row, F>>, now: number) => listed.inForce?.(columns, now) ?? columns;
-  const toFields = (row: Row, now: number) =>
-    toJson<Row, F>(fields, { ...row, ...inForce(row as Partial<ColumnsOf<Row, F>>, now) });
+  const inForce = (columns: Columns, now: number) => listed.inForce?.(columns, now) ?? columns;
+  const toFields = (row: Row, now: number) => toJson<Row, F>(fields, { ...row, ...inForce(row as Columns, now) });
+  const toAmounts = (columns: Columns) =>
+    Object.fromEntries(Object.entries(columns).filter(([column]) => amountColumns.has(column))) as Columns;
+  const toIdentity = (owner: string, row: Partial<Row>) =>
+    JSON.stringify([owner, ...identityColumns.map((column) => row[column] ?? null)]);
 
   return defineSection<TArray<EntrySchema>>({
     schema: entriesOf(schema, listed.description === undefined ? {} : { description: listed.description }),
     area: resource.area,
     async read(deps) {
       const emails = await readAccountNames(deps);
-      const rows = await listed.listAll(toResourceDeps(deps), undefined, entriesMax + 1);
+      const rows = await resource.list(toResourceDeps(deps), undefined, { limit: entriesMax + 1 });
       expectFew(section, rows.length);
       const entries = rows.flatMap((row) => {
         const owner = resource.ownerOf(row);
@@ -74,21 +92,9 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
     async plan(planning, value) {
       const { admin } = planning;
       const deps = toResourceDeps(planning.deps);
-      /** Names of models are ids in it, so that two entries of one thing are found. */
-      const toIds = async (entry: Entry): Promise<Entry> => {
-        const named = toJson(identified, (await readColumns(deps, resource, entry)) as Partial<Row>);
-        return {
-          ...entry,
-          ...Object.fromEntries(Object.entries(named).filter(([field]) => entry[field] !== undefined)),
-        };
-      };
-      const entries = await Promise.all((value as readonly Entry[]).map(toIds));
       const now = deps.now();
-      const findAccount = ({ account: email }: Entry) =>
-        email === undefined ? undefined : findOwner(planning, { section, what: `a ${name}`, email });
-      const ownerOf = (entry: Entry) => (entry.account === undefined ? eachOwner : findAccount(entry)?.id);
-      /** Keys have the ids that they have here, as far as they are here yet. */
-      const readEntry = async (entry: Entry) => {
+      /** The columns of an entry. Keys have the ids that they have here, as far as they are here yet. */
+      const read = async (entry: Entry) => {
         const ids = (listed.keyFields?.(entry) ?? []).flatMap((field) => {
           const id = toKeyIdHere(planning, entry[field] as string | null | undefined);
           return id === undefined ? [] : [[field, id]];
@@ -96,48 +102,47 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
         const whole = { ...absent, ...entry, ...Object.fromEntries(ids) };
         return inForce(await readColumns(deps, resource, whole), now);
       };
-      const readAmounts = async (entry: Entry) => {
-        const columns = Object.entries(await readEntry(entry)).filter(([column]) => amountColumns.has(column));
-        return Object.fromEntries(columns) as Partial<ColumnsOf<Row, F>>;
+      const prepare = async (entry: Entry): Promise<Prepared<Columns>> => {
+        // Names of models are ids in it, so that two entries of one thing are found.
+        const named = toJson(identified, (await readColumns(deps, resource, entry)) as Partial<Row>);
+        const { account: email } = entry;
+        const label = labelOf({ ...entry, ...named });
+        const account = email === undefined ? undefined : findOwner(planning, { section, what: `a ${name}`, email });
+        const owner = email === undefined ? eachOwner : account?.id;
+        return { entry, label, account, owner, columns: await read(entry), status: entry.status };
       };
-      const owners = entries.flatMap(({ account = "" }) => planning.accounts.get(account)?.id ?? []);
-      const rows = entries.length === 0 ? [] : await listed.listAll(deps, [eachOwner, ...owners], entriesMax);
-      return await planEntries<Entry, Row>(entries, {
+      const entries: Prepared<Columns>[] = [];
+      for (const [index, entry] of (value as readonly Entry[]).entries()) {
+        if (isTurnOver(index)) await nextTurn();
+        entries.push(await prepare(entry));
+      }
+      const owners = [eachOwner, ...new Set(entries.flatMap(({ owner }) => owner ?? []))];
+      const rows = entries.length === 0 ? [] : await resource.list(deps, owners, { limit: entriesMax });
+      const present = new Map(rows.map((row) => [toIdentity(resource.ownerOf(row), row), row]));
+      return await planEntries<Prepared<Columns>, Row>(entries, {
         section,
-        label: labelOf,
-        owner: findAccount,
-        async find(entry) {
-          const owner = ownerOf(entry);
-          const columns: Partial<Row> = { ...((await readEntry(entry)) as Partial<Row>) };
-          const isSame = (row: Row) =>
-            identityColumns.every((column) => (row[column] ?? null) === (columns[column] ?? null));
-          return owner === undefined ? undefined : rows.find((row) => resource.ownerOf(row) === owner && isSame(row));
-        },
-        async toTarget(entry) {
-          const target = toJson(amounts, (await readAmounts(entry)) as Partial<Row>);
-          return Object.fromEntries(
-            Object.entries(target).filter(([field, value]) => entry[field] !== undefined || value !== null),
-          );
+        label: ({ label }) => label,
+        owner: ({ account }) => account,
+        find: ({ owner, columns }) =>
+          owner === undefined ? undefined : present.get(toIdentity(owner, columns as Partial<Row>)),
+        toTarget({ entry, columns }) {
+          const target = toJson(amounts, columns as Partial<Row>) as Readonly<Record<string, unknown>>;
+          return Object.fromEntries(Object.entries(target).filter(([field]) => entry[field] !== undefined));
         },
         toCurrent: (row) => toFields(row, now),
-        async check(entry, present) {
-          if (present !== undefined) {
-            const target = Object.fromEntries(identityColumns.map((column) => [column, present[column]]));
-            return listed.check?.(
-              { ...target, ...(await readAmounts(entry)) },
-              { owner: ownerOf(entry), now, present },
-            );
-          }
+        check({ entry, label, owner, columns }, present) {
           const missing = required.find((field) => entry[field] === undefined);
-          if (missing !== undefined) throw invalid(section, `The ${name} ${labelOf(entry)} has no ${missing}`);
-          listed.check?.(await readEntry(entry), { owner: ownerOf(entry), now });
+          if (present === undefined && missing !== undefined) {
+            throw invalid(section, `The ${name} ${label} has no ${missing}`);
+          }
+          listed.check?.(columns, { owner, now, ...(present !== undefined && { present }) });
         },
-        async create(entry) {
+        async create({ entry }) {
           const owner = entry.account === undefined ? eachOwner : await readOwnerId(planning, entry.account);
-          return await resource.create(deps, admin, owner, await readEntry(entry));
+          return await resource.create(deps, admin, owner, await read(entry));
         },
-        change: async (row, entry) =>
-          resource.change(deps, admin, { owner: resource.ownerOf(row), id: row.id }, await readAmounts(entry)),
+        change: (row, { columns }) =>
+          resource.change(deps, admin, { owner: resource.ownerOf(row), id: row.id }, toAmounts(columns)),
         remove: (row) => resource.remove(deps, admin, { owner: resource.ownerOf(row), id: row.id }),
       });
     },
