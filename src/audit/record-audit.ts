@@ -58,7 +58,7 @@ export function createAudited(store: TransactionScope, now: () => number): Audit
   return (work, toEntry) => inTransaction(store, (scope) => runAudited(scope, { work, toEntry, now }));
 }
 
-/** Like {@link createAudited}, for rows that no process keeps a copy of, such as those of alerts. */
+/** Like {@link createAudited}, for rows that no process keeps a copy of, such as alert rules. */
 export function createQuietlyAudited(store: Pick<Store, "db" | "shared">, now: () => number): Audited {
   return (work, toEntry) => inQuietTransaction(store, (scope) => runAudited(scope, { work, toEntry, now }));
 }

@@ -7,6 +7,9 @@ import { formatUsd, GatewayError, parseUsd } from "../contract/index.ts";
 
 export const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
 
+/** A limit of requests, tokens or calls. */
+export const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+
 export interface Field<Row> {
   /** Its form in the body that makes the thing. One that may be absent may be `null` too. */
   readonly schema: TSchema;
@@ -28,15 +31,18 @@ export interface Unit {
   readonly none?: string;
 }
 
+/** Decimal US dollars from 0 as nanodollars. @throws {GatewayError} `invalid_request` */
+export function readBudget(text: string, param = "budget_usd"): number {
+  const nanodollars = parseUsd(text);
+  if (nanodollars !== undefined && nanodollars >= 0) return nanodollars;
+  throw new GatewayError("invalid_request", `${param} is not US dollars from 0 such as 5.00, at most nine decimals`, {
+    param,
+  });
+}
+
 /** Amounts from 0: decimal US dollars in JSON, nanodollars in the column. */
 export const usd: Unit = {
-  toColumn(value, name) {
-    const nanodollars = parseUsd(String(value));
-    if (nanodollars !== undefined && nanodollars >= 0) return nanodollars;
-    throw new GatewayError("invalid_request", `${name} is not US dollars from 0 such as 5.00, at most nine decimals`, {
-      param: name,
-    });
-  },
+  toColumn: (value, name) => readBudget(String(value), name),
   toJson: (value) => formatUsd(Number(value)),
 };
 

@@ -5,11 +5,10 @@ import { LRUCache } from "lru-cache";
 import { type Administrator, recordAudit } from "../audit/index.ts";
 import { GatewayError, isAmount, type ModelLimits, optional, quoteValue, type RateLimits } from "../contract/index.ts";
 import type { Database, ModelLimitsTable, Store, TransactionScope } from "../db/index.ts";
-import { defineFields, textOrEmpty, toJson } from "../lib/fields.ts";
+import { defineFields, Limit, textOrEmpty, toJson } from "../lib/fields.ts";
 import { eachAccount } from "./budgets.ts";
 import { lockManaged } from "./roles.ts";
 
-const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const KeyId = Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the account together" });
 
 /** The fields of the limits of a model. What they bind is said when they are made. */

@@ -86,8 +86,8 @@ function toTarget(
 }
 
 /**
- * @throws {GatewayError} The gateway's own.
- * @throws {UnreachableError} When there is none.
+ * @throws {GatewayError} The error that the gateway answers.
+ * @throws {UnreachableError} When no gateway answers.
  * @throws {UsageError} When another server answers.
  */
 async function ask({ origin, key }: Target, method: string, query: string, body?: unknown): Promise<unknown> {
@@ -115,7 +115,7 @@ async function ask({ origin, key }: Target, method: string, query: string, body?
   throw readError(text, response.status) ?? describeStatus(origin, response.status);
 }
 
-/** The gateway's own error, so that its kind is told as if the command had met it here; `undefined` where there is none. */
+/** Reads the error of the gateway, so the command exits as if it had failed here; `undefined` if the answer is not an error of a gateway. */
 function readError(text: string, status: number): GatewayError | undefined {
   const body = parseJson(text, "document");
   const error = isRecord(body) ? body.error : undefined;

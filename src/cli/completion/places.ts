@@ -97,7 +97,7 @@ export function getArguments(places: readonly Place[]): { path: string; index: n
   return places.flatMap(({ path, args }) => args.map((value, index) => ({ path, index, value })));
 }
 
-/** Quotes a text for a shell in which nothing has a meaning between single quotes. */
+/** Quotes a text with single quotes, for shells that expand nothing between them. */
 export function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { createAudited } from "../../audit/index.ts";
 import { DisplayName, formatUsd, GatewayError, nullable, optional } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
-import { Usd } from "../../lib/fields.ts";
+import { readBudget, Usd } from "../../lib/fields.ts";
 import {
   type Account,
   changeProject,
@@ -20,7 +20,6 @@ import {
   limitFields,
   Models,
   Period,
-  readBudget,
   readCredit,
   readLimits,
   withModelIds,

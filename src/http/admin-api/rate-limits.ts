@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { GatewayError, nullable, optional, quoteValue } from "../../contract/index.ts";
 import type { ModelLimitsTable } from "../../db/index.ts";
-import { bodyFields, defineFields, toColumns, toJson } from "../../lib/fields.ts";
+import { bodyFields, defineFields, Limit, toColumns, toJson } from "../../lib/fields.ts";
 import {
   type Account,
   accountRoles,
@@ -19,7 +19,7 @@ import {
   setModelLimits,
 } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { displayNameOf, idOfCountedModel, Limit } from "../forms/read-fields.ts";
+import { displayNameOf, idOfCountedModel } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";

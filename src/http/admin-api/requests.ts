@@ -1,9 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
+import { readBudget } from "../../lib/fields.ts";
 import { findRequests, type RequestFilter, readRequest } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readAccountId, readBudget, toRequestFilter } from "../forms/read-fields.ts";
+import { readAccountId, toRequestFilter } from "../forms/read-fields.ts";
 import { RequestDetailObject, requestFields, toRequestDetailObject, toRequestObject } from "../forms/request-json.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";

@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
 import { readKeyNames } from "../../keys/index.ts";
+import { readBudget } from "../../lib/fields.ts";
 import { type RequestDetail, type RequestFilter, readRequest, readRequests } from "../../reports/index.ts";
 import { emailsOf, mayAdminister, maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -10,7 +11,6 @@ import {
   CursorQuery,
   nameOfModel,
   readAccountId,
-  readBudget,
   readCursor,
   readSpan,
   spanFields,

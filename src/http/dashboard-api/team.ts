@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { DisplayName, formatUsd, GatewayError } from "../../contract/index.ts";
 import { listTeams, type SessionUser, sessionActions } from "../../identity/index.ts";
-import { toJson } from "../../lib/fields.ts";
+import { readBudget, toJson } from "../../lib/fields.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
 import {
   budgetFields,
@@ -19,7 +19,7 @@ import {
   teamActions,
 } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { Period, readBudget } from "../forms/read-fields.ts";
+import { Period } from "../forms/read-fields.ts";
 import { toIso } from "../forms/serializers.ts";
 import { withAdminSession, withOwnSession, withSession, withTeamSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";

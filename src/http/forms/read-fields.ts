@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { DisplayName, GatewayError, optional, parseUsd, quoteValue } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
-import { Usd } from "../../lib/fields.ts";
+import { Limit, readBudget, Usd } from "../../lib/fields.ts";
 import { getDisplayName } from "../../provider/index.ts";
 import { getModelNames, type ModelNames } from "../../providers/index.ts";
 import { parseStatusFilter, type RequestFilter, type StatusFilter, statusForms } from "../../reports/index.ts";
@@ -9,7 +9,6 @@ import type { HttpDeps } from "../deps.ts";
 
 export const Email = Type.String({ minLength: 1, maxLength: 254 });
 export const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
-export const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 /** A list of models of a key or an account. */
 export const Models = Type.Array(DisplayName, { minItems: 1, maxItems: 500 });
 /** Addresses and CIDR ranges of a key. */
@@ -80,13 +79,6 @@ export function readCredit(text: string): number {
     "usd",
     "is below 0, and a credit only adds, such as 5.00; `modelgate wallet debit` takes out of a wallet",
   );
-}
-
-/** Decimal US dollars from 0 as nanodollars. @throws {GatewayError} `invalid_request` */
-export function readBudget(text: string, param = "budget_usd"): number {
-  const nanodollars = parseUsd(text);
-  if (nanodollars !== undefined && nanodollars >= 0) return nanodollars;
-  throw invalid(param, "is not US dollars from 0 such as 5.00, at most nine decimals");
 }
 
 /** Query parameters of a paged list: the time and id of the last entry of the previous page. */

@@ -35,7 +35,10 @@ test("a document of 9000 budgets that are there is compared in no long turn of t
       };
     });
     for (let from = 0; from < count; from += 500) {
-      await store.db.insertInto("budgets").values(rows.slice(from, from + 500)).execute();
+      await store.db
+        .insertInto("budgets")
+        .values(rows.slice(from, from + 500))
+        .execute();
     }
     await store.close();
 

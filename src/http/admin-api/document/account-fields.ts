@@ -1,6 +1,7 @@
 import type { Static } from "@sinclair/typebox";
 import { formatUsd } from "../../../contract/index.ts";
-import { modelNamesOf, type Period, readBudget } from "../../forms/read-fields.ts";
+import { readBudget } from "../../../lib/fields.ts";
+import { modelNamesOf, type Period } from "../../forms/read-fields.ts";
 import { invalid } from "../lists.ts";
 import type { FieldChanges, Planning } from "./section.ts";
 

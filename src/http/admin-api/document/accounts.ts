@@ -157,7 +157,7 @@ async function planAccounts(planning: Planning, value: readonly AccountEntry[]):
     for (const { email: personEmail, role } of people) {
       const person = users.get(toLower(personEmail));
       if (person === undefined) {
-        memberships.push(planNewPerson(planning, { email, personEmail: parseEmail(personEmail), role }));
+        memberships.push(planPerson(planning, { email, personEmail: parseEmail(personEmail), role }));
         continue;
       }
       const member = present?.find(({ personId }) => personId === person.id);
@@ -166,7 +166,7 @@ async function planAccounts(planning: Planning, value: readonly AccountEntry[]):
       const isDemotion = member !== undefined && role === "member";
       const holder = person.isVerified || isDemotion ? "verified" : "claimed";
       expectKnownHolder({ ...person, holder }, { param: "accounts", isPerson: true });
-      memberships.push(planPerson(planning, { email, person, role, member }));
+      memberships.push(planPerson(planning, { email, personEmail: person.email, personId: person.id, role, member }));
     }
   }
   return [...steps, ...memberships];
@@ -181,47 +181,31 @@ async function findUsersByEmail({ store }: HttpDeps, emails: readonly string[]):
   return new Map(users.map((user) => [user.email, user]));
 }
 
-function planNewPerson(
-  planning: Planning,
-  { email, personEmail, role }: { email: string; personEmail: string; role: TeamMember["role"] },
-): Step {
-  const {
-    deps: { store, now },
-    admin,
-  } = planning;
-  return {
-    id: `${email}: ${personEmail}`,
-    action: "create",
-    fields: { role: { before: null, after: role } },
-    async run() {
-      const accountId = await readOwnerId(planning, email);
-      await addNewToTeam(store, { by: admin, accountId, email: personEmail, role }, now);
-    },
-  };
-}
-
+/** The step by which somebody becomes a member, or gets another role. */
 function planPerson(
   planning: Planning,
-  {
-    email,
-    person,
-    role,
-    member,
-  }: { email: string; person: User; role: TeamMember["role"]; member: TeamMember | undefined },
+  place: {
+    /** The address of the team. */
+    readonly email: string;
+    readonly personEmail: string;
+    readonly role: TeamMember["role"];
+    /** Absent: they do not sign in here yet. */
+    readonly personId?: string;
+    readonly member?: TeamMember | undefined;
+  },
 ): Step {
-  const {
-    deps: { store, now },
-    admin,
-  } = planning;
+  const { email, personEmail, role, personId, member } = place;
+  const { deps, admin } = planning;
+  const { store, now } = deps;
   return {
-    id: `${email}: ${person.email}`,
+    id: `${email}: ${personEmail}`,
     action: member === undefined ? "create" : "change",
     fields: { role: { before: member?.role ?? null, after: role } },
     async run() {
       const accountId = await readOwnerId(planning, email);
-      const change = { accountId, personId: person.id, role };
-      if (member === undefined) await addToTeam(store, { by: admin, ...change }, now);
-      else await teamActions(store, now).setRole({ ...admin, isOperator: true }, change);
+      if (personId === undefined) await addNewToTeam(store, { by: admin, accountId, email: personEmail, role }, now);
+      else if (member === undefined) await addToTeam(store, { by: admin, accountId, personId, role }, now);
+      else await teamActions(store, now).setRole({ ...admin, isOperator: true }, { accountId, personId, role });
     },
   };
 }
