@@ -223,11 +223,11 @@ guardrails: []
       expect(await chat(blocked, "gpt-4o-mini")).toEqual([401, expect.stringContaining("was revoked")]);
       expect((await chat(`${ada}x`, "gpt-4o-mini"))[0]).toBe(401);
 
-      const limits = await gateway.cli<{ key: string | null; requests_per_minute: number }[]>("limit", "list");
-      const ofKey = { model: "gpt-4o-mini", key: expect.stringMatching(/^imp/), requests_per_minute: 30 };
+      const limits = await gateway.cli<{ api_key_id: string | null; requests_per_minute: number }[]>("limit", "list");
+      const ofKey = { model: "gpt-4o-mini", api_key_id: expect.stringMatching(/^imp/), requests_per_minute: 30 };
       expect(limits).toHaveLength(3);
       expect(limits).toContainEqual(expect.objectContaining({ ...ofKey, tokens_per_minute: 500_000 }));
-      const ofTeam = limits.filter(({ key }) => key === null);
+      const ofTeam = limits.filter(({ api_key_id }) => api_key_id === null);
       expect(ofTeam.map((row) => row.requests_per_minute)).toEqual([45, 45]);
 
       const again = await gateway.run("import", "litellm", config, "--database", url, ...credit);
