@@ -28,71 +28,76 @@ import { dashboardApi } from "./dashboard-api/index.ts";
 import { signInController } from "./dashboard-api/sign-in.ts";
 import { webhooksController } from "./dashboard-api/webhooks.ts";
 import type { HttpDeps, Sockets } from "./deps.ts";
-import { errorHandler } from "./lifecycle/errors.ts";
-import { cors, nosniff } from "./lifecycle/headers.ts";
+import { noRouteHandler } from "./lifecycle/errors.ts";
+import { allowOrigin, nosniff } from "./lifecycle/headers.ts";
 import type { ClientFormat } from "./lifecycle/http-call.ts";
+import { methodsOf, mount } from "./lifecycle/mount.ts";
 import { toApiPath } from "./lifecycle/origin.ts";
-import { pagesFirst, staticAssetsController } from "./lifecycle/static-assets.ts";
+import { below, type Route } from "./lifecycle/route.ts";
+import { pagesFirst, staticRoutes } from "./lifecycle/static-assets.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
 export function createHttp(parts: Omit<HttpDeps, "server">) {
   const deps: HttpDeps = { ...parts, server: (): Sockets | null => app.server };
-  const mounts = [...new Set([deps.config.basePath, "/v1"])];
-  let routes = new RouteTable([]);
+  const { basePath, corsOrigins = [] } = deps.config;
+  const ofClient = (request: Request) => inboundOf(request, basePath);
+  const app = new Elysia({ serve: fallbackErrorHandler(deps) });
+  app.onError(noRouteHandler(deps, { methodsOf: (path) => methodsOf(app, path), inboundOf: ofClient }));
+  if (deps.site !== undefined && basePath === "") app.onRequest(pagesFirst(deps.site));
+  const routes = [
+    ...healthController(deps),
+    ...signInController(deps),
+    ...dashboardApi(deps, inbounds),
+    ...webhooksController(deps),
+    ...(deps.metrics === undefined ? [] : metricsController(deps.metrics)),
+    ...(deps.site === undefined ? [] : staticRoutes(deps.site)),
+  ];
   const endpoints = api(deps);
-  const app = new Elysia({ normalize: false, serve: fallbackErrorHandler(deps) })
-    .onError(
-      errorHandler(deps, {
-        allowedMethods: (path) => routes.methodsOf(path),
-        inboundOf: (request) => inboundOf(request, deps.config.basePath),
-      }),
-    )
-    .use(healthController(deps))
-    .use(signInController(deps))
-    .use(dashboardApi(deps, inbounds))
-    .use(webhooksController(deps));
-  if (deps.metrics !== undefined) app.use(metricsController(deps.metrics));
-  if (deps.site !== undefined) {
-    if (deps.config.basePath === "") app.onRequest(pagesFirst(deps.site));
-    app.use(staticAssetsController(deps.site));
-  }
-  for (const mount of mounts)
-    app.group(mount, (group) => group.use(cors(deps.config.corsOrigins ?? [])).use(endpoints));
-  // Cohere's clients ask for the second version of this endpoint beside the first version of the others.
-  for (const mount of mounts.filter((path) => path.endsWith("/v1"))) {
-    app.group(mount.replace(/1$/, "2"), (group) => group.use(rerankController(deps)));
-  }
-  app.use(docs(deps, () => app.routes, inbounds));
-  routes = new RouteTable(app.routes);
+  const preflight: Route = {
+    method: "OPTIONS",
+    path: "/*",
+    answer: ({ request }) => allowOrigin(corsOrigins, request),
+  };
+  const mounts = [...new Set([basePath, "/v1"])];
+  const ofApi = [
+    ...mounts.flatMap((path) => below(path, corsOrigins.length === 0 ? endpoints : [...endpoints, preflight])),
+    // Cohere's clients ask for the second version of this endpoint beside the first version of the others.
+    ...mounts
+      .filter((path) => path.endsWith("/v1"))
+      .flatMap((path) => below(path.replace(/1$/, "2"), rerankController(deps))),
+  ];
+  mount(app, deps, [...routes, ...docs(deps, [...routes, ...ofApi], inbounds)], { inboundOf: ofClient });
+  mount(app, deps, ofApi, { inboundOf: ofClient, corsOrigins });
   return app;
 }
 
 /** The endpoints of the API with their state, built once, however many paths lead to them. */
-function api(deps: HttpDeps) {
+function api(deps: HttpDeps): Route[] {
   // Another process may have been told to end a call that runs here.
   deps.store.onEndCall?.((id) => endRunning(deps.loadShedder, id));
   const counts = new CountLimiter(deps.now);
   const store = new ResponseStore(deps);
-  return new Elysia()
-    .use(exchangeControllers(deps, inbounds))
-    .use(completionsController(deps))
-    .use(responsesController(deps, { store, counts }))
-    .use(storedResponsesController(deps, store))
-    .use(messagesController(deps, counts))
-    .use(embeddingsController(deps))
-    .use(imagesController(deps))
-    .use(imageEditsController(deps))
-    .use(transcriptionsController(deps))
-    .use(translationsController(deps))
-    .use(speechController(deps))
-    .use(moderationsController(deps))
-    .use(rerankController(deps))
-    .use(modelsController(deps))
-    .use(keyController(deps))
-    .use(keyUsageController(deps))
-    .use(filesController(deps, createFileService(deps)))
-    .use(usageController(deps))
-    .use(organizationApi(deps, createAdminApi(deps)));
+  return [
+    ...exchangeControllers(deps, inbounds),
+    ...completionsController(deps),
+    ...responsesController(deps, { store, counts }),
+    ...storedResponsesController(deps, store),
+    ...messagesController(deps, counts),
+    ...embeddingsController(deps),
+    ...imagesController(deps),
+    ...imageEditsController(deps),
+    ...transcriptionsController(deps),
+    ...translationsController(deps),
+    ...speechController(deps),
+    ...moderationsController(deps),
+    ...rerankController(deps),
+    ...modelsController(deps),
+    ...keyController(deps),
+    ...keyUsageController(deps),
+    ...filesController(deps, createFileService(deps)),
+    ...usageController(deps),
+    ...organizationApi(deps, createAdminApi(deps)),
+  ];
 }
 
 /** Wire formats of clients. A complete format needs nothing else here. */
@@ -138,42 +143,4 @@ function fallbackErrorHandler(deps: HttpDeps) {
       });
     },
   };
-}
-
-/**
- * Finds the methods of a path. Anybody may ask for a path that there is not, so the patterns are taken apart once, and a path is
- * compared only with those that have as many segments, or that end with `*`.
- */
-class RouteTable {
-  readonly #exact = new Map<string, Set<string>>();
-  readonly #patterns = new Map<string, { segments: readonly string[]; isOpen: boolean; methods: Set<string> }>();
-
-  constructor(routes: readonly { path: string; method: string }[]) {
-    for (const { path, method } of routes.filter((route) => route.method !== "OPTIONS")) {
-      const isOpen = path.endsWith("/*");
-      if (!isOpen && !path.includes("/:")) {
-        this.#exact.set(path, (this.#exact.get(path) ?? new Set()).add(method));
-        continue;
-      }
-      const segments = isOpen ? path.split("/").slice(0, -1) : path.split("/");
-      const pattern = this.#patterns.get(path) ?? { segments, isOpen, methods: new Set() };
-      pattern.methods.add(method);
-      this.#patterns.set(path, pattern);
-    }
-  }
-
-  /** The methods of a path, without OPTIONS; empty when there is no such endpoint. A path that is written out is not one of those with a place for an id. */
-  methodsOf(path: string): string[] {
-    const exact = this.#exact.get(path);
-    if (exact !== undefined) return [...exact];
-    const segments = path.split("/");
-    const fitting = this.#patterns
-      .values()
-      .filter(
-        (pattern) =>
-          (pattern.isOpen ? segments.length > pattern.segments.length : segments.length === pattern.segments.length) &&
-          pattern.segments.every((part, i) => part.startsWith(":") || part === segments[i]),
-      );
-    return [...new Set(fitting.flatMap(({ methods }) => methods))];
-  }
 }

@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { adminKeyOf } from "../../audit/index.ts";
 import { DisplayName, nullable, quoteValue } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
@@ -15,7 +14,7 @@ import { adminScopes, emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeRead, describeWrite } from "./guard.ts";
 import {
   invalid,
   listOf,
@@ -79,9 +78,9 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
     const key = await readAdminKey(store, id, now());
     return (await withMakers(store, [key]))(key);
   };
-  return new Elysia({ prefix: "/organization/admin_api_keys" })
-    .use(adminRoutes(deps, api, "accounts"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/admin_api_keys", area: "accounts" });
+  return [
+    route.get(
       "",
       async ({ request }) => {
         const query = parseUrl(request).searchParams;
@@ -99,16 +98,15 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
           },
         }),
       },
-    )
-    .post(
+    ),
+    route.post(
       "",
-      ({ request, admin, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const { name, scopes = admin.key?.scopes ?? [], allowed_networks: allowedNetworks } = body;
-          const expiresAt = readExpiry(body, now()) ?? undefined;
-          const made = await createAdminKey(store, admin, { name, scopes, expiresAt, allowedNetworks }, now());
-          return { ...(await answer(made.id)), value: made.key };
-        }),
+      async ({ admin, body }) => {
+        const { name, scopes = admin.key?.scopes ?? [], allowed_networks: allowedNetworks } = body;
+        const expiresAt = readExpiry(body, now()) ?? undefined;
+        const made = await createAdminKey(store, admin, { name, scopes, expiresAt, allowedNetworks }, now());
+        return { ...(await answer(made.id)), value: made.key };
+      },
       {
         body: NewAdminKey,
         detail: describeWrite("Create an admin key; `value` is shown only here", AdminKeyWithValue, {
@@ -116,23 +114,22 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
             "Without `scopes` it has those of the calling key, and never more, nor a later end or more networks.",
         }),
       },
-    )
-    .get("/:key_id", ({ params }) => answer(params.key_id), {
+    ),
+    route.get("/:key_id", ({ params }) => answer(params.key_id), {
       detail: describeRead("Retrieve an admin key", AdminKeyObject),
-    })
-    .delete(
+    }),
+    route.delete(
       "/:key_id",
-      ({ request, admin, params: { key_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          const revokesApiKeys = readFlag(parseUrl(request).searchParams, "revoke_keys");
-          const ended = await revokeAdminKey(store, { by: admin, id, revokesApiKeys }, now());
-          return {
-            ...{ id, object: "organization.admin_api_key.deleted", deleted: true },
-            admin_keys: ended.adminKeys,
-            invitations: ended.invitations,
-            api_keys: ended.apiKeys.map(({ id, name, accountId }) => ({ id, name, project_id: accountId })),
-          };
-        }),
+      async ({ request, admin, params: { key_id: id } }) => {
+        const revokesApiKeys = readFlag(parseUrl(request).searchParams, "revoke_keys");
+        const ended = await revokeAdminKey(store, { by: admin, id, revokesApiKeys }, now());
+        return {
+          ...{ id, object: "organization.admin_api_key.deleted", deleted: true },
+          admin_keys: ended.adminKeys,
+          invitations: ended.invitations,
+          api_keys: ended.apiKeys.map(({ id, name, accountId }) => ({ id, name, project_id: accountId })),
+        };
+      },
       {
         detail: describeWrite("Revoke an admin key, and with it those that it made", RevokedAdminKey, {
           description:
@@ -142,7 +139,8 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
           },
         }),
       },
-    );
+    ),
+  ];
 }
 
 /** @throws {GatewayError} `invalid_request` */

@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { checkWebhookUrl, findSmtp, gatewayOwner, listMetricRules, writeSmtp } from "../../alerts/index.ts";
 import { createQuietlyAudited } from "../../audit/index.ts";
 import { GatewayError, nullable } from "../../contract/index.ts";
@@ -18,7 +17,7 @@ import {
 } from "../forms/alerts.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite } from "./guard.ts";
 import { invalid, listOf, listParameters, pickPage, readPage, toList, toSeconds } from "./lists.ts";
 
 const Mute = formBody({
@@ -101,12 +100,13 @@ const MailServerObject = Type.Object({
 
 /** Alerts of the gateway, the rules that find them, and the channels of their messages. Every change is in the audit log. */
 export function organizationAlertsController(deps: HttpDeps, api: AdminApi) {
-  return new Elysia()
-    .use(alertsController(deps, api))
-    .use(rulesController(deps, api))
-    .use(metricRulesController(deps, api))
-    .use(channelsController(deps, api))
-    .use(mailServerController(deps, api));
+  return [
+    ...alertsController(deps, api),
+    ...rulesController(deps, api),
+    ...metricRulesController(deps, api),
+    ...channelsController(deps, api),
+    ...mailServerController(deps, api),
+  ];
 }
 
 const byAdministrator = ({ accountId }: ApiAdministrator) => ({ owner: gatewayOwner, by: accountId });
@@ -119,9 +119,9 @@ function alertsController(deps: HttpDeps, api: AdminApi) {
     if (alert !== undefined) return alert;
     throw new GatewayError("not_found", "The alert is over; it may have been resolved meanwhile");
   };
-  return new Elysia({ prefix: "/organization/alerts" })
-    .use(adminRoutes(deps, api, "alerts"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/alerts", area: "alerts" });
+  return [
+    route.get(
       "",
       async ({ request }) => {
         const query = parseUrl(request).searchParams;
@@ -142,30 +142,29 @@ function alertsController(deps: HttpDeps, api: AdminApi) {
           },
         }),
       },
-    )
-    .post(
+    ),
+    route.post(
       "/:alert_id/mute",
-      ({ request, admin, body, params: { alert_id: id } }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          await find(id);
-          await actions.mute(byAdministrator(admin), { id, hours: body.hours });
-          return await find(id);
-        }),
+      async ({ admin, body, params: { alert_id: id } }) => {
+        await find(id);
+        await actions.mute(byAdministrator(admin), { id, hours: body.hours });
+        return await find(id);
+      },
       {
         body: Mute,
         detail: describeWrite("Send no messages about an alert for some hours", AlertObject),
       },
-    )
-    .post(
+    ),
+    route.post(
       "/:alert_id/unmute",
-      ({ request, admin, params: { alert_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          await find(id);
-          await actions.mute(byAdministrator(admin), { id, hours: undefined });
-          return await find(id);
-        }),
+      async ({ admin, params: { alert_id: id } }) => {
+        await find(id);
+        await actions.mute(byAdministrator(admin), { id, hours: undefined });
+        return await find(id);
+      },
       { detail: describeWrite("Send messages about an alert again", AlertObject) },
-    );
+    ),
+  ];
 }
 
 function rulesController(deps: HttpDeps, api: AdminApi) {
@@ -173,9 +172,9 @@ function rulesController(deps: HttpDeps, api: AdminApi) {
   const toRule = ({ rule: id, ...rule }: Awaited<ReturnType<AdminApi["alerts"]["setRule"]>>) => {
     return { id, object: "organization.alert.rule" as const, ...rule };
   };
-  return new Elysia({ prefix: "/organization/alerts/rules" })
-    .use(adminRoutes(deps, api, "alerts"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/alerts/rules", area: "alerts" });
+  return [
+    route.get(
       "",
       async ({ request }) => {
         const query = parseUrl(request).searchParams;
@@ -186,15 +185,15 @@ function rulesController(deps: HttpDeps, api: AdminApi) {
       {
         detail: describeRead("List the rules of the gateway's alerts", listOf(RuleObject), { query: listParameters }),
       },
-    )
-    .post(
+    ),
+    route.post(
       "/:rule_id",
-      ({ request, admin, body, params: { rule_id: id } }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          return toRule(await actions.setRule(byAdministrator(admin), id, body));
-        }),
+      async ({ admin, body, params: { rule_id: id } }) => {
+        return toRule(await actions.setRule(byAdministrator(admin), id, body));
+      },
       { body: RuleChange, detail: describeWrite("Turn a rule on or off, with its threshold", RuleObject) },
-    );
+    ),
+  ];
 }
 
 function metricRulesController(deps: HttpDeps, api: AdminApi) {
@@ -204,9 +203,9 @@ function metricRulesController(deps: HttpDeps, api: AdminApi) {
     return { object: "organization.alert.metric_rule" as const, ...toMetricRuleJson(rule) };
   };
   const read = (body: Static<typeof NewMetricRule>) => readMetricRule(deps, body as MetricRuleBody);
-  return new Elysia({ prefix: "/organization/alerts/metric_rules" })
-    .use(adminRoutes(deps, api, "alerts"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/alerts/metric_rules", area: "alerts" });
+  return [
+    route.get(
       "",
       async ({ request }) => {
         const query = parseUrl(request).searchParams;
@@ -216,34 +215,32 @@ function metricRulesController(deps: HttpDeps, api: AdminApi) {
       {
         detail: describeRead("List custom rules for metrics", listOf(MetricRuleObject), { query: listParameters }),
       },
-    )
-    .post(
+    ),
+    route.post(
       "",
-      ({ request, admin, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          return toRule(await actions.add(admin, await read(body)));
-        }),
+      async ({ admin, body }) => {
+        return toRule(await actions.add(admin, await read(body)));
+      },
       { body: NewMetricRule, detail: describeWrite("Create a custom rule for a metric", MetricRuleObject) },
-    )
-    .post(
+    ),
+    route.post(
       "/:metric_rule_id",
-      ({ request, admin, body, params: { metric_rule_id: id } }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const rule = { ...(await read(body)), id };
-          await actions.change(admin, rule);
-          return toRule(rule);
-        }),
+      async ({ admin, body, params: { metric_rule_id: id } }) => {
+        const rule = { ...(await read(body)), id };
+        await actions.change(admin, rule);
+        return toRule(rule);
+      },
       { body: NewMetricRule, detail: describeWrite("Replace a custom rule for a metric", MetricRuleObject) },
-    )
-    .delete(
+    ),
+    route.delete(
       "/:metric_rule_id",
-      ({ request, admin, params: { metric_rule_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          await actions.remove(admin, id);
-          return { id, object: "organization.alert.metric_rule.deleted", deleted: true };
-        }),
+      async ({ admin, params: { metric_rule_id: id } }) => {
+        await actions.remove(admin, id);
+        return { id, object: "organization.alert.metric_rule.deleted", deleted: true };
+      },
       { detail: describeDelete("Delete a custom rule for a metric", "organization.alert.metric_rule.deleted") },
-    );
+    ),
+  ];
 }
 
 function channelsController(deps: HttpDeps, api: AdminApi) {
@@ -259,9 +256,9 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
       throw invalid("to", "A channel for e-mail has addresses in to, and no url");
     return actions.add(byAdministrator(admin), kind, { to });
   };
-  return new Elysia({ prefix: "/organization/alerts/channels" })
-    .use(adminRoutes(deps, api, "alerts"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/alerts/channels", area: "alerts" });
+  return [
+    route.get(
       "",
       async ({ request }) => {
         const query = parseUrl(request).searchParams;
@@ -274,30 +271,28 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
           query: listParameters,
         }),
       },
-    )
-    .post(
+    ),
+    route.post(
       "",
-      ({ request, admin, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          return toChannel(await add(admin, body));
-        }),
+      async ({ admin, body }) => {
+        return toChannel(await add(admin, body));
+      },
       {
         body: NewChannel,
         detail: describeWrite("Add a webhook, or addresses for e-mail", ChannelObject, {
           description: "The address and secret of a webhook are stored encrypted and not shown again.",
         }),
       },
-    )
-    .delete(
+    ),
+    route.delete(
       "/:channel_id",
-      ({ request, admin, params: { channel_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          await actions.remove(byAdministrator(admin), id);
-          return { id, object: "organization.alert.channel.deleted", deleted: true };
-        }),
+      async ({ admin, params: { channel_id: id } }) => {
+        await actions.remove(byAdministrator(admin), id);
+        return { id, object: "organization.alert.channel.deleted", deleted: true };
+      },
       { detail: describeDelete("Delete a channel", "organization.alert.channel.deleted") },
-    )
-    .post(
+    ),
+    route.post(
       "/:channel_id/test",
       async ({ params: { channel_id: id } }) => {
         const { error } = await actions.test(gatewayOwner, id);
@@ -308,7 +303,8 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
           description: "One that is not accepted is an answer with `ok` false.",
         }),
       },
-    );
+    ),
+  ];
 }
 
 /** The mail server carries the links by which owners sign in, so whoever sets it could become one: owners alone do. */
@@ -334,37 +330,36 @@ function mailServerController(deps: HttpDeps, api: AdminApi) {
     if (role === "owner") return;
     throw new GatewayError("forbidden", "Only owners and their admin keys change the mail server");
   };
-  return new Elysia({ prefix: "/organization/mail_server" })
-    .use(adminRoutes(deps, api, "accounts"))
-    .get("", answer, {
+  const route = adminRoutes(deps, api, { path: "/organization/mail_server", area: "accounts" });
+  return [
+    route.get("", answer, {
       detail: describeRead("Retrieve the mail server, without its password", MailServerObject),
-    })
-    .put(
+    }),
+    route.put(
       "",
-      ({ request, admin, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          expectOwner(admin);
-          const { tls: isTls, ...smtp } = body;
-          await write(admin, body.host, { ...smtp, isTls });
-          return await answer();
-        }),
+      async ({ admin, body }) => {
+        expectOwner(admin);
+        const { tls: isTls, ...smtp } = body;
+        await write(admin, body.host, { ...smtp, isTls });
+        return await answer();
+      },
       {
         body: NewMailServer,
         detail: describeWrite("Set the mail server, for owners", MailServerObject, {
           description: "Without a password, the present one stays where the host and the user do.",
         }),
       },
-    )
-    .delete(
+    ),
+    route.delete(
       "",
-      ({ request, admin }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          expectOwner(admin);
-          await write(admin, "none", undefined);
-          return await answer();
-        }),
+      async ({ admin }) => {
+        expectOwner(admin);
+        await write(admin, "none", undefined);
+        return await answer();
+      },
       { detail: describeWrite("Remove the mail server, for owners", MailServerObject) },
-    );
+    ),
+  ];
 }
 
 /** The alerts of the gateway, those that are active first. */

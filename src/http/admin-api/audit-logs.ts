@@ -1,5 +1,4 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { type AuditFilter, type AuditRow, adminKeyOf, readAudit, readAuditEntry } from "../../audit/index.ts";
 import { nullable } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
@@ -35,38 +34,41 @@ const secondsMax = 8_640_000_000_000;
 /** The audit log. */
 export function auditLogsController(deps: HttpDeps, api: AdminApi) {
   const { store } = deps;
-  return new Elysia({ prefix: "/organization/audit_logs" }).use(adminRoutes(deps, api, "audit")).get(
-    "",
-    async ({ request }) => {
-      const query = parseUrl(request).searchParams;
-      const { limit, after } = readPage(query);
-      const before = after === undefined ? undefined : await readAuditEntry(store, after);
-      const filter = await readFilter(deps, query);
-      const entries: AuditRow[] = [];
-      // One read looks at a bounded part of the log, which may have nothing that fits.
-      let place: Parameters<typeof readAudit>[2] = { limit: limit + 1, before };
-      while (true) {
-        const { entries: auditEntries, next } = await readAudit(store, filter, place);
-        entries.push(...auditEntries);
-        if (entries.length > limit || next === undefined) break;
-        place = { limit: limit + 1, before: next };
-      }
-      return toList(entries, limit, await withNames(store, entries));
-    },
-    {
-      detail: describeRead("List what was done and who did it, newest first", listOf(AuditLogObject), {
-        query: {
-          ...listParameters,
-          event_types: list("`key.create`, or `key` for all that is done with keys"),
-          project_ids: list("What was done to these"),
-          actor_ids: list("Who did it: the id of a user, `cli`, or `admin-key:` and the id of an admin key"),
-          actor_emails: list("Who did it, by e-mail"),
-          "effective_at[gte]": moment("At or after, in seconds since 1970"),
-          "effective_at[lt]": moment("Before, in seconds since 1970"),
-        },
-      }),
-    },
-  );
+  const route = adminRoutes(deps, api, { path: "/organization/audit_logs", area: "audit" });
+  return [
+    route.get(
+      "",
+      async ({ request }) => {
+        const query = parseUrl(request).searchParams;
+        const { limit, after } = readPage(query);
+        const before = after === undefined ? undefined : await readAuditEntry(store, after);
+        const filter = await readFilter(deps, query);
+        const entries: AuditRow[] = [];
+        // One read looks at a bounded part of the log, which may have nothing that fits.
+        let place: Parameters<typeof readAudit>[2] = { limit: limit + 1, before };
+        while (true) {
+          const { entries: auditEntries, next } = await readAudit(store, filter, place);
+          entries.push(...auditEntries);
+          if (entries.length > limit || next === undefined) break;
+          place = { limit: limit + 1, before: next };
+        }
+        return toList(entries, limit, await withNames(store, entries));
+      },
+      {
+        detail: describeRead("List what was done and who did it, newest first", listOf(AuditLogObject), {
+          query: {
+            ...listParameters,
+            event_types: list("`key.create`, or `key` for all that is done with keys"),
+            project_ids: list("What was done to these"),
+            actor_ids: list("Who did it: the id of a user, `cli`, or `admin-key:` and the id of an admin key"),
+            actor_emails: list("Who did it, by e-mail"),
+            "effective_at[gte]": moment("At or after, in seconds since 1970"),
+            "effective_at[lt]": moment("Before, in seconds since 1970"),
+          },
+        }),
+      },
+    ),
+  ];
 }
 
 /** @throws {GatewayError} `invalid_request` */

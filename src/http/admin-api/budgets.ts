@@ -1,5 +1,4 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { formatUsd, nullable } from "../../contract/index.ts";
 import { Usd } from "../../lib/fields.ts";
 import { eachAccount, readBudgetOf, readSpentBySubject } from "../../tenants/index.ts";
@@ -34,14 +33,15 @@ export function budgetUsageController(deps: HttpDeps, api: AdminApi) {
   const detail = describeRead("Who has spent the most of a budget in its running period", BudgetUsage, {
     query: { limit: listParameters.limit },
   });
-  return new Elysia({ prefix: "/organization" })
-    .use(adminRoutes(deps, api, "accounts"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization", area: "accounts" });
+  return [
+    route.get(
       "/projects/:project_id/budgets/:budget_id/usage",
       ({ request, params }) => read(request, params.project_id, params.budget_id),
       { detail },
-    )
-    .get("/budgets/:budget_id/usage", ({ request, params }) => read(request, eachAccount, params.budget_id), {
+    ),
+    route.get("/budgets/:budget_id/usage", ({ request, params }) => read(request, eachAccount, params.budget_id), {
       detail,
-    });
+    }),
+  ];
 }

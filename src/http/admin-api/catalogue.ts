@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { recordAudit } from "../../audit/index.ts";
 import { GatewayError, nullable, quoteValue } from "../../contract/index.ts";
 import { inTransaction } from "../../db/index.ts";
@@ -11,7 +10,7 @@ import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { declaredBytes, readBodyText, toWellFormedJson } from "../lifecycle/read-body.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeRead, describeWrite } from "./guard.ts";
 import { invalid, listOf, listParameters, pickPage, readFlag, readPage, toList, toListParameters } from "./lists.ts";
 
 /** The largest catalogue that is taken, in bytes: several thousand rows. */
@@ -118,41 +117,46 @@ const deletion = {
 
 /** Models, prices and virtual models: what is in force and where it comes from, and the operator's own files, which change it. */
 export function organizationCatalogueController(deps: HttpDeps, api: AdminApi) {
-  return new Elysia()
-    .use(catalogueDocumentController(deps, api))
-    .use(catalogueModelsController(deps, api))
-    .use(unlistedModelsController(deps, api))
-    .use(catalogueFilesController(deps, api));
+  return [
+    ...catalogueDocumentController(deps, api),
+    ...catalogueModelsController(deps, api),
+    ...unlistedModelsController(deps, api),
+    ...catalogueFilesController(deps, api),
+  ];
 }
 
 /** The operator's files as one document. */
 function catalogueDocumentController(deps: HttpDeps, api: AdminApi) {
-  return new Elysia({ prefix: "/organization/catalogue" })
-    .use(adminRoutes(deps, api, "catalogue", readCatalogueBody))
-    .get("", () => readCatalogue(deps), {
+  const route = adminRoutes(deps, api, {
+    path: "/organization/catalogue",
+    area: "catalogue",
+    readBody: readCatalogueBody,
+  });
+  return [
+    route.get("", () => readCatalogue(deps), {
       detail: describeRead("Retrieve the operator's files of models and prices as one document", CatalogueObject),
-    })
-    .put(
-      "",
-      ({ request, admin, body }) =>
-        writeOnce(deps, { request, admin, body }, () => writeFiles(deps, { request, admin, ...body, param: "files" })),
-      {
-        body: CatalogueChange,
-        detail: describeWrite("Replace the operator's files of models and prices", Type.Object(change), {
-          description:
-            "All of them: a file that is not there is removed. It is checked as a whole, and nothing is written when a row " +
-            "cannot be sold: the error names the file and the place.",
-          query: dryRun,
-        }),
-      },
-    );
+    }),
+    route.put("", ({ request, admin, body }) => writeFiles(deps, { request, admin, ...body, param: "files" }), {
+      body: CatalogueChange,
+      detail: describeWrite("Replace the operator's files of models and prices", Type.Object(change), {
+        description:
+          "All of them: a file that is not there is removed. It is checked as a whole, and nothing is written when a row " +
+          "cannot be sold: the error names the file and the place.",
+        query: dryRun,
+      }),
+    }),
+  ];
 }
 
 /** Models one by one, with the layers of each. */
 function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
-  return new Elysia({ prefix: "/organization/catalogue/models" })
-    .use(adminRoutes(deps, api, "catalogue", readCatalogueBody))
-    .get(
+  const route = adminRoutes(deps, api, {
+    path: "/organization/catalogue/models",
+    area: "catalogue",
+    readBody: readCatalogueBody,
+  });
+  return [
+    route.get(
       "",
       ({ request }) => {
         const query = parseUrl(request).searchParams;
@@ -170,23 +174,22 @@ function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
           query: toListParameters(modelsMax),
         }),
       },
-    )
-    .get("/:catalogue_model_id", ({ params: { catalogue_model_id: id } }) => expectModel(deps, id), {
+    ),
+    route.get("/:catalogue_model_id", ({ params: { catalogue_model_id: id } }) => expectModel(deps, id), {
       detail: describeRead("Retrieve a model with where each field comes from", ModelObject),
-    })
-    .post(
+    }),
+    route.post(
       "/:catalogue_model_id",
-      ({ request, admin, body, params: { catalogue_model_id: id } }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const place = readPlace(deps, id);
-          const { id: named = place.id, ...fields } = body.row;
-          if (named !== place.id) throw invalid("row.id", `row.id is another model than ${quoteValue(place.id)}`);
-          const files = setRow(readCatalogue(deps).files, place, { id: place.id, ...fields });
-          const written = await writeFiles(deps, { request, admin, files, revision: body.revision, param: "row" });
-          const model = listModels(deps).find((model) => model.id === id);
-          // A model that a dry run would add is not there.
-          return { ...(model ?? { id, object: "organization.catalogue.model" as const }), ...written };
-        }),
+      async ({ request, admin, body, params: { catalogue_model_id: id } }) => {
+        const place = readPlace(deps, id);
+        const { id: named = place.id, ...fields } = body.row;
+        if (named !== place.id) throw invalid("row.id", `row.id is another model than ${quoteValue(place.id)}`);
+        const files = setRow(readCatalogue(deps).files, place, { id: place.id, ...fields });
+        const written = await writeFiles(deps, { request, admin, files, revision: body.revision, param: "row" });
+        const model = listModels(deps).find((model) => model.id === id);
+        // A model that a dry run would add is not there.
+        return { ...(model ?? { id, object: "organization.catalogue.model" as const }), ...written };
+      },
       {
         body: ModelChange,
         detail: describeWrite(
@@ -203,26 +206,26 @@ function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
           },
         ),
       },
-    )
-    .delete(
+    ),
+    route.delete(
       "/:catalogue_model_id",
-      ({ request, admin, params: { catalogue_model_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          if (expectModel(deps, id).own === null)
-            throw new GatewayError("not_found", `You say nothing of ${quoteValue(id)}`);
-          const files = setRow(readCatalogue(deps).files, readPlace(deps, id), undefined);
-          const revision = readRevision(request);
-          const written = await writeFiles(deps, { request, admin, files, revision, param: "row" });
-          const deleted = { id, object: "organization.catalogue.model.deleted" as const, deleted: !written.dry_run };
-          return { ...deleted, ...written };
-        }),
+      async ({ request, admin, params: { catalogue_model_id: id } }) => {
+        if (expectModel(deps, id).own === null)
+          throw new GatewayError("not_found", `You say nothing of ${quoteValue(id)}`);
+        const files = setRow(readCatalogue(deps).files, readPlace(deps, id), undefined);
+        const revision = readRevision(request);
+        const written = await writeFiles(deps, { request, admin, files, revision, param: "row" });
+        const deleted = { id, object: "organization.catalogue.model.deleted" as const, deleted: !written.dry_run };
+        return { ...deleted, ...written };
+      },
       {
         detail: describeWrite("Take back what you say of a model", toDeleted("organization.catalogue.model"), {
           description: "It is as its plugin and signed files have it; one that you added is gone.",
           query: deletion,
         }),
       },
-    );
+    ),
+  ];
 }
 
 /** Prices and limits of providers' models that have no row; the models are in the list of models once they are found. */
@@ -232,9 +235,13 @@ function unlistedModelsController(deps: HttpDeps, api: AdminApi) {
     if (plugin === undefined) throw new GatewayError("not_found", `No provider is called ${quoteValue(id)}`);
     return { id, object: "organization.catalogue.unlisted" as const, terms: plugin.unlisted ?? null };
   };
-  return new Elysia({ prefix: "/organization/catalogue/unlisted" })
-    .use(adminRoutes(deps, api, "catalogue", readCatalogueBody))
-    .get(
+  const route = adminRoutes(deps, api, {
+    path: "/organization/catalogue/unlisted",
+    area: "catalogue",
+    readBody: readCatalogueBody,
+  });
+  return [
+    route.get(
       "",
       ({ request }) => {
         const query = parseUrl(request).searchParams;
@@ -250,16 +257,15 @@ function unlistedModelsController(deps: HttpDeps, api: AdminApi) {
           { query: listParameters },
         ),
       },
-    )
-    .post(
+    ),
+    route.post(
       "/:provider_id",
-      ({ request, admin, body, params: { provider_id: id } }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          find(id);
-          const files = setTerms(readCatalogue(deps).files, id, body.terms);
-          const written = await writeFiles(deps, { request, admin, files, revision: body.revision, param: "terms" });
-          return { ...find(id), own: getTerms(readCatalogue(deps).files, id) != null, ...written };
-        }),
+      async ({ request, admin, body, params: { provider_id: id } }) => {
+        find(id);
+        const files = setTerms(readCatalogue(deps).files, id, body.terms);
+        const written = await writeFiles(deps, { request, admin, files, revision: body.revision, param: "terms" });
+        return { ...find(id), own: getTerms(readCatalogue(deps).files, id) != null, ...written };
+      },
       {
         body: UnlistedChange,
         detail: describeWrite(
@@ -268,22 +274,21 @@ function unlistedModelsController(deps: HttpDeps, api: AdminApi) {
           { description: "The provider is asked for its models at once, and then every hour.", query: dryRun },
         ),
       },
-    )
-    .delete(
+    ),
+    route.delete(
       "/:provider_id",
-      ({ request, admin, params: { provider_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          find(id);
-          const { files } = readCatalogue(deps);
-          if (getTerms(files, id) === undefined) {
-            throw new GatewayError("not_found", `You have no terms for the unlisted models of ${id}`);
-          }
-          const rest = setTerms(files, id, undefined);
-          const revision = readRevision(request);
-          const written = await writeFiles(deps, { request, admin, files: rest, revision, param: "terms" });
-          const deleted = { id, object: "organization.catalogue.unlisted.deleted" as const, deleted: !written.dry_run };
-          return { ...deleted, ...written };
-        }),
+      async ({ request, admin, params: { provider_id: id } }) => {
+        find(id);
+        const { files } = readCatalogue(deps);
+        if (getTerms(files, id) === undefined) {
+          throw new GatewayError("not_found", `You have no terms for the unlisted models of ${id}`);
+        }
+        const rest = setTerms(files, id, undefined);
+        const revision = readRevision(request);
+        const written = await writeFiles(deps, { request, admin, files: rest, revision, param: "terms" });
+        const deleted = { id, object: "organization.catalogue.unlisted.deleted" as const, deleted: !written.dry_run };
+        return { ...deleted, ...written };
+      },
       {
         detail: describeWrite(
           "Take back your terms for a provider's models without a row",
@@ -291,14 +296,19 @@ function unlistedModelsController(deps: HttpDeps, api: AdminApi) {
           { description: "Those of its plugin apply again, if it has some.", query: deletion },
         ),
       },
-    );
+    ),
+  ];
 }
 
 /** The operator's files one by one. */
 function catalogueFilesController(deps: HttpDeps, api: AdminApi) {
-  return new Elysia({ prefix: "/organization/catalogue/files" })
-    .use(adminRoutes(deps, api, "catalogue", readCatalogueBody))
-    .get(
+  const route = adminRoutes(deps, api, {
+    path: "/organization/catalogue/files",
+    area: "catalogue",
+    readBody: readCatalogueBody,
+  });
+  return [
+    route.get(
       "/:file_id",
       ({ params: { file_id: id } }) => {
         const { files, revision } = readCatalogue(deps);
@@ -307,15 +317,14 @@ function catalogueFilesController(deps: HttpDeps, api: AdminApi) {
       {
         detail: describeRead("Retrieve a file of models and prices", FileObject),
       },
-    )
-    .post(
+    ),
+    route.post(
       "/:file_id",
-      ({ request, admin, body, params: { file_id: id } }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const files = { ...readCatalogue(deps).files, [id]: body.content };
-          const written = await writeFiles(deps, { request, admin, files, revision: body.revision, param: "content" });
-          return { ...toFile(id, body.content, written.revision), ...written };
-        }),
+      async ({ request, admin, body, params: { file_id: id } }) => {
+        const files = { ...readCatalogue(deps).files, [id]: body.content };
+        const written = await writeFiles(deps, { request, admin, files, revision: body.revision, param: "content" });
+        return { ...toFile(id, body.content, written.revision), ...written };
+      },
       {
         body: FileChange,
         detail: describeWrite(
@@ -324,25 +333,25 @@ function catalogueFilesController(deps: HttpDeps, api: AdminApi) {
           { description: "It is in force when it is answered, at the gateway that answers.", query: dryRun },
         ),
       },
-    )
-    .delete(
+    ),
+    route.delete(
       "/:file_id",
-      ({ request, admin, params: { file_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          const { files } = readCatalogue(deps);
-          expectFile(files, id);
-          const { [id]: _, ...rest } = files;
-          const revision = readRevision(request);
-          const written = await writeFiles(deps, { request, admin, files: rest, revision, param: "content" });
-          const deleted = { id, object: "organization.catalogue.file.deleted" as const, deleted: !written.dry_run };
-          return { ...deleted, ...written };
-        }),
+      async ({ request, admin, params: { file_id: id } }) => {
+        const { files } = readCatalogue(deps);
+        expectFile(files, id);
+        const { [id]: _, ...rest } = files;
+        const revision = readRevision(request);
+        const written = await writeFiles(deps, { request, admin, files: rest, revision, param: "content" });
+        const deleted = { id, object: "organization.catalogue.file.deleted" as const, deleted: !written.dry_run };
+        return { ...deleted, ...written };
+      },
       {
         detail: describeWrite("Delete a file of models and prices", toDeleted("organization.catalogue.file"), {
           query: deletion,
         }),
       },
-    );
+    ),
+  ];
 }
 
 /** All models with their layers, also those that are disabled. */

@@ -1,19 +1,19 @@
 import { createHmac } from "node:crypto";
 import { type TSchema, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
 import type { KeyedRequest } from "../../db/index.ts";
 import { AdminAuthenticator, type ApiAdministrator, scopesOfRole } from "../../keys/index.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
 import { type AdminKeyArea, hasScope } from "../../tenants/index.ts";
 import { responses } from "../api/openapi.ts";
-import type { Clients, HttpDeps } from "../deps.ts";
+import type { HttpDeps } from "../deps.ts";
 import { alertActions } from "../forms/alerts.ts";
 import { readApiKey } from "../lifecycle/authenticate.ts";
-import { dataHeaders, jsonForPage } from "../lifecycle/headers.ts";
+import { dataHeaders } from "../lifecycle/headers.ts";
 import { clientAddressOf } from "../lifecycle/http-call.ts";
 import { idempotencyKeyOf, pack, unpack } from "../lifecycle/idempotency.ts";
 import { checkOrigin, parseUrl, toApiPath } from "../lifecycle/origin.ts";
+import { routesOf, type Write } from "../lifecycle/route.ts";
 import { readOperator, readSmallJson, rejectNullCharacters } from "../lifecycle/session.ts";
 import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
 import { parameters } from "./lists.ts";
@@ -23,7 +23,7 @@ const requestsPerMinuteMin = 1200;
 
 /** State shared by all mounts of the admin API. */
 export interface AdminApi {
-  readonly authenticate: (request: Request, server: Clients | null) => Promise<ApiAdministrator>;
+  readonly authenticate: (request: Request) => Promise<ApiAdministrator>;
   /** With the limits on changes and test messages. */
   readonly alerts: ReturnType<typeof alertActions>;
 }
@@ -32,8 +32,8 @@ export function createAdminApi(deps: HttpDeps): AdminApi {
   const authenticator = new AdminAuthenticator(deps.store, deps.now);
   const requestsMax = Math.max(requestsPerMinuteMin, deps.config.requestsPerMinute);
   const requests = new RateLimiter(requestsMax, deps.now, { what: "requests to the management API" });
-  const readKey = async (request: Request, server: Clients | null) => {
-    const address = clientAddressOf(deps.config, request, server);
+  const readKey = async (request: Request) => {
+    const address = clientAddressOf(deps.config, request, deps.server());
     const lookup = authenticator.authenticate(readApiKey(request), address).catch((error) => {
       if (error instanceof GatewayError) return error;
       throw error;
@@ -43,8 +43,8 @@ export function createAdminApi(deps: HttpDeps): AdminApi {
     return actor;
   };
   return {
-    async authenticate(request, server) {
-      const actor = hasSession(request) ? await readAdministrator(deps, request) : await readKey(request, server);
+    async authenticate(request) {
+      const actor = hasSession(request) ? await readAdministrator(deps, request) : await readKey(request);
       requests.take(actor.accountId);
       return actor;
     },
@@ -70,48 +70,38 @@ async function readAdministrator(deps: HttpDeps, request: Request): Promise<ApiA
   return { accountId, role, scopes: scopesOfRole(role), key: undefined, vouchedBy: accountId };
 }
 
+interface AdminGroup<Path extends string> {
+  readonly path: Path;
+  /** Absent: the routes check the scopes themselves. */
+  readonly area?: AdminKeyArea | undefined;
+  readonly readBody?: typeof readSmallJson;
+}
+
 /**
- * Routes for whoever manages the gateway and has a scope of this area: GET needs it to read, everything else to write. Elysia
- * parses the body before it derives anything, so the caller is checked in both, whichever comes first: nobody else's body is read.
+ * Routes for whoever manages the gateway and has a scope of this area: GET needs it to read, everything else to write, once for
+ * each `Idempotency-Key`.
  */
-export function adminRoutes(
+export function adminRoutes<const Path extends string>(
   deps: HttpDeps,
   { authenticate }: AdminApi,
-  /** Absent: the route checks the scopes itself. */
-  area: AdminKeyArea | undefined,
-  readBody = readSmallJson,
+  { path, area, readBody = readSmallJson }: AdminGroup<Path>,
 ) {
-  const administrators = new WeakMap<Request, Promise<ApiAdministrator>>();
-  const find = async (request: Request, server: Clients | null) => {
+  const admit = async (request: Request) => {
     rejectNullCharacters(request.url, "address");
-    const actor = await authenticate(request, server);
+    const admin = await authenticate(request);
     const access = request.method === "GET" || request.method === "HEAD" ? "read" : "write";
-    if (area === undefined || hasScope(actor.scopes, area, access)) return actor;
-    throw lacksScope(actor, `${area}:${access}`);
+    if (area === undefined || hasScope(admin.scopes, area, access)) return { admin };
+    throw lacksScope(admin, `${area}:${access}`);
   };
-  const admit = (request: Request, server: Clients | null) => {
-    let actor = administrators.get(request);
-    if (actor === undefined) {
-      actor = find(request, server);
-      administrators.set(request, actor);
-    }
-    return actor;
-  };
-  return new Elysia()
-    .onParse({ as: "scoped" }, async ({ request, server }) => {
-      await admit(request, server);
-      return await readBody(deps, request);
-    })
-    .derive({ as: "scoped" }, async ({ request, server, set }) => {
-      Object.assign(set.headers, dataHeaders(request));
-      set.headers["x-request-id"] = makeCallId(deps.now());
-      return { admin: await admit(request, server) };
-    })
-    .mapResponse({ as: "scoped" }, ({ request, responseValue, set }) => {
-      const isJson =
-        typeof responseValue === "object" && responseValue !== null && !(responseValue instanceof Response);
-      return isJson ? jsonForPage(request, responseValue, set.headers as Record<string, string>) : undefined;
-    });
+  return routesOf(
+    deps,
+    {
+      admit,
+      readBody: (request) => readBody(deps, request),
+      once: (write, work) => writeOnce(deps, write, work),
+    },
+    path,
+  );
 }
 
 /** Optional parts of a route's description in the OpenAPI document. */
@@ -159,24 +149,18 @@ export function lacksScope({ key, accountId }: ApiAdministrator, scope: string):
   return new GatewayError("forbidden", `${whose} lacks the scope ${scope}`);
 }
 
-interface Write {
-  readonly request: Request;
-  readonly admin: ApiAdministrator;
-  readonly body?: unknown;
-}
-
 /**
  * Runs a write once: one that is repeated with its Idempotency-Key within a day gets the same answer, also the secret in it. That
  * is encrypted with what only the sender knows, the admin key itself or the cookie, because a database must not give away a
- * secret that it has a hash of. What is sent again is a response that is made already, so that its type does not say so.
+ * secret that it has a hash of.
  *
  * @throws {GatewayError} `conflict` for another body or query, or while the first one runs.
  */
-export async function writeOnce<Answer extends object>(
+async function writeOnce(
   deps: HttpDeps,
-  { request, admin, body }: Write,
-  work: () => Promise<Answer>,
-): Promise<Answer> {
+  { request, who: { admin }, body }: Write<{ readonly admin: ApiAdministrator }>,
+  work: () => Promise<unknown>,
+): Promise<unknown> {
   const key = idempotencyKeyOf(request);
   if (key === undefined) return await work();
   const credential = admin.key === undefined ? readSessionCookie(request) : readApiKey(request);
@@ -204,9 +188,9 @@ export async function writeOnce<Answer extends object>(
     if (packed === undefined) throw conflict("This was done already, and its answer is not stored any more");
     const { status, headers, body: answer } = await unpack({ key: seal, request: keyed, packed }, () => undefined);
     const replayed = { ...headers, "idempotent-replayed": "true" };
-    return new Response(answer, { status, headers: replayed }) as unknown as Answer;
+    return new Response(answer, { status, headers: replayed });
   }
-  let answer: Answer;
+  let answer: unknown;
   try {
     answer = await work();
   } catch (error) {

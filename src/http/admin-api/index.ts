@@ -1,5 +1,5 @@
-import { type AnyElysia, type DefinitionBase, Elysia, type MetadataBase, type SingletonBase } from "elysia";
 import type { HttpDeps } from "../deps.ts";
+import type { ApiOf, Route, ServerOf } from "../lifecycle/route.ts";
 import { adminKeysController } from "./admin-keys.ts";
 import { organizationAlertsController } from "./alerts.ts";
 import { auditLogsController } from "./audit-logs.ts";
@@ -36,53 +36,46 @@ export { endRunning } from "./live-calls.ts";
 export { keyUsageController } from "./usage.ts";
 
 /** The types of the API, for the dashboard. */
-export type OrganizationApi = Elysia<
-  "",
-  SingletonBase,
-  DefinitionBase,
-  MetadataBase,
-  ReturnType<typeof controllers>["~Routes"] & ResourceApi
->;
+export type OrganizationApi = ServerOf<ApiOf<ReturnType<typeof controllers>[number]> & ResourceApi>;
 
 /**
  * The management API below /organization, in the shapes of OpenAI's admin API, so that its clients work: an account or team is
  * a project. It takes admin keys, which open nothing else, and the session of whoever administers the gateway on the dashboard.
  */
-export function organizationApi(deps: HttpDeps, api: AdminApi): AnyElysia {
-  const app: AnyElysia = controllers(deps, api);
-  for (const routes of declaredRoutes(deps, api)) app.use(routes);
-  return app;
+export function organizationApi(deps: HttpDeps, api: AdminApi): Route[] {
+  return [...controllers(deps, api), ...declaredRoutes(deps, api)];
 }
 
 function controllers(deps: HttpDeps, api: AdminApi) {
-  return new Elysia()
-    .use(projectsController(deps, api))
-    .use(projectCreditsController(deps, api))
-    .use(vouchersController(deps, api))
-    .use(rateLimitsController(deps, api))
-    .use(sharedRateLimitsController(deps, api))
-    .use(roleLimitsController(deps, api))
-    .use(budgetUsageController(deps, api))
-    .use(projectKeysController(deps, api))
-    .use(keyChangesController(deps, api))
-    .use(serviceAccountsController(deps, api))
-    .use(serviceAccountController(deps, api))
-    .use(projectUsersController(deps, api))
-    .use(usersController(deps, api))
-    .use(invitesController(deps, api))
-    .use(adminKeysController(deps, api))
-    .use(jwtIssuersController(deps, api))
-    .use(organizationProvidersController(deps, api))
-    .use(providerKeysController(deps, api))
-    .use(providerTestsController(deps, api))
-    .use(sandboxController(deps, api))
-    .use(pluginsController(deps, api))
-    .use(organizationCatalogueController(deps, api))
-    .use(organizationAlertsController(deps, api))
-    .use(liveCallsController(deps, api))
-    .use(nodesController(deps, api))
-    .use(auditLogsController(deps, api))
-    .use(organizationUsageController(deps, api))
-    .use(organizationRequestsController(deps, api))
-    .use(configurationController(deps, api));
+  return [
+    ...projectsController(deps, api),
+    ...projectCreditsController(deps, api),
+    ...vouchersController(deps, api),
+    ...rateLimitsController(deps, api),
+    ...sharedRateLimitsController(deps, api),
+    ...roleLimitsController(deps, api),
+    ...budgetUsageController(deps, api),
+    ...projectKeysController(deps, api),
+    ...keyChangesController(deps, api),
+    ...serviceAccountsController(deps, api),
+    ...serviceAccountController(deps, api),
+    ...projectUsersController(deps, api),
+    ...usersController(deps, api),
+    ...invitesController(deps, api),
+    ...adminKeysController(deps, api),
+    ...jwtIssuersController(deps, api),
+    ...organizationProvidersController(deps, api),
+    ...providerKeysController(deps, api),
+    ...providerTestsController(deps, api),
+    ...sandboxController(deps, api),
+    ...pluginsController(deps, api),
+    ...organizationCatalogueController(deps, api),
+    ...organizationAlertsController(deps, api),
+    ...liveCallsController(deps, api),
+    ...nodesController(deps, api),
+    ...auditLogsController(deps, api),
+    ...organizationUsageController(deps, api),
+    ...organizationRequestsController(deps, api),
+    ...configurationController(deps, api),
+  ];
 }

@@ -1,10 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
 import type { TokenIssuer } from "../../identity/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeRead, describeWrite } from "./guard.ts";
 
 const Text = Type.String({ minLength: 1, maxLength: 500 });
 const Texts = Type.Array(Text, { minItems: 1, maxItems: 200 });
@@ -39,24 +38,24 @@ export function jwtIssuersController(deps: HttpDeps, api: AdminApi) {
     issuers: [...(await tokenIssuers.read())],
     from_environment: tokenIssuers.isFromEnvironment,
   });
-  return new Elysia({ prefix: "/organization/jwt_issuers" })
-    .use(adminRoutes(deps, api, "accounts"))
-    .get("", answer, { detail: describeRead("List the issuers whose tokens (JWT) are accepted", IssuersObject) })
-    .put(
+  const route = adminRoutes(deps, api, { path: "/organization/jwt_issuers", area: "accounts" });
+  return [
+    route.get("", answer, { detail: describeRead("List the issuers whose tokens (JWT) are accepted", IssuersObject) }),
+    route.put(
       "",
-      ({ request, admin, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          if (admin.role !== "owner") {
-            throw new GatewayError("forbidden", "Only owners and their admin keys change issuers");
-          }
-          await tokenIssuers.write(admin, JSON.stringify(body.issuers), now());
-          return await answer();
-        }),
+      async ({ admin, body }) => {
+        if (admin.role !== "owner") {
+          throw new GatewayError("forbidden", "Only owners and their admin keys change issuers");
+        }
+        await tokenIssuers.write(admin, JSON.stringify(body.issuers), now());
+        return await answer();
+      },
       {
         body: NewIssuers,
         detail: describeWrite("Set the issuers whose tokens (JWT) are accepted", IssuersObject, {
           description: "In place of all that there are, for owners. Where JWT_ISSUERS sets them it is a `conflict`.",
         }),
       },
-    );
+    ),
+  ];
 }

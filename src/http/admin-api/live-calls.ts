@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { type Administrator, recordAct } from "../../audit/index.ts";
 import { capabilities, formatUsd, GatewayError, nullable } from "../../contract/index.ts";
 import type { ClientCall, LoadShedder } from "../../kernel/index.ts";
@@ -7,7 +6,7 @@ import { type RemoteCall, type RemoteCalls, remoteCallsMax } from "../../ledger/
 import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { warnThrottled } from "../lifecycle/store-timeout.ts";
-import { type AdminApi, adminRoutes, describeDelete, describeRead, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead } from "./guard.ts";
 import { toSeconds } from "./lists.ts";
 
 const LiveCallObject = Type.Object({
@@ -42,26 +41,26 @@ const noCalls: RemoteCalls = { count: 0, calls: [] };
 
 /** The calls that run now, and their early end. */
 export function liveCallsController(deps: HttpDeps, api: AdminApi) {
-  return new Elysia({ prefix: "/organization/live_calls" })
-    .use(adminRoutes(deps, api, "usage"))
-    .get("", () => liveCalls(deps), {
+  const route = adminRoutes(deps, api, { path: "/organization/live_calls", area: "usage" });
+  return [
+    route.get("", () => liveCalls(deps), {
       detail: describeRead("List the calls that run now, the longest running first", LiveCalls, {
         description: "Of those of other processes, fields that only they know are `null`.",
       }),
-    })
-    .delete(
+    }),
+    route.delete(
       "/:call_id",
-      ({ request, admin, params: { call_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          await endCall(deps, { by: admin, id });
-          return { id, object: "organization.live_call.deleted" as const, deleted: true };
-        }),
+      async ({ admin, params: { call_id: id } }) => {
+        await endCall(deps, { by: admin, id });
+        return { id, object: "organization.live_call.deleted" as const, deleted: true };
+      },
       {
         detail: describeDelete("End a call that runs", "organization.live_call.deleted", {
           description: "Its client gets an error, and what it used until then is charged.",
         }),
       },
-    );
+    ),
+  ];
 }
 
 /**

@@ -1,5 +1,4 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { nullable } from "../../contract/index.ts";
 import { listNodes, type ServingNode } from "../../db/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -26,23 +25,26 @@ const NodeObject = Type.Object({
 
 /** The processes that serve from the database. */
 export function nodesController(deps: HttpDeps, api: AdminApi) {
-  return new Elysia({ prefix: "/organization/nodes" }).use(adminRoutes(deps, api, "usage")).get(
-    "",
-    async ({ request }) => {
-      const query = parseUrl(request).searchParams;
-      const nodes = await listNodes(deps.store, deps.now());
-      return toList(
-        pickPage(nodes, query, ({ id }) => id),
-        readPage(query).limit,
-        toNodeJson,
-      );
-    },
-    {
-      detail: describeRead("List the processes that serve, the longest running first", listOf(NodeObject), {
-        query: listParameters,
-      }),
-    },
-  );
+  const route = adminRoutes(deps, api, { path: "/organization/nodes", area: "usage" });
+  return [
+    route.get(
+      "",
+      async ({ request }) => {
+        const query = parseUrl(request).searchParams;
+        const nodes = await listNodes(deps.store, deps.now());
+        return toList(
+          pickPage(nodes, query, ({ id }) => id),
+          readPage(query).limit,
+          toNodeJson,
+        );
+      },
+      {
+        detail: describeRead("List the processes that serve, the longest running first", listOf(NodeObject), {
+          query: listParameters,
+        }),
+      },
+    ),
+  ];
 }
 
 function toNodeJson(node: ServingNode) {

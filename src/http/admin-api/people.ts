@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { createAudited } from "../../audit/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
 import { GatewayError, nullable } from "../../contract/index.ts";
@@ -22,7 +21,7 @@ import type { HttpDeps } from "../deps.ts";
 import { Email } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite } from "./guard.ts";
 import { invalid, listOf, listParameters, pickPage, readAll, readPage, toList, toSeconds } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
@@ -94,9 +93,9 @@ const EndedSessions = Type.Object({
 export function usersController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
   const actions = accountActions(createAudited(store, now), now);
-  return new Elysia({ prefix: "/organization/users" })
-    .use(adminRoutes(deps, api, "accounts"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/users", area: "accounts" });
+  return [
+    route.get(
       "",
       async ({ request }) => {
         const query = parseUrl(request).searchParams;
@@ -112,53 +111,51 @@ export function usersController(deps: HttpDeps, api: AdminApi) {
           },
         }),
       },
-    )
-    .get("/:user_id", async ({ params: { user_id: id } }) => toUser(await readUserOf(store, id)), {
+    ),
+    route.get("/:user_id", async ({ params: { user_id: id } }) => toUser(await readUserOf(store, id)), {
       detail: describeRead("Retrieve a user", UserObject),
-    })
-    .post(
+    }),
+    route.post(
       "/:user_id",
-      ({ request, admin, params: { user_id: id }, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          await readUserOf(store, id);
-          await actions.changeAccount(admin, id, { role: toRole(body.role) });
-          return toUser(await readUserOf(store, id));
-        }),
+      async ({ admin, params: { user_id: id }, body }) => {
+        await readUserOf(store, id);
+        await actions.changeAccount(admin, id, { role: toRole(body.role) });
+        return toUser(await readUserOf(store, id));
+      },
       { body: UserChange, detail: describeWrite("Give a user another role in the gateway", UserObject) },
-    )
-    .delete(
+    ),
+    route.delete(
       "/:user_id",
-      ({ request, admin, params: { user_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          await readUserOf(store, id);
-          await actions.setDisabled(admin, id, true);
-          return { id, object: "organization.user.deleted", deleted: true };
-        }),
+      async ({ admin, params: { user_id: id } }) => {
+        await readUserOf(store, id);
+        await actions.setDisabled(admin, id, true);
+        return { id, object: "organization.user.deleted", deleted: true };
+      },
       {
         detail: describeDelete("Disable a user with their own account and its keys", "organization.user.deleted", {
           description: "What they called stays in the ledger, so the account stays too, as an archived project.",
         }),
       },
-    )
-    .delete(
+    ),
+    route.delete(
       "/:user_id/sessions",
-      ({ request, admin, params: { user_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          await readUserOf(store, id);
-          const ended = await actions.endSessions(admin, id);
-          return { id, object: "organization.user.sessions.deleted", deleted: true, sessions: ended };
-        }),
+      async ({ admin, params: { user_id: id } }) => {
+        await readUserOf(store, id);
+        const ended = await actions.endSessions(admin, id);
+        return { id, object: "organization.user.sessions.deleted", deleted: true, sessions: ended };
+      },
       { detail: describeWrite("Sign a user out everywhere; API keys stay", EndedSessions) },
-    );
+    ),
+  ];
 }
 
 /** Invitations of people who have not set a password yet. */
 export function invitesController(deps: HttpDeps, api: AdminApi) {
   const { store, now, config } = deps;
   const answer = async (id: string) => toInvite(await readInvitation(store, id, now()));
-  return new Elysia({ prefix: "/organization/invites" })
-    .use(adminRoutes(deps, api, "accounts"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/invites", area: "accounts" });
+  return [
+    route.get(
       "",
       async ({ request }) => {
         const { limit, after } = readPage(parseUrl(request).searchParams);
@@ -166,19 +163,18 @@ export function invitesController(deps: HttpDeps, api: AdminApi) {
         return toList(await listInvitationsPage(store, page, now()), limit, toInvite);
       },
       { detail: describeRead("List pending invitations", listOf(InviteObject), { query: listParameters }) },
-    )
-    .post(
+    ),
+    route.post(
       "",
-      ({ request, admin, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const projects = body.projects ?? [];
-          for (const { id } of projects) await readProject(deps, id);
-          const teams = projects.map(({ id, role }) => ({ accountId: id, role: toTeamRole(role) }));
-          const user = { email: body.email, role: toRole(body.role), teams };
-          const { accountId, token } = await inviteUser(store, { by: admin, user }, now);
-          const url = `${getPublicOrigin(config, config.port)}/#invitation=${token}`;
-          return { ...(await answer(accountId)), projects, url };
-        }),
+      async ({ admin, body }) => {
+        const projects = body.projects ?? [];
+        for (const { id } of projects) await readProject(deps, id);
+        const teams = projects.map(({ id, role }) => ({ accountId: id, role: toTeamRole(role) }));
+        const user = { email: body.email, role: toRole(body.role), teams };
+        const { accountId, token } = await inviteUser(store, { by: admin, user }, now);
+        const url = `${getPublicOrigin(config, config.port)}/#invitation=${token}`;
+        return { ...(await answer(accountId)), projects, url };
+      },
       {
         body: NewInvite,
         detail: describeWrite("Invite a person; `url` is the link to give them, and shown only here", InviteWithLink, {
@@ -187,20 +183,20 @@ export function invitesController(deps: HttpDeps, api: AdminApi) {
             "it ends.",
         }),
       },
-    )
-    .get("/:invite_id", ({ params }) => answer(toAccountId(params.invite_id)), {
+    ),
+    route.get("/:invite_id", ({ params }) => answer(toAccountId(params.invite_id)), {
       detail: describeRead("Retrieve an invitation", InviteObject),
-    })
-    .delete(
+    }),
+    route.delete(
       "/:invite_id",
-      ({ request, admin, params: { invite_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          const { accountId } = await readInvitation(store, toAccountId(id), now());
-          await deleteInvitation(store, { by: admin, accountId }, now);
-          return { id, object: "organization.invite.deleted", deleted: true };
-        }),
+      async ({ admin, params: { invite_id: id } }) => {
+        const { accountId } = await readInvitation(store, toAccountId(id), now());
+        await deleteInvitation(store, { by: admin, accountId }, now);
+        return { id, object: "organization.invite.deleted", deleted: true };
+      },
       { detail: describeDelete("Delete an invitation, whose link ends", "organization.invite.deleted") },
-    );
+    ),
+  ];
 }
 
 /** The people of a project: the holder of the account and the members of the team. */
@@ -213,9 +209,9 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
     if (person === undefined) throw new GatewayError("not_found", "No member of the project has this id");
     return toProjectUser(person, createdAt);
   };
-  return new Elysia({ prefix: "/organization/projects/:project_id/users" })
-    .use(adminRoutes(deps, api, "accounts"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/projects/:project_id/users", area: "accounts" });
+  return [
+    route.get(
       "",
       async ({ request, params }) => {
         const { id, createdAt } = await readProject(deps, params.project_id);
@@ -224,18 +220,17 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
         return toList(page, readPage(query).limit, (person) => toProjectUser(person, createdAt));
       },
       { detail: describeRead("List the people of a project", listOf(ProjectUserObject), { query: listParameters }) },
-    )
-    .post(
+    ),
+    route.post(
       "",
-      ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const { id: accountId } = await readProject(deps, params.project_id);
-          const { user_id: id, email } = body;
-          if ((id == null) === (email == null)) throw invalid("user_id", "Send user_id or email, and not both");
-          const personId = id ?? (await deps.accounts.findRecipient(email as string))?.id ?? "";
-          await addToTeam(store, { by: admin, accountId, personId, role: toTeamRole(body.role) }, now);
-          return await readPerson(accountId, personId);
-        }),
+      async ({ admin, params, body }) => {
+        const { id: accountId } = await readProject(deps, params.project_id);
+        const { user_id: id, email } = body;
+        if ((id == null) === (email == null)) throw invalid("user_id", "Send user_id or email, and not both");
+        const personId = id ?? (await deps.accounts.findRecipient(email as string))?.id ?? "";
+        await addToTeam(store, { by: admin, accountId, personId, role: toTeamRole(body.role) }, now);
+        return await readPerson(accountId, personId);
+      },
       {
         body: NewProjectUser,
         detail: describeWrite("Add a user to a project", ProjectUserObject, {
@@ -244,36 +239,35 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
             "project instead, which takes the account back from a stranger.",
         }),
       },
-    )
-    .get("/:user_id", ({ params }) => readPerson(params.project_id, params.user_id), {
+    ),
+    route.get("/:user_id", ({ params }) => readPerson(params.project_id, params.user_id), {
       detail: describeRead("Retrieve a person of a project", ProjectUserObject),
-    })
-    .post(
+    }),
+    route.post(
       "/:user_id",
-      ({ request, admin, params: { project_id: accountId, user_id: personId }, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          await readProject(deps, accountId);
-          const by = { ...admin, isOperator: true };
-          await actions.setRole(by, { accountId, personId, role: toTeamRole(body.role) });
-          return await readPerson(accountId, personId);
-        }),
+      async ({ admin, params: { project_id: accountId, user_id: personId }, body }) => {
+        await readProject(deps, accountId);
+        const by = { ...admin, isOperator: true };
+        await actions.setRole(by, { accountId, personId, role: toTeamRole(body.role) });
+        return await readPerson(accountId, personId);
+      },
       {
         body: ProjectUserChange,
         detail: describeWrite("Give a person of a project another role in it", ProjectUserObject),
       },
-    )
-    .delete(
+    ),
+    route.delete(
       "/:user_id",
-      ({ request, admin, params: { project_id: accountId, user_id: personId } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          await readProject(deps, accountId);
-          await actions.remove({ ...admin, isOperator: true }, { accountId, personId, revokesKeys: false });
-          return { id: personId, object: "organization.project.user.deleted", deleted: true };
-        }),
+      async ({ admin, params: { project_id: accountId, user_id: personId } }) => {
+        await readProject(deps, accountId);
+        await actions.remove({ ...admin, isOperator: true }, { accountId, personId, revokesKeys: false });
+        return { id: personId, object: "organization.project.user.deleted", deleted: true };
+      },
       {
         detail: describeDelete("Remove a person from a project; their keys stay", "organization.project.user.deleted"),
       },
-    );
+    ),
+  ];
 }
 
 function toRole(role: Static<typeof Role>): User["role"] {

@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { DisplayName, formatUsd, nullable, optional } from "../../contract/index.ts";
 import {
   type ApiAdministrator,
@@ -27,7 +26,7 @@ import {
 import { toKeyFieldsJson } from "../forms/serializers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite } from "./guard.ts";
 import { listOf, listParameters, readExpiry, readFlag, readPage, toList, toSeconds, toSecondsOrNull } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
@@ -104,9 +103,9 @@ const ServiceAccountWithKey = Type.Intersect([
 /** The API keys of a project. */
 export function projectKeysController(deps: HttpDeps, api: AdminApi) {
   const { accounts } = deps;
-  return new Elysia({ prefix: "/organization/projects/:project_id/api_keys" })
-    .use(adminRoutes(deps, api, "keys"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/projects/:project_id/api_keys", area: "keys" });
+  return [
+    route.get(
       "",
       async ({ request, params }) => {
         const project = await readProject(deps, params.project_id);
@@ -125,65 +124,66 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
           },
         }),
       },
-    )
-    .post(
+    ),
+    route.post(
       "",
-      ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const project = await readManaged(deps, admin, params.project_id);
-          const { id, key } = await accounts.createKey({
-            accountId: project.id,
-            by: admin.accountId,
-            name: body.name,
-            ...readKeyLimits(withModelIds(deps, body, admin.accountId), deps.now()),
-          });
-          return { ...(await answerKey(deps, project, id)), value: key };
-        }),
+      async ({ admin, params, body }) => {
+        const project = await readManaged(deps, admin, params.project_id);
+        const { id, key } = await accounts.createKey({
+          accountId: project.id,
+          by: admin.accountId,
+          name: body.name,
+          ...readKeyLimits(withModelIds(deps, body, admin.accountId), deps.now()),
+        });
+        return { ...(await answerKey(deps, project, id)), value: key };
+      },
       { body: NewKey, detail: describeWrite("Create an API key; `value` is shown only here", KeyWithValue) },
-    )
-    .get("/:key_id", async ({ params }) => answerKey(deps, await readProject(deps, params.project_id), params.key_id), {
-      detail: describeRead("Retrieve an API key", KeyObject),
-    });
+    ),
+    route.get(
+      "/:key_id",
+      async ({ params }) => answerKey(deps, await readProject(deps, params.project_id), params.key_id),
+      {
+        detail: describeRead("Retrieve an API key", KeyObject),
+      },
+    ),
+  ];
 }
 
 /** Changes and deletes API keys of a project. */
 export function keyChangesController(deps: HttpDeps, api: AdminApi) {
   const { accounts } = deps;
-  return new Elysia({ prefix: "/organization/projects/:project_id/api_keys" })
-    .use(adminRoutes(deps, api, "keys"))
-    .post(
+  const route = adminRoutes(deps, api, { path: "/organization/projects/:project_id/api_keys", area: "keys" });
+  return [
+    route.post(
       "/:key_id",
-      ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const project = await readManaged(deps, admin, params.project_id);
-          const { id } = await accounts.readKeyOf(project.id, params.key_id);
-          const changes = readKeyChanges(withModelIds(deps, body, admin.accountId), deps.now());
-          await accounts.changeKey(id, changes, admin.accountId);
-          return await answerKey(deps, project, id);
-        }),
+      async ({ admin, params, body }) => {
+        const project = await readManaged(deps, admin, params.project_id);
+        const { id } = await accounts.readKeyOf(project.id, params.key_id);
+        const changes = readKeyChanges(withModelIds(deps, body, admin.accountId), deps.now());
+        await accounts.changeKey(id, changes, admin.accountId);
+        return await answerKey(deps, project, id);
+      },
       { body: KeyChange, detail: describeWrite("Modify an API key; `null` removes a limit", KeyObject) },
-    )
-    .delete(
+    ),
+    route.delete(
       "/:key_id",
-      ({ request, admin, params }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          const project = await readProject(deps, params.project_id);
-          const { id } = await accounts.readKeyOf(project.id, params.key_id);
-          await accounts.revokeKey(id, admin.accountId);
-          return { id, object: "organization.project.api_key.deleted", deleted: true };
-        }),
+      async ({ admin, params }) => {
+        const project = await readProject(deps, params.project_id);
+        const { id } = await accounts.readKeyOf(project.id, params.key_id);
+        await accounts.revokeKey(id, admin.accountId);
+        return { id, object: "organization.project.api_key.deleted", deleted: true };
+      },
       { detail: describeDelete("Revoke an API key", "organization.project.api_key.deleted") },
-    )
-    .post(
+    ),
+    route.post(
       "/:key_id/rotate",
-      ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const project = await readManaged(deps, admin, params.project_id);
-          const { id } = await accounts.readKeyOf(project.id, params.key_id);
-          const { grace_seconds: graceSeconds = graceSecondsDefault } = body;
-          const { key } = await accounts.rotateKey(id, graceSeconds, admin.accountId);
-          return { ...(await answerKey(deps, project, id)), value: key };
-        }),
+      async ({ admin, params, body }) => {
+        const project = await readManaged(deps, admin, params.project_id);
+        const { id } = await accounts.readKeyOf(project.id, params.key_id);
+        const { grace_seconds: graceSeconds = graceSecondsDefault } = body;
+        const { key } = await accounts.rotateKey(id, graceSeconds, admin.accountId);
+        return { ...(await answerKey(deps, project, id)), value: key };
+      },
       {
         body: Rotation,
         detail: describeWrite("Give an API key another secret", KeyWithValue, {
@@ -192,15 +192,16 @@ export function keyChangesController(deps: HttpDeps, api: AdminApi) {
             "`grace_seconds` more (default 3600) and no longer; that of an earlier rotation ends at once.",
         }),
       },
-    );
+    ),
+  ];
 }
 
 /** The service accounts of a project: programs with keys of their own. */
 export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
   const { store } = deps;
-  return new Elysia({ prefix: "/organization/projects/:project_id/service_accounts" })
-    .use(adminRoutes(deps, api, "keys"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/projects/:project_id/service_accounts", area: "keys" });
+  return [
+    route.get(
       "",
       async ({ request, params }) => {
         const { id } = await readProject(deps, params.project_id);
@@ -214,28 +215,23 @@ export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
           query: listParameters,
         }),
       },
-    )
-    .post(
+    ),
+    route.post(
       "",
-      ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const { id: accountId } = await readManaged(deps, admin, params.project_id);
-          readKeyLimits(body, deps.now());
-          const made = await createServiceAccount(
-            store,
-            { accountId, name: body.name, by: admin.accountId },
-            deps.now(),
-          );
-          if (body.create_service_account_only === true) return { ...toServiceAccount(made), api_key: null };
-          try {
-            const key = await createServiceKey(deps, made, { name: body.name, by: admin.accountId, body });
-            return { ...toServiceAccount(made), api_key: key };
-          } catch (error) {
-            // Nobody would know of it.
-            await deleteServiceAccount(store, { accountId, id: made.id, by: admin.accountId }, deps.now());
-            throw error;
-          }
-        }),
+      async ({ admin, params, body }) => {
+        const { id: accountId } = await readManaged(deps, admin, params.project_id);
+        readKeyLimits(body, deps.now());
+        const made = await createServiceAccount(store, { accountId, name: body.name, by: admin.accountId }, deps.now());
+        if (body.create_service_account_only === true) return { ...toServiceAccount(made), api_key: null };
+        try {
+          const key = await createServiceKey(deps, made, { name: body.name, by: admin.accountId, body });
+          return { ...toServiceAccount(made), api_key: key };
+        } catch (error) {
+          // Nobody would know of it.
+          await deleteServiceAccount(store, { accountId, id: made.id, by: admin.accountId }, deps.now());
+          throw error;
+        }
+      },
       {
         body: NewServiceAccount,
         detail: describeWrite(
@@ -243,48 +239,51 @@ export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
           ServiceAccountWithKey,
         ),
       },
-    );
+    ),
+  ];
 }
 
 /** One service account, and its keys. */
 export function serviceAccountController(deps: HttpDeps, api: AdminApi) {
   const { store } = deps;
-  return new Elysia({ prefix: "/organization/projects/:project_id/service_accounts/:service_account_id" })
-    .use(adminRoutes(deps, api, "keys"))
-    .get(
+  const route = adminRoutes(deps, api, {
+    path: "/organization/projects/:project_id/service_accounts/:service_account_id",
+    area: "keys",
+  });
+  return [
+    route.get(
       "",
       async ({ params: { project_id: accountId, service_account_id: id } }) =>
         toServiceAccount(await readServiceAccount(store, { accountId, id })),
       { detail: describeRead("Retrieve a service account", ServiceAccountObject) },
-    )
-    .delete(
+    ),
+    route.delete(
       "",
-      ({ request, admin, params: { project_id: accountId, service_account_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          await deleteServiceAccount(store, { accountId, id, by: admin.accountId }, deps.now());
-          return { id, object: "organization.project.service_account.deleted", deleted: true };
-        }),
+      async ({ admin, params: { project_id: accountId, service_account_id: id } }) => {
+        await deleteServiceAccount(store, { accountId, id, by: admin.accountId }, deps.now());
+        return { id, object: "organization.project.service_account.deleted", deleted: true };
+      },
       {
         detail: describeDelete(
           "Delete a service account and revoke its keys",
           "organization.project.service_account.deleted",
         ),
       },
-    )
-    .post(
+    ),
+    route.post(
       "/api_keys",
-      ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const { service_account_id: id } = params;
-          const { id: accountId } = await readManaged(deps, admin, params.project_id);
-          const account = await readServiceAccount(store, { accountId, id });
-          return await createServiceKey(deps, account, { name: body.name, by: admin.accountId, body });
-        }),
+      async ({ admin, params, body }) => {
+        const { service_account_id: id } = params;
+        const { id: accountId } = await readManaged(deps, admin, params.project_id);
+        const account = await readServiceAccount(store, { accountId, id });
+        return await createServiceKey(deps, account, { name: body.name, by: admin.accountId, body });
+      },
       {
         body: NewKey,
         detail: describeWrite("Create another key of a service account; `value` is shown only here", ServiceAccountKey),
       },
-    );
+    ),
+  ];
 }
 
 /** A project whose keys the caller may make and change. @throws {GatewayError} `not_found`, `forbidden` */

@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { createAudited } from "../../audit/index.ts";
 import { DisplayName, formatUsd, GatewayError, nullable, optional } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
@@ -27,7 +26,7 @@ import {
 import { toIso, toLimitsJson, toWalletJson } from "../forms/serializers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeRead, describeWrite } from "./guard.ts";
 import { invalid, listOf, listParameters, readFlag, readPage, toList, toSeconds, toSecondsOrNull } from "./lists.ts";
 
 const decided = {
@@ -113,9 +112,9 @@ export async function readProject({ accounts }: HttpDeps, id: string): Promise<A
 export function projectsController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
   const answer = async (id: string) => toProjectWithMoney(deps, await readProject(deps, id));
-  return new Elysia({ prefix: "/organization/projects" })
-    .use(adminRoutes(deps, api, "accounts"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/projects", area: "accounts" });
+  return [
+    route.get(
       "",
       async ({ request }) => {
         const query = parseUrl(request).searchParams;
@@ -132,20 +131,19 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
           },
         }),
       },
-    )
-    .post(
+    ),
+    route.post(
       "",
-      ({ request, admin, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const { name, email } = body;
-          return await answer(
-            await createProject(
-              store,
-              { by: admin, name, email, changes: readProjectChanges(withModelIds(deps, body, admin.accountId)) },
-              now,
-            ),
-          );
-        }),
+      async ({ admin, body }) => {
+        const { name, email } = body;
+        return await answer(
+          await createProject(
+            store,
+            { by: admin, name, email, changes: readProjectChanges(withModelIds(deps, body, admin.accountId)) },
+            now,
+          ),
+        );
+      },
       {
         body: NewProject,
         detail: describeWrite("Create a project", ProjectWithMoney, {
@@ -153,43 +151,43 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
             "With an e-mail it is the account of a person; without, a team without members, which needs a name.",
         }),
       },
-    )
-    .get("/:project_id", ({ params }) => answer(params.project_id), {
+    ),
+    route.get("/:project_id", ({ params }) => answer(params.project_id), {
       detail: describeRead("Retrieve a project with its wallet and budget", ProjectWithMoney),
-    })
-    .post(
+    }),
+    route.post(
       "/:project_id",
-      ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const { id } = await readProject(deps, params.project_id);
-          const isDisabled = body.status === undefined ? undefined : body.status === "archived";
-          const { name, email, role } = body;
-          const changed = readProjectChanges(withModelIds(deps, body, admin.accountId));
-          const changes = { ...changed, name, email, role, isDisabled };
-          await changeProject(store, { by: admin, accountId: id, changes }, now);
-          return await answer(id);
-        }),
+      async ({ admin, params, body }) => {
+        const { id } = await readProject(deps, params.project_id);
+        const isDisabled = body.status === undefined ? undefined : body.status === "archived";
+        const { name, email, role } = body;
+        const changed = readProjectChanges(withModelIds(deps, body, admin.accountId));
+        const changes = { ...changed, name, email, role, isDisabled };
+        await changeProject(store, { by: admin, accountId: id, changes }, now);
+        return await answer(id);
+      },
       { body: ProjectChange, detail: describeWrite("Modify a project; `null` removes what is set", ProjectWithMoney) },
-    )
-    .post(
+    ),
+    route.post(
       "/:project_id/archive",
-      ({ request, admin, params }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          const { id } = await readProject(deps, params.project_id);
-          await changeProject(store, { by: admin, accountId: id, changes: { isDisabled: true } }, now);
-          return await answer(id);
-        }),
+      async ({ admin, params }) => {
+        const { id } = await readProject(deps, params.project_id);
+        await changeProject(store, { by: admin, accountId: id, changes: { isDisabled: true } }, now);
+        return await answer(id);
+      },
       { detail: describeWrite("Archive a project: its keys and people are refused", ProjectWithMoney) },
-    );
+    ),
+  ];
 }
 
 /** The money of projects. */
 export function projectCreditsController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
-  return new Elysia({ prefix: "/organization/projects" }).use(adminRoutes(deps, api, "accounts")).post(
-    "/:project_id/credits",
-    ({ request, admin, params, body }) =>
-      writeOnce(deps, { request, admin, body }, async () => {
+  const route = adminRoutes(deps, api, { path: "/organization/projects", area: "accounts" });
+  return [
+    route.post(
+      "/:project_id/credits",
+      async ({ admin, params, body }) => {
         const { id: accountId } = await readProject(deps, params.project_id);
         const { note, reference } = body;
         const nanodollars = readCredit(body.usd);
@@ -205,14 +203,15 @@ export function projectCreditsController(deps: HttpDeps, api: AdminApi) {
           balance_usd: formatUsd(balanceNanodollars),
           repeated,
         };
-      }),
-    {
-      body: Credit,
-      detail: describeWrite("Add money to the wallet of a project", CreditObject, {
-        description: "A `reference` is credited once, however often it is sent.",
-      }),
-    },
-  );
+      },
+      {
+        body: Credit,
+        detail: describeWrite("Add money to the wallet of a project", CreditObject, {
+          description: "A `reference` is credited once, however often it is sent.",
+        }),
+      },
+    ),
+  ];
 }
 
 /** @throws {GatewayError} `invalid_request` */

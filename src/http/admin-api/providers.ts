@@ -1,12 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { GatewayError, nullable, optional, quoteValue } from "../../contract/index.ts";
 import { describeProviders, healthStates } from "../../providers/index.ts";
 import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite } from "./guard.ts";
 import { listOf, listParameters, pickPage, readPage, toList, toSeconds } from "./lists.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 60 });
@@ -201,9 +200,9 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
     const provider = readProvider(deps, name);
     return (await withEmails(deps, [provider]))(provider);
   };
-  return new Elysia({ prefix: "/organization/providers" })
-    .use(adminRoutes(deps, api, "providers"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/providers", area: "providers" });
+  return [
+    route.get(
       "",
       async ({ request }) => {
         const query = parseUrl(request).searchParams;
@@ -211,49 +210,46 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
         return toList(page, readPage(query).limit, await withEmails(deps, page));
       },
       { detail: describeRead("List the providers", listOf(ProviderObject), { query: listParameters }) },
-    )
-    .post(
+    ),
+    route.post(
       "",
-      ({ request, admin, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const { name, manifest, key, fields, ...change } = body;
-          await providers.adoptTest(name, await actions.add(admin, name, manifest, readSecretIfAny({ key, fields })));
-          if (Object.keys(change).length > 0) await actions.set(admin.accountId, name, change);
-          return await answer(name);
-        }),
+      async ({ admin, body }) => {
+        const { name, manifest, key, fields, ...change } = body;
+        await providers.adoptTest(name, await actions.add(admin, name, manifest, readSecretIfAny({ key, fields })));
+        if (Object.keys(change).length > 0) await actions.set(admin.accountId, name, change);
+        return await answer(name);
+      },
       { body: NewProvider, detail: describeWrite("Add a provider by a manifest, with its first key", ProviderObject) },
-    )
-    .get("/:provider_id", ({ params }) => answer(params.provider_id), {
+    ),
+    route.get("/:provider_id", ({ params }) => answer(params.provider_id), {
       detail: describeRead("Retrieve a provider, with its health and its keys without their secrets", ProviderObject),
-    })
-    .post(
+    }),
+    route.post(
       "/:provider_id",
-      ({ request, admin, body, params: { provider_id: id } }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          readProvider(deps, id);
-          const { manifest, ...change } = body;
-          if (manifest !== undefined) await actions.replaceManifest(admin, id, manifest);
-          if (Object.keys(change).length > 0) await actions.set(admin.accountId, id, change);
-          return await answer(id);
-        }),
+      async ({ admin, body, params: { provider_id: id } }) => {
+        readProvider(deps, id);
+        const { manifest, ...change } = body;
+        if (manifest !== undefined) await actions.replaceManifest(admin, id, manifest);
+        if (Object.keys(change).length > 0) await actions.set(admin.accountId, id, change);
+        return await answer(id);
+      },
       {
         body: ProviderChange,
         detail: describeWrite("Enable, disable or order a provider, or replace its manifest", ProviderObject),
       },
-    )
-    .delete(
+    ),
+    route.delete(
       "/:provider_id",
-      ({ request, admin, params: { provider_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          readProvider(deps, id);
-          await actions.remove(admin.accountId, id);
-          return { id, object: "organization.provider.deleted", deleted: true };
-        }),
+      async ({ admin, params: { provider_id: id } }) => {
+        readProvider(deps, id);
+        await actions.remove(admin.accountId, id);
+        return { id, object: "organization.provider.deleted", deleted: true };
+      },
       {
         detail: describeDelete("Delete a provider that was added here, with its keys", "organization.provider.deleted"),
       },
-    )
-    .post(
+    ),
+    route.post(
       "/:provider_id/test",
       async ({ admin, body: { model, key_id: keyId }, params: { provider_id: id } }) => ({
         object: "organization.provider.test" as const,
@@ -266,26 +262,30 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
             "It is a real request, which the provider may charge. One that fails is an answer with `ok` false.",
         }),
       },
-    );
+    ),
+  ];
 }
 
 /** A test of a provider or a key before it is saved. Apart from `/providers/…`, where a provider may have any name. */
 export function providerTestsController(deps: HttpDeps, api: AdminApi) {
   const { providers, kernel } = deps;
-  return new Elysia({ prefix: "/organization/provider_tests" }).use(adminRoutes(deps, api, "providers")).post(
-    "",
-    async ({ admin, body: { name, manifest, model, ...given } }) => {
-      const unsaved = { name, manifest, secret: readSecretIfAny(given), model };
-      const result = await providers.testUnsaved(kernel.network, admin, unsaved);
-      return { object: "organization.provider.test" as const, ...result };
-    },
-    {
-      body: NewTest,
-      detail: describeWrite("Send one small request with a provider or a key that is not saved", TestObject, {
-        description: "As it would be sent after saving. It is a real request, which the provider may charge.",
-      }),
-    },
-  );
+  const route = adminRoutes(deps, api, { path: "/organization/provider_tests", area: "providers" });
+  return [
+    route.post(
+      "",
+      async ({ admin, body: { name, manifest, model, ...given } }) => {
+        const unsaved = { name, manifest, secret: readSecretIfAny(given), model };
+        const result = await providers.testUnsaved(kernel.network, admin, unsaved);
+        return { object: "organization.provider.test" as const, ...result };
+      },
+      {
+        body: NewTest,
+        detail: describeWrite("Send one small request with a provider or a key that is not saved", TestObject, {
+          description: "As it would be sent after saving. It is a real request, which the provider may charge.",
+        }),
+      },
+    ),
+  ];
 }
 
 /** The sandbox, which answers for models without a real provider. */
@@ -297,40 +297,48 @@ export function sandboxController(deps: HttpDeps, api: AdminApi) {
     const simulates = registry.size > 0 && isSimulating(kernel);
     return { object: "organization.sandbox" as const, ...settings.sandbox, active, simulates };
   };
-  return new Elysia({ prefix: "/organization/sandbox" })
-    .use(adminRoutes(deps, api, "providers"))
-    .get("", answer, { detail: describeRead("Whether models without a real provider are simulated", SandboxObject) })
-    .post(
+  const route = adminRoutes(deps, api, { path: "/organization/sandbox", area: "providers" });
+  return [
+    route.get("", answer, {
+      detail: describeRead("Whether models without a real provider are simulated", SandboxObject),
+    }),
+    route.post(
       "",
-      ({ request, admin, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          await actions.setSandbox(admin.accountId, body.setting);
-          return answer();
-        }),
+      async ({ admin, body }) => {
+        await actions.setSandbox(admin.accountId, body.setting);
+        return answer();
+      },
       { body: SandboxChange, detail: describeWrite("Turn the sandbox on or off", SandboxObject) },
-    );
+    ),
+  ];
 }
 
 /** Plugins that could be added, and the warnings of those that were loaded. */
 export function pluginsController(deps: HttpDeps, api: AdminApi) {
-  return new Elysia({ prefix: "/organization/plugins" }).use(adminRoutes(deps, api, "providers")).get(
-    "",
-    () => {
-      const { snapshot, manifests } = deps.providers;
-      const names = new Set(snapshot.states.map(({ name }) => name));
-      return {
-        object: "organization.plugins" as const,
-        manifests: Object.entries(manifests)
-          .filter(([name]) => !names.has(name))
-          .map(([name, manifest]) => ({ name, manifest })),
-        warnings: snapshot.warnings.filter((warning) => snapshot.states.every(({ error }) => error !== warning)),
-        degraded: deps.degraded?.() ?? [],
-      };
-    },
-    {
-      detail: describeRead("Providers that can be added with a key alone, and what could not be loaded", PluginsObject),
-    },
-  );
+  const route = adminRoutes(deps, api, { path: "/organization/plugins", area: "providers" });
+  return [
+    route.get(
+      "",
+      () => {
+        const { snapshot, manifests } = deps.providers;
+        const names = new Set(snapshot.states.map(({ name }) => name));
+        return {
+          object: "organization.plugins" as const,
+          manifests: Object.entries(manifests)
+            .filter(([name]) => !names.has(name))
+            .map(([name, manifest]) => ({ name, manifest })),
+          warnings: snapshot.warnings.filter((warning) => snapshot.states.every(({ error }) => error !== warning)),
+          degraded: deps.degraded?.() ?? [],
+        };
+      },
+      {
+        detail: describeRead(
+          "Providers that can be added with a key alone, and what could not be loaded",
+          PluginsObject,
+        ),
+      },
+    ),
+  ];
 }
 
 /** The keys of a provider that are stored here. Those of the environment are listed with it, and stay. */
@@ -348,33 +356,30 @@ export function providerKeysController(deps: HttpDeps, api: AdminApi) {
     const key = readKey(name, keyId);
     return toKey(key, await readMakers(deps, [key]));
   };
-  return new Elysia({ prefix: "/organization/providers/:provider_id/keys" })
-    .use(adminRoutes(deps, api, "providers"))
-    .post(
-      "",
-      ({ request, admin, body, params: { provider_id: name } }) =>
-        writeOnce(deps, { request, admin, body }, () => set(admin, name, body)),
-      { body: NewKey, detail: describeWrite("Add a key of a provider", KeyObject) },
-    )
-    .post(
+  const route = adminRoutes(deps, api, { path: "/organization/providers/:provider_id/keys", area: "providers" });
+  return [
+    route.post("", ({ admin, body, params: { provider_id: name } }) => set(admin, name, body), {
+      body: NewKey,
+      detail: describeWrite("Add a key of a provider", KeyObject),
+    }),
+    route.post(
       "/:provider_key_id",
-      ({ request, admin, body, params: { provider_id: name, provider_key_id: id } }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          readKey(name, id);
-          return await set(admin, name, body, id);
-        }),
+      async ({ admin, body, params: { provider_id: name, provider_key_id: id } }) => {
+        readKey(name, id);
+        return await set(admin, name, body, id);
+      },
       { body: NewKey, detail: describeWrite("Replace a key of a provider", KeyObject) },
-    )
-    .delete(
+    ),
+    route.delete(
       "/:provider_key_id",
-      ({ request, admin, params: { provider_id: name, provider_key_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          readKey(name, id);
-          await actions.removeKey(admin.accountId, name, id);
-          return { id, object: "organization.provider.key.deleted", deleted: true };
-        }),
+      async ({ admin, params: { provider_id: name, provider_key_id: id } }) => {
+        readKey(name, id);
+        await actions.removeKey(admin.accountId, name, id);
+        return { id, object: "organization.provider.key.deleted", deleted: true };
+      },
       { detail: describeDelete("Delete a key of a provider", "organization.provider.key.deleted") },
-    );
+    ),
+  ];
 }
 
 type Provider = ReturnType<typeof describeProviders>[number];

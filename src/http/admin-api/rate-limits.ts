@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { GatewayError, nullable, optional, quoteValue } from "../../contract/index.ts";
 import type { ModelLimitsTable } from "../../db/index.ts";
 import { bodyFields, defineFields, Limit, toColumns, toJson } from "../../lib/fields.ts";
@@ -22,7 +21,7 @@ import type { HttpDeps } from "../deps.ts";
 import { displayNameOf, idOfCountedModel } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite } from "./guard.ts";
 import { invalid, listOf, listParameters, readPage, toList } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
@@ -75,9 +74,9 @@ const each = "Each project by itself that has no limits of its own for the model
 /** The limits of projects per minute and at once: for all models together, and for single ones. */
 export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
-  return new Elysia({ prefix: "/organization/projects/:project_id/rate_limits" })
-    .use(adminRoutes(deps, api, "accounts"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/projects/:project_id/rate_limits", area: "accounts" });
+  return [
+    route.get(
       "",
       async ({ request, params }) => {
         const account = await readProject(deps, params.project_id);
@@ -93,35 +92,33 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
           query: listParameters,
         }),
       },
-    )
-    .post(
+    ),
+    route.post(
       "",
-      ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const { id: accountId } = await readProject(deps, params.project_id);
-          const { api_key_id: keyId, ...others } = body;
-          return await set(deps, { by: admin, accountId, ...(keyId != null && { key_id: keyId }) }, others);
-        }),
+      async ({ admin, params, body }) => {
+        const { id: accountId } = await readProject(deps, params.project_id);
+        const { api_key_id: keyId, ...others } = body;
+        return await set(deps, { by: admin, accountId, ...(keyId != null && { key_id: keyId }) }, others);
+      },
       {
         body: NewProjectLimit,
         detail: describeWrite("Set the limits of a model for a project or one of its keys", RateLimitObject, {
           description: "In place of those that the model has there. A call keeps to all limits that are for it.",
         }),
       },
-    )
-    .post(
+    ),
+    route.post(
       "/:rate_limit_id",
-      ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const { id: accountId } = await readProject(deps, params.project_id);
-          const { rate_limit_id: id } = params;
-          if (id !== limitOfAll) {
-            const changes = toColumns<ModelLimitsTable, typeof limits>(limits, body);
-            return toRateLimit(deps, await changeModelLimits(store, { by: admin, accountId, id, changes }, now()));
-          }
-          await changeProject(store, { by: admin, accountId, changes: readBounds(body) }, now);
-          return await readRateLimitOfAll(deps, await readProject(deps, accountId));
-        }),
+      async ({ admin, params, body }) => {
+        const { id: accountId } = await readProject(deps, params.project_id);
+        const { rate_limit_id: id } = params;
+        if (id !== limitOfAll) {
+          const changes = toColumns<ModelLimitsTable, typeof limits>(limits, body);
+          return toRateLimit(deps, await changeModelLimits(store, { by: admin, accountId, id, changes }, now()));
+        }
+        await changeProject(store, { by: admin, accountId, changes: readBounds(body) }, now);
+        return await readRateLimitOfAll(deps, await readProject(deps, accountId));
+      },
       {
         body: LimitChange,
         detail: describeWrite("Modify a rate limit of a project", RateLimitObject, {
@@ -129,24 +126,24 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
             "`null` removes a limit of a model, and gives back that of the role or the configured one for all models.",
         }),
       },
-    )
-    .delete(
+    ),
+    route.delete(
       "/:rate_limit_id",
-      ({ request, admin, params: { project_id: accountId, rate_limit_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          await deleteModelLimits(store, { by: admin, accountId, id }, now());
-          return toDeleted(id);
-        }),
+      async ({ admin, params: { project_id: accountId, rate_limit_id: id } }) => {
+        await deleteModelLimits(store, { by: admin, accountId, id }, now());
+        return toDeleted(id);
+      },
       { detail: describeDelete("Delete the limits of a model for a project or a key", "project.rate_limit.deleted") },
-    );
+    ),
+  ];
 }
 
 /** The limits of models for each project. */
 export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
-  return new Elysia({ prefix: "/organization/rate_limits" })
-    .use(adminRoutes(deps, api, "accounts"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/rate_limits", area: "accounts" });
+  return [
+    route.get(
       "",
       async ({ request }) =>
         toPage(
@@ -159,76 +156,70 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
           query: listParameters,
         }),
       },
-    )
-    .post(
-      "",
-      ({ request, admin, body }) =>
-        writeOnce(deps, { request, admin, body }, () => set(deps, { by: admin, accountId: eachAccount }, body)),
-      {
-        body: NewLimit,
-        detail: describeWrite("Set the limits of a model for each project", RateLimitObject, {
-          description: `In place of those that the model has there. ${each}`,
-        }),
-      },
-    )
-    .post(
+    ),
+    route.post("", ({ admin, body }) => set(deps, { by: admin, accountId: eachAccount }, body), {
+      body: NewLimit,
+      detail: describeWrite("Set the limits of a model for each project", RateLimitObject, {
+        description: `In place of those that the model has there. ${each}`,
+      }),
+    }),
+    route.post(
       "/:rate_limit_id",
-      ({ request, admin, params: { rate_limit_id: id }, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const changes = toColumns<ModelLimitsTable, typeof limits>(limits, body);
-          const change = { by: admin, accountId: eachAccount, id, changes };
-          return toRateLimit(deps, await changeModelLimits(store, change, now()));
-        }),
+      async ({ admin, params: { rate_limit_id: id }, body }) => {
+        const changes = toColumns<ModelLimitsTable, typeof limits>(limits, body);
+        const change = { by: admin, accountId: eachAccount, id, changes };
+        return toRateLimit(deps, await changeModelLimits(store, change, now()));
+      },
       {
         body: LimitChange,
         detail: describeWrite("Modify the limits of a model for each project", RateLimitObject, {
           description: "`null` removes a limit.",
         }),
       },
-    )
-    .delete(
+    ),
+    route.delete(
       "/:rate_limit_id",
-      ({ request, admin, params: { rate_limit_id: id } }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          await deleteModelLimits(store, { by: admin, accountId: eachAccount, id }, now());
-          return toDeleted(id);
-        }),
+      async ({ admin, params: { rate_limit_id: id } }) => {
+        await deleteModelLimits(store, { by: admin, accountId: eachAccount, id }, now());
+        return toDeleted(id);
+      },
       { detail: describeDelete("Delete the limits of a model for each project", "project.rate_limit.deleted") },
-    );
+    ),
+  ];
 }
 
 /** The limits that projects have by the role of their holder, where they have none of their own. */
 export function roleLimitsController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
-  return new Elysia({ prefix: "/organization/role_limits" })
-    .use(adminRoutes(deps, api, "accounts"))
-    .get("", async ({ request }) => toPage(request, (await listRoleLimits(store)).map(toRoleLimit)), {
+  const route = adminRoutes(deps, api, { path: "/organization/role_limits", area: "accounts" });
+  return [
+    route.get("", async ({ request }) => toPage(request, (await listRoleLimits(store)).map(toRoleLimit)), {
       detail: describeRead("List the limits of projects by role", listOf(RoleLimitObject), {
         description: "Of each role, in force for projects that have none of their own. `null`: the configured one.",
         query: listParameters,
       }),
-    })
-    .post(
+    }),
+    route.post(
       "/:role",
-      ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const role = accountRoles.find((one) => one === params.role);
-          if (role === undefined) {
-            throw new GatewayError(
-              "not_found",
-              `There is no role ${quoteValue(params.role)}; the roles are ${accountRoles.join(", ")}`,
-            );
-          }
-          const changes = { ...readBounds(body), freeTokensPerDay: body.free_tokens_per_day };
-          return toRoleLimit({ role, ...(await changeRoleLimits(store, { by: admin, role, changes }, now())) });
-        }),
+      async ({ admin, params, body }) => {
+        const role = accountRoles.find((one) => one === params.role);
+        if (role === undefined) {
+          throw new GatewayError(
+            "not_found",
+            `There is no role ${quoteValue(params.role)}; the roles are ${accountRoles.join(", ")}`,
+          );
+        }
+        const changes = { ...readBounds(body), freeTokensPerDay: body.free_tokens_per_day };
+        return toRoleLimit({ role, ...(await changeRoleLimits(store, { by: admin, role, changes }, now())) });
+      },
       {
         body: RoleLimitChange,
         detail: describeWrite("Modify the limits of projects of a role", RoleLimitObject, {
           description: "`null` gives back the configured one. Only owners change those of owners.",
         }),
       },
-    );
+    ),
+  ];
 }
 
 function toRoleLimit({ role, ...limits }: RoleLimits & { readonly role: (typeof accountRoles)[number] }) {

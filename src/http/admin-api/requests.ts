@@ -1,5 +1,4 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { readBudget } from "../../lib/fields.ts";
 import { findRequests, type RequestFilter, readRequest } from "../../reports/index.ts";
@@ -41,9 +40,9 @@ export function organizationRequestsController(deps: HttpDeps, api: AdminApi) {
     if (request !== undefined) return request;
     throw new GatewayError("not_found", `There is no request ${quoteValue(id)} in the log`);
   };
-  return new Elysia({ prefix: "/organization/requests" })
-    .use(adminRoutes(deps, api, "usage"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/requests", area: "usage" });
+  return [
+    route.get(
       "",
       async ({ request }) => {
         const query = parseUrl(request).searchParams;
@@ -63,10 +62,11 @@ export function organizationRequestsController(deps: HttpDeps, api: AdminApi) {
           query: { ...listParameters, ...filterParameters },
         }),
       },
-    )
-    .get("/:request_id", async ({ params: { request_id: id } }) => toRequestDetailObject(await find(id)), {
+    ),
+    route.get("/:request_id", async ({ params: { request_id: id } }) => toRequestDetailObject(await find(id)), {
       detail: describeRead("Retrieve a request: what it used and cost, and why it failed", RequestDetailObject),
-    });
+    }),
+  ];
 }
 
 /** @throws {GatewayError} `invalid_request` naming the parameter. */

@@ -1,6 +1,5 @@
 /** The routes of a managed thing, made from what is declared of it. */
 import { type Static, type TObject, Type } from "@sinclair/typebox";
-import { type AnyElysia, Elysia } from "elysia";
 import {
   answerFields,
   bodyFields,
@@ -13,10 +12,11 @@ import {
 import type { HttpDeps } from "../deps.ts";
 import { displayNameOf, idOfCountedModel, idOfModel } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
+import type { Below, Endpoint, Intersection, Route } from "../lifecycle/route.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type Declared, resources } from "../resources/index.ts";
 import { type Mount, type Resource, type ResourceDeps, readColumns, toAnswers } from "../resources/resource.ts";
-import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite } from "./guard.ts";
 import { listOf, listParameters, readPage, toList } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
@@ -32,22 +32,6 @@ export function toResourceDeps(deps: HttpDeps): ResourceDeps {
   };
 }
 
-/** An endpoint, as the types of its client have it. */
-interface Endpoint<Body, Response> {
-  body: Body;
-  params: unknown;
-  query: unknown;
-  headers: unknown;
-  response: { 200: Response };
-}
-
-/** `"/a/:b"` as nested members. */
-type Below<Path extends string, Value> = Path extends `/${infer Rest}`
-  ? Below<Rest, Value>
-  : Path extends `${infer Head}/${infer Tail}`
-    ? { [Name in Head]: Below<Tail, Value> }
-    : { [Name in Path]: Value };
-
 /** The types of the routes of all declared things, for the dashboard. */
 export type ResourceApi = Intersection<ApiOf<Declared>>;
 
@@ -60,29 +44,23 @@ type ApiOf<Thing> = Thing extends {
   ? Intersection<Path extends string ? Below<Path, Endpoints<Id, F, Derived>> : never>
   : never;
 
-type Intersection<Union> = (Union extends unknown ? (member: Union) => void : never) extends (
-  member: infer Members,
-) => void
-  ? Members
-  : never;
-
 type Endpoints<Id extends string, F extends Fields<never>, Derived> = {
-  get: Endpoint<unknown, ReturnType<typeof toList<never, AnswerOf<F, Derived>>>>;
-  post: Endpoint<Static<TObject<Schemas<F>>>, AnswerOf<F, Derived>>;
+  get: Endpoint<unknown, unknown, ReturnType<typeof toList<never, AnswerOf<F, Derived>>>>;
+  post: Endpoint<Static<TObject<Schemas<F>>>, unknown, AnswerOf<F, Derived>>;
 } & {
   [Name in `:${Id}`]: {
-    get: Endpoint<unknown, AnswerOf<F, Derived>>;
-    post: Endpoint<Static<TObject<Changeable<F>>>, AnswerOf<F, Derived>>;
-    delete: Endpoint<unknown, { id: string; object: string; deleted: boolean }>;
+    get: Endpoint<unknown, unknown, AnswerOf<F, Derived>>;
+    post: Endpoint<Static<TObject<Changeable<F>>>, unknown, AnswerOf<F, Derived>>;
+    delete: Endpoint<unknown, unknown, { id: string; object: string; deleted: boolean }>;
   };
 };
 
 type AnswerOf<F extends Fields<never>, Derived> = { id: string } & JsonOf<F> & Derived;
 
 /** Makes the routes of declared things. Their types are those of {@link ResourceApi}. */
-export function declaredRoutes(deps: HttpDeps, api: AdminApi): AnyElysia[] {
+export function declaredRoutes(deps: HttpDeps, api: AdminApi): Route[] {
   return resources.flatMap(({ visit }) =>
-    visit((resource) => resource.mounts.map((mount) => resourceRoutes(deps, api, resource, mount))),
+    visit((resource) => resource.mounts.flatMap((mount) => resourceRoutes(deps, api, resource, mount))),
   );
 }
 
@@ -92,7 +70,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
   api: AdminApi,
   resource: Resource<Row, F, Derived>,
   { path, owner: kind, ...texts }: Mount,
-): AnyElysia {
+): Route[] {
   const { name, fields, idName } = resource;
   const whose = kind === "project" ? "a project" : "the gateway";
   /** The owner in the path, which a thing of it has to have. */
@@ -107,9 +85,9 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
   const resourceDeps = toResourceDeps(deps);
   const answer = async (row: Row) => (await toAnswers(resourceDeps, resource, [row]))(row);
   const read = (body: unknown) => readColumns(resourceDeps, resource, body as Record<string, unknown>);
-  return new Elysia({ prefix: path })
-    .use(adminRoutes(deps, api, resource.area))
-    .get(
+  const route = adminRoutes(deps, api, { path, area: resource.area });
+  return [
+    route.get(
       "",
       async ({ request, params }) => {
         const owner = await readOwner(params);
@@ -119,46 +97,44 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
         return toList(rows, limit, await toAnswers(resourceDeps, resource, rows));
       },
       { detail: describeRead(`List the ${name}s of ${whose}`, listOf(Answer), { query: listParameters }) },
-    )
-    .post(
+    ),
+    route.post(
       "",
-      ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const owner = await readOwner(params);
-          return await answer(await resource.create(resourceDeps, admin, owner, await read(body)));
-        }),
+      async ({ admin, params, body }) => {
+        const owner = await readOwner(params);
+        return await answer(await resource.create(resourceDeps, admin, owner, await read(body)));
+      },
       {
         body: formBody(bodyFields(fields)),
         detail: describeWrite(`Create a ${name} of ${whose}`, Answer, { description: texts.creates }),
       },
-    )
-    .get(
+    ),
+    route.get(
       `/:${idName}`,
       async ({ params }) => {
         const { owner, id } = targetOf(params);
         return await answer(await resource.read(resourceDeps, owner, id));
       },
       { detail: describeRead(`Retrieve a ${name} of ${whose}`, Answer) },
-    )
-    .post(
+    ),
+    route.post(
       `/:${idName}`,
-      ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          return await answer(await resource.change(resourceDeps, admin, targetOf(params), await read(body)));
-        }),
+      async ({ admin, params, body }) => {
+        return await answer(await resource.change(resourceDeps, admin, targetOf(params), await read(body)));
+      },
       {
         body: formBody(changeFields(fields)),
         detail: describeWrite(`Change a ${name} of ${whose}`, Answer, { description: texts.changes }),
       },
-    )
-    .delete(
+    ),
+    route.delete(
       `/:${idName}`,
-      ({ request, admin, params }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          const target = targetOf(params);
-          await resource.remove(resourceDeps, admin, target);
-          return { id: target.id, object: resource.deleted, deleted: true };
-        }),
+      async ({ admin, params }) => {
+        const target = targetOf(params);
+        await resource.remove(resourceDeps, admin, target);
+        return { id: target.id, object: resource.deleted, deleted: true };
+      },
       { detail: describeDelete(`Delete a ${name} of ${whose}`, resource.deleted) },
-    );
+    ),
+  ];
 }

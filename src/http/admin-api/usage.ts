@@ -1,5 +1,4 @@
 import { type TSchema, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import {
   answerColumns,
   type Capability,
@@ -24,7 +23,7 @@ import {
 import { responses } from "../api/openapi.ts";
 import type { HttpDeps } from "../deps.ts";
 import { idOfModel } from "../forms/read-fields.ts";
-import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
+import { keyRoute } from "../lifecycle/call-routes.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
@@ -193,8 +192,8 @@ const { project_ids: _, api_key_ids: __, ...ofKey } = spanParameters(Object.keys
 const keyParameters = { ...ofKey, models: list("Of these models alone") };
 /** Usage and costs of all projects. */
 export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
-  const routes = new Elysia({ prefix: "/organization" }).use(adminRoutes(deps, api, "usage"));
-  for (const { path, capability, summary, fields, toJson } of kinds) {
+  const route = adminRoutes(deps, api, { path: "/organization", area: "usage" });
+  const usage = kinds.map(({ path, capability, summary, fields, toJson }) => {
     const object = `organization.usage.${path}.result`;
     const answer = async ({ request }: { request: Request }) => {
       const span = readSpan(parseUrl(request).searchParams, deps.now(), groups);
@@ -212,79 +211,82 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
         }),
       });
     };
-    routes.get(`/usage/${path}`, answer, {
+    return route.get(`/usage/${path}`, answer, {
       detail: describeRead(summary, pageOf(resultOf(path, fields)), {
         query: { ...spanParameters(Object.keys(bucketsOf), groups), models: list("Of these models alone") },
       }),
     });
-  }
-  return routes.get(
-    "/costs",
-    async ({ request }) => {
-      const span = readSpan(parseUrl(request).searchParams, deps.now(), costGroups, costBucketsMax);
-      const named = namedGroups.find((name) => span.groups.has(name));
-      const read = named === undefined ? readByModel : readByName(named, span);
-      return await readBuckets(deps, span, read, {
-        isOf: () => true,
-        toResult: (figures, names) => ({
-          object: "organization.costs.result",
-          amount: { value: Number(formatUsd(figures.charged_nanodollars)), currency: "usd" },
-          line_item: names.model,
-          session: names.session,
-          tag: names.tag,
-          end_user: names.end_user,
-          project_id: names.project_id,
-          user_id: null,
-          api_key_id: names.api_key_id,
-          ...toMoney(figures),
+  });
+  return [
+    ...usage,
+    route.get(
+      "/costs",
+      async ({ request }) => {
+        const span = readSpan(parseUrl(request).searchParams, deps.now(), costGroups, costBucketsMax);
+        const named = namedGroups.find((name) => span.groups.has(name));
+        const read = named === undefined ? readByModel : readByName(named, span);
+        return await readBuckets(deps, span, read, {
+          isOf: () => true,
+          toResult: (figures, names) => ({
+            object: "organization.costs.result",
+            amount: { value: Number(formatUsd(figures.charged_nanodollars)), currency: "usd" },
+            line_item: names.model,
+            session: names.session,
+            tag: names.tag,
+            end_user: names.end_user,
+            project_id: names.project_id,
+            user_id: null,
+            api_key_id: names.api_key_id,
+            ...toMoney(figures),
+          }),
+        });
+      },
+      {
+        detail: describeRead("Costs of all projects: what wallets paid", pageOf(CostResult), {
+          description:
+            "Costs by `session`, `tag` or `end_user` are those of the 100 names that cost the most, of all projects or of one in `project_ids`; " +
+            "of the other groups they take `project_id`.",
+          query: spanParameters(["1d"], costGroups),
         }),
-      });
-    },
-    {
-      detail: describeRead("Costs of all projects: what wallets paid", pageOf(CostResult), {
-        description:
-          "Costs by `session`, `tag` or `end_user` are those of the 100 names that cost the most, of all projects or of one in `project_ids`; " +
-          "of the other groups they take `project_id`.",
-        query: spanParameters(["1d"], costGroups),
-      }),
-    },
-  );
+      },
+    ),
+  ];
 }
 
 /** GET /key/usage: what the calling key has used, in the same buckets as the usage of the whole gateway. */
 export function keyUsageController(deps: HttpDeps) {
-  return new Elysia().use(apiKeyRoutes(deps)).get(
-    "/key/usage",
-    async ({ call: { id, httpRequest, caller } }) => {
-      const span = readSpan(parseUrl(httpRequest).searchParams, deps.now(), ["model"]);
-      const own = { ...span, accountIds: [caller.accountId], keyIds: [caller.keyId] };
-      const page = await readBuckets(deps, own, readByModel, {
-        isOf: () => true,
-        toResult: (figures, { model }) => ({
-          object: "key.usage.result",
-          num_model_requests: figures.requests,
-          input_tokens: toInputTokens(figures),
-          output_tokens: toOutputTokens(figures),
-          input_cached_tokens: sumColumns(figures, cacheReadColumns),
-          ...Object.fromEntries(
-            unitFigures.map(({ field, divisor, column }) => [field, Math.round(figures[column] / divisor)]),
-          ),
-          model,
-          ...toMoney(figures),
-        }),
-      });
-      return Response.json(page, { headers: { ...dataHeaders(httpRequest), "x-request-id": id } });
-    },
-    {
-      apiKey: true,
+  return [
+    keyRoute(deps, {
+      method: "GET",
+      path: "/key/usage",
+      async answer({ call: { id, httpRequest, caller } }) {
+        const span = readSpan(parseUrl(httpRequest).searchParams, deps.now(), ["model"]);
+        const own = { ...span, accountIds: [caller.accountId], keyIds: [caller.keyId] };
+        const page = await readBuckets(deps, own, readByModel, {
+          isOf: () => true,
+          toResult: (figures, { model }) => ({
+            object: "key.usage.result",
+            num_model_requests: figures.requests,
+            input_tokens: toInputTokens(figures),
+            output_tokens: toOutputTokens(figures),
+            input_cached_tokens: sumColumns(figures, cacheReadColumns),
+            ...Object.fromEntries(
+              unitFigures.map(({ field, divisor, column }) => [field, Math.round(figures[column] / divisor)]),
+            ),
+            model,
+            ...toMoney(figures),
+          }),
+        });
+        return Response.json(page, { headers: { ...dataHeaders(httpRequest), "x-request-id": id } });
+      },
       detail: {
         summary: "Usage of the calling key, by time and model",
         tags: ["Account"],
         parameters: parameters(keyParameters),
         responses: responses({ "application/json": pageOf(KeyUsage) }, [400, 401, 429, 500, 503]),
       },
-    },
-  );
+    }),
+  ];
 }
 
 interface Span {

@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { createAudited } from "../../audit/index.ts";
 import { formatUsd, nullable, optional } from "../../contract/index.ts";
 import { Usd } from "../../lib/fields.ts";
@@ -16,7 +15,7 @@ import type { HttpDeps } from "../deps.ts";
 import { readUsd } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type AdminApi, adminRoutes, describeRead, describeWrite, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, describeRead, describeWrite } from "./guard.ts";
 import { listOf, listParameters, readExpiry, readPage, toList, toSeconds, toSecondsOrNull } from "./lists.ts";
 
 const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
@@ -53,9 +52,9 @@ export function vouchersController(deps: HttpDeps, api: AdminApi) {
     const voucher = await readVoucher(store, id);
     return (await withEmails([voucher]))(voucher);
   };
-  return new Elysia({ prefix: "/organization/vouchers" })
-    .use(adminRoutes(deps, api, "accounts"))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/vouchers", area: "accounts" });
+  return [
+    route.get(
       "",
       async ({ request }) => {
         const { limit, after } = readPage(parseUrl(request).searchParams);
@@ -67,40 +66,39 @@ export function vouchersController(deps: HttpDeps, api: AdminApi) {
           query: listParameters,
         }),
       },
-    )
-    .post(
+    ),
+    route.post(
       "",
-      ({ request, admin, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const expiresAt = readExpiry(body, now()) ?? undefined;
-          const { id, code } = await actions.createVoucher(admin, { nanodollars: readUsd(body.usd), expiresAt });
-          return { ...(await answer(id)), code };
-        }),
+      async ({ admin, body }) => {
+        const expiresAt = readExpiry(body, now()) ?? undefined;
+        const { id, code } = await actions.createVoucher(admin, { nanodollars: readUsd(body.usd), expiresAt });
+        return { ...(await answer(id)), code };
+      },
       {
         body: NewVoucher,
         detail: describeWrite("Create a voucher; `code` is shown only here", VoucherWithCode, {
           description: "It adds money to the wallet of the first project that redeems it, once.",
         }),
       },
-    )
-    .get("/:voucher_id", ({ params }) => answer(params.voucher_id), {
+    ),
+    route.get("/:voucher_id", ({ params }) => answer(params.voucher_id), {
       detail: describeRead("Retrieve a voucher", VoucherObject),
-    })
-    .post(
+    }),
+    route.post(
       "/:voucher_id/void",
-      ({ request, admin, params }) =>
-        writeOnce(deps, { request, admin }, async () => {
-          // A path has an id: a code that stood in it would be in the logs of proxies.
-          const { id } = await readVoucher(store, params.voucher_id);
-          await actions.voidVoucher(admin, id);
-          return await answer(id);
-        }),
+      async ({ admin, params }) => {
+        // A path has an id: a code that stood in it would be in the logs of proxies.
+        const { id } = await readVoucher(store, params.voucher_id);
+        await actions.voidVoucher(admin, id);
+        return await answer(id);
+      },
       {
         detail: describeWrite("Void a voucher, whose code can no longer be redeemed", VoucherObject, {
           description: "One that was redeemed is a `conflict`.",
         }),
       },
-    );
+    ),
+  ];
 }
 
 function toVoucherObject(

@@ -1,41 +1,41 @@
-import { Elysia } from "elysia";
 import { makeCallId } from "../../contract/index.ts";
 import { completionsInbound, toChatRequests, toTextCompletion } from "../../protocols/completions/inbound.ts";
 import { CompletionsRequest, TextCompletion } from "../../protocols/completions/schema.ts";
 import type { ChatCompletion, ChatRequest } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, jsonCall } from "../lifecycle/call-hooks.ts";
+import { callRoute, jsonBody } from "../lifecycle/call-routes.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import { HttpCall } from "../lifecycle/http-call.ts";
-import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { requestBody } from "../lifecycle/validate.ts";
 import { EventBody, responses } from "./openapi.ts";
 import { serveExchange } from "./serve-exchange.ts";
 
-const Body = requestBody(CompletionsRequest);
+const Body = CompletionsRequest;
 
 /** POST /completions, OpenAI's legacy endpoint, through the chat of any model. */
 export function completionsController(deps: HttpDeps) {
-  return new Elysia().use(apiKeyRoutes(deps)).post(
-    "/completions",
-    replyOnce<CompletionsRequest>(deps, async ({ call, body }) => {
-      const requests = toChatRequests(body);
-      if (body.stream === true) {
-        return await serveExchange(deps, call, completionsInbound.open(requests[0] as ChatRequest));
-      }
-      return jsonReply(deps, call, toTextCompletion(await answerAll(deps, call, requests)));
-    }),
-    {
-      ...jsonCall(deps, Body, { capability: "chat", inbound: completionsInbound }),
-      detail: {
-        summary: "Text generation from a prompt (legacy)",
-        description: "Each prompt is one message of the user to a chat model, and one call in the ledger.",
-        tags: ["Calls"],
-        responses: responses({ "application/json": TextCompletion, "text/event-stream": EventBody }),
+  return [
+    callRoute(
+      deps,
+      {
+        path: "/completions",
+        body: jsonBody(deps, Body, { capability: "chat", inbound: completionsInbound }),
+        detail: {
+          summary: "Text generation from a prompt (legacy)",
+          description: "Each prompt is one message of the user to a chat model, and one call in the ledger.",
+          tags: ["Calls"],
+          responses: responses({ "application/json": TextCompletion, "text/event-stream": EventBody }),
+        },
       },
-    },
-  );
+      async ({ call, body }) => {
+        const requests = toChatRequests(body);
+        if (body.stream === true) {
+          return await serveExchange(deps, call, completionsInbound.open(requests[0] as ChatRequest));
+        }
+        return jsonReply(deps, call, toTextCompletion(await answerAll(deps, call, requests)));
+      },
+    ),
+  ];
 }
 
 /** Asks one prompt after the other, each as a call of its own. The first that fails ends the request. */

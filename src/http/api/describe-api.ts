@@ -1,9 +1,10 @@
 import { toOpenAPISchema } from "@elysiajs/openapi";
-import type { AnyElysia, InternalRoute } from "elysia";
+import { type AnyElysia, Elysia } from "elysia";
 import type { ModelEntry } from "../../kernel/index.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
+import type { Route } from "../lifecycle/route.ts";
 import { commonResponses } from "./openapi.ts";
 import { describeRequest } from "./request-examples.ts";
 import { shareSchemas } from "./share-schemas.ts";
@@ -58,12 +59,13 @@ function isList(field: unknown): boolean {
   return (field as { type?: unknown }).type === "array";
 }
 
-/** The generator finds no media type where the gateway itself parses: it reads JSON. */
-function withMediaType(route: InternalRoute): InternalRoute {
-  const parsers: unknown = route.hooks.parse;
-  const isOwn =
-    Array.isArray(parsers) && parsers.every(({ fn }: { fn: unknown }) => typeof fn === "function" || fn === "none");
-  return isOwn ? { ...route, hooks: { ...route.hooks, parse: [{ fn: "json" }] } } : route;
+/** A server with what the generator reads of routes; the names of parsers tell it the media type. */
+function toServer(routes: readonly Route[]): AnyElysia {
+  const app: AnyElysia = new Elysia();
+  for (const { method, path, detail = { hide: true }, body, query, isForm = false } of routes) {
+    app.route(method, path, () => undefined, { detail, body, query, parse: isForm ? "formdata" : "json" });
+  }
+  return app;
 }
 
 /**
@@ -71,13 +73,11 @@ function withMediaType(route: InternalRoute): InternalRoute {
  * between its parts.
  */
 export async function describeApi(
-  routes: readonly InternalRoute[],
+  routes: readonly Route[],
   { version, kernel }: HttpDeps,
   inbounds: readonly ClientFormat[],
 ): Promise<object> {
-  // The generator asks an app for its routes and for nothing else.
-  const app = { getGlobalRoutes: () => routes.map(withMediaType) } as unknown as AnyElysia;
-  const { paths } = toOpenAPISchema(app, {
+  const { paths } = toOpenAPISchema(toServer(routes), {
     paths: [/^\/docs/, /^\/openapi/],
   });
   await nextTurn();
@@ -97,7 +97,7 @@ export async function describeApi(
     paths,
   };
   // Schemas that routes share are one object each; what is completed below is completed in a copy.
-  const copy = structuredClone(description) as unknown as Description;
+  const copy = structuredClone<object>(description) as Description;
   await nextTurn();
   return complete(copy, [...kernel.registry.modelEntries], inbounds);
 }

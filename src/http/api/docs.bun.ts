@@ -1,4 +1,3 @@
-import { Elysia, type InternalRoute } from "elysia";
 import styleFile from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import scriptFile from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import iconFile from "../../dashboard/icon.svg" with { type: "file" };
@@ -7,6 +6,7 @@ import type { HttpDeps } from "../deps.ts";
 import { ConstantDocument } from "../lifecycle/constant-document.ts";
 import { pageHeaders, type ResponseHeaders } from "../lifecycle/headers.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
+import type { RequestContext, Route } from "../lifecycle/route.ts";
 
 const page = `<!doctype html>
 <html lang="en">
@@ -43,31 +43,38 @@ const policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 's
 
 /**
  * The OpenAPI document at /openapi.json, generated from the schemas that validate, and its page at /docs without files of
- * other hosts. An instance of its own, because its headers are for these routes alone.
+ * other hosts.
  */
-export function docs(deps: HttpDeps, routes: () => readonly InternalRoute[], inbounds: readonly ClientFormat[]) {
+export function docs(deps: HttpDeps, routes: readonly Route[], inbounds: readonly ClientFormat[]): Route[] {
   const describe = async () => {
     const { describeApi } = await import("./describe-api.ts");
     await nextTurn();
-    const description = await describeApi(routes(), deps, inbounds);
+    const description = await describeApi(routes, deps, inbounds);
     await nextTurn();
     return new Blob([JSON.stringify(description)]);
   };
-  const app = new Elysia({ detail: { hide: true } });
-  const serve = (path: string, mediaType: string, read: () => Promise<Blob> | Blob, caching: ResponseHeaders = {}) => {
+  const serve = (
+    path: string,
+    mediaType: string,
+    read: () => Promise<Blob> | Blob,
+    caching: ResponseHeaders,
+  ): Route => {
     const document = new ConstantDocument(mediaType, read);
-    app.get(path, ({ request }) => document.respond(request, { ...pageHeaders(request, policy), ...caching }));
+    const answer = ({ request }: RequestContext) =>
+      document.respond(request, { ...pageHeaders(request, policy), ...caching });
+    return { method: "GET", path, answer };
   };
   const text = (content: string) => () => new Blob([content]);
   const file = (path: string) => () => Bun.file(path);
   const aDay = { "cache-control": "public, max-age=86400" };
   const revalidated = { "cache-control": "no-cache" };
-  serve("/openapi.json", "application/json", describe, revalidated);
-  serve("/docs/swagger-ui.css", "text/css", file(styleFile), aDay);
-  serve("/docs/swagger-ui.js", "text/javascript", file(scriptFile), aDay);
-  serve("/docs/page.css", "text/css", text(pageStyle), revalidated);
-  serve("/docs/icon.svg", "image/svg+xml", file(iconFile), aDay);
-  serve("/docs/start.js", "text/javascript", text(startScript), revalidated);
-  serve("/docs", "text/html; charset=utf-8", text(page), revalidated);
-  return app;
+  return [
+    serve("/openapi.json", "application/json", describe, revalidated),
+    serve("/docs/swagger-ui.css", "text/css", file(styleFile), aDay),
+    serve("/docs/swagger-ui.js", "text/javascript", file(scriptFile), aDay),
+    serve("/docs/page.css", "text/css", text(pageStyle), revalidated),
+    serve("/docs/icon.svg", "image/svg+xml", file(iconFile), aDay),
+    serve("/docs/start.js", "text/javascript", text(startScript), revalidated),
+    serve("/docs", "text/html; charset=utf-8", text(page), revalidated),
+  ];
 }

@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import {
@@ -9,18 +8,17 @@ import {
   TokensRequest,
 } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, jsonCall } from "../lifecycle/call-hooks.ts";
+import { callRoute, jsonBody } from "../lifecycle/call-routes.ts";
 import { executeCall } from "../lifecycle/execute.ts";
-import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { requestBody } from "../lifecycle/validate.ts";
 import { responses } from "./openapi.ts";
 
-const Body = requestBody(EmbeddingsBody, (body) => {
+/** The kind of input that a body was meant to have, whose error is the one to tell. */
+function choose(body: unknown) {
   const input = isRecord(body) && Array.isArray(body.input) ? body.input[0] : undefined;
   if (Array.isArray(input)) return TokenListsRequest;
   return typeof input === "number" ? TokensRequest : EmbeddingsRequest;
-});
+}
 
 /** The size of a vector, as Voyage and Cohere call it and as Google does. */
 const sizeNames = ["output_dimension", "output_dimensionality"];
@@ -56,22 +54,24 @@ function wrong(param: string, expected: string): GatewayError {
 
 /** POST /embeddings. */
 export function embeddingsController(deps: HttpDeps) {
-  return new Elysia().use(apiKeyRoutes(deps)).post(
-    "/embeddings",
-    replyOnce<EmbeddingsBody>(deps, async ({ call, body }) =>
-      jsonReply(
-        deps,
-        call,
-        await executeCall(deps, call, { capability: "embeddings", request: fromOtherHabits(body) }),
-      ),
-    ),
-    {
-      ...jsonCall(deps, Body, { capability: "embeddings" }),
-      detail: {
-        summary: "Vector embeddings",
-        tags: ["Calls"],
-        responses: responses({ "application/json": EmbeddingList }),
+  return [
+    callRoute(
+      deps,
+      {
+        path: "/embeddings",
+        body: jsonBody(deps, EmbeddingsBody, { capability: "embeddings", choose }),
+        detail: {
+          summary: "Vector embeddings",
+          tags: ["Calls"],
+          responses: responses({ "application/json": EmbeddingList }),
+        },
       },
-    },
-  );
+      async ({ call, body }) =>
+        jsonReply(
+          deps,
+          call,
+          await executeCall(deps, call, { capability: "embeddings", request: fromOtherHabits(body) }),
+        ),
+    ),
+  ];
 }

@@ -1,11 +1,11 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { Elysia } from "elysia";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
 import type { HttpDeps } from "../deps.ts";
 import { pageHeaders } from "../lifecycle/headers.ts";
 import { type HttpCall, readClientAddress, toNetwork } from "../lifecycle/http-call.ts";
 import { clientOrigin, parseUrl } from "../lifecycle/origin.ts";
+import type { Route } from "../lifecycle/route.ts";
 import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
 import { ownerOfNetwork } from "../memory/call-memory.ts";
 import { SharedFiles } from "../memory/shared-files.ts";
@@ -67,28 +67,29 @@ export function createFileService(deps: HttpDeps) {
 }
 
 /** GET /files/{id}: authorized by the signature in the URL instead of a key. */
-export function filesController(deps: HttpDeps, send: ReturnType<typeof createFileService>) {
-  return new Elysia().get(
-    "/files/:id",
-    async ({ request, server }) => {
-      const { pathname, searchParams } = parseUrl(request);
-      const id = pathname.split("/").at(-1) as string;
-      const expires = Number(searchParams.get("expires"));
-      const isSigned = matches(sign(deps, id, expires), searchParams.get("signature") ?? "");
-      const file = isSigned && expires * 1000 > deps.now() ? await send(id, request, server) : undefined;
-      if (file === undefined) {
-        const message = "File not found: its URL is wrong or has expired (files live for an hour)";
-        throw new GatewayError("not_found", message);
-      }
-      const headers = {
-        ...pageHeaders(request, "default-src 'none'; frame-ancestors 'none'; sandbox"),
-        "content-type": file.mediaType,
-        "cache-control": "private, max-age=3600",
-        "x-request-id": makeCallId(deps.now()),
-      };
-      return new Response(file.body, { headers });
-    },
+export function filesController(deps: HttpDeps, send: ReturnType<typeof createFileService>): Route[] {
+  return [
     {
+      method: "GET",
+      path: "/files/:id",
+      async answer({ request }) {
+        const { pathname, searchParams } = parseUrl(request);
+        const id = pathname.split("/").at(-1) as string;
+        const expires = Number(searchParams.get("expires"));
+        const isSigned = matches(sign(deps, id, expires), searchParams.get("signature") ?? "");
+        const file = isSigned && expires * 1000 > deps.now() ? await send(id, request, deps.server()) : undefined;
+        if (file === undefined) {
+          const message = "File not found: its URL is wrong or has expired (files live for an hour)";
+          throw new GatewayError("not_found", message);
+        }
+        const headers = {
+          ...pageHeaders(request, "default-src 'none'; frame-ancestors 'none'; sandbox"),
+          "content-type": file.mediaType,
+          "cache-control": "private, max-age=3600",
+          "x-request-id": makeCallId(deps.now()),
+        };
+        return new Response(file.body, { headers });
+      },
       detail: {
         summary: "A generated file, for an hour",
         tags: ["Calls"],
@@ -103,7 +104,7 @@ export function filesController(deps: HttpDeps, send: ReturnType<typeof createFi
         responses: responses({ "image/*": ByteBody }, [400, 404, 429, 500, 503]),
       },
     },
-  );
+  ];
 }
 
 function sign(deps: HttpDeps, id: string, expires: number): string {

@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
 import { readHealth } from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
+import type { Route } from "../lifecycle/route.ts";
 import { responses } from "./openapi.ts";
 
 const Alive = Type.Object({ status: Type.Literal("ok"), version: Type.String() });
@@ -27,7 +27,7 @@ const aliveDetail = {
  * GET /healthz is the liveness check, GET /readyz the readiness check (200 also when `degraded`, else 503 with the reasons).
  * Neither needs a key.
  */
-export function healthController(deps: HttpDeps) {
+export function healthController(deps: HttpDeps): Route[] {
   const reply = (request: Request, status: number, body: unknown) =>
     Response.json(body, {
       status,
@@ -39,14 +39,18 @@ export function healthController(deps: HttpDeps) {
     });
   const alive = async ({ request }: { request: Request }) =>
     reply(request, 200, { status: "ok", version: deps.version });
-  return new Elysia()
-    .get("/healthz", alive, { detail: { ...aliveDetail, summary: "Liveness check" } })
-    .get("/health", alive, {
+  return [
+    { method: "GET", path: "/healthz", answer: alive, detail: { ...aliveDetail, summary: "Liveness check" } },
+    {
+      method: "GET",
+      path: "/health",
+      answer: alive,
       detail: { ...aliveDetail, summary: "Liveness check, as probes of model servers call it" },
-    })
-    .get(
-      "/readyz",
-      async ({ request }) => {
+    },
+    {
+      method: "GET",
+      path: "/readyz",
+      async answer({ request }) {
         const draining = deps.loadShedder.isDraining ? ["The gateway is shutting down"] : [];
         const problems = [...draining, ...(await deps.readinessProblems())];
         const models = deps.kernel.registry.size;
@@ -56,21 +60,20 @@ export function healthController(deps: HttpDeps) {
         const body = { status, sandbox, models, problems, degraded, warnings };
         return reply(request, problems.length > 0 ? 503 : 200, body);
       },
-      {
-        detail: {
-          summary: "Readiness check",
-          tags: ["Operation"],
-          security: [],
-          responses: {
-            ...responses({ "application/json": Readiness }, [500]),
-            "503": {
-              description: "Not ready, with the reasons",
-              content: { "application/json": { schema: Readiness as never } },
-            },
+      detail: {
+        summary: "Readiness check",
+        tags: ["Operation"],
+        security: [],
+        responses: {
+          ...responses({ "application/json": Readiness }, [500]),
+          "503": {
+            description: "Not ready, with the reasons",
+            content: { "application/json": { schema: Readiness as never } },
           },
         },
       },
-    );
+    },
+  ];
 }
 
 /** The providers that answer no calls now, without their words: anybody may read them. */
@@ -84,14 +87,16 @@ function describeFailing({ providers, kernel, snapshot }: HttpDeps): string[] {
 }
 
 /** GET /metrics on the API's port, with the token of the operator. */
-export function metricsController({ isAllowed, scrape }: NonNullable<HttpDeps["metrics"]>) {
-  return new Elysia().get(
-    "/metrics",
-    async ({ request }) => {
-      if (isAllowed(request.headers.get("authorization"))) return await scrape();
-      const message = "Metrics are for the operator: send METRICS_TOKEN in the header 'Authorization: Bearer …'";
-      throw new GatewayError("invalid_api_key", message);
+export function metricsController({ isAllowed, scrape }: NonNullable<HttpDeps["metrics"]>): Route[] {
+  return [
+    {
+      method: "GET",
+      path: "/metrics",
+      async answer({ request }) {
+        if (isAllowed(request.headers.get("authorization"))) return await scrape();
+        const message = "Metrics are for the operator: send METRICS_TOKEN in the header 'Authorization: Bearer …'";
+        throw new GatewayError("invalid_api_key", message);
+      },
     },
-    { detail: { hide: true } },
-  );
+  ];
 }

@@ -1,10 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia, t } from "elysia";
 import { GatewayError, optional } from "../../contract/index.ts";
 import type { StreamSink } from "../../kernel/index.ts";
 import { fromBase64 } from "../../lib/base64.ts";
 import { readMedia } from "../../lib/data-url.ts";
-import { isRecord } from "../../lib/json.ts";
 import { toNamedEvent } from "../../protocols/inbound.ts";
 import {
   editedImagesMax,
@@ -17,63 +15,64 @@ import {
   type PartialImage,
 } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, jsonCall, readFormCall } from "../lifecycle/call-hooks.ts";
+import { callRoute, formBody, jsonBody } from "../lifecycle/call-routes.ts";
 import { executeCall } from "../lifecycle/execute.ts";
-import type { HttpCall, RouteContext } from "../lifecycle/http-call.ts";
-import { replyOnce } from "../lifecycle/idempotency.ts";
+import type { HttpCall } from "../lifecycle/http-call.ts";
 import { jsonReply, sseReply, sseReplyOf } from "../lifecycle/respond.ts";
-import { requestBody } from "../lifecycle/validate.ts";
+import type { RequestContext } from "../lifecycle/route.ts";
+import { uploadedFile } from "../lifecycle/validate.ts";
 import { SseStream } from "../sse/sse-stream.bun.ts";
 import { checkFileRoom, storeFile } from "./files.ts";
 import { responses } from "./openapi.ts";
-
-const Body = requestBody(ImagesRequest);
 
 /** OpenAI's clients read base64 of these models without asking for it: their provider has no addresses. */
 const base64Models = /^(?:chat)?gpt-image\b/;
 
 /** POST /images/generations: by default as URLs that live for an hour; of OpenAI's present models as base64. */
 export function imagesController(deps: HttpDeps) {
-  return new Elysia().use(apiKeyRoutes(deps)).post(
-    "/images/generations",
-    replyOnce<ImagesRequest>(deps, ({ call, body }) => replyWithImages(deps, call, "images", body)),
-    {
-      ...jsonCall(deps, Body, { capability: "images" }),
-      detail: { summary: "Image generation", ...detailOf("image_generation") },
-    },
-  );
+  return [
+    callRoute(
+      deps,
+      {
+        path: "/images/generations",
+        body: jsonBody(deps, ImagesRequest, { capability: "images" }),
+        detail: { summary: "Image generation", ...detailOf("image_generation") },
+      },
+      ({ call, body }) => replyWithImages(deps, call, "images", body),
+    ),
+  ];
 }
 
 /** POST /images/edits: a form with files, or JSON with addresses and data URLs. */
 export function imageEditsController(deps: HttpDeps) {
-  const { transform: readJson } = jsonCall(deps, EditsBody, { capability: "imageEdits" });
-  const parseForm = readFormCall(deps, { capability: "imageEdits", toBody });
-  return new Elysia().use(apiKeyRoutes(deps)).post(
-    "/images/edits",
-    replyOnce<Static<typeof EditsJson> | Static<typeof EditsForm>>(deps, ({ call, body }) =>
-      replyWithImages(deps, call, "imageEdits", toEditsRequest(body)),
-    ),
-    {
-      parse: async (context: RouteContext) => {
-        const contentType = context.request.headers.get("content-type") ?? "";
-        if (contentType.toLowerCase().startsWith("multipart/")) return await parseForm(context);
-        await readJson(context);
-        return context.body;
-      },
-      body: EditsBody,
-      detail: {
-        summary: "Images made of others",
-        ...detailOf("image_edit"),
-        requestBody: {
-          required: true,
-          content: {
-            "application/json": { schema: EditsJson as never },
-            "multipart/form-data": { schema: EditsForm as never },
+  const json = jsonBody(deps, EditsJson, { capability: "imageEdits" });
+  const form = formBody(deps, EditsForm, { capability: "imageEdits", toBody });
+  const isForm = ({ headers }: Request) => (headers.get("content-type") ?? "").toLowerCase().startsWith("multipart/");
+  const body = {
+    ...json,
+    read: (context: RequestContext) => (isForm(context.request) ? form.read(context) : json.read(context)),
+  };
+  return [
+    callRoute<Static<typeof EditsJson> | Static<typeof EditsForm>>(
+      deps,
+      {
+        path: "/images/edits",
+        body,
+        detail: {
+          summary: "Images made of others",
+          ...detailOf("image_edit"),
+          requestBody: {
+            required: true,
+            content: {
+              "application/json": { schema: EditsJson as never },
+              "multipart/form-data": { schema: EditsForm as never },
+            },
           },
         },
       },
-    },
-  );
+      ({ call, body }) => replyWithImages(deps, call, "imageEdits", toEditsRequest(body)),
+    ),
+  ];
 }
 
 const editFields = ImageEditsFields.properties;
@@ -89,7 +88,7 @@ const EditsJson = Type.Object(
   },
   { additionalProperties: true },
 );
-const imageFile = t.File({ description: "png, jpeg or webp", default: undefined });
+const imageFile = uploadedFile("png, jpeg or webp");
 const EditsForm = Type.Object(
   {
     ...editFields,
@@ -98,10 +97,6 @@ const EditsForm = Type.Object(
   },
   { additionalProperties: true },
 );
-const EditsBody = requestBody(Type.Union([EditsJson, EditsForm]), (body) =>
-  isRecord(body) && "image" in body ? EditsForm : EditsJson,
-);
-
 /** The fields of a form with the types of the schema: numbers and switches are texts there. */
 function toBody(form: FormData): Record<string, unknown> {
   const body: Record<string, unknown> = {};

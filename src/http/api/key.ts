@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import {
   type Budget,
   type BudgetState,
@@ -22,7 +21,7 @@ import { getDisplayName, getNames } from "../../provider/index.ts";
 import { readRequest } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { RequestDetailObject, toRequestDetailObject } from "../forms/request-json.ts";
-import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
+import { keyRoute } from "../lifecycle/call-routes.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
 import { limitHeaders } from "../lifecycle/respond.ts";
 import { responses } from "./openapi.ts";
@@ -123,56 +122,56 @@ const KeyObject = Type.Object({
 
 /** GET /key: the limits of the calling key, and how much of them is left. */
 export function keyController(deps: HttpDeps) {
-  return new Elysia().use(keyStateController(deps)).use(keyRequestController(deps));
+  return [...keyStateController(deps), ...keyRequestController(deps)];
 }
 
 function keyStateController(deps: HttpDeps) {
   const { ledger } = deps;
-  return new Elysia().use(apiKeyRoutes(deps)).get(
-    "/key",
-    async ({ call: { id, httpRequest, caller } }) => {
-      const [limits, bounds, quota, wallet] = await Promise.all([
-        ledger.readLimitState(caller),
-        ledger.readLimitsUsage(caller),
-        ledger.readQuotaState(caller),
-        ledger.readWalletState(caller.accountId),
-      ]);
-      const headers = { ...dataHeaders(httpRequest), ...limitHeaders(limits), "x-request-id": id };
-      return Response.json(toKeyJson(deps, caller, { limits, bounds, quota, wallet }), { headers });
-    },
-    {
-      apiKey: true,
+  return [
+    keyRoute(deps, {
+      method: "GET",
+      path: "/key",
       detail: {
         summary: "Limits, quota, budget and balance of the calling key",
         tags: ["Account"],
         responses: responses({ "application/json": KeyObject }, [401, 429, 500, 503]),
       },
-    },
-  );
+      answer: async ({ call: { id, httpRequest, caller } }) => {
+        const [limits, bounds, quota, wallet] = await Promise.all([
+          ledger.readLimitState(caller),
+          ledger.readLimitsUsage(caller),
+          ledger.readQuotaState(caller),
+          ledger.readWalletState(caller.accountId),
+        ]);
+        const headers = { ...dataHeaders(httpRequest), ...limitHeaders(limits), "x-request-id": id };
+        return Response.json(toKeyJson(deps, caller, { limits, bounds, quota, wallet }), { headers });
+      },
+    }),
+  ];
 }
 
 /** GET /key/requests/{request_id}: what a request of the calling key used and cost, by the id that its answer had. */
 function keyRequestController(deps: HttpDeps) {
-  return new Elysia().use(apiKeyRoutes(deps)).get(
-    "/key/requests/:request_id",
-    async ({ call: { id, httpRequest, caller }, params: { request_id: requestId } }) => {
-      const request = await readRequest(deps.store, requestId, caller.accountId);
-      if (request === undefined || request.key_id !== caller.keyId) {
-        throw new GatewayError("not_found", `This API key has made no request ${quoteValue(requestId)}`);
-      }
-      const headers = { ...dataHeaders(httpRequest), "x-request-id": id };
-      return Response.json(toRequestDetailObject(request), { headers });
-    },
-    {
-      apiKey: true,
+  return [
+    keyRoute(deps, {
+      method: "GET",
+      path: "/key/requests/:request_id",
       detail: {
         summary: "A request of the calling key: what it used and cost, and why it failed",
         description: "Also one that runs or was refused. Without prompt and answer.",
         tags: ["Account"],
         responses: responses({ "application/json": RequestDetailObject }, [401, 404, 429, 500, 503]),
       },
-    },
-  );
+      answer: async ({ call: { id, httpRequest, caller }, params: { request_id: requestId } }) => {
+        const request = await readRequest(deps.store, requestId, caller.accountId);
+        if (request === undefined || request.key_id !== caller.keyId) {
+          throw new GatewayError("not_found", `This API key has made no request ${quoteValue(requestId)}`);
+        }
+        const headers = { ...dataHeaders(httpRequest), "x-request-id": id };
+        return Response.json(toRequestDetailObject(request), { headers });
+      },
+    }),
+  ];
 }
 
 interface KeyState {

@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { countTokens } from "../../kernel/index.ts";
 import { countInputTokens, withoutOwnThoughts, withoutThread } from "../../protocols/messages/inbound.ts";
 import { messagesInbound } from "../../protocols/messages/index.ts";
@@ -6,11 +5,9 @@ import { messagesFormat } from "../../protocols/messages/passthrough.ts";
 import { MessagesAnswer, MessagesCountRequest, MessagesRequest } from "../../protocols/messages/schema.ts";
 import { createReasoningEnvelope } from "../../protocols/reasoning.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, jsonCall } from "../lifecycle/call-hooks.ts";
+import { callRoute, jsonBody } from "../lifecycle/call-routes.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
-import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { requestBody } from "../lifecycle/validate.ts";
 import { EventBody, InputTokens, responsesOfMessages } from "./openapi.ts";
 import { type CountLimiter, countExchange, serveExchange } from "./serve-exchange.ts";
 
@@ -20,11 +17,20 @@ const countedCharactersMax = 50_000;
 /** POST /messages, whole or as server-sent events: natively where the provider speaks the protocol, else through chat. */
 export function messagesController(deps: HttpDeps, counts: CountLimiter) {
   const endpoint = { capability: "chat", inbound: messagesInbound } as const;
-  return new Elysia()
-    .use(apiKeyRoutes(deps))
-    .post(
-      "/messages",
-      replyOnce<MessagesRequest>(deps, ({ call, body }) =>
+  return [
+    callRoute(
+      deps,
+      {
+        path: "/messages",
+        body: jsonBody(deps, MessagesRequest, endpoint),
+        detail: {
+          summary: "Chat by Anthropic's Messages protocol",
+          description: "For Claude Code and Anthropic's SDKs. Errors have Anthropic's envelope and statuses.",
+          tags: ["Calls"],
+          responses: responsesOfMessages({ "application/json": MessagesAnswer, "text/event-stream": EventBody }),
+        },
+      },
+      ({ call, body }) =>
         serveExchange(
           deps,
           call,
@@ -36,19 +42,20 @@ export function messagesController(deps: HttpDeps, counts: CountLimiter) {
             leaveOut: (field) => call.leaveOut(field),
           }),
         ),
-      ),
+    ),
+    callRoute(
+      deps,
       {
-        ...jsonCall(deps, requestBody(MessagesRequest), endpoint),
+        path: "/messages/count_tokens",
+        body: jsonBody(deps, MessagesCountRequest, endpoint),
         detail: {
-          summary: "Chat by Anthropic's Messages protocol",
-          description: "For Claude Code and Anthropic's SDKs. Errors have Anthropic's envelope and statuses.",
+          summary: "Count the input tokens of a message",
+          description: "By the provider where it counts, otherwise an estimate. Free of charge.",
           tags: ["Calls"],
-          responses: responsesOfMessages({ "application/json": MessagesAnswer, "text/event-stream": EventBody }),
+          responses: responsesOfMessages({ "application/json": InputTokens }),
         },
+        isFree: true,
       },
-    )
-    .post(
-      "/messages/count_tokens",
       async ({ call, body }) => {
         counts.take(call);
         const requested = withoutOwnThoughts(withoutThread(body));
@@ -57,16 +64,8 @@ export function messagesController(deps: HttpDeps, counts: CountLimiter) {
         const count = (text: string) => countTokens(text.slice(0, countedCharactersMax), text.length);
         return jsonReply(deps, call, await countInputTokens(body, count));
       },
-      {
-        ...jsonCall(deps, requestBody(MessagesCountRequest), endpoint),
-        detail: {
-          summary: "Count the input tokens of a message",
-          description: "By the provider where it counts, otherwise an estimate. Free of charge.",
-          tags: ["Calls"],
-          responses: responsesOfMessages({ "application/json": InputTokens }),
-        },
-      },
-    );
+    ),
+  ];
 }
 
 /** The smallest limit of the models that may serve the call; `undefined` when none has one. */

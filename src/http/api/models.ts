@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { type Caller, decodePercent, GatewayError, quoteValue } from "../../contract/index.ts";
 import { describeRoutes, type ModelEntry, mayUse, type Registry, type VirtualModel } from "../../kernel/index.ts";
 import {
@@ -11,7 +10,7 @@ import {
   virtualStrategies,
 } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
+import { keyRoute } from "../lifecycle/call-routes.ts";
 import { ConstantDocument } from "../lifecycle/constant-document.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
@@ -128,19 +127,21 @@ export function modelsController(deps: HttpDeps) {
       [400, 401, 429, 500, 503],
     ),
   };
-  return new Elysia()
-    .use(apiKeyRoutes(deps))
-    .get("/models", list, { apiKey: true, detail })
-    .get("/v1/models", list, { apiKey: true, detail })
-    .get("/models/:model", one, {
-      apiKey: true,
+  return [
+    keyRoute(deps, { method: "GET", path: "/models", detail: detail, answer: list }),
+    keyRoute(deps, { method: "GET", path: "/v1/models", detail: detail, answer: list }),
+    keyRoute(deps, {
+      method: "GET",
+      path: "/models/:model",
       detail: {
         summary: "One model",
         tags: ["Models"],
         responses: responses({ "application/json": ModelObject }, [400, 401, 404, 429, 500, 503]),
       },
-    })
-    .get("/models/*", one, { apiKey: true, detail: { hide: true } });
+      answer: one,
+    }),
+    keyRoute(deps, { method: "GET", path: "/models/*", answer: one }),
+  ];
 }
 
 /** A model under one of its names. */

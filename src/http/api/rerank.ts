@@ -1,5 +1,4 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { sumPromptTokens } from "../../contract/index.ts";
 import {
   RerankBody,
@@ -9,41 +8,42 @@ import {
   toRerankResponse,
 } from "../../protocols/rerank/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, jsonCall } from "../lifecycle/call-hooks.ts";
+import { callRoute, jsonBody } from "../lifecycle/call-routes.ts";
 import { executeCall } from "../lifecycle/execute.ts";
-import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { requestBody } from "../lifecycle/validate.ts";
 import { responses } from "./openapi.ts";
 
-const Body = requestBody(RerankBody);
+const Body = RerankBody;
 
 /** POST /rerank. */
 export function rerankController(deps: HttpDeps) {
-  return new Elysia().use(apiKeyRoutes(deps)).post(
-    "/rerank",
-    replyOnce<RerankBody>(deps, async ({ call, body }) => {
-      const request = toRerankRequest(body);
-      const { results } = await executeCall(deps, call, { capability: "rerank", request });
-      const tokens = call.meters.inputToken === undefined ? undefined : sumPromptTokens(call.meters);
-      const answered = {
-        id: call.id,
-        model: call.publicModel as string,
-        results,
-        tokens,
-        searchUnits: call.meters.searchUnit,
-      };
-      return jsonReply(deps, call, toRerankResponse(body, request.documents, answered));
-    }),
-    {
-      ...jsonCall(deps, Body, { capability: "rerank" }),
-      detail: {
-        summary: "Ranking of documents by their relevance to a query",
-        description:
-          "Takes and answers the forms of Cohere and Jina, and that of Voyage where `top_k` or `truncation` is sent.",
-        tags: ["Calls"],
-        responses: responses({ "application/json": Type.Union([RerankResponse, RerankList]) }),
+  return [
+    callRoute(
+      deps,
+      {
+        path: "/rerank",
+        body: jsonBody(deps, Body, { capability: "rerank" }),
+        detail: {
+          summary: "Ranking of documents by their relevance to a query",
+          description:
+            "Takes and answers the forms of Cohere and Jina, and that of Voyage where `top_k` or `truncation` is sent.",
+          tags: ["Calls"],
+          responses: responses({ "application/json": Type.Union([RerankResponse, RerankList]) }),
+        },
       },
-    },
-  );
+      async ({ call, body }) => {
+        const request = toRerankRequest(body);
+        const { results } = await executeCall(deps, call, { capability: "rerank", request });
+        const tokens = call.meters.inputToken === undefined ? undefined : sumPromptTokens(call.meters);
+        const answered = {
+          id: call.id,
+          model: call.publicModel as string,
+          results,
+          tokens,
+          searchUnits: call.meters.searchUnit,
+        };
+        return jsonReply(deps, call, toRerankResponse(body, request.documents, answered));
+      },
+    ),
+  ];
 }

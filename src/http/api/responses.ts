@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
 import { countTokens } from "../../kernel/index.ts";
 import { expandRequest } from "../../protocols/responses/inbound.ts";
@@ -7,12 +6,10 @@ import { responsesFormat } from "../../protocols/responses/passthrough.ts";
 import { ResponseObject, ResponsesRequest } from "../../protocols/responses/schema.ts";
 import { getDisplayName } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, jsonCall } from "../lifecycle/call-hooks.ts";
+import { callRoute, jsonBody } from "../lifecycle/call-routes.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
-import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
-import { requestBody } from "../lifecycle/validate.ts";
 import { Compaction, EventBody, InputTokens, responsesOfResponses } from "./openapi.ts";
 import type { ResponseStore } from "./response-store.ts";
 import { type CountLimiter, countExchange, findPassthrough, serveExchange } from "./serve-exchange.ts";
@@ -22,16 +19,13 @@ const countedCharactersMax = 50_000;
 
 /** POST /responses, whole or as server-sent events: natively where the provider speaks the protocol, else through chat. */
 export function responsesController(deps: HttpDeps, { store, counts }: { store: ResponseStore; counts: CountLimiter }) {
-  const route = jsonCall(deps, requestBody(ResponsesRequest), { capability: "chat", inbound: responsesInbound });
-  return new Elysia()
-    .use(apiKeyRoutes(deps))
-    .post(
-      "/responses",
-      replyOnce<ResponsesRequest>(deps, async ({ call, body }) =>
-        serveExchange(deps, call, await open(deps, call, body, store)),
-      ),
+  const body = jsonBody(deps, ResponsesRequest, { capability: "chat", inbound: responsesInbound });
+  return [
+    callRoute(
+      deps,
       {
-        ...route,
+        path: "/responses",
+        body,
         detail: {
           summary: "Chat by OpenAI's Responses protocol",
           description:
@@ -41,10 +35,21 @@ export function responsesController(deps: HttpDeps, { store, counts }: { store: 
           responses: responsesOfResponses({ "application/json": ResponseObject, "text/event-stream": EventBody }),
         },
       },
-    )
-    .post(
-      "/responses/compact",
-      replyOnce<ResponsesRequest>(deps, async ({ call, body }) => {
+      async ({ call, body }) => serveExchange(deps, call, await open(deps, call, body, store)),
+    ),
+    callRoute(
+      deps,
+      {
+        path: "/responses/compact",
+        body,
+        detail: {
+          summary: "Compact a conversation",
+          description: "By OpenAI's own endpoint, for its models. The output is sent as `input` later.",
+          tags: ["Calls"],
+          responses: responsesOfResponses({ "application/json": Compaction }),
+        },
+      },
+      async ({ call, body }) => {
         const { request: expanded } = expandRequest(body, await store.read(call, body));
         // Fields that a compaction does not have must bound nothing.
         const { stream: _, max_output_tokens: __, ...requested } = expanded;
@@ -58,19 +63,21 @@ export function responsesController(deps: HttpDeps, { store, counts }: { store: 
         call.passthrough = passthrough;
         await executeCall(deps, call, { capability: "chat", request: passthrough.toPlaceholderRequest() });
         return jsonReply(deps, call, passthrough.answer);
-      }),
-      {
-        ...route,
-        detail: {
-          summary: "Compact a conversation",
-          description: "By OpenAI's own endpoint, for its models. The output is sent as `input` later.",
-          tags: ["Calls"],
-          responses: responsesOfResponses({ "application/json": Compaction }),
-        },
       },
-    )
-    .post(
-      "/responses/input_tokens",
+    ),
+    callRoute(
+      deps,
+      {
+        path: "/responses/input_tokens",
+        body,
+        detail: {
+          summary: "Count the input tokens of a response",
+          description: "By the provider where it counts, otherwise an estimate. Free of charge.",
+          tags: ["Calls"],
+          responses: responsesOfResponses({ "application/json": InputTokens }),
+        },
+        isFree: true,
+      },
       async ({ call, body }) => {
         counts.take(call);
         const { passthrough, request, untranslatable } = await open(deps, call, body, store);
@@ -82,16 +89,8 @@ export function responsesController(deps: HttpDeps, { store, counts }: { store: 
         const inputTokens = counted ?? (await estimate());
         return jsonReply(deps, call, { object: "response.input_tokens", input_tokens: inputTokens });
       },
-      {
-        ...route,
-        detail: {
-          summary: "Count the input tokens of a response",
-          description: "By the provider where it counts, otherwise an estimate. Free of charge.",
-          tags: ["Calls"],
-          responses: responsesOfResponses({ "application/json": InputTokens }),
-        },
-      },
-    );
+    ),
+  ];
 }
 
 function cannotCompact({ modelEntry: { model } }: HttpCall): GatewayError {

@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
 import { countPassthrough, isHeaderValue, Passthrough } from "../../kernel/index.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
@@ -10,12 +9,11 @@ import { checkResponsesRequest, fromResponsesRequest } from "../../protocols/res
 import { ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { ChatChunk, ChatCompletion, ChatRequest } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, jsonCall } from "../lifecycle/call-hooks.ts";
+import { callRoute, jsonBody } from "../lifecycle/call-routes.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import type { ClientFormat, HttpCall } from "../lifecycle/http-call.ts";
-import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply, sseReply, toGatewayError } from "../lifecycle/respond.ts";
-import { checkBody, requestBody } from "../lifecycle/validate.ts";
+import { checkBody } from "../lifecycle/validate.ts";
 import { formatEvent, SseStream } from "../sse/sse-stream.bun.ts";
 import { ChatEvent, responses } from "./openapi.ts";
 
@@ -25,31 +23,32 @@ const headerCharactersMax = 4096;
 
 /** The endpoints of the inbound formats that say all of themselves. */
 export function exchangeControllers(deps: HttpDeps, inbounds: readonly (ClientFormat | ServedInbound<never>)[]) {
-  const controllers = new Elysia();
-  for (const inbound of inbounds) if ("route" in inbound) controllers.use(exchangeController(deps, inbound));
-  return controllers;
+  return inbounds.flatMap((inbound) => ("route" in inbound ? exchangeController(deps, inbound) : []));
 }
 
 function exchangeController(deps: HttpDeps, inbound: ServedInbound<never>) {
   const { path, body: schema, answer, summary, description, streams = true } = inbound.route;
-  return new Elysia().use(apiKeyRoutes(deps)).post(
-    path,
-    replyOnce<unknown>(deps, ({ call, body }) => serveExchange(deps, call, inbound.open(body as never))),
-    {
-      ...jsonCall(deps, requestBody(schema), {
-        capability: "chat",
-        inbound,
-        // Only there do clients send the bodies of other formats.
-        ...(path === chatPath && { check: (body, call) => toChatBody(deps, body, call) }),
-      }),
-      detail: {
-        summary,
-        description,
-        tags: ["Calls"],
-        responses: responses({ "application/json": answer, ...(streams && { "text/event-stream": ChatEvent }) }),
+  return [
+    callRoute(
+      deps,
+      {
+        path: path,
+        body: jsonBody(deps, schema, {
+          capability: "chat",
+          inbound,
+          // Only there do clients send the bodies of other formats.
+          ...(path === chatPath && { check: (body, call) => toChatBody(deps, body, call) }),
+        }),
+        detail: {
+          summary,
+          description,
+          tags: ["Calls"],
+          responses: responses({ "application/json": answer, ...(streams && { "text/event-stream": ChatEvent }) }),
+        },
       },
-    },
-  );
+      ({ call, body }) => serveExchange(deps, call, inbound.open(body as never)),
+    ),
+  ];
 }
 
 /**

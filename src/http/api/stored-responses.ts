@@ -1,9 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { type ResponseItem, ResponseObject } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes } from "../lifecycle/call-hooks.ts";
+import { keyRoute } from "../lifecycle/call-routes.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
 import { responses } from "./openapi.ts";
@@ -36,11 +35,16 @@ const parameters = Object.entries({
 /** Stored responses of an account, until they expire. Each request counts towards the limits of its caller. */
 export function storedResponsesController(deps: HttpDeps, store: ResponseStore) {
   const tags = ["Calls"];
-  return new Elysia()
-    .use(apiKeyRoutes(deps))
-    .get(
-      "/responses/:id",
-      async ({ call, request }) => {
+  return [
+    keyRoute(deps, {
+      method: "GET",
+      path: "/responses/:id",
+      detail: {
+        summary: "A stored response",
+        tags,
+        responses: responses({ "application/json": ResponseObject }, failures),
+      },
+      answer: async ({ call, request }) => {
         const { pathname, searchParams } = parseUrl(request);
         if (searchParams.get("stream") === "true") {
           const message = "stream is true, but a stored response is only answered whole; leave it out";
@@ -48,51 +52,39 @@ export function storedResponsesController(deps: HttpDeps, store: ResponseStore) 
         }
         return jsonReply(deps, call, await store.get(call, idIn(pathname)), wholeBytesMax);
       },
-      {
-        apiKey: true,
-        detail: {
-          summary: "A stored response",
-          tags,
-          responses: responses({ "application/json": ResponseObject }, failures),
-        },
+    }),
+    keyRoute(deps, {
+      method: "DELETE",
+      path: "/responses/:id",
+      detail: {
+        summary: "Delete a stored response",
+        tags,
+        responses: responses({ "application/json": Deleted }, failures),
       },
-    )
-    .delete(
-      "/responses/:id",
-      async ({ call, request }) => {
+      answer: async ({ call, request }) => {
         const id = idIn(parseUrl(request).pathname);
         await store.delete(call, id);
         return jsonReply(deps, call, { id, object: "response", deleted: true });
       },
-      {
-        apiKey: true,
-        detail: {
-          summary: "Delete a stored response",
-          tags,
-          responses: responses({ "application/json": Deleted }, failures),
-        },
+    }),
+    keyRoute(deps, {
+      method: "GET",
+      path: "/responses/:id/input_items",
+      detail: {
+        summary: "The input items of a stored response",
+        description: "`limit` is 1 to 100 (default 20), `order` is `asc` or `desc` (default), `after` is an item's id.",
+        tags,
+        parameters,
+        responses: responses({ "application/json": ItemList }, failures),
       },
-    )
-    .get(
-      "/responses/:id/input_items",
-      async ({ call, request }) => {
+      answer: async ({ call, request }) => {
         const { pathname, searchParams } = parseUrl(request);
         const page = readPage(searchParams);
         const input = await store.getInput(call, idIn(pathname));
         return jsonReply(deps, call, toList(input, page), wholeBytesMax);
       },
-      {
-        apiKey: true,
-        detail: {
-          summary: "The input items of a stored response",
-          description:
-            "`limit` is 1 to 100 (default 20), `order` is `asc` or `desc` (default), `after` is an item's id.",
-          tags,
-          parameters,
-          responses: responses({ "application/json": ItemList }, failures),
-        },
-      },
-    );
+    }),
+  ];
 }
 
 /** The id as it is sent: those of responses have no characters that a URL would write otherwise. */

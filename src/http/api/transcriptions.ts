@@ -1,5 +1,4 @@
-import { type Static, Type } from "@sinclair/typebox";
-import { Elysia, t } from "elysia";
+import { Type } from "@sinclair/typebox";
 import { GatewayError, type Meters, sumPromptTokens, TokenUsage } from "../../contract/index.ts";
 import {
   audioFileBytesMax,
@@ -11,12 +10,11 @@ import {
   TranscriptWord,
 } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, readFormCall } from "../lifecycle/call-hooks.ts";
+import { callRoute, formBody } from "../lifecycle/call-routes.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
-import { replyOnce } from "../lifecycle/idempotency.ts";
 import { callHeaders, jsonReply, sseReplyOf } from "../lifecycle/respond.ts";
-import { requestBody } from "../lifecycle/validate.ts";
+import { uploadedFile } from "../lifecycle/validate.ts";
 import { responses } from "./openapi.ts";
 
 const { model, ...otherFields } = TranscriptionFields.properties;
@@ -25,14 +23,12 @@ const fileDescription = "mp3, mp4, mpeg, mpga, m4a, wav or webm; at most 25 MB";
 const ResponseFormat = Type.Optional(
   Type.Union(["json", "text", "srt", "verbose_json", "vtt"].map((format) => Type.Literal(format))),
 );
-const Body = requestBody(
-  Type.Object({
-    model: Type.Optional(model),
-    ...otherFields,
-    response_format: ResponseFormat,
-    file: t.File({ description: fileDescription, default: undefined }),
-  }),
-);
+const Body = Type.Object({
+  model: Type.Optional(model),
+  ...otherFields,
+  response_format: ResponseFormat,
+  file: uploadedFile(fileDescription),
+});
 
 const Transcription = Type.Object({
   text: Type.String(),
@@ -55,10 +51,23 @@ const Transcription = Type.Object({
 
 /** POST /audio/transcriptions: a multipart form in; JSON, plain text, verbose JSON or subtitles out. */
 export function transcriptionsController(deps: HttpDeps) {
-  return new Elysia().use(apiKeyRoutes(deps)).post(
-    "/audio/transcriptions",
-    replyOnce<Static<typeof Body>>(
+  return [
+    callRoute(
       deps,
+      {
+        path: "/audio/transcriptions",
+        body: formBody(deps, Body, { capability: "transcription", modelDefault: model.default as string, toBody }),
+        detail: {
+          summary: "Speech to text",
+          description: "With `stream: true` a `transcript.text.delta` event, then `transcript.text.done`.",
+          tags: ["Calls"],
+          responses: responses({
+            "application/json": Transcription,
+            "text/plain": Type.String(),
+            "text/event-stream": Type.Unknown({ description: "transcript.text.delta, then transcript.text.done" }),
+          }),
+        },
+      },
       async ({ call, body: { model: name = model.default as string, stream, response_format: format, ...fields } }) => {
         const request = toRequest({ ...fields, model: name }, format);
         const answer = executeCall(deps, call, { capability: "transcription", request });
@@ -66,60 +75,40 @@ export function transcriptionsController(deps: HttpDeps) {
         return reply(deps, call, { transcript: await answer, request, format });
       },
     ),
-    {
-      parse: [
-        readFormCall(deps, { capability: "transcription", modelDefault: model.default as string, toBody }),
-        "formdata",
-      ],
-      body: Body,
-      detail: {
-        summary: "Speech to text",
-        description: "With `stream: true` a `transcript.text.delta` event, then `transcript.text.done`.",
-        tags: ["Calls"],
-        responses: responses({
-          "application/json": Transcription,
-          "text/plain": Type.String(),
-          "text/event-stream": Type.Unknown({ description: "transcript.text.delta, then transcript.text.done" }),
-        }),
-      },
-    },
-  );
+  ];
 }
 
 const { language: _, stream: __, timestamp_granularities: ___, ...ofTranslation } = otherFields;
-const TranslationBody = requestBody(
-  Type.Object({
-    model: Type.Optional(Type.String({ minLength: 1, maxLength: 200, default: "whisper-1" })),
-    ...ofTranslation,
-    response_format: ResponseFormat,
-    file: t.File({ description: fileDescription, default: undefined }),
-  }),
-);
+const TranslationBody = Type.Object({
+  model: Type.Optional(Type.String({ minLength: 1, maxLength: 200, default: "whisper-1" })),
+  ...ofTranslation,
+  response_format: ResponseFormat,
+  file: uploadedFile(fileDescription),
+});
 
 const Translation = Type.Omit(Transcription, ["words"]);
 
 /** POST /audio/translations: the same into English, also as subtitles, which are made here of the segments. */
 export function translationsController(deps: HttpDeps) {
-  return new Elysia().use(apiKeyRoutes(deps)).post(
-    "/audio/translations",
-    replyOnce<Static<typeof TranslationBody>>(
+  return [
+    callRoute(
       deps,
+      {
+        path: "/audio/translations",
+        body: formBody(deps, TranslationBody, { capability: "translation", toBody, modelDefault: "whisper-1" }),
+        detail: {
+          summary: "Speech in any language to English text",
+          tags: ["Calls"],
+          responses: responses({ "application/json": Translation, "text/plain": Type.String() }),
+        },
+      },
       async ({ call, body: { model: name = "whisper-1", response_format: format, ...fields } }) => {
         const request = toRequest({ ...fields, model: name }, format);
         const transcript = await executeCall(deps, call, { capability: "translation", request });
         return reply(deps, call, { transcript, request, format, others: { task: "translate", language: "english" } });
       },
     ),
-    {
-      parse: [readFormCall(deps, { capability: "translation", toBody, modelDefault: "whisper-1" }), "formdata"],
-      body: TranslationBody,
-      detail: {
-        summary: "Speech in any language to English text",
-        tags: ["Calls"],
-        responses: responses({ "application/json": Translation, "text/plain": Type.String() }),
-      },
-    },
-  );
+  ];
 }
 
 /** The request for plugins: subtitles are made of what a verbose answer has. */

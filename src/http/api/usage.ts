@@ -1,5 +1,4 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import {
   answerColumns,
   cacheReadColumns,
@@ -28,6 +27,7 @@ import {
 import type { HttpDeps } from "../deps.ts";
 import { dataHeaders, jsonForPage } from "../lifecycle/headers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
+import type { Route } from "../lifecycle/route.ts";
 import { readUser } from "../lifecycle/session.ts";
 import { responses } from "./openapi.ts";
 
@@ -84,7 +84,7 @@ const parameters = ["startDate", "endDate", "period", "group_by"].map((name) => 
 type UsageQuery = DaySpan & { readonly period: UsageBucket; readonly group: Group };
 
 /** GET /usage: the usage of the user's account in UTC buckets. */
-export function usageController(deps: HttpDeps) {
+export function usageController(deps: HttpDeps): Route[] {
   const answer = async ({ request }: { request: Request }): Promise<Response> => {
     const user = await readUser(deps, request);
     const { accountId } = user;
@@ -100,19 +100,24 @@ export function usageController(deps: HttpDeps) {
     const headers = { ...dataHeaders(request), "x-request-id": makeCallId(deps.now()) };
     return jsonForPage(request, toRecord(query, { sums, grouped: grouped ?? sums }, { quota, wallet }), headers);
   };
-  return new Elysia().get("/usage", answer, {
-    detail: {
-      summary: "Usage, quota and wallet of the signed-in account",
-      description:
-        "Takes the cookie `session`, not an API key. `startDate` and `endDate` are UTC days, inclusive (default: the " +
-        "last 30 days); `period` is hourly, daily (default), weekly, monthly or yearly. `group_by` is model (default), key, " +
-        "plugin, status, session, tag or end_user, and names the lists of groups: `by_model`, `by_key` and so on.",
-      tags: ["Account"],
-      parameters,
-      security: [{ session: [] }],
-      responses: responses({ "application/json": UsageRecord }, [400, 401, 403, 500, 503]),
+  return [
+    {
+      method: "GET",
+      path: "/usage",
+      answer,
+      detail: {
+        summary: "Usage, quota and wallet of the signed-in account",
+        description:
+          "Takes the cookie `session`, not an API key. `startDate` and `endDate` are UTC days, inclusive (default: the " +
+          "last 30 days); `period` is hourly, daily (default), weekly, monthly or yearly. `group_by` is model (default), key, " +
+          "plugin, status, session, tag or end_user, and names the lists of groups: `by_model`, `by_key` and so on.",
+        tags: ["Account"],
+        parameters,
+        security: [{ session: [] }],
+        responses: responses({ "application/json": UsageRecord }, [400, 401, 403, 500, 503]),
+      },
     },
-  });
+  ];
 }
 
 function toRecord(

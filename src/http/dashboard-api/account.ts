@@ -1,5 +1,4 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { endSession, listSessions } from "../../identity/index.ts";
 import { mayUse } from "../../kernel/index.ts";
@@ -44,36 +43,39 @@ const csvColumns = ["at", "kind", "amount_usd", "balance_usd", "note"] as const;
  */
 export function meController(deps: HttpDeps) {
   const { config, ledger, store } = deps;
-  return new Elysia().use(withAnySession(deps)).get(
-    "/me",
-    async ({
-      user: { accountId, email, emailVerified, name, role, passwordIsTemporary, secondFactor, ...user },
-      query: { calls: seen },
-    }) => {
-      const limit = getFreeQuota(user, config);
-      const [wallet, quota, latest] = await Promise.all([
-        ledger.readWalletState(accountId),
-        ledger.readQuotaState({ accountId, freeTokensPerDay: limit }),
-        seen === undefined || passwordIsTemporary
-          ? undefined
-          : readLatestCalls(store, accountId, { limit: pageSize, seen }),
-      ]);
-      const person = {
-        email,
-        email_verified: emailVerified,
-        name,
-        role,
-        password_is_temporary: passwordIsTemporary,
-        second_factor: secondFactor,
-      };
-      const money = { wallet: toWalletJson(wallet), quota: toQuotaJson(quota) };
-      const calls = latest === undefined ? null : toLatestCallsJson(latest);
-      const team = { team_role: user.teamRole, own_account: user.ownAccountId };
-      const account = { account: accountId, account_name: user.accountName ?? user.accountEmail, ...team };
-      return { ...account, ...person, ...money, calls };
-    },
-    { query: MeQuery },
-  );
+  const route = withAnySession(deps);
+  return [
+    route.get(
+      "/me",
+      async ({
+        user: { accountId, email, emailVerified, name, role, passwordIsTemporary, secondFactor, ...user },
+        query: { calls: seen },
+      }) => {
+        const limit = getFreeQuota(user, config);
+        const [wallet, quota, latest] = await Promise.all([
+          ledger.readWalletState(accountId),
+          ledger.readQuotaState({ accountId, freeTokensPerDay: limit }),
+          seen === undefined || passwordIsTemporary
+            ? undefined
+            : readLatestCalls(store, accountId, { limit: pageSize, seen }),
+        ]);
+        const person = {
+          email,
+          email_verified: emailVerified,
+          name,
+          role,
+          password_is_temporary: passwordIsTemporary,
+          second_factor: secondFactor,
+        };
+        const money = { wallet: toWalletJson(wallet), quota: toQuotaJson(quota) };
+        const calls = latest === undefined ? null : toLatestCallsJson(latest);
+        const team = { team_role: user.teamRole, own_account: user.ownAccountId };
+        const account = { account: accountId, account_name: user.accountName ?? user.accountEmail, ...team };
+        return { ...account, ...person, ...money, calls };
+      },
+      { query: MeQuery },
+    ),
+  ];
 }
 
 /** A model as the dashboard lists it. `name` is what people call it; `members` are those of a virtual model. */
@@ -82,14 +84,16 @@ type ListedModel = Model & { readonly name: string; readonly members: readonly s
 /** The account of the user: statement, calls, models and vouchers. */
 export function accountController(deps: HttpDeps) {
   const { store } = deps;
-  return new Elysia()
-    .use(withSession(deps))
-    .get("/entries", async ({ user, query }) => toStatementPage(await readStatement(store, user.accountId), query), {
-      query: PageNumber,
-    })
-    .get("/entries.csv", async ({ user, set }) => {
-      set.headers["content-type"] = "text/csv; charset=utf-8";
-      set.headers["content-disposition"] = 'attachment; filename="modelgate-entries.csv"';
+  const route = withSession(deps);
+  return [
+    route.get(
+      "/entries",
+      async ({ user, query }) => toStatementPage(await readStatement(store, user.accountId), query),
+      {
+        query: PageNumber,
+      },
+    ),
+    route.get("/entries.csv", async ({ user }) => {
       const now = deps.now();
       // The charges of today are as of now, and not of its end.
       const lines = (await readStatement(store, user.accountId)).map((line) => {
@@ -98,17 +102,22 @@ export function accountController(deps: HttpDeps) {
         return { ...json, kind: json.kind === "charges" ? "usage" : json.kind };
       });
       const rows = lines.map((line) => csvColumns.map((name) => (name === "note" ? toCsvText(line.note) : line[name])));
-      return [csvColumns, ...rows].map((row) => `${row.join(",")}\r\n`).join("");
-    })
-    .get(
+      const file = [csvColumns, ...rows].map((row) => `${row.join(",")}\r\n`).join("");
+      const headers = {
+        "content-type": "text/csv; charset=utf-8",
+        "content-disposition": 'attachment; filename="modelgate-entries.csv"',
+      };
+      return new Response(file, { headers });
+    }),
+    route.get(
       "/calls",
       async ({ user, query }) => {
         const page = { limit: pageSize, before: readCursor(query) };
         return { data: (await readRecentCalls(store, user.accountId, page)).map(toCallJson) };
       },
       { query: CursorQuery },
-    )
-    .get("/models", ({ user }) => {
+    ),
+    route.get("/models", ({ user }) => {
       const accountModels = user.allowedModels && new Set(user.allowedModels);
       const { registry } = deps.kernel;
       const models = [...registry.modelEntries].map(({ model }): ListedModel => {
@@ -124,19 +133,20 @@ export function accountController(deps: HttpDeps) {
           ? mayUse({ accountModels }, id)
           : members.some((name) => mayUse({ accountModels }, registry.byName(name)?.model.id ?? name, id));
       return { data: [...models, ...virtual].filter(isAllowed) };
-    })
-    .get("/wallet", ({ user }) => forecastWallet(deps, user.accountId))
-    .get("/vouchers", async ({ user }) => ({
+    }),
+    route.get("/wallet", ({ user }) => forecastWallet(deps, user.accountId)),
+    route.get("/vouchers", async ({ user }) => ({
       data: (await redeemedVouchers(store, user.accountId)).map(toVoucherJson),
-    }))
-    .post(
+    })),
+    route.post(
       "/vouchers/redeem",
       async ({ user: { accountId }, body: { code } }) => {
         const { nanodollars } = await redeemVoucher(store, { accountId, code }, deps.now());
         return { usd: formatUsd(nanodollars) };
       },
       { body: Redeem },
-    );
+    ),
+  ];
 }
 
 const dayMs = 86_400_000;
@@ -196,29 +206,31 @@ async function readOwnerEmail({ db }: Pick<HttpDeps["store"], "db">): Promise<st
 
 /** POST /checkout: where the browser goes to pay. The wallet is credited by the webhook of the payment provider. */
 export function checkoutController(deps: HttpDeps) {
-  return new Elysia()
-    .use(withSession(deps))
-    .post(
+  const route = withSession(deps);
+  return [
+    route.post(
       "/checkout",
       ({ user: { accountId, email }, body: { usd } }) =>
         deps.beginPayment({ accountId, email, nanodollars: readUsd(usd) }),
       { body: Checkout },
-    );
+    ),
+  ];
 }
 
 /** The sessions of the user: list and end. */
 export function sessionsController(deps: HttpDeps) {
   const { store } = deps;
-  return new Elysia({ prefix: "/sessions" })
-    .use(withOwnSession(deps))
-    .get("", async ({ user }) => ({
+  const route = withOwnSession(deps, "/sessions");
+  return [
+    route.get("", async ({ user }) => ({
       data: (await listSessions(store, user.userId, deps.now())).map((session) => ({
         ...toSessionJson(session),
         is_this_one: session.id === user.sessionId,
       })),
-    }))
-    .delete("/:id", async ({ user, params: { id } }) => {
+    })),
+    route.delete("/:id", async ({ user, params: { id } }) => {
       if (await endSession(store, user.userId, id)) return { id };
       throw new GatewayError("not_found", "There is no such session; it may have ended already");
-    });
+    }),
+  ];
 }

@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { answerColumns, formatUsd, GatewayError, promptColumns, sumColumns } from "../../contract/index.ts";
 import { dayOf } from "../../db/index.ts";
 import { listSessions } from "../../identity/index.ts";
@@ -29,9 +28,9 @@ export function adminAccountController(deps: HttpDeps) {
     if (account?.id === id) return account;
     throw new GatewayError("not_found", "There is no account with this id");
   };
-  return new Elysia({ prefix: "/admin/accounts/:id" })
-    .use(withAdminSession(deps))
-    .get("", async ({ params: { id } }) => {
+  const route = withAdminSession(deps, "/admin/accounts/:id");
+  return [
+    route.get("", async ({ params: { id } }) => {
       const account = await getAccount(id);
       const user = await findUser(store, id);
       const isEmailClaimed = account.holder === "claimed";
@@ -57,21 +56,21 @@ export function adminAccountController(deps: HttpDeps) {
         is_quota_of_role: ofRole.freeTokensPerDay !== undefined && !isEmailClaimed,
         sessions: sessions.map(toSessionJson),
       };
-    })
-    .get("/keys", async ({ params: { id } }) => {
+    }),
+    route.get("/keys", async ({ params: { id } }) => {
       await getAccount(id);
       const { keys, hasMore } = await accounts.listShownKeys(id);
       return { data: await toKeysJson(store, keys), has_more: hasMore };
-    })
-    .get(
+    }),
+    route.get(
       "/entries",
       async ({ params: { id }, query }) => {
         await getAccount(id);
         return toStatementPage(await readStatement(store, id), query);
       },
       { query: PageNumber },
-    )
-    .get("/usage", async ({ params: { id } }) => {
+    ),
+    route.get("/usage", async ({ params: { id } }) => {
       await getAccount(id);
       const endDay = dayOf(now());
       const { totals } = await readUsageBuckets(store, id, {
@@ -88,7 +87,8 @@ export function adminAccountController(deps: HttpDeps) {
         charged_usd: formatUsd(figures.charged_nanodollars),
       }));
       return { days: usageDays, data: data.sort((one, other) => Number(other.cost_usd) - Number(one.cost_usd)) };
-    });
+    }),
+  ];
 }
 
 /** The limits in force, and those that are the account's own or of its role. */

@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { createAudited } from "../../audit/index.ts";
 import { accountActions, accountKinds, accountOrders, searchAccounts } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -37,9 +36,9 @@ export function adminAccountsController(deps: HttpDeps) {
     { search = "", order = "email", kind }: Static<typeof Search>,
     place: { readonly limit: number; readonly offset: number },
   ) => searchAccounts(store, { text: search, order, kind, ...place }, now());
-  return new Elysia({ prefix: "/admin" })
-    .use(withAdminSession(deps))
-    .get(
+  const route = withAdminSession(deps, "/admin");
+  return [
+    route.get(
       "/accounts",
       async ({ query }) => {
         const page = Number(query.page ?? "1");
@@ -47,8 +46,8 @@ export function adminAccountsController(deps: HttpDeps) {
         return { data: rows.slice(0, pageSize).map(toAccountRowJson), page, has_more: rows.length > pageSize };
       },
       { query: Search },
-    )
-    .get(
+    ),
+    route.get(
       "/accounts.csv",
       ({ query }) =>
         streamDownload({
@@ -62,8 +61,8 @@ export function adminAccountsController(deps: HttpDeps) {
           },
         }),
       { query: Search },
-    )
-    .post(
+    ),
+    route.post(
       "/accounts/:id/invite",
       async ({ admin, params: { id }, query }) => {
         if (query.mail === "send") await mail.expectInvitation(admin);
@@ -73,5 +72,6 @@ export function adminAccountsController(deps: HttpDeps) {
         return { token, expires_at: new Date(expiresAt).toISOString(), mail_error: error ?? null };
       },
       { query: Sending },
-    );
+    ),
+  ];
 }

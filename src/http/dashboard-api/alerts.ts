@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { checkWebhookUrl, findSmtp, listChannels } from "../../alerts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -12,31 +11,34 @@ const NewWebhook = formBody(webhookFields);
 export function alertsController(deps: HttpDeps) {
   const actions = alertActions(deps);
   const { store } = deps;
-  return new Elysia({ prefix: "/alerts" })
-    .use(withTeamSession(deps))
-    .get("", async ({ user: { accountId, isEmailClaimed } }) => {
+  const route = withTeamSession(deps, "/alerts");
+  return [
+    route.get("", async ({ user: { accountId, isEmailClaimed } }) => {
       const hasMail = !isEmailClaimed && (await findSmtp(deps)) !== undefined;
       return { ...(await actions.read(accountId)), has_mail: hasMail };
-    })
-    .put(
+    }),
+    route.put(
       "/rules/:id",
       ({ user: { accountId }, params: { id }, body }) => actions.setRule({ owner: accountId }, id, body),
       {
         body: RuleChange,
       },
-    )
-    .post(
+    ),
+    route.post(
       "/webhooks",
       ({ user: { accountId }, body: { url, secret } }) =>
         actions.add({ owner: accountId }, "webhook", { url: checkWebhookUrl(url, []), secret }),
       { body: NewWebhook },
-    )
-    .post("/emails", async ({ user: { accountId, isEmailClaimed } }) => {
+    ),
+    route.post("/emails", async ({ user: { accountId, isEmailClaimed } }) => {
       if (isEmailClaimed) throw new GatewayError("conflict", "Alerts are sent to verified e-mails: verify yours first");
       const hasOne = (await listChannels(store, accountId)).some(({ kind }) => kind === "email");
       if (hasOne) throw new GatewayError("conflict", "Alerts are already sent to the e-mail address of this account");
       return actions.add({ owner: accountId }, "email", {});
-    })
-    .delete("/channels/:id", ({ user: { accountId }, params: { id } }) => actions.remove({ owner: accountId }, id))
-    .post("/channels/:id/test", ({ user: { accountId }, params: { id } }) => actions.test(accountId, id));
+    }),
+    route.delete("/channels/:id", ({ user: { accountId }, params: { id } }) =>
+      actions.remove({ owner: accountId }, id),
+    ),
+    route.post("/channels/:id/test", ({ user: { accountId }, params: { id } }) => actions.test(accountId, id)),
+  ];
 }

@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { type AuditCursor, type AuditFilter, type AuditRow, adminKeyOf, readAudit } from "../../audit/index.ts";
 import type { Store } from "../../db/index.ts";
 import { namesOfAdminKeys } from "../../keys/index.ts";
@@ -32,9 +31,9 @@ export function auditController(deps: HttpDeps) {
     });
   };
   const [csv, jsonl] = [download("csv"), download("jsonl")];
-  return new Elysia({ prefix: "/admin" })
-    .use(withAdminSession(deps))
-    .get(
+  const route = withAdminSession(deps, "/admin");
+  return [
+    route.get(
       "/audit",
       async ({ query }) => {
         const filter = await readFilter(store, query);
@@ -45,9 +44,10 @@ export function auditController(deps: HttpDeps) {
         };
       },
       { query: PageQuery },
-    )
-    .get("/audit.csv", ({ query }) => csv(query), { query: Filter })
-    .get("/audit.jsonl", ({ query }) => jsonl(query), { query: Filter });
+    ),
+    route.get("/audit.csv", ({ query }) => csv(query), { query: Filter }),
+    route.get("/audit.jsonl", ({ query }) => jsonl(query), { query: Filter }),
+  ];
 }
 
 async function toJson(store: Store, entries: readonly AuditRow[]) {

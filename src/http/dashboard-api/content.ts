@@ -1,5 +1,4 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
 import { mayAdminister } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -16,21 +15,22 @@ const Switch = formBody({ on: Type.Boolean(), key: Type.Optional(Type.String({ m
  */
 export function contentController(deps: HttpDeps) {
   const { contentLog } = deps;
-  return new Elysia()
-    .use(withTeamSession(deps))
-    .get("/content", async ({ user }) => toContentLogJson(await contentLog.describe(user.accountId)))
-    .delete("/content", async ({ user: { accountId, ownAccountId, role } }) => ({
+  const route = withTeamSession(deps);
+  return [
+    route.get("/content", async ({ user }) => toContentLogJson(await contentLog.describe(user.accountId))),
+    route.delete("/content", async ({ user: { accountId, ownAccountId, role } }) => ({
       deleted: await contentLog.deleteAll(accountId, mayAdminister(role) ? ownAccountId : accountId),
-    }))
-    .post("/requests/:id/content", async ({ user: { accountId, ownAccountId, role }, params: { id } }) => {
+    })),
+    route.post("/requests/:id/content", async ({ user: { accountId, ownAccountId, role }, params: { id } }) => {
       const viewer = { accountId, personId: ownAccountId, seesAll: mayAdminister(role) };
       const { at, request, answer } = await contentLog.view(viewer, id);
       return { at: toIso(at), request, answer };
-    })
-    .delete("/requests/:id/content", async ({ user: { accountId }, params: { id } }) => {
+    }),
+    route.delete("/requests/:id/content", async ({ user: { accountId }, params: { id } }) => {
       await contentLog.delete(accountId, id);
       return { id };
-    });
+    }),
+  ];
 }
 
 /** For administrators: whose prompts and answers are kept, and the deletion of what an account has. */
@@ -39,24 +39,25 @@ export function adminContentController(deps: HttpDeps) {
   const expectAccount = async (id: string) => {
     if ((await accounts.find(id))?.id !== id) throw new GatewayError("not_found", "There is no account with this id");
   };
-  return new Elysia({ prefix: "/admin/accounts/:id/content" })
-    .use(withAdminSession(deps))
-    .get("", async ({ params: { id } }) => {
+  const route = withAdminSession(deps, "/admin/accounts/:id/content");
+  return [
+    route.get("", async ({ params: { id } }) => {
       await expectAccount(id);
       return toContentLogJson(await contentLog.describe(id));
-    })
-    .post(
+    }),
+    route.post(
       "",
       async ({ admin, params: { id }, body: { on, key } }) => {
         await contentLog.setSwitch({ accountId: id, keyId: key, on, by: admin.accountId });
         return { id, on };
       },
       { body: Switch },
-    )
-    .delete("", async ({ admin, params: { id } }) => {
+    ),
+    route.delete("", async ({ admin, params: { id } }) => {
       await expectAccount(id);
       return { deleted: await contentLog.deleteAll(id, admin.accountId) };
-    });
+    }),
+  ];
 }
 
 type Described = Awaited<ReturnType<HttpDeps["contentLog"]["describe"]>>;

@@ -1,5 +1,4 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { createEmailVerification, verifyEmail } from "../../identity/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readClientAddress, toNetwork } from "../lifecycle/http-call.ts";
@@ -14,22 +13,23 @@ export function emailController(deps: HttpDeps) {
   const { store, now, config } = deps;
   const mail = createLinkMail(deps);
   const readAddress = readClientAddress(config.trustedProxies);
-  return new Elysia({ prefix: "/email" })
-    .use(withOwnSession(deps))
-    .post("/verification", async ({ user, request, server }) => {
-      const peer = server?.requestIP(request)?.address ?? "unknown";
+  const route = withOwnSession(deps, "/email");
+  return [
+    route.post("/verification", async ({ user, request }) => {
+      const peer = deps.server()?.requestIP(request)?.address ?? "unknown";
       const address = readAddress(peer, request.headers.get("x-forwarded-for"));
       await mail.expectVerification(user, toNetwork(address));
       const { token, expiresAt } = await createEmailVerification(store, user, now());
       const error = await mail.send(user, { kind: "verification", to: user.email, token, expiresAt });
       return { email: user.email, mail_error: error ?? null };
-    })
-    .post(
+    }),
+    route.post(
       "/verify",
       async ({ user, body: { token } }) => {
         await verifyEmail(store, user, token, now());
         return { email: user.email };
       },
       { body: Token },
-    );
+    ),
+  ];
 }

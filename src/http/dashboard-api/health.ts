@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { gatewayOwner, readFiring } from "../../alerts/index.ts";
 import { healthStates, type ProviderHealth, readHealth, toErrorJson, toTestJson } from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -20,12 +19,15 @@ import { withAdminSession, withSession } from "../lifecycle/session.ts";
  * `count` is how many are in each state, so that `count.refused + count.failing` is what a badge shows.
  */
 export function adminHealthController(deps: HttpDeps) {
-  return new Elysia({ prefix: "/admin/health" }).use(withAdminSession(deps)).get("", () => {
-    const all = readSorted(deps);
-    const count = { refused: 0, failing: 0, degraded: 0, unknown: 0, working: 0 };
-    for (const { state } of all) count[state]++;
-    return { data: all.map((one) => toHealthJson(deps, one)), count };
-  });
+  const route = withAdminSession(deps, "/admin/health");
+  return [
+    route.get("", () => {
+      const all = readSorted(deps);
+      const count = { refused: 0, failing: 0, degraded: 0, unknown: 0, working: 0 };
+      for (const { state } of all) count[state]++;
+      return { data: all.map((one) => toHealthJson(deps, one)), count };
+    }),
+  ];
 }
 
 /**
@@ -33,20 +35,23 @@ export function adminHealthController(deps: HttpDeps) {
  * accounts: a provider that refuses the gateway's key is `failing`. `models` are those that only failing providers serve.
  */
 export function statusController(deps: HttpDeps) {
-  return new Elysia({ prefix: "/status" }).use(withSession(deps)).get("", () => {
-    const all = readSorted(deps);
-    const isDown = ({ state }: ProviderHealth) => state === "refused" || state === "failing";
-    const served = new Set(all.filter((one) => !isDown(one)).flatMap(({ models }) => models));
-    return {
-      data: all.map((one) => ({
-        provider: one.provider,
-        state: one.state === "refused" ? ("failing" as const) : one.state,
-        since: toIso(one.since),
-        strip: deps.providers.health.strip(one.provider),
-        models: isDown(one) ? one.models.filter((id) => !served.has(id)) : [],
-      })),
-    };
-  });
+  const route = withSession(deps, "/status");
+  return [
+    route.get("", () => {
+      const all = readSorted(deps);
+      const isDown = ({ state }: ProviderHealth) => state === "refused" || state === "failing";
+      const served = new Set(all.filter((one) => !isDown(one)).flatMap(({ models }) => models));
+      return {
+        data: all.map((one) => ({
+          provider: one.provider,
+          state: one.state === "refused" ? ("failing" as const) : one.state,
+          since: toIso(one.since),
+          strip: deps.providers.health.strip(one.provider),
+          models: isDown(one) ? one.models.filter((id) => !served.has(id)) : [],
+        })),
+      };
+    }),
+  ];
 }
 
 /**
@@ -54,14 +59,17 @@ export function statusController(deps: HttpDeps) {
  * their key, and those that are degraded; `alerts` are those that are firing and not muted.
  */
 export function attentionController(deps: HttpDeps) {
-  return new Elysia({ prefix: "/admin/attention" }).use(withAdminSession(deps)).get("", async () => {
-    const states = readSorted(deps).map(({ state }) => state);
-    const failing = states.filter((state) => state === "refused" || state === "failing").length;
-    return {
-      providers: { failing, degraded: states.filter((state) => state === "degraded").length },
-      alerts: (await readFiring(deps.store, gatewayOwner, deps.now())).length,
-    };
-  });
+  const route = withAdminSession(deps, "/admin/attention");
+  return [
+    route.get("", async () => {
+      const states = readSorted(deps).map(({ state }) => state);
+      const failing = states.filter((state) => state === "refused" || state === "failing").length;
+      return {
+        providers: { failing, degraded: states.filter((state) => state === "degraded").length },
+        alerts: (await readFiring(deps.store, gatewayOwner, deps.now())).length,
+      };
+    }),
+  ];
 }
 
 function readSorted({ providers, kernel }: HttpDeps): ProviderHealth[] {

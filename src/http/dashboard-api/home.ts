@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { gatewayOwner, readFiring } from "../../alerts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import { endOfPeriod, figureColumns, readSpentBudgets, type Store, startOfPeriod } from "../../db/index.ts";
@@ -28,29 +27,32 @@ const budgetsReadMax = 500;
 /** GET /admin/home: what an operator looks at first, of all accounts. */
 export function homeController(deps: HttpDeps) {
   const { store } = deps;
-  return new Elysia({ prefix: "/admin" }).use(withAdminSession(deps)).get("/home", async () => {
-    const now = deps.now();
-    await deps.rollup?.freshen();
-    const [today, month, accounts, models, alerts, keys, budgets, wallets] = await Promise.all([
-      comparePeriods(store, toToday(now)),
-      comparePeriods(store, toMonth(now)),
-      readMovers(deps, "account", now),
-      readMovers(deps, "model", now),
-      readAlerts(store, now),
-      readExpiringKeys(store, now),
-      readBudgets(store, now),
-      toLowWallets(store, now),
-    ]);
-    return {
-      today,
-      month,
-      movers: { days: moversDays, accounts, models },
-      alerts,
-      expiring_keys: keys,
-      budgets,
-      low_wallets: wallets,
-    };
-  });
+  const route = withAdminSession(deps, "/admin");
+  return [
+    route.get("/home", async () => {
+      const now = deps.now();
+      await deps.rollup?.freshen();
+      const [today, month, accounts, models, alerts, keys, budgets, wallets] = await Promise.all([
+        comparePeriods(store, toToday(now)),
+        comparePeriods(store, toMonth(now)),
+        readMovers(deps, "account", now),
+        readMovers(deps, "model", now),
+        readAlerts(store, now),
+        readExpiringKeys(store, now),
+        readBudgets(store, now),
+        toLowWallets(store, now),
+      ]);
+      return {
+        today,
+        month,
+        movers: { days: moversDays, accounts, models },
+        alerts,
+        expiring_keys: keys,
+        budgets,
+        low_wallets: wallets,
+      };
+    }),
+  ];
 }
 
 /** A time in hours since 1970, and the one that it is compared with. */

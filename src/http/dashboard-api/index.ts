@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { acceptInvitation } from "../../identity/index.ts";
 import { readAccountInvitation, readTeamInvitation } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
+import { type ApiOf, below, type Route, type ServerOf } from "../lifecycle/route.ts";
 import { publicRoutes } from "../lifecycle/session.ts";
 import { expectStore } from "../lifecycle/store-timeout.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -30,66 +30,58 @@ const Invitation = formBody({
 const InvitationToken = formBody({ token: Type.String({ minLength: 1, maxLength: 100 }) });
 
 /**
- * The dashboard's own API below /dashboard/api. All of it needs a session, except what the sign-in page shows and the
- * look at an invitation or its acceptance, which are authorized by its token.
+ * The dashboard's own API below /dashboard/api; not in the API's documentation. All of it needs a session, except what the
+ * sign-in page shows and the look at an invitation or its acceptance, which are authorized by its token.
  */
-export function dashboardApi(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
-  // Not in the API's documentation.
-  return new Elysia({ prefix: "/dashboard/api", detail: { hide: true } })
-    .use(accountControllers(deps, inbounds))
-    .use(gatewayControllers(deps))
-    .use(publicController(deps));
+export function dashboardApi(deps: HttpDeps, inbounds: readonly ClientFormat[]): Route[] {
+  return below("/dashboard/api", routesOfPages(deps, inbounds));
 }
 
-/**
- * Controllers of the account in which a person works. In groups, because one chain of all is too deep for the compiler.
- */
-function accountControllers(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
-  return new Elysia()
-    .use(meController(deps))
-    .use(accountController(deps))
-    .use(statementController(deps))
-    .use(keysController(deps))
-    .use(requestsController(deps, inbounds))
-    .use(contentController(deps))
-    .use(statisticsController(deps))
-    .use(sessionsController(deps))
-    .use(emailController(deps))
-    .use(teamController(deps))
-    .use(teamsController(deps))
-    .use(checkoutController(deps))
-    .use(statusController(deps))
-    .use(alertsController(deps));
-}
-
-/** Controllers for owners, administrators and viewers of the gateway. */
-function gatewayControllers(deps: HttpDeps) {
-  return new Elysia()
-    .use(homeController(deps))
-    .use(adminApiKeysController(deps))
-    .use(adminContentController(deps))
-    .use(adminTeamController(deps))
-    .use(adminAccountsController(deps))
-    .use(adminAccountController(deps))
-    .use(auditController(deps))
-    .use(systemStatusController(deps))
-    .use(adminHealthController(deps))
-    .use(attentionController(deps));
+function routesOfPages(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
+  return [
+    // The account in which a person works.
+    ...meController(deps),
+    ...accountController(deps),
+    ...statementController(deps),
+    ...keysController(deps),
+    ...requestsController(deps, inbounds),
+    ...contentController(deps),
+    ...statisticsController(deps),
+    ...sessionsController(deps),
+    ...emailController(deps),
+    ...teamController(deps),
+    ...teamsController(deps),
+    ...checkoutController(deps),
+    ...statusController(deps),
+    ...alertsController(deps),
+    // The gateway, for owners, administrators and viewers.
+    ...homeController(deps),
+    ...adminApiKeysController(deps),
+    ...adminContentController(deps),
+    ...adminTeamController(deps),
+    ...adminAccountsController(deps),
+    ...adminAccountController(deps),
+    ...auditController(deps),
+    ...systemStatusController(deps),
+    ...adminHealthController(deps),
+    ...attentionController(deps),
+    ...publicController(deps),
+  ];
 }
 
 function publicController(deps: HttpDeps) {
-  return new Elysia()
-    .use(publicRoutes(deps))
-    .get("/gateway", () => toGatewayJson(deps))
-    .post(
+  const route = publicRoutes(deps);
+  return [
+    route.get("/gateway", () => toGatewayJson(deps)),
+    route.post(
       "/invitations/accept",
       async ({ body }) => {
         await expectStore(deps);
         return await acceptInvitation(deps.store, body, deps.now());
       },
       { body: Invitation },
-    )
-    .post(
+    ),
+    route.post(
       "/invitations/account",
       async ({ body: { token } }) => {
         await expectStore(deps);
@@ -97,8 +89,8 @@ function publicController(deps: HttpDeps) {
         return { email, invited_by: invitedBy ?? null };
       },
       { body: InvitationToken },
-    )
-    .post(
+    ),
+    route.post(
       "/invitations/team",
       async ({ body: { token } }) => {
         await expectStore(deps);
@@ -106,7 +98,8 @@ function publicController(deps: HttpDeps) {
         return { team, role, email: email ?? null };
       },
       { body: InvitationToken },
-    );
+    ),
+  ];
 }
 
 /** Facts of the gateway that the sign-in page shows. */
@@ -122,4 +115,6 @@ function toGatewayJson({ version, snapshot, config, payments }: HttpDeps) {
 }
 
 /** The types of the API, for the dashboard. */
-export type PageApi = ReturnType<typeof dashboardApi>;
+export type PageApi = ServerOf<{
+  readonly dashboard: { readonly api: ApiOf<ReturnType<typeof routesOfPages>[number]> };
+}>;

@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { DisplayName, formatUsd, GatewayError, optional } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
@@ -53,13 +52,13 @@ export function keysController(deps: HttpDeps) {
     if (teamRole === "admin" || owner.createdBy === ownAccountId) return;
     throw new GatewayError("forbidden", "Somebody else made this key; an admin of the team can change or revoke it");
   };
-  return new Elysia({ prefix: "/keys" })
-    .use(withSession(deps))
-    .get("", async ({ user }) => {
+  const route = withSession(deps, "/keys");
+  return [
+    route.get("", async ({ user }) => {
       const { keys, hasMore } = await accounts.listShownKeys(user.accountId);
       return { data: await toKeysJson(deps.store, keys), has_more: hasMore };
-    })
-    .post(
+    }),
+    route.post(
       "",
       ({ user, body }) => {
         changes.take(user.accountId);
@@ -68,8 +67,8 @@ export function keysController(deps: HttpDeps) {
         return accounts.createKey({ accountId: user.accountId, by: user.ownAccountId, ...fields });
       },
       { body: NewKey },
-    )
-    .patch(
+    ),
+    route.patch(
       "/:id",
       async ({ user, params: { id }, body }) => {
         changes.take(user.accountId);
@@ -80,8 +79,8 @@ export function keysController(deps: HttpDeps) {
         return { id };
       },
       { body: KeyChange },
-    )
-    .post(
+    ),
+    route.post(
       "/:id/rotate",
       async ({ user, params: { id }, body: { grace_seconds: graceSeconds = graceSecondsDefault } }) => {
         changes.take(user.accountId);
@@ -90,13 +89,14 @@ export function keysController(deps: HttpDeps) {
         return { id, key, previous_until: new Date(previousUntil).toISOString() };
       },
       { body: Rotation },
-    )
-    .delete("/:id", async ({ user, params: { id } }) => {
+    ),
+    route.delete("/:id", async ({ user, params: { id } }) => {
       changes.take(user.accountId);
       await expectOwn(user, id);
       await accounts.revokeKey(id, user.ownAccountId);
       return { id };
-    });
+    }),
+  ];
 }
 
 const Search = Type.Object({
@@ -158,9 +158,9 @@ export function adminApiKeysController(deps: HttpDeps) {
       spend_30_days_usd: formatUsd(costs.get(key.id) ?? 0),
     }));
   };
-  return new Elysia({ prefix: "/admin/api-keys" })
-    .use(withAdminSession(deps))
-    .get(
+  const route = withAdminSession(deps, "/admin/api-keys");
+  return [
+    route.get(
       "",
       async ({ query }) => {
         const page = Number(query.page ?? "1");
@@ -168,8 +168,8 @@ export function adminApiKeysController(deps: HttpDeps) {
         return { data: keys.slice(0, pageSize), page, has_more: keys.length > pageSize };
       },
       { query: Search },
-    )
-    .post(
+    ),
+    route.post(
       "/secret",
       async ({ admin, body }) => {
         checks.take(admin.accountId);
@@ -179,8 +179,8 @@ export function adminApiKeysController(deps: HttpDeps) {
         return { id: check.id, secret: check.secret, until: toIso(check.until) };
       },
       { body: SecretHash },
-    )
-    .get(
+    ),
+    route.get(
       "/file.csv",
       ({ query }) =>
         streamDownload({
@@ -194,7 +194,8 @@ export function adminApiKeysController(deps: HttpDeps) {
           },
         }),
       { query: Search },
-    );
+    ),
+  ];
 }
 
 type KeyPage = { readonly limit: number; readonly offset: number };

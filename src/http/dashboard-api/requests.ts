@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
 import { readKeyNames } from "../../keys/index.ts";
@@ -50,9 +49,9 @@ export function requestsController(deps: HttpDeps, inbounds: readonly ClientForm
   const download = (format: DownloadFormat) => async (user: SessionUser, query: Static<typeof Filter>) =>
     streamRequests(deps, await readFilter(deps, { user, query, inbounds }), { format, seesAll: seesAll(user) });
   const [csv, jsonl] = [download("csv"), download("jsonl")];
-  return new Elysia()
-    .use(withSession(deps))
-    .get(
+  const route = withSession(deps);
+  return [
+    route.get(
       "/requests",
       async ({ user, query }) => {
         const filter = await readFilter(deps, { user, query, inbounds });
@@ -69,10 +68,10 @@ export function requestsController(deps: HttpDeps, inbounds: readonly ClientForm
         };
       },
       { query: PageQuery },
-    )
-    .get("/requests.csv", ({ user, query }) => csv(user, query), { query: Filter })
-    .get("/requests.jsonl", ({ user, query }) => jsonl(user, query), { query: Filter })
-    .get("/requests/:id", async ({ user, params: { id } }) => {
+    ),
+    route.get("/requests.csv", ({ user, query }) => csv(user, query), { query: Filter }),
+    route.get("/requests.jsonl", ({ user, query }) => jsonl(user, query), { query: Filter }),
+    route.get("/requests/:id", async ({ user, params: { id } }) => {
       const request = await readRequest(store, id, seesAll(user) ? undefined : user.accountId);
       if (request === undefined) throw new GatewayError("not_found", "There is no such request in the log");
       const emails = seesAll(user) ? await emailsOf(store, [request.account_id]) : undefined;
@@ -88,7 +87,8 @@ export function requestsController(deps: HttpDeps, inbounds: readonly ClientForm
         runs: await readRuns(deps, request),
         has_content: hasContent,
       };
-    });
+    }),
+  ];
 }
 
 /** Models that one call tries at most, each with an id of its own. */

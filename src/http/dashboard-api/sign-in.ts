@@ -1,23 +1,19 @@
-import { Elysia } from "elysia";
 import { makeCallId } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { dataHeaders, isSecure } from "../lifecycle/headers.ts";
 import { readClientAddress, toNetwork } from "../lifecycle/http-call.ts";
 import { checkOrigin, parseUrl } from "../lifecycle/origin.ts";
+import type { RequestContext, Route } from "../lifecycle/route.ts";
 import { readSmall, rejectNullCharacters } from "../lifecycle/session.ts";
 import { expectStore } from "../lifecycle/store-timeout.ts";
 
-interface Clients {
-  requestIP(request: Request): { address: string } | null;
-}
-
 /** Everything below /api/auth: sign in, out and up, change the password, end sessions. */
-export function signInController(deps: HttpDeps) {
+export function signInController(deps: HttpDeps): Route[] {
   const readAddress = readClientAddress(deps.config.trustedProxies);
-  const answer = async ({ request, server }: { request: Request; server: Clients | null }): Promise<Response> => {
+  const answer = async ({ request }: RequestContext): Promise<Response> => {
     rejectNullCharacters(parseUrl(request).href, "address");
     checkOrigin(request);
-    const peer = server?.requestIP(request)?.address ?? "unknown";
+    const peer = deps.server()?.requestIP(request)?.address ?? "unknown";
     const address = readAddress(peer, request.headers.get("x-forwarded-for"));
     const small = await readBounded(deps, request, address);
     // First, so that a silent store is reported before anything is begun.
@@ -25,8 +21,10 @@ export function signInController(deps: HttpDeps) {
     const response = await deps.signIn.handle(small, toNetwork(address));
     return withHeaders(deps, response, request);
   };
-  const detail = { hide: true };
-  return new Elysia().get("/api/auth/*", answer, { detail }).post("/api/auth/*", answer, { detail });
+  return [
+    { method: "GET", path: "/api/auth/*", answer },
+    { method: "POST", path: "/api/auth/*", answer },
+  ];
 }
 
 /**

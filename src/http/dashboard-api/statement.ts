@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { answerColumns, formatUsd, promptColumns, sumColumns } from "../../contract/index.ts";
 import { endOfPeriod, startOfPeriod } from "../../db/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
@@ -23,10 +22,10 @@ const columns = ["section", "at", "name", "requests", "prompt_tokens", "completi
 
 /** The statement of a month, to be printed or downloaded: of the account of the session. */
 export function statementController(deps: HttpDeps) {
-  return new Elysia()
-    .use(withSession(deps))
-    .get("/statement", ({ user, query }) => toStatementJson(deps, user, query), { query: Query })
-    .get(
+  const route = withSession(deps);
+  return [
+    route.get("/statement", ({ user, query }) => toStatementJson(deps, user, query), { query: Query }),
+    route.get(
       "/statement.csv",
       async ({ user, query }) => {
         const statement = await toStatementJson(deps, user, query);
@@ -51,7 +50,8 @@ export function statementController(deps: HttpDeps) {
         });
       },
       { query: Query },
-    );
+    ),
+  ];
 }
 
 /**

@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
 import { type Store, startOfPeriod } from "../../db/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
@@ -70,58 +69,57 @@ const Query = Type.Object({
 
 /** Sums of requests over time and by group: of the own account, for administrators of all accounts. */
 export function statisticsController(deps: HttpDeps) {
-  const routes = new Elysia()
-    .use(withSession(deps))
-    .get("/statistics.csv", ({ user, query }) => readFile(deps, user, query), {
-      query: Query,
-    });
-  return routes.get(
-    "/statistics",
-    async ({ user, query: params }) => {
-      const { group_by: group = "model", metric = "cost" } = params;
-      const now = deps.now();
-      const named = params.model === undefined ? params : { ...params, model: idOfModel(deps, params.model) };
-      const filter = toFilter(named, await readAccount(deps, user, params));
-      const { hours, buckets } = readBuckets(params, now);
-      const query: StatisticsQuery = { filter, hours, starts: buckets.flat() };
-      const span = toElapsed(query, now);
-      const before = { from: 2 * span.from - span.until, until: span.from };
-      await deps.rollup?.freshen();
-      const [totals, previous, reasons, { groups, count }] = await Promise.all([
-        readTotals(deps.store, query),
-        readSum(deps.store, filter, before),
-        readReasons(deps.store, filter, span),
-        readGroups(deps.store, query, { group, rank: rankOf[metric], limit: groupsMax, charted: chartedMax }),
-      ]);
-      const names = await readNames(deps, groups, { group, seesAll: maySeeAll(user.role) });
-      const toValues = (of: FiguresByHour) =>
-        buckets.map((starts) => {
-          const figures = sumFigures(starts.flatMap((start) => [of.get(start) ?? []]));
-          return toMetric(readFigures(figures), metric);
-        });
-      return {
-        buckets: buckets.map(([start = 0]) => new Date(start * hourMs).toISOString()),
-        totals: toFiguresJson(readFigures(sumFigures(totals.values()))),
-        /** Figures of the period before, as long as the elapsed part of the span. */
-        previous: { from: new Date(before.from * hourMs).toISOString(), ...toFiguresJson(readFigures(previous)) },
-        /** Display names of the account, key and model of the filter; null if unknown. */
-        filter_names: await readFilterNames(deps, filter, maySeeAll(user.role)),
-        /** Why requests of an account were refused, the most frequent reason first; empty where all accounts are shown. */
-        refusals: reasons,
-        values: toValues(totals),
-        /** Null: there are many accounts, and the largest are looked for among those of each day. */
-        group_count: count ?? null,
-        groups: groups.map((each) => ({
-          value: each.value,
-          ...names(each),
-          ...toFiguresJson(readFigures(each.total)),
-          /** Values of the metric by bucket; null for a group that is not in the chart. */
-          values: each.byHour === undefined ? null : toValues(each.byHour),
-        })),
-      };
-    },
-    { query: Query },
-  );
+  const route = withSession(deps);
+  return [
+    route.get("/statistics.csv", ({ user, query }) => readFile(deps, user, query), { query: Query }),
+    route.get(
+      "/statistics",
+      async ({ user, query: params }) => {
+        const { group_by: group = "model", metric = "cost" } = params;
+        const now = deps.now();
+        const named = params.model === undefined ? params : { ...params, model: idOfModel(deps, params.model) };
+        const filter = toFilter(named, await readAccount(deps, user, params));
+        const { hours, buckets } = readBuckets(params, now);
+        const query: StatisticsQuery = { filter, hours, starts: buckets.flat() };
+        const span = toElapsed(query, now);
+        const before = { from: 2 * span.from - span.until, until: span.from };
+        await deps.rollup?.freshen();
+        const [totals, previous, reasons, { groups, count }] = await Promise.all([
+          readTotals(deps.store, query),
+          readSum(deps.store, filter, before),
+          readReasons(deps.store, filter, span),
+          readGroups(deps.store, query, { group, rank: rankOf[metric], limit: groupsMax, charted: chartedMax }),
+        ]);
+        const names = await readNames(deps, groups, { group, seesAll: maySeeAll(user.role) });
+        const toValues = (of: FiguresByHour) =>
+          buckets.map((starts) => {
+            const figures = sumFigures(starts.flatMap((start) => [of.get(start) ?? []]));
+            return toMetric(readFigures(figures), metric);
+          });
+        return {
+          buckets: buckets.map(([start = 0]) => new Date(start * hourMs).toISOString()),
+          totals: toFiguresJson(readFigures(sumFigures(totals.values()))),
+          /** Figures of the period before, as long as the elapsed part of the span. */
+          previous: { from: new Date(before.from * hourMs).toISOString(), ...toFiguresJson(readFigures(previous)) },
+          /** Display names of the account, key and model of the filter; null if unknown. */
+          filter_names: await readFilterNames(deps, filter, maySeeAll(user.role)),
+          /** Why requests of an account were refused, the most frequent reason first; empty where all accounts are shown. */
+          refusals: reasons,
+          values: toValues(totals),
+          /** Null: there are many accounts, and the largest are looked for among those of each day. */
+          group_count: count ?? null,
+          groups: groups.map((each) => ({
+            value: each.value,
+            ...names(each),
+            ...toFiguresJson(readFigures(each.total)),
+            /** Values of the metric by bucket; null for a group that is not in the chart. */
+            values: each.byHour === undefined ? null : toValues(each.byHour),
+          })),
+        };
+      },
+      { query: Query },
+    ),
+  ];
 }
 
 type Given = Static<typeof Query>;

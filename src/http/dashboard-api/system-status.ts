@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { describeConfig } from "../../config/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
@@ -6,9 +5,10 @@ import { withAdminSession } from "../lifecycle/session.ts";
 /** The settings of the gateway, for administrators. */
 export function systemStatusController(deps: HttpDeps) {
   const { config } = deps;
-  return new Elysia({ prefix: "/admin" })
-    .use(withAdminSession(deps))
-    .get("/settings", () => ({ data: describeConfig(config, readableCredentials(deps)), version: deps.version }));
+  const route = withAdminSession(deps, "/admin");
+  return [
+    route.get("/settings", () => ({ data: describeConfig(config, readableCredentials(deps)), version: deps.version })),
+  ];
 }
 
 /**

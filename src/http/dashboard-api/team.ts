@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { DisplayName, formatUsd, GatewayError } from "../../contract/index.ts";
 import { listTeams, type SessionUser, sessionActions } from "../../identity/index.ts";
 import { readBudget, toJson } from "../../lib/fields.ts";
@@ -142,30 +141,31 @@ export function teamController(deps: HttpDeps) {
   const toInviter = (user: SessionUser): Inviter => {
     return { accountId: user.ownAccountId, role: user.role, isOperator: false, user };
   };
-  return new Elysia({ prefix: "/team" })
-    .use(withTeamSession(deps))
-    .get("", ({ user }) => team.read(user, user.accountId, user.teamRole === "admin" && user.role !== "viewer"))
-    .post(
+  const route = withTeamSession(deps, "/team");
+  return [
+    route.get("", ({ user }) => team.read(user, user.accountId, user.teamRole === "admin" && user.role !== "viewer")),
+    route.post(
       "/invitations",
       ({ user, body, query: { mail } }) =>
         team.invite(toInviter(user), user.accountId, { ...body, isMailed: mail === "send" }),
       { body: Invitation, query: Sending },
-    )
-    .patch("", ({ user, body: { name } }) => team.rename(toInviter(user), user.accountId, name), { body: Name })
-    .put("/budget", ({ user, body }) => team.setBudget(toInviter(user), user.accountId, body), { body: Budget })
-    .delete("/invitations/:id", ({ user, params: { id } }) =>
+    ),
+    route.patch("", ({ user, body: { name } }) => team.rename(toInviter(user), user.accountId, name), { body: Name }),
+    route.put("/budget", ({ user, body }) => team.setBudget(toInviter(user), user.accountId, body), { body: Budget }),
+    route.delete("/invitations/:id", ({ user, params: { id } }) =>
       team.deleteInvitation(toInviter(user), user.accountId, id),
-    )
-    .patch(
+    ),
+    route.patch(
       "/people/:id",
       ({ user, params: { id }, body: { role } }) => team.setRole(toInviter(user), user.accountId, { id, role }),
       { body: RoleChange },
-    )
-    .delete(
+    ),
+    route.delete(
       "/people/:id",
       ({ user, params: { id }, query: { keys } }) => team.remove(toInviter(user), user.accountId, { id, keys }),
       { query: Removal },
-    );
+    ),
+  ];
 }
 
 /** The team of any account, for administrators. */
@@ -174,28 +174,29 @@ export function adminTeamController(deps: HttpDeps) {
   const toInviter = (user: SessionUser): Inviter => {
     return { accountId: user.accountId, role: user.role, isOperator: true, user };
   };
-  return new Elysia({ prefix: "/admin/accounts/:id/team" })
-    .use(withAdminSession(deps))
-    .get("", ({ admin, params: { id } }) => team.read(admin, id, true))
-    .post(
+  const route = withAdminSession(deps, "/admin/accounts/:id/team");
+  return [
+    route.get("", ({ admin, params: { id } }) => team.read(admin, id, true)),
+    route.post(
       "/invitations",
       ({ admin, params: { id }, body, query: { mail } }) =>
         team.invite(toInviter(admin), id, { ...body, isMailed: mail === "send" }),
       { body: Invitation, query: Sending },
-    )
-    .delete("/invitations/:invitation", ({ admin, params: { id, invitation } }) =>
+    ),
+    route.delete("/invitations/:invitation", ({ admin, params: { id, invitation } }) =>
       team.deleteInvitation(toInviter(admin), id, invitation),
-    )
-    .patch(
+    ),
+    route.patch(
       "/people/:person",
       ({ admin, params: { id, person }, body: { role } }) => team.setRole(toInviter(admin), id, { id: person, role }),
       { body: RoleChange },
-    )
-    .delete(
+    ),
+    route.delete(
       "/people/:person",
       ({ admin, params: { id, person }, query: { keys } }) => team.remove(toInviter(admin), id, { id: person, keys }),
       { query: Removal },
-    );
+    ),
+  ];
 }
 
 /** The accounts of the user: list them and switch, and create, join or leave a team. */
@@ -206,9 +207,10 @@ export function teamsController(deps: HttpDeps) {
   const changes = new RateLimiter(changesPerMinuteMax, now, { what: "changes of teams" });
   const actions = teamActions(store, now);
   const ofSession = sessionActions(store, now);
-  const own = new Elysia()
-    .use(withOwnSession(deps))
-    .get("", async ({ user }) => ({
+  const own = withOwnSession(deps, "/teams");
+  const joining = withSession(deps, "/teams");
+  return [
+    own.get("", async ({ user }) => ({
       data: (await listTeams(store, user.userId)).map(({ accountId, email, name, teamRole, isOwn }) => ({
         account: accountId,
         email,
@@ -218,8 +220,8 @@ export function teamsController(deps: HttpDeps) {
         is_current: accountId === user.accountId,
       })),
       can_create: mayCreate(user),
-    }))
-    .post(
+    })),
+    own.post(
       "/switch",
       async ({ user, body: { account } }) => {
         changes.take(user.userId);
@@ -227,18 +229,16 @@ export function teamsController(deps: HttpDeps) {
         return { account };
       },
       { body: Switch },
-    );
-  const joining = new Elysia()
-    .use(withSession(deps))
-    .post(
+    ),
+    joining.post(
       "/join",
       async ({ user, body: { token } }) => {
         changes.take(user.userId);
         return { account: (await ofSession.join(user, token)).accountId };
       },
       { body: Join },
-    )
-    .post(
+    ),
+    joining.post(
       "",
       async ({ user, body: { name } }) => {
         if (!mayCreate(user)) {
@@ -249,14 +249,14 @@ export function teamsController(deps: HttpDeps) {
         return { account: (await actions.create(by, name)).accountId };
       },
       { body: Name },
-    )
-    .post("/leave", async ({ user: { userId, ownAccountId, accountId, role } }) => {
+    ),
+    joining.post("/leave", async ({ user: { userId, ownAccountId, accountId, role } }) => {
       changes.take(userId);
       const by = { accountId: ownAccountId, role, isOperator: false };
       await actions.remove(by, { accountId, personId: ownAccountId, revokesKeys: false });
       return { account: accountId };
-    });
-  return new Elysia({ prefix: "/teams" }).use(own).use(joining);
+    }),
+  ];
 }
 
 function toOwnBudgetJson({ limitNanodollars, period, spentNanodollars, resetsAt }: SpentOwnBudget) {

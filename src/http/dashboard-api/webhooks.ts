@@ -1,4 +1,3 @@
-import { Elysia } from "elysia";
 import { recordAudit } from "../../audit/index.ts";
 import { formatUsd, GatewayError, makeCallId } from "../../contract/index.ts";
 import { inTransaction, moveWallet, type OpenTransaction, type TransactionScope } from "../../db/index.ts";
@@ -6,13 +5,14 @@ import { creditWallet } from "../../ledger/index.ts";
 import type { Payment } from "../../payments/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
+import type { Route } from "../lifecycle/route.ts";
 import { readSmall } from "../lifecycle/session.ts";
 
 /**
  * POST /webhooks/stripe: payments, refunds and disputes that Stripe reports, authorized by their signature. A message that
  * comes twice, or twice at once, counts once; a 5xx makes Stripe send it again.
  */
-export function webhooksController(deps: HttpDeps) {
+export function webhooksController(deps: HttpDeps): Route[] {
   const answer = async ({ request }: { request: Request }): Promise<Response> => {
     try {
       const credited = await receive(deps, request);
@@ -23,7 +23,7 @@ export function webhooksController(deps: HttpDeps) {
       throw error;
     }
   };
-  return new Elysia().post("/webhooks/stripe", answer, { parse: "none", detail: { hide: true } });
+  return [{ method: "POST", path: "/webhooks/stripe", answer }];
 }
 
 async function receive(deps: HttpDeps, request: Request): Promise<boolean> {

@@ -1,4 +1,3 @@
-import type { ValidationError } from "elysia";
 import {
   type Capability,
   GatewayError,
@@ -15,7 +14,6 @@ import { type ClientFormat, type HttpCall, readClientRequestId } from "./http-ca
 import { invalidHost } from "./origin.ts";
 import { limitHeaders, toGatewayError, toHeaderText } from "./respond.ts";
 import { notFoundPage } from "./static-assets.ts";
-import { toQueryError } from "./validate.ts";
 
 /** Facts of the request that failed. */
 interface FailedRequest {
@@ -105,42 +103,35 @@ async function countRefused(deps: HttpDeps, call: HttpCall, { code }: GatewayErr
   });
 }
 
-/** The part of Elysia's error context used here. */
-interface ErrorContext {
-  error: unknown;
-  code: string | number;
-  request: Request;
-  /** Present on routes with an API key, once the key was checked. */
-  call?: HttpCall | undefined;
-  inbound?: ClientFormat | undefined;
-  capability?: Capability | undefined;
-}
-
 /** The routes of the server, as far as errors have to know them. */
-interface Routes {
-  allowedMethods(path: string): string[];
+interface Server {
+  methodsOf(path: string): string[];
   /** Format of the client of a request; absent: OpenAI's envelope. */
   inboundOf(request: Request): ClientFormat | undefined;
 }
 
-/** The error hook of all routes. */
-export function errorHandler(deps: HttpDeps, { allowedMethods, inboundOf }: Routes) {
-  return async ({ error, code, request, call, capability, inbound: requested }: ErrorContext): Promise<Response> => {
-    call?.end();
-    const inbound = requested ?? inboundOf(request);
-    if (code === "VALIDATION") return errorResponse(deps, toQueryError(error as ValidationError), { request, inbound });
-    if (code === "PARSE") return errorResponse(deps, getCause(error), { request, call, inbound, capability });
-    if (code !== "NOT_FOUND") return errorResponse(deps, error, { request, call, inbound, capability });
+/** Answers a request that no route answers, or whose URL cannot be read. */
+export function noRouteHandler(deps: HttpDeps, { methodsOf, inboundOf }: Server) {
+  return async ({
+    error,
+    code,
+    request,
+  }: {
+    error: unknown;
+    code: string | number;
+    request: Request;
+  }): Promise<Response> => {
+    const inbound = inboundOf(request);
+    if (code !== "NOT_FOUND") return errorResponse(deps, error, { request, inbound });
     const url = URL.parse(request.url);
     if (url === null) return errorResponse(deps, invalidHost(), { request, inbound });
     const { pathname } = url;
     const { basePath, corsOrigins = [] } = deps.config;
     const isApi = pathname.startsWith(`${basePath}/`) || pathname.startsWith("/v1/");
-    const methods = allowedMethods(pathname);
+    const methods = methodsOf(pathname);
     const meantPath = toMeantPath(pathname);
-    const correctedPath = allowedMethods(meantPath).includes(request.method) ? meantPath : undefined;
+    const correctedPath = methodsOf(meantPath).includes(request.method) ? meantPath : undefined;
     const response = await noEndpoint(deps, request, { pathname, methods, meant: correctedPath, isApi, inbound });
-    // No route answers, so the hooks of the API's routes do not run.
     return isApi ? exposeResponse(corsOrigins, response, request) : response;
   };
 }
@@ -201,10 +192,4 @@ function isWebSocketHandshake({ method, headers }: Request): boolean {
   if (method !== "GET") return false;
   const protocols = headers.get("upgrade")?.toLowerCase().split(",") ?? [];
   return headers.has("sec-websocket-key") || protocols.some((protocol) => protocol.trim() === "websocket");
-}
-
-/** Elysia wraps what `parse` throws. */
-function getCause(error: unknown): unknown {
-  const cause = error instanceof Error ? error.cause : undefined;
-  return cause === undefined ? error : cause;
 }

@@ -20,7 +20,7 @@ export async function executeCall<C extends Capability>(
   const request = httpCall.toRequest(requested);
   const copy = keeper?.copy(request);
   const call = new ClientCall(copy?.request ?? request);
-  httpCall.execution = call as unknown as ClientCall;
+  httpCall.execution = call;
   deps.loadShedder.startCall(httpCall.slot, httpCall.execution);
   httpCall.disableIdleTimeout();
   let answer: ExchangeAnswer<C> | undefined;

@@ -1,6 +1,5 @@
 /** Headers that do not depend on a call: those that keep a page safe, CORS, and the encoding of what is sent. */
 import { brotliCompressSync, constants } from "node:zlib";
-import { Elysia } from "elysia";
 
 export type ResponseHeaders = Record<string, string>;
 
@@ -36,26 +35,18 @@ export function isSecure(request: Request): boolean {
 const preflightMaxAgeSeconds = 7200;
 
 /**
- * Lets pages of these origins (`*`: of any) call the API with a key. No response allows credentials, so such a page cannot
+ * Answers the question of a browser before it lets pages of these origins (`*`: of any) call the API with a key. No response allows credentials, so such a page cannot
  * use the session cookie of its visitor.
  */
-export function cors(origins: readonly string[]) {
-  if (origins.length === 0) return new Elysia();
-  const preflight = async ({ request }: { request: Request }) => {
-    const headers = new Headers({ "cache-control": "no-store" });
-    if (allow(origins, headers, request)) {
-      headers.set("access-control-allow-methods", "GET, POST, DELETE");
-      headers.set("access-control-max-age", String(preflightMaxAgeSeconds));
-      const requested = request.headers.get("access-control-request-headers");
-      if (requested !== null) headers.set("access-control-allow-headers", requested);
-    }
-    return new Response(null, { status: 204, headers });
-  };
-  return new Elysia()
-    .mapResponse({ as: "scoped" }, ({ request, response }) => {
-      if (response instanceof Response) exposeResponse(origins, response, request);
-    })
-    .options("/*", preflight, { detail: { hide: true } });
+export function allowOrigin(origins: readonly string[], request: Request): Response {
+  const headers = new Headers({ "cache-control": "no-store" });
+  if (allow(origins, headers, request)) {
+    headers.set("access-control-allow-methods", "GET, POST, DELETE");
+    headers.set("access-control-max-age", String(preflightMaxAgeSeconds));
+    const requested = request.headers.get("access-control-request-headers");
+    if (requested !== null) headers.set("access-control-allow-headers", requested);
+  }
+  return new Response(null, { status: 204, headers });
 }
 
 /** Lets the page that sent the request read its response. */

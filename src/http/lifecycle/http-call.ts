@@ -214,20 +214,6 @@ export interface Endpoint {
   readonly inbound?: ClientFormat | undefined;
 }
 
-/**
- * The part of Elysia's context used here; `call` is set by `parse` or `apiKey`. Hooks must not pass the whole context on:
- * Elysia reads their source, and then parses query, cookies and headers for every request.
- */
-export interface RouteContext {
-  request: Request;
-  body: unknown;
-  call: HttpCall;
-  /** Format of its client, also where the request was refused before there was a call. */
-  inbound: ClientFormat | undefined;
-  /** Capability of its endpoint, also where the request was refused before there was a call. */
-  capability: Capability | undefined;
-}
-
 /** Claude Code's, then Codex's. */
 const headerNames = ["x-claude-code-session-id", "session-id"];
 

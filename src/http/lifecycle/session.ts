@@ -1,11 +1,10 @@
-import { Elysia } from "elysia";
-import { GatewayError, makeCallId } from "../../contract/index.ts";
+import { GatewayError } from "../../contract/index.ts";
 import { passwordChangeRequired, type SessionUser } from "../../identity/index.ts";
 import { mayAdminister, maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { dataHeaders, jsonForPage } from "./headers.ts";
 import { checkOrigin } from "./origin.ts";
 import { declaredBytes, parseBody, readBodyText } from "./read-body.ts";
+import { routesOf } from "./route.ts";
 import { withStoreTimeout } from "./store-timeout.ts";
 
 /** The largest body of a form of the dashboard, in bytes: a key with five hundred models. */
@@ -24,7 +23,7 @@ export async function readSmall(deps: HttpDeps, request: Request): Promise<strin
 }
 
 /**
- * Like {@link readSmall}, but parses the JSON. An empty body is `null`: after `undefined` Elysia would read it again.
+ * Like {@link readSmall}, but parses the JSON; `null` of an empty body.
  *
  * @throws {GatewayError} `invalid_request` as well.
  */
@@ -65,39 +64,39 @@ async function readAnyUser(deps: HttpDeps, request: Request): Promise<SessionUse
   throw new GatewayError("invalid_session", message);
 }
 
-/** Routes of a user's account, which viewers only read; the session is checked before the body is read. */
-export function withSession(deps: HttpDeps) {
-  const find = async (_: HttpDeps, request: Request) => {
-    const user = await readUser(deps, request);
-    if (isRead(request)) return user;
-    if (user.role === "viewer") throw readOnly();
-    expectShownAccount(request, user);
-    return user;
-  };
-  return guardedRoutes(deps, sessionGuard(deps, find));
+/** The user of a session, who changes nothing as a viewer or in a tab that shows another account. */
+async function readWriter(deps: HttpDeps, request: Request): Promise<SessionUser> {
+  const user = await readUser(deps, request);
+  if (isRead(request)) return user;
+  if (user.role === "viewer") throw readOnly();
+  expectShownAccount(request, user);
+  return user;
+}
+
+async function readTeamAdmin(deps: HttpDeps, request: Request): Promise<SessionUser> {
+  const user = await readWriter(deps, request);
+  if (isRead(request) || user.teamRole === "admin") return user;
+  throw new GatewayError("forbidden", "Only admins of the team may do this; ask one of them");
+}
+
+/** Routes of a user's account, which viewers only read. */
+export function withSession<const Prefix extends string = "">(deps: HttpDeps, prefix?: Prefix) {
+  return sessionRoutes(deps, readWriter, prefix);
 }
 
 /** As {@link withSession}, and members of a team only read. */
-export function withTeamSession(deps: HttpDeps) {
-  const find = async (_: HttpDeps, request: Request) => {
-    const user = await readUser(deps, request);
-    if (isRead(request)) return user;
-    if (user.role === "viewer") throw readOnly();
-    expectShownAccount(request, user);
-    if (user.teamRole === "admin") return user;
-    throw new GatewayError("forbidden", "Only admins of the team may do this; ask one of them");
-  };
-  return guardedRoutes(deps, sessionGuard(deps, find));
+export function withTeamSession<const Prefix extends string = "">(deps: HttpDeps, prefix?: Prefix) {
+  return sessionRoutes(deps, readTeamAdmin, prefix);
 }
 
 /** Routes of users' own sign-in, the same for every role. */
-export function withOwnSession(deps: HttpDeps) {
-  return guardedRoutes(deps, sessionGuard(deps, readUser));
+export function withOwnSession<const Prefix extends string = "">(deps: HttpDeps, prefix?: Prefix) {
+  return sessionRoutes(deps, readUser, prefix);
 }
 
 /** As {@link withSession}, also for users who have to change their password first. */
-export function withAnySession(deps: HttpDeps) {
-  return guardedRoutes(deps, sessionGuard(deps, readAnyUser));
+export function withAnySession<const Prefix extends string = "">(deps: HttpDeps, prefix?: Prefix) {
+  return sessionRoutes(deps, readAnyUser, prefix);
 }
 
 /**
@@ -112,11 +111,13 @@ export async function readOperator(deps: HttpDeps, request: Request): Promise<Se
 }
 
 /** Routes for owners and administrators; viewers only read them. */
-export function withAdminSession(deps: HttpDeps, readBody = readSmallJson) {
-  return guardedRoutes(deps, sessionGuard(deps, readOperator), readBody).derive({ as: "scoped" }, ({ user }) => ({
+export function withAdminSession<const Prefix extends string = "">(deps: HttpDeps, prefix = "" as Prefix) {
+  const admit = async (request: Request) => {
+    const user = await admitUser(deps, request, readOperator);
     // Administrators act for the gateway, whichever account their session is in.
-    admin: { ...user, accountId: user.ownAccountId },
-  }));
+    return { user, admin: { ...user, accountId: user.ownAccountId } };
+  };
+  return routesOf(deps, { admit, readBody: (request) => readSmallJson(deps, request) }, prefix);
 }
 
 /**
@@ -143,39 +144,21 @@ function readOnly(): GatewayError {
 
 /** Routes without a session, for requests of the gateway's own pages. */
 export function publicRoutes(deps: HttpDeps) {
-  return guardedRoutes(deps, async (request) => checkOrigin(request));
-}
-
-/** Elysia parses the body before it derives anything, so `admit` is called in both: whichever comes first. */
-function guardedRoutes<Who>(deps: HttpDeps, admit: (request: Request) => Promise<Who>, readBody = readSmallJson) {
-  return new Elysia()
-    .onParse({ as: "scoped" }, async ({ request }) => {
-      await admit(request);
-      return await readBody(deps, request);
-    })
-    .derive({ as: "scoped" }, async ({ request, set }) => {
-      Object.assign(set.headers, dataHeaders(request));
-      set.headers["x-request-id"] = makeCallId(deps.now());
-      return { user: await admit(request) };
-    })
-    .mapResponse({ as: "scoped" }, ({ request, responseValue, set }) => {
-      const isJson =
-        typeof responseValue === "object" && responseValue !== null && !(responseValue instanceof Response);
-      return isJson ? jsonForPage(request, responseValue, set.headers as Record<string, string>) : undefined;
-    });
-}
-
-/** Checks origin and session of a request; the session is looked up once for each request. */
-function sessionGuard(deps: HttpDeps, find: typeof readUser): (request: Request) => Promise<SessionUser> {
-  const users = new WeakMap<Request, Promise<SessionUser>>();
-  return async (request) => {
+  const admit = async (request: Request) => {
     checkOrigin(request);
-    rejectNullCharacters(request.url, "address");
-    let user = users.get(request);
-    if (user === undefined) {
-      user = find(deps, request);
-      users.set(request, user);
-    }
-    return await user;
+    return {};
   };
+  return routesOf(deps, { admit, readBody: (request) => readSmallJson(deps, request) }, "");
+}
+
+function sessionRoutes<const Prefix extends string>(deps: HttpDeps, find: typeof readUser, prefix = "" as Prefix) {
+  const admit = async (request: Request) => ({ user: await admitUser(deps, request, find) });
+  return routesOf(deps, { admit, readBody: (request) => readSmallJson(deps, request) }, prefix);
+}
+
+/** Checks origin and session of a request. */
+async function admitUser(deps: HttpDeps, request: Request, find: typeof readUser): Promise<SessionUser> {
+  checkOrigin(request);
+  rejectNullCharacters(request.url, "address");
+  return await find(deps, request);
 }

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
 import type { StaticAssets } from "../deps.ts";
 import { ConstantDocument } from "./constant-document.ts";
 import { pageHeaders } from "./headers.ts";
+import type { Route } from "./route.ts";
 
 /** The paths of the dashboard, a single-page application. */
 export const pagePaths = [
@@ -75,13 +75,13 @@ export function pagesFirst(site: StaticAssets) {
 }
 
 /** The dashboard: the same page at each of its paths, and its assets. */
-export function staticAssetsController(site: StaticAssets) {
-  const page = ({ request }: { request: Request }) => answer(site, request, "/index.html");
-  const app = new Elysia({ detail: { hide: true } });
-  app.get("/assets/:file", ({ request, params }) => answer(site, request, `/assets/${params.file}`));
-  app.get("/favicon.ico", ({ request }) => answer(site, request, "/favicon.ico"));
-  for (const path of pagePaths) app.get(path, page);
-  return app;
+export function staticRoutes(site: StaticAssets): Route[] {
+  const get = (path: string, answer: Route["answer"]): Route => ({ method: "GET", path, answer });
+  return [
+    get("/assets/:file", ({ request, params }) => answer(site, request, `/assets/${params.file}`)),
+    get("/favicon.ico", ({ request }) => answer(site, request, "/favicon.ico")),
+    ...pagePaths.map((path) => get(path, ({ request }) => answer(site, request, "/index.html"))),
+  ];
 }
 
 /** A file that was asked for before. */

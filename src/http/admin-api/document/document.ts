@@ -5,7 +5,6 @@
  * What the document does not name is left as it is: an account is archived, a key revoked and a provider removed by saying so.
  */
 import { type Static, type TOptional, Type } from "@sinclair/typebox";
-import { Elysia } from "elysia";
 import { quoteValue } from "../../../contract/index.ts";
 import type { ApiAdministrator } from "../../../keys/index.ts";
 import { expectKnownHolder, findAccounts, hasScope } from "../../../tenants/index.ts";
@@ -14,7 +13,7 @@ import { parseUrl } from "../../lifecycle/origin.ts";
 import { formBody } from "../../lifecycle/validate.ts";
 import type { Declared } from "../../resources/index.ts";
 import { readCatalogueBody } from "../catalogue.ts";
-import { type AdminApi, adminRoutes, describeRead, describeWrite, lacksScope, writeOnce } from "../guard.ts";
+import { type AdminApi, adminRoutes, describeRead, describeWrite, lacksScope } from "../guard.ts";
 import { invalid, readFlag } from "../lists.ts";
 import { accounts } from "./accounts.ts";
 import { alerts } from "./alerts.ts";
@@ -88,9 +87,9 @@ type SectionStep = Step & { readonly section: SectionName };
 
 /** The document of the gateway below /organization/config. */
 export function configurationController(deps: HttpDeps, api: AdminApi) {
-  return new Elysia({ prefix: "/organization/config" })
-    .use(adminRoutes(deps, api, undefined, readCatalogueBody))
-    .get(
+  const route = adminRoutes(deps, api, { path: "/organization/config", readBody: readCatalogueBody });
+  return [
+    route.get(
       "",
       async ({ request, admin }) => {
         const sections = parseUrl(request).searchParams.get("sections");
@@ -107,23 +106,22 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
           },
         }),
       },
-    )
-    .put(
+    ),
+    route.put(
       "",
-      ({ request, admin, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const isDryRun = readFlag(parseUrl(request).searchParams, "dry_run");
-          const planning = await preparePlanning(deps, admin, body);
-          const steps = await planDocument(planning, body);
-          if (!isDryRun) await runSteps(planning, steps);
-          return {
-            object: "organization.config.plan" as const,
-            dry_run: isDryRun,
-            changes: steps.map(({ section, id, action, fields }) => ({ section, id, action, fields })),
-            warnings: [...planning.warnings].slice(0, warningsMax),
-            keys: planning.createdKeys,
-          };
-        }),
+      async ({ request, admin, body }) => {
+        const isDryRun = readFlag(parseUrl(request).searchParams, "dry_run");
+        const planning = await preparePlanning(deps, admin, body);
+        const steps = await planDocument(planning, body);
+        if (!isDryRun) await runSteps(planning, steps);
+        return {
+          object: "organization.config.plan" as const,
+          dry_run: isDryRun,
+          changes: steps.map(({ section, id, action, fields }) => ({ section, id, action, fields })),
+          warnings: [...planning.warnings].slice(0, warningsMax),
+          keys: planning.createdKeys,
+        };
+      },
       {
         body: Document,
         detail: describeWrite("Make the gateway what a document says", Plan, {
@@ -136,7 +134,8 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
           },
         }),
       },
-    );
+    ),
+  ];
 }
 
 /** Runs the steps of a plan one after the other. */

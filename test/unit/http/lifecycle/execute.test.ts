@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../../src/contract/index.ts";
 import type { HttpDeps } from "../../../../src/http/deps.ts";
-import { resolveModels } from "../../../../src/http/lifecycle/call-hooks.ts";
+import { resolveModels } from "../../../../src/http/lifecycle/call-routes.ts";
 import { executeCall } from "../../../../src/http/lifecycle/execute.ts";
 import { HttpCall } from "../../../../src/http/lifecycle/http-call.ts";
 import { CallMemory, MemoryAccountant } from "../../../../src/http/memory/call-memory.ts";

@@ -1,17 +1,9 @@
 /**
- * How the steps of a call are hung into Elysia. Three of its habits force a detour; each is taken here and nowhere else:
- *
- * - Elysia reads and validates a body before it resolves anything. A route with a body has to authenticate before, so that
- *   steps 1 to 5 run in its `transform` ({@link jsonCall}), or of a form 1 to 4 in its `parse` ({@link readFormCall}); a route
- *   without one sets `apiKey: true`. They leave the call in the context, for which `decorate` makes the place: `call` is
- *   undefined until then, although its type says otherwise.
- * - Where Elysia parses, it looks at the stream of the body first, which makes reading it dearer: routes with JSON have it parse
- *   nothing. A hook that takes `server` out of the context costs two accessors for each request: calls have it of their deps.
- * - Elysia reads the source of hooks, and parses query, cookies and headers for each request where a hook passes the whole
- *   context on. So hooks take what they need out of it, and nothing else.
+ * The steps of a request with an API key: 1 and 2 who asks, and a slot for it; 3 its body is read; 4 the models that may serve it
+ * are found; 5 the body is checked; 6 an answer that was given before is given again; 7 and 8 the handler runs the call and
+ * responds.
  */
-import type { TSchema } from "@sinclair/typebox";
-import { Elysia } from "elysia";
+import type { Static, TSchema } from "@sinclair/typebox";
 import { type Capability, GatewayError } from "../../contract/index.ts";
 import { type CandidateQuery, ClientCall, findCandidates } from "../../kernel/index.ts";
 import { isRecord } from "../../lib/json.ts";
@@ -19,55 +11,98 @@ import { membersMax } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { authenticate } from "./authenticate.ts";
 import { recordEnd } from "./execute.ts";
-import { type ClientFormat, type Endpoint, type HttpCall, type RouteContext, readNamesOfBody } from "./http-call.ts";
+import { type Endpoint, type HttpCall, readNamesOfBody } from "./http-call.ts";
+import { replyOnce } from "./idempotency.ts";
 import { declaredBytes, formBytesMax, jsonBytesMax, readForm, readJsonBody } from "./read-body.ts";
-import { validateBody } from "./validate.ts";
+import type { ParamsOf, RequestContext, Route } from "./route.ts";
+import { checkBody } from "./validate.ts";
 
-/**
- * Adds API key authentication to routes. Those with a body authenticate before they read it ({@link jsonCall},
- * {@link readFormCall}); all others set `apiKey: true`, and each request to them takes one of the requests per minute.
- */
-export function apiKeyRoutes(deps: HttpDeps) {
-  return new Elysia()
-    .decorate("call", undefined as unknown as HttpCall)
-    .decorate("inbound", undefined as ClientFormat | undefined)
-    .decorate("capability", undefined as Capability | undefined)
-    .macro({
-      apiKey: {
-        resolve: async ({ request }) => ({ call: await authenticate(deps, request, deps.server()) }),
-        beforeHandle: async ({ call }: { call: HttpCall }) => {
-          call.isCounted = true;
-          await deps.ledger.countRequest(call.id, call.caller);
-        },
-      },
-    })
-    .onAfterHandle({ as: "scoped" }, ({ call }) => {
-      call.end();
-    });
+interface KeyRoute<Path extends string> extends Pick<Route, "detail"> {
+  readonly method: "GET" | "DELETE";
+  readonly path: Path;
+  answer(context: {
+    readonly request: Request;
+    readonly params: ParamsOf<Path>;
+    readonly call: HttpCall;
+  }): Promise<Response> | Response;
+}
+
+/** A route with an API key and without a body, which takes one of the requests per minute of its key. */
+export function keyRoute<const Path extends string>(deps: HttpDeps, { answer, ...route }: KeyRoute<Path>): Route {
+  return {
+    ...route,
+    async answer(context) {
+      const call = await authenticate(deps, context.request, deps.server());
+      context.call = call;
+      call.isCounted = true;
+      await deps.ledger.countRequest(call.id, call.caller);
+      return await answer({ request: context.request, params: context.params as ParamsOf<Path>, call });
+    },
+  };
+}
+
+/** The body of a call: how it is read and checked before its model serves it. */
+interface CallBody<Body> extends Endpoint {
+  readonly capability: Capability;
+  readonly schema: TSchema;
+  readonly isForm?: boolean;
+  read(context: RequestContext): Promise<Body>;
+}
+
+/** A call: a POST with an API key and a body. */
+interface CallRoute<Body> extends Pick<Route, "path" | "detail"> {
+  readonly body: CallBody<Body>;
+  /** It costs nothing, so that an equal request runs again. */
+  readonly isFree?: boolean;
+}
+
+/** A route with an API key and a body. */
+export function callRoute<Body>(
+  deps: HttpDeps,
+  { path, detail, body: { schema, capability, inbound, isForm = false, read }, isFree = false }: CallRoute<Body>,
+  handler: (handled: { readonly call: HttpCall; readonly body: Body }) => Promise<Response>,
+): Route {
+  const reply = isFree ? handler : replyOnce(deps, handler);
+  return {
+    method: "POST",
+    path,
+    detail,
+    body: schema,
+    capability,
+    inbound,
+    isForm,
+    async answer(context) {
+      const body = await read(context);
+      if (context.call === undefined) throw new TypeError("The caller of this request is unknown");
+      return await reply({ call: context.call, body });
+    },
+  };
 }
 
 /** An endpoint with a JSON body. */
-export interface JsonEndpoint extends Endpoint {
+interface JsonEndpoint extends Endpoint {
   readonly capability: Capability;
   /** Looks at a body before its schema does: throws, in fewer words, or gives the body to use instead. */
   check?(body: unknown, call: HttpCall): unknown;
+  /** The member of a union that a body was meant to be, whose error is the one to tell. */
+  choose?(body: unknown): TSchema;
 }
 
-/** Options of a route with a JSON body of this schema, made by `requestBody`: authenticates first, then reads and checks the body. */
-export function jsonCall<Schema extends TSchema>(deps: HttpDeps, schema: Schema, endpoint: JsonEndpoint) {
-  const { inbound } = endpoint;
-  const transform = async (context: RouteContext): Promise<void> => {
-    context.inbound = inbound;
-    context.capability = endpoint.capability;
-    const call = await authenticate(deps, context.request, deps.server(), endpoint);
+/** A JSON body of this schema. */
+export function jsonBody<Schema extends TSchema>(
+  deps: HttpDeps,
+  schema: Schema,
+  endpoint: JsonEndpoint,
+): CallBody<Static<Schema>> {
+  const { inbound, capability } = endpoint;
+  const read = async (context: RequestContext): Promise<Static<Schema>> => {
+    const call = await openCall(deps, context, endpoint);
+    declaredBytes(context.request, jsonBytesMax);
     // While the body came, others of the caller may have used up its requests.
     const beforeParsing = () => {
       deps.loadShedder.checkSlot(call.slot);
       deps.ledger.checkRequests(call.caller);
     };
-    context.call = call;
-    deps.ledger.checkRequests(call.caller);
-    declaredBytes(context.request, jsonBytesMax);
     const body = await readJsonBody(context.request, { reservation: call.memory.request, beforeParsing });
     takeModels(body, call);
     call.requestedModel = (body as { model?: unknown } | null)?.model;
@@ -76,30 +111,44 @@ export function jsonCall<Schema extends TSchema>(deps: HttpDeps, schema: Schema,
     inbound?.refuse(body);
     const resolving = resolveModels(deps, call, body, endpoint.modelDefault);
     if (resolving !== undefined) await resolving;
-    context.body = validateBody(schema, endpoint.check?.(body, call) ?? body);
+    const checked = endpoint.check?.(body, call) ?? body;
+    return checkBody(endpoint.choose?.(checked) ?? schema, checked);
   };
-  return { parse: "none" as const, transform, body: schema };
+  return { schema, inbound, capability, read };
 }
 
 /** An endpoint with a multipart form. */
-interface FormEndpoint<Body> extends Endpoint {
+interface FormEndpoint extends Endpoint {
   readonly capability: Capability;
-  toBody(form: FormData): Body;
+  toBody(form: FormData): unknown;
+  choose?(body: unknown): TSchema;
 }
 
-/** The `parse` of a route with a multipart form. */
-export function readFormCall<Body>(deps: HttpDeps, endpoint: FormEndpoint<Body>) {
-  return async (context: RouteContext): Promise<Body> => {
-    context.capability = endpoint.capability;
-    const call = await authenticate(deps, context.request, deps.server(), endpoint);
-    context.call = call;
-    deps.ledger.checkRequests(call.caller);
+/** A multipart form that makes a body of this schema. */
+export function formBody<Schema extends TSchema>(
+  deps: HttpDeps,
+  schema: Schema,
+  endpoint: FormEndpoint,
+): CallBody<Static<Schema>> {
+  const { inbound, capability } = endpoint;
+  const read = async (context: RequestContext): Promise<Static<Schema>> => {
+    const call = await openCall(deps, context, endpoint);
     declaredBytes(context.request, formBytesMax);
     const body = endpoint.toBody(await readForm(context.request, call.memory.request));
     readNamesOfBody(body, call);
     await resolveModels(deps, call, body, endpoint.modelDefault);
-    return body;
+    return checkBody(endpoint.choose?.(body) ?? schema, body);
   };
+  return { schema, inbound, capability, isForm: true, read };
+}
+
+/** Steps 1 and 2. */
+async function openCall(deps: HttpDeps, context: RequestContext, endpoint: Endpoint): Promise<HttpCall> {
+  const opening = authenticate(deps, context.request, deps.server(), endpoint);
+  const call = opening instanceof Promise ? await opening : opening;
+  context.call = call;
+  deps.ledger.checkRequests(call.caller);
+  return call;
 }
 
 /** Whether a value can be the name of a model; a longer text is none, and is not repeated in an error. */
