@@ -66,9 +66,10 @@ export function createHttp(parts: Omit<HttpDeps, "server">) {
       .filter((path) => path.endsWith("/v1"))
       .flatMap((path) => below(path.replace(/1$/, "2"), rerankController(deps))),
   ];
-  mount(app, deps, [...routes, ...docs(deps, [...routes, ...ofApi], inbounds)], { inboundOf: ofClient });
+  const declared = [...routes, ...ofApi];
+  mount(app, deps, [...routes, ...docs(deps, declared, inbounds)], { inboundOf: ofClient });
   mount(app, deps, ofApi, { inboundOf: ofClient, corsOrigins });
-  return app;
+  return Object.assign(app, { declared });
 }
 
 /** The endpoints of the API with their state, built once, however many paths lead to them. */

@@ -18,6 +18,8 @@ export interface Field<Row> {
   readonly changes?: true;
   /** Converts between JSON and the column; absent: they are the same. */
   readonly unit?: Unit;
+  /** The name that OpenAI's API has for it, which the management API has too; absent: there is none. */
+  readonly apiName?: string;
 }
 
 export type Fields<Row> = Readonly<Record<string, Field<Row>>>;
@@ -69,6 +71,18 @@ export const defineFields =
   <Row>() =>
   <const F extends Fields<Row>>(fields: F): F =>
     fields;
+
+/** Fields by the names of the management API. */
+export type ApiFields<F extends Fields<never>> = {
+  [Name in keyof F as F[Name] extends { readonly apiName: infer ApiName extends string } ? ApiName : Name]: F[Name];
+};
+
+/** The same fields by the names of the management API. */
+export function apiFields<F extends Fields<never>>(fields: F): ApiFields<F> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [field.apiName ?? name, field]),
+  ) as ApiFields<F>;
+}
 
 /** The properties of a body that makes the thing. */
 export function bodyFields<F extends Fields<never>>(fields: F): Schemas<F> {

@@ -100,6 +100,9 @@ export {
   listRoleLimits,
   type RoleLimits,
   readRoleLimits,
+  readRoleLimitsOf,
+  roleLimitFields,
+  type StoredRoleLimits,
 } from "./role-limits.ts";
 export { expectManagedKeys, mayAdminister, mayInvite, maySeeAll, readVouchedRole, roles } from "./roles.ts";
 export { isAcceptedEmail, isPlaceholderEmail, toSignInAddress } from "./sign-in-address.ts";

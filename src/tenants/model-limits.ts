@@ -5,8 +5,9 @@ import { LRUCache } from "lru-cache";
 import { type Administrator, recordAudit } from "../audit/index.ts";
 import { GatewayError, isAmount, type ModelLimits, optional, quoteValue, type RateLimits } from "../contract/index.ts";
 import type { Database, ModelLimitsTable, Store, TransactionScope } from "../db/index.ts";
-import { defineFields, Limit, textOrEmpty, toJson } from "../lib/fields.ts";
+import { defineFields, textOrEmpty, toJson } from "../lib/fields.ts";
 import { eachAccount } from "./budgets.ts";
+import { limitFields } from "./limit-fields.ts";
 import { lockManaged } from "./roles.ts";
 
 const KeyId = Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the account together" });
@@ -18,9 +19,7 @@ export const modelLimitFields = defineFields<ModelLimitsTable>()({
     schema: Type.String({ minLength: 1, maxLength: 200, description: "Any name of the model" }),
     column: "model",
   },
-  requests_per_minute: { schema: optional(Limit), column: "requests_per_minute", changes: true },
-  tokens_per_minute: { schema: optional(Limit), column: "tokens_per_minute", changes: true },
-  concurrent_calls: { schema: optional(Limit), column: "concurrent_calls", changes: true },
+  ...limitFields,
 });
 
 /** Limits of a model as they are stored. */

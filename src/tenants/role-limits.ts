@@ -3,40 +3,56 @@
  * configured one; the look-up of a key decides that, so that a change is in force with the next call.
  */
 
+import { Type } from "@sinclair/typebox";
 import { type Administrator, recordAudit } from "../audit/index.ts";
-import { GatewayError, isAmount } from "../contract/index.ts";
+import { GatewayError, isAmount, optional, quoteValue } from "../contract/index.ts";
 import { type AccountRole, isRoleOf, type RoleLimitsTable, type Store, type TransactionScope } from "../db/index.ts";
+import { type ColumnsOf, defineFields, emptyColumns } from "../lib/fields.ts";
+import { limitFields } from "./limit-fields.ts";
 import { roles } from "./roles.ts";
 
 /** Roles that have limits. `none` is that of accounts to which nobody signs in: teams, and accounts of programs. */
 export const accountRoles = [...roles, "none"] as const satisfies readonly AccountRole[];
 
-/** Limits of a role; absent: the configured one. */
-export interface RoleLimits {
-  readonly requestsPerMinute: number | undefined;
-  readonly tokensPerMinute: number | undefined;
-  readonly concurrentCalls: number | undefined;
-  /** The daily free quota, in tokens. */
-  readonly freeTokensPerDay: number | undefined;
-}
+const Role = Type.Union(
+  accountRoles.map((role) => Type.Literal(role)),
+  { description: "The role of the holder of an account; `none`: nobody signs in to it, as to that of a team" },
+);
 
-/** Changes of the limits of a role; absent ones stay, and `null` gives back the configured one. */
-export type RoleLimitChanges = { readonly [Name in keyof RoleLimits]?: RoleLimits[Name] | null };
+/** What can be changed; `null` is the configured limit. */
+const boundFields = defineFields<RoleLimitsTable>()({
+  ...limitFields,
+  free_tokens_per_day: {
+    schema: optional(
+      Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: "The daily free quota in tokens" }),
+    ),
+    column: "free_tokens_per_day",
+    changes: true,
+  },
+});
+export const roleLimitFields = defineFields<RoleLimitsTable>()({
+  role: { schema: Role, column: "role" },
+  ...boundFields,
+});
 
-/** The column of each limit, and the least that it may be. */
-const columns = {
-  requestsPerMinute: ["requests_per_minute", 1],
-  tokensPerMinute: ["tokens_per_minute", 1],
-  concurrentCalls: ["concurrent_calls", 1],
-  freeTokensPerDay: ["free_tokens_per_day", 0],
-} as const satisfies Record<keyof RoleLimits, readonly [keyof RoleLimitsTable, number]>;
+/** Limits of a role; `null`: the configured one. */
+export type RoleLimits = ColumnsOf<RoleLimitsTable, typeof boundFields>;
+/** Limits of a role with its name, by which they are found. */
+export type StoredRoleLimits = RoleLimitsTable & { readonly id: AccountRole };
+
+const configured = emptyColumns(boundFields);
 
 /** The limits of all roles, from the one with the most rights on. */
-export async function listRoleLimits({
-  db,
-}: Pick<Store, "db">): Promise<({ readonly role: AccountRole } & RoleLimits)[]> {
+export async function listRoleLimits({ db }: Pick<Store, "db">): Promise<StoredRoleLimits[]> {
   const rows = new Map((await db.selectFrom("role_limits").selectAll().execute()).map((row) => [row.role, row]));
-  return accountRoles.map((role) => ({ role, ...toRoleLimits(rows.get(role)) }));
+  return accountRoles.map((role) => ({ id: role, ...configured, role, ...rows.get(role) }));
+}
+
+/** @throws {GatewayError} `not_found` */
+export async function readRoleLimitsOf(store: Pick<Store, "db">, role: string): Promise<StoredRoleLimits> {
+  const limits = (await listRoleLimits(store)).find(({ id }) => id === role);
+  if (limits !== undefined) return limits;
+  throw new GatewayError("not_found", `There is no role ${quoteValue(role)}; the roles are ${accountRoles.join(", ")}`);
 }
 
 /** The limits that an account has by its role, where it has none of its own. */
@@ -48,21 +64,21 @@ export async function readRoleLimits({ db }: Pick<Store, "db">, accountId: strin
     .selectAll("role_limits")
     .where("accounts.id", "=", accountId)
     .executeTakeFirst();
-  return toRoleLimits(row);
+  return row ?? configured;
 }
 
 /** @throws {GatewayError} `invalid_request`; `forbidden` for the limits of owners, which owners alone change. */
 export function checkRoleLimits(
   { role: actorRole }: Administrator,
   role: AccountRole,
-  changes: RoleLimitChanges,
+  changes: Partial<RoleLimits>,
 ): void {
   if (role === "owner" && actorRole !== "owner") {
     throw new GatewayError("forbidden", "These are the limits of owners; only owners may change them");
   }
-  for (const [name, [column, least]] of Object.entries(columns)) {
-    const limit = changes[name as keyof RoleLimits];
-    if (limit == null || (isAmount(limit) && limit >= least)) continue;
+  for (const { column } of Object.values(boundFields)) {
+    const [limit, least] = [changes[column] ?? undefined, column === "free_tokens_per_day" ? 0 : 1];
+    if (limit === undefined || (isAmount(limit) && limit >= least)) continue;
     const message = `${column}: is ${limit}, expected a whole number from ${least} to 2^53 - 1`;
     throw new GatewayError("invalid_request", message, { param: column });
   }
@@ -71,41 +87,20 @@ export function checkRoleLimits(
 /** Changes the limits of all accounts of a role that have none of their own. @throws {GatewayError} as {@link checkRoleLimits} */
 export async function changeRoleLimits(
   store: TransactionScope,
-  { by, role, changes }: { readonly by: Administrator; readonly role: AccountRole; readonly changes: RoleLimitChanges },
+  { by, role, changes }: { readonly by: Administrator; readonly role: string; readonly changes: Partial<RoleLimits> },
   now: number,
-): Promise<RoleLimits> {
-  checkRoleLimits(by, role, changes);
-  const changed = Object.fromEntries(
-    Object.entries(columns).flatMap(([name, [column]]) => {
-      const limit = changes[name as keyof RoleLimits];
-      return limit === undefined ? [] : [[column, limit]];
-    }),
-  );
+): Promise<StoredRoleLimits> {
+  const { id } = await readRoleLimitsOf(store, role);
+  checkRoleLimits(by, id, changes);
   return await store.change(async (db) => {
     const row = await db
       .insertInto("role_limits")
-      .values({ ...emptyRow, ...changed, role })
-      .onConflict((conflict) => conflict.column("role").doUpdateSet({ role, ...changed }))
+      .values({ ...configured, ...changes, role: id })
+      .onConflict((conflict) => conflict.column("role").doUpdateSet({ role: id, ...changes }))
       .returningAll()
       .executeTakeFirstOrThrow();
-    const entry = { accountId: by.accountId, action: "role_limit.set", subject: role, detail: changed };
+    const entry = { accountId: by.accountId, action: "role_limit.set", subject: id, detail: changes };
     await recordAudit({ db }, entry, now);
-    return toRoleLimits(row);
+    return { id, ...row };
   });
-}
-
-const emptyRow = {
-  requests_per_minute: null,
-  tokens_per_minute: null,
-  concurrent_calls: null,
-  free_tokens_per_day: null,
-};
-
-function toRoleLimits(row: RoleLimitsTable | undefined): RoleLimits {
-  return {
-    requestsPerMinute: row?.requests_per_minute ?? undefined,
-    tokensPerMinute: row?.tokens_per_minute ?? undefined,
-    concurrentCalls: row?.concurrent_calls ?? undefined,
-    freeTokensPerDay: row?.free_tokens_per_day ?? undefined,
-  };
 }

@@ -38,7 +38,6 @@ import {
   providerTest,
 } from "./provider.ts";
 import { requestList, requestShow } from "./request.ts";
-import { roleList, roleSet } from "./role.ts";
 import { backup, config, health, serve, version } from "./system.ts";
 import { teamBudget, teamInvite, teamList, teamRemove, teamSet } from "./team.ts";
 import { voucherCreate, voucherList, voucherVoid } from "./voucher.ts";
@@ -68,8 +67,6 @@ export const commands: readonly Command[] = [
   keyRevoke,
   ...declaredCommands,
   limitSet,
-  roleSet,
-  roleList,
   adminKeyCreate,
   adminKeyList,
   adminKeyRevoke,

@@ -1,7 +1,7 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { commandLine } from "../../audit/index.ts";
 import { resources } from "../../http/resources/index.ts";
-import { type Resource, type ResourceDeps, readColumns, toAnswers } from "../../http/resources/resource.ts";
+import { type Resource, type ResourceDeps, readColumns, toAnswers, type Verb } from "../../http/resources/resource.ts";
 import { bodyFields, changeFields, type Field, type Fields, seconds, usd } from "../../lib/fields.ts";
 import { getAccountLabel } from "../../tenants/index.ts";
 import { type CliContext, type Command, defineCommand, type Flag, type Input, UsageError } from "../command.ts";
@@ -20,7 +20,10 @@ export const declaredCommands: readonly Command[] = resources.flatMap(({ visit }
 function resourceCommands<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>(
   resource: Resource<Row, F, Derived>,
 ): Command[] {
-  const { name, fields, eachOwner, commands } = resource;
+  const { name, fields, eachOwner, commands, create, remove } = resource;
+  const isOwned = resource.mounts.some(({ owner }) => owner === "project");
+  const { changeName = "change", id: { name: idName, choices: ids } = { name: "ID", choices: undefined } } = commands;
+  const one = { args: [idName], ...(ids !== undefined && { choices: { [idName]: ids } }) };
   const required = new Set<string>(Type.Object(bodyFields(fields)).required);
   const toFlags = (chosen: Fields<Row>, isNew: boolean): Flags =>
     Object.fromEntries(
@@ -56,7 +59,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
         };
         const modelIdOf = (model: string) => parseModel(model, context, config);
         const models = { modelIdOf, countedModelIdOf: modelIdOf, modelNameOf };
-        return work({ store: opened.store, now: () => now, ...models }, opened);
+        return work({ store: opened.store, now: () => now, config, ...models }, opened);
       },
       now,
     );
@@ -66,7 +69,8 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
     const toAnswer = await toAnswers(deps, resource, rows);
     return rows.map((row) => {
       const owner = resource.ownerOf(row);
-      return { account: owner === eachOwner ? null : (labels.get(owner) ?? owner), ...toAnswer(row) };
+      const account = owner === eachOwner ? null : (labels.get(owner) ?? owner);
+      return { ...(isOwned && { account }), ...toAnswer(row) };
     });
   };
   const printOne = ({ object: _, ...json }: Readonly<Record<string, unknown>>) =>
@@ -76,11 +80,20 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
     return { json, text: printOne(json as Readonly<Record<string, unknown>>) };
   };
 
-  const all = [
-    defineCommand({
+  const readOne = (deps: ResourceDeps, { [idName]: id = "" }: Readonly<Record<string, string>>) => {
+    if (ids === undefined || ids.includes(id)) return resource.read(deps, undefined, id);
+    throw new UsageError(`There is no ${name} ${id}, expected one of ${ids.join(", ")}`);
+  };
+  const targetOf = (row: Row) => ({ owner: resource.ownerOf(row), id: row.id });
+  // What is found by a field has it twice.
+  const hidden = new Set(["object", "created_at", ...(Object.hasOwn(fields, resource.idName) ? ["id"] : [])]);
+  const onlyOf = { ...account, description: "Only those of this account, by id, e-mail or name of a team" };
+
+  const all: Readonly<Record<Verb, Command | undefined>> = {
+    list: defineCommand({
       name: `${name} list`,
-      description: `List the ${name}s of all accounts, or of one`,
-      flags: { account: { ...account, description: `Only those of this account, by id, e-mail or name of a team` } },
+      description: isOwned ? `List the ${name}s of all accounts, or of one` : `List the ${name}s`,
+      flags: (isOwned ? { account: onlyOf } : {}) as Flags,
       args: [],
       example: `${name} list`,
       run: (context, input) =>
@@ -90,42 +103,45 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
           const rows = await resource.list(deps, owners, { limit: Number.MAX_SAFE_INTEGER });
           const json = await toOutput(deps, opened, rows);
           const empty = `There are no ${name}s; create one with modelgate ${name} create`;
-          return { json, text: json.length === 0 ? empty : toTable(json) };
+          return { json, text: json.length === 0 ? empty : toTable(json, hidden) };
         }),
     }),
-    defineCommand({
+    show: defineCommand({
+      ...one,
       name: `${name} show`,
       description: `Show a ${name}`,
       flags: {},
-      args: ["ID"],
-      example: `${name} show ID`,
-      run: (context, input) =>
-        open(context, input, async (deps, opened) =>
-          show(deps, opened, await resource.read(deps, undefined, input.args.ID)),
-        ),
+      example: `${name} show ${idName}`,
+      run: (context, { args, ...input }) =>
+        open(context, input, async (deps, opened) => show(deps, opened, await readOne(deps, args))),
     }),
-    defineCommand({
-      name: `${name} create`,
-      description: `Create a ${name}`,
-      flags: { account, ...toFlags(fields, true) },
-      args: [],
-      example: `${name} create ${commands.create}`,
-      run: (context, input) =>
-        open(context, input, async (deps, opened) => {
-          const { account: text, ...flags } = input.flags as Readonly<Record<string, string | undefined>>;
-          const owner = text === undefined ? eachOwner : (await expectRecipient(opened.accounts, text)).id;
-          const body = await checkFields(bodyFields(fields), toBody(fields, flags, input.now));
-          const made = await resource.create(deps, commandLine, owner, await readColumns(deps, resource, body));
-          return await show(deps, opened, made);
-        }),
-    }),
-    defineCommand({
-      name: `${name} change`,
+    create:
+      create &&
+      defineCommand({
+        name: `${name} create`,
+        description: `Create a ${name}`,
+        flags: { account, ...toFlags(fields, true) },
+        args: [],
+        example: `${name} create ${commands.create}`,
+        run: (context, input) =>
+          open(context, input, async (deps, opened) => {
+            const { account: text, ...flags } = input.flags as Readonly<Record<string, string | undefined>>;
+            const owner = text === undefined ? eachOwner : (await expectRecipient(opened.accounts, text)).id;
+            const body = await checkFields(bodyFields(fields), toBody(fields, flags, input.now));
+            return await show(
+              deps,
+              opened,
+              await create(deps, commandLine, owner, await readColumns(deps, resource, body)),
+            );
+          }),
+      }),
+    change: defineCommand({
+      ...one,
+      name: `${name} ${changeName}`,
       description: `Change a ${name}; none ends what may be absent`,
       flags: toFlags(changeable, false),
-      args: ["ID"],
-      example: `${name} change ${commands.change}`,
-      run: (context, input) =>
+      example: `${name} ${changeName} ${commands.change}`,
+      run: (context, { args, ...input }) =>
         open(context, input, async (deps, opened) => {
           const flags = input.flags as Readonly<Record<string, string | undefined>>;
           const names = Object.keys(changeable).map((field) => `--${toFlag(field)}`);
@@ -133,28 +149,29 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
             throw new UsageError(`Nothing to change is given; name one of ${names.join(", ")}`);
           }
           const body = await checkFields(changeFields(fields), toBody(fields, flags, input.now));
-          const row = await resource.read(deps, undefined, input.args.ID);
-          const target = { owner: resource.ownerOf(row), id: row.id };
+          const row = await readOne(deps, args);
           const changes = await readColumns(deps, resource, body);
-          return await show(deps, opened, await resource.change(deps, commandLine, target, changes));
+          return await show(deps, opened, await resource.change(deps, commandLine, targetOf(row), changes));
         }),
     }),
-    defineCommand({
-      name: `${name} remove`,
-      description: `Remove a ${name}`,
-      flags: {},
-      args: ["ID"],
-      example: `${name} remove ID`,
-      run: (context, input) =>
-        open(context, input, async (deps) => {
-          const row = await resource.read(deps, undefined, input.args.ID);
-          await resource.remove(deps, commandLine, { owner: resource.ownerOf(row), id: row.id });
-          return { json: { id: row.id, deleted: true }, text: `The ${name} ${row.id} is removed` };
-        }),
-    }),
-  ];
-  const { verbs } = commands;
-  return verbs === undefined ? all : all.filter((command) => verbs.some((verb) => command.name === `${name} ${verb}`));
+    remove:
+      remove &&
+      defineCommand({
+        ...one,
+        name: `${name} remove`,
+        description: `Remove a ${name}`,
+        flags: {},
+        example: `${name} remove ${idName}`,
+        run: (context, { args, ...input }) =>
+          open(context, input, async (deps) => {
+            const row = await readOne(deps, args);
+            await remove(deps, commandLine, targetOf(row));
+            return { json: { id: row.id, deleted: true }, text: `The ${name} ${row.id} is removed` };
+          }),
+      }),
+  };
+  const { verbs = Object.keys(all) as Verb[] } = commands;
+  return verbs.flatMap((verb) => all[verb] ?? []);
 }
 
 /** Checks values as the body of a request is checked. What checks takes longer to load than most commands take. */
@@ -213,8 +230,7 @@ function describe<Row>(field: string, { schema, unit }: Field<Row>): string {
 }
 
 /** The columns of a list that have something in any row. */
-function toTable(rows: readonly Readonly<Record<string, unknown>>[]): string {
-  const hidden = new Set(["object", "created_at"]);
+function toTable(rows: readonly Readonly<Record<string, unknown>>[], hidden: ReadonlySet<string>): string {
   const names = Object.keys(rows[0] ?? {}).filter(
     (field) => !hidden.has(field) && (field === "account" || rows.some((row) => row[field] !== null)),
   );

@@ -25,7 +25,6 @@ import {
   providerTestsController,
   sandboxController,
 } from "./providers.ts";
-import { rateLimitsController, roleLimitsController, sharedRateLimitsController } from "./rate-limits.ts";
 import { organizationRequestsController } from "./requests.ts";
 import { declaredRoutes, type ResourceApi } from "./resource-routes.ts";
 import { organizationUsageController } from "./usage.ts";
@@ -51,9 +50,6 @@ function controllers(deps: HttpDeps, api: AdminApi) {
     ...projectsController(deps, api),
     ...projectCreditsController(deps, api),
     ...vouchersController(deps, api),
-    ...rateLimitsController(deps, api),
-    ...sharedRateLimitsController(deps, api),
-    ...roleLimitsController(deps, api),
     ...budgetUsageController(deps, api),
     ...projectKeysController(deps, api),
     ...keyChangesController(deps, api),

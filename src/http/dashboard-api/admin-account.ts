@@ -35,7 +35,7 @@ export function adminAccountController(deps: HttpDeps) {
       const user = await findUser(store, id);
       const isEmailClaimed = account.holder === "claimed";
       const ofRole = await readRoleLimits(store, id);
-      const quotaOwner = { ...account, roleFreeTokensPerDay: ofRole.freeTokensPerDay, isEmailClaimed };
+      const quotaOwner = { ...account, roleFreeTokensPerDay: ofRole.free_tokens_per_day ?? undefined, isEmailClaimed };
       const freeTokensPerDay = getFreeQuota(quotaOwner, deps.config);
       const [wallet, quota] = await Promise.all([
         deps.ledger.readWalletState(id),
@@ -53,7 +53,7 @@ export function adminAccountController(deps: HttpDeps) {
         quota: toQuotaJson(quota),
         limits: toLimitsJson(deps, account, ofRole),
         /** Whether the quota is that of the role: an e-mail that nobody has verified has it not. */
-        is_quota_of_role: ofRole.freeTokensPerDay !== undefined && !isEmailClaimed,
+        is_quota_of_role: ofRole.free_tokens_per_day !== null && !isEmailClaimed,
         sessions: sessions.map(toSessionJson),
       };
     }),
@@ -94,12 +94,12 @@ export function adminAccountController(deps: HttpDeps) {
 /** The limits in force, and those that are the account's own or of its role. */
 function toLimitsJson({ config }: HttpDeps, account: Account, ofRole: RoleLimits) {
   return {
-    requests_per_minute: account.requestsPerMinute ?? ofRole.requestsPerMinute ?? config.requestsPerMinute,
-    tokens_per_minute: account.tokensPerMinute ?? ofRole.tokensPerMinute ?? config.tokensPerMinute,
-    concurrent_calls: account.concurrentCalls ?? ofRole.concurrentCalls ?? config.concurrentCalls ?? null,
-    role_requests_per_minute: ofRole.requestsPerMinute ?? null,
-    role_tokens_per_minute: ofRole.tokensPerMinute ?? null,
-    role_concurrent_calls: ofRole.concurrentCalls ?? null,
+    requests_per_minute: account.requestsPerMinute ?? ofRole.requests_per_minute ?? config.requestsPerMinute,
+    tokens_per_minute: account.tokensPerMinute ?? ofRole.tokens_per_minute ?? config.tokensPerMinute,
+    concurrent_calls: account.concurrentCalls ?? ofRole.concurrent_calls ?? config.concurrentCalls ?? null,
+    role_requests_per_minute: ofRole.requests_per_minute,
+    role_tokens_per_minute: ofRole.tokens_per_minute,
+    role_concurrent_calls: ofRole.concurrent_calls,
     own_requests_per_minute: account.requestsPerMinute ?? null,
     own_tokens_per_minute: account.tokensPerMinute ?? null,
     own_concurrent_calls: account.concurrentCalls ?? null,

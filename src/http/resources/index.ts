@@ -1,8 +1,9 @@
 import { budgets } from "./budgets.ts";
 import { modelLimits } from "./model-limits.ts";
 import type { AnyResource } from "./resource.ts";
+import { roleLimits } from "./role-limits.ts";
 
-const declared = [budgets, modelLimits] as const;
+const declared = [budgets, modelLimits, roleLimits] as const;
 
 /** The types of all declarations. */
 export type Declared = (typeof declared)[number];

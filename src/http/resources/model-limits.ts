@@ -1,30 +1,86 @@
 import { Type } from "@sinclair/typebox";
 import {
   changeModelLimits,
+  changeProject,
   checkModelLimits,
   deleteModelLimits,
   eachAccount,
+  findAccounts,
   listModelLimits,
   modelLimitFields,
   type NewModelLimits,
   readModelLimits,
+  readRoleLimits,
   type StoredModelLimits,
   setModelLimits,
 } from "../../tenants/index.ts";
-import { defineResource } from "./resource.ts";
+import { defineResource, pageOf, type ResourceDeps } from "./resource.ts";
 
-/**
- * Limits of the calls of single models: of each account by itself, of an account, or of a key. The management API has them in the
- * shape of OpenAI's rate limits, which its own routes make.
- */
-export const modelLimits = defineResource<StoredModelLimits, typeof modelLimitFields, { model: string }>()({
+/** The limits of a project for all of its models together, among those of single models. */
+const limitOfAll = { id: "all", model: "*" };
+
+async function readLimitOfAll({ store, config }: ResourceDeps, accountId: string): Promise<StoredModelLimits> {
+  const [account] = (await findAccounts(store, [accountId])).values();
+  const ofRole = await readRoleLimits(store, accountId);
+  return {
+    ...limitOfAll,
+    account_id: accountId,
+    key_id: "",
+    created_at: 0,
+    requests_per_minute: account?.requestsPerMinute ?? ofRole.requests_per_minute ?? config.requestsPerMinute,
+    tokens_per_minute: account?.tokensPerMinute ?? ofRole.tokens_per_minute ?? config.tokensPerMinute,
+    concurrent_calls: account?.concurrentCalls ?? ofRole.concurrent_calls ?? config.concurrentCalls ?? null,
+  };
+}
+
+const creates = "In place of those that the model has there. A call keeps to all limits that are for it.";
+
+/** Limits of the calls of single models: of each account by itself, of an account, or of a key. */
+export const modelLimits = defineResource<
+  StoredModelLimits,
+  typeof modelLimitFields,
+  { object: "project.rate_limit"; model: string }
+>()({
   name: "limit",
   area: "accounts",
   idName: "rate_limit_id",
   fields: modelLimitFields,
-  derived: { model: Type.String() },
+  derived: {
+    object: Type.Literal("project.rate_limit"),
+    model: Type.String({ description: "`*`: all models together" }),
+  },
   deleted: "project.rate_limit.deleted",
-  mounts: [],
+  mounts: [
+    {
+      path: "/organization/projects/:project_id/rate_limits",
+      owner: "project",
+      lists: "The first one, `all`, is for all models together.",
+      creates,
+      changes:
+        "`null` removes a limit of a model, and gives back that of the role or the configured one for all models.",
+      whole: {
+        id: limitOfAll.id,
+        read: readLimitOfAll,
+        async change(deps, by, accountId, columns) {
+          const { requests_per_minute, tokens_per_minute, concurrent_calls } = columns;
+          const changes = {
+            requestsPerMinute: requests_per_minute,
+            tokensPerMinute: tokens_per_minute,
+            concurrentCalls: concurrent_calls,
+          };
+          await changeProject(deps.store, { by, accountId, changes }, deps.now);
+          return await readLimitOfAll(deps, accountId);
+        },
+      },
+    },
+    {
+      path: "/organization/rate_limits",
+      owner: "gateway",
+      lists: "Each project by itself that has no limits of its own for the model; those of its keys apply as well.",
+      creates: "Each project by itself that has no limits of its own for the model; those of its keys apply as well.",
+      changes: "`null` removes a limit.",
+    },
+  ],
   document: {
     section: "rate_limits",
     description: "Of single models; others stand with what they bind",
@@ -46,7 +102,8 @@ export const modelLimits = defineResource<StoredModelLimits, typeof modelLimitFi
   async resolve({ countedModelIdOf }, columns) {
     return columns.model === undefined ? columns : { ...columns, model: await countedModelIdOf(columns.model) };
   },
-  list: ({ store }, owners, { limit }) => listModelLimits(store, owners, limit),
+  list: async ({ store }, owners, page) =>
+    pageOf(await listModelLimits(store, owners, page.after === undefined ? page.limit : undefined), page),
   read: ({ store }, owner, id) => readModelLimits(store, owner, id),
   create: ({ store, now }, by, accountId, columns) =>
     setModelLimits(store, { by, accountId, ...(columns as NewModelLimits) }, now()),
@@ -54,8 +111,8 @@ export const modelLimits = defineResource<StoredModelLimits, typeof modelLimitFi
     changeModelLimits(store, { by, accountId, id, changes }, now()),
   remove: ({ store, now }, by, { owner: accountId, id }) => deleteModelLimits(store, { by, accountId, id }, now()),
   async derive({ modelNameOf }, rows) {
-    const ids = [...new Set(rows.map(({ model }) => model))];
+    const ids = [...new Set(rows.map(({ model }) => model))].filter((id) => id !== limitOfAll.model);
     const names = new Map(await Promise.all(ids.map(async (id) => [id, await modelNameOf(id)] as const)));
-    return ({ model }) => ({ model: names.get(model) ?? model });
+    return ({ model }) => ({ object: "project.rate_limit", model: names.get(model) ?? model });
   },
 });

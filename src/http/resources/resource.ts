@@ -1,12 +1,14 @@
 /** Declarations of managed things, from which their routes, their section of the configuration document and their commands are made. */
 import type { TProperties } from "@sinclair/typebox";
 import type { Administrator } from "../../audit/index.ts";
-import { type ColumnsOf, type Fields, type JsonOf, toColumns, toJson } from "../../lib/fields.ts";
+import { type ColumnsOf, type Fields, toColumns, toJson } from "../../lib/fields.ts";
 import type { AdminKeyArea } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 
 /** The dependencies of the functions that read and write things. */
 export interface ResourceDeps extends Pick<HttpDeps, "store" | "now"> {
+  /** Limits where none are set. */
+  readonly config: Pick<HttpDeps["config"], "requestsPerMinute" | "tokensPerMinute" | "concurrentCalls">;
   /** The id of a model by any of its names; an unknown name is returned as it is. */
   modelIdOf(name: string): Promise<string> | string;
   /** The same for a model whose calls are counted. @throws For a virtual model, whose calls are counted at the models that serve them. */
@@ -16,14 +18,23 @@ export interface ResourceDeps extends Pick<HttpDeps, "store" | "now"> {
 }
 
 /** Where routes of a thing are, and whose things they are about. */
-export interface Mount {
+export interface Mount<Row = never, Columns = never> {
   /** Such as `/organization/projects/:project_id/budgets`. */
   readonly path: string;
   /** `project`: of the project in the path; `gateway`: those that are about each account. */
   readonly owner: "project" | "gateway";
-  /** Descriptions of the routes that create and change one. */
-  readonly creates: string;
+  /** Descriptions of the routes. */
+  readonly lists?: string;
+  readonly creates?: string;
   readonly changes: string;
+  /** One that each owner has beside those of the list, in front of them; absent: none. */
+  readonly whole?: Whole<Row, Columns>;
+}
+
+interface Whole<Row, Columns> {
+  readonly id: string;
+  read(deps: ResourceDeps, owner: string): Promise<Row>;
+  change(deps: ResourceDeps, by: Administrator, owner: string, columns: Columns): Promise<Row>;
 }
 
 /** The section of a thing in the configuration document. */
@@ -46,7 +57,15 @@ export interface Listed<Row, F extends Fields<Row>> {
    * @param columns The columns of a new one, or those that identify the `present` one with its changes.
    * @throws {GatewayError} for one that cannot be.
    */
-  check?(columns: Partial<ColumnsOf<Row, F>>, place: { owner: string | undefined; now: number; present?: Row }): void;
+  check?(columns: Partial<ColumnsOf<Row, F>>, place: Place<Row>): void;
+}
+
+interface Place<Row> {
+  readonly by: Administrator;
+  /** Absent: the document makes the account. */
+  readonly owner: string | undefined;
+  readonly now: number;
+  readonly present?: Row;
 }
 
 export type Verb = "list" | "show" | "create" | "change" | "remove";
@@ -55,8 +74,12 @@ export type Verb = "list" | "show" | "create" | "change" | "remove";
 export interface Commands {
   /** Absent: all. */
   readonly verbs?: readonly Verb[];
-  readonly create: string;
+  readonly create?: string;
   readonly change: string;
+  /** The name of the command that changes one; absent: `change`. */
+  readonly changeName?: "set";
+  /** The argument that says which one; absent: `ID`. */
+  readonly id?: { readonly name: string; readonly choices: readonly string[] };
 }
 
 /** A managed thing, such as a budget: its fields, and what is done with it. All else is made from that. */
@@ -69,9 +92,9 @@ export interface Resource<Row extends { readonly id: string }, F extends Fields<
   readonly fields: F;
   /** The properties of answers that are no fields. */
   readonly derived: TProperties;
-  /** The name of what a deletion answers. */
-  readonly deleted: string;
-  readonly mounts: readonly Mount[];
+  /** The name of what a deletion answers; absent: none is deleted. */
+  readonly deleted?: string;
+  readonly mounts: readonly Mount<Row, Partial<ColumnsOf<Row, F>>>[];
   readonly document: Listed<Row, F>;
   readonly commands: Commands;
   /** The owner of those that are about each account. */
@@ -87,9 +110,11 @@ export interface Resource<Row extends { readonly id: string }, F extends Fields<
   ): Promise<Row[]>;
   /** @param owner Absent: of any owner. @throws {GatewayError} `not_found` */
   read(deps: ResourceDeps, owner: string | undefined, id: string): Promise<Row>;
-  create(deps: ResourceDeps, by: Administrator, owner: string, columns: Partial<ColumnsOf<Row, F>>): Promise<Row>;
+  /** Absent: nobody creates one. */
+  create?(deps: ResourceDeps, by: Administrator, owner: string, columns: Partial<ColumnsOf<Row, F>>): Promise<Row>;
   change(deps: ResourceDeps, by: Administrator, target: Target, columns: Partial<ColumnsOf<Row, F>>): Promise<Row>;
-  remove(deps: ResourceDeps, by: Administrator, target: Target): Promise<void>;
+  /** Absent: each stays. */
+  remove?(deps: ResourceDeps, by: Administrator, target: Target): Promise<void>;
   /** Reads what answers say besides the fields. */
   derive(deps: ResourceDeps, rows: readonly Row[]): Promise<(row: Row) => Derived>;
 }
@@ -108,23 +133,30 @@ export type ResourceVisitor<Result> = <
 ) => Result;
 
 /** The parts of a declaration that types are made from. */
-interface Literals<Mounts extends readonly Mount[], Id extends string, Section extends string> {
-  readonly mounts: Mounts;
+interface Literals<Mounted, Id extends string, Section extends string, Deleted extends string> {
+  readonly mounts: readonly Mounted[];
   readonly idName: Id;
   readonly document: { readonly section: Section };
+  readonly deleted?: Deleted;
 }
 
 /** Declares a thing whose rows, fields and answers have these types. */
 export const defineResource =
   <Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>() =>
-  <const Mounts extends readonly Mount[], const Id extends string, const Section extends string>(
-    resource: Resource<Row, F, Derived> & Literals<Mounts, Id, Section>,
-  ): Resource<Row, F, Derived> & Literals<Mounts, Id, Section> & AnyResource => ({
+  <
+    const Path extends string,
+    const Id extends string,
+    const Section extends string,
+    const Deleted extends string = never,
+  >(
+    resource: Resource<Row, F, Derived> &
+      Literals<Mount<Row, Partial<ColumnsOf<Row, F>>> & { readonly path: Path }, Id, Section, Deleted>,
+  ): Resource<Row, F, Derived> & Literals<{ readonly path: Path }, Id, Section, Deleted> & AnyResource => ({
     ...resource,
     visit: (visitor) => visitor<Row, F, Derived>(resource),
   });
 
-interface Target {
+export interface Target {
   readonly owner: string;
   readonly id: string;
 }
@@ -134,17 +166,29 @@ export async function readColumns<Row extends { readonly id: string }, F extends
   deps: ResourceDeps,
   { fields, resolve }: Resource<Row, F, Derived>,
   body: Readonly<Record<string, unknown>>,
+  /** The fields by the names that the body has. */
+  named: Fields<Row> = fields,
 ): Promise<Partial<ColumnsOf<Row, F>>> {
-  const columns = toColumns<Row, F>(fields, body);
+  const columns: Partial<ColumnsOf<Row, F>> = toColumns<Row, Fields<Row>>(named, body);
   return (await resolve?.(deps, columns)) ?? columns;
 }
 
-/** Returns answers for rows. */
+/** Returns answers for rows. @param named The fields by the names that answers have. */
 export async function toAnswers<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>(
   deps: ResourceDeps,
   { fields, derive }: Resource<Row, F, Derived>,
   rows: readonly Row[],
-): Promise<(row: Row) => JsonOf<F> & Derived & { id: string }> {
+  named: Fields<Row> = fields,
+): Promise<(row: Row) => Readonly<Record<string, unknown>> & Derived & { id: string }> {
   const toDerived = await derive(deps, rows);
-  return (row) => ({ id: row.id, ...toJson<Row, F>(fields, row), ...toDerived(row) });
+  return (row) => ({ id: row.id, ...toJson<Row, Fields<Row>>(named, row), ...toDerived(row) });
+}
+
+/** A page of things that are never many, so that all were read. */
+export function pageOf<Row extends { readonly id: string }>(
+  rows: readonly Row[],
+  { limit, after }: { readonly limit: number; readonly after?: Row | undefined },
+): Row[] {
+  const start = after === undefined ? 0 : rows.findIndex(({ id }) => id === after.id) + 1;
+  return rows.slice(start, start + limit);
 }

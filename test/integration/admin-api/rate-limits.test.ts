@@ -189,8 +189,10 @@ describe("limits of a role", () => {
     const unset = { max_requests_per_1_minute: null, max_tokens_per_1_minute: null, max_concurrent_calls: null };
     const roles = ["owner", "admin", "viewer", "member", "none"];
     expect((await ask("GET", path)).json.data).toEqual(
-      roles.map((id) => ({ id, object: "organization.role_limit", ...unset, free_tokens_per_day: null })),
+      roles.map((id) => ({ id, object: "organization.role_limit", role: id, ...unset, free_tokens_per_day: null })),
     );
+    expect((await ask("GET", `${path}/none`)).json).toMatchObject({ id: "none", ...unset });
+    expect((await ask("GET", `${path}/guest`)).status).toBe(404);
     const { status, json } = await ask("POST", `${path}/none`, {
       max_requests_per_1_minute: 1,
       max_concurrent_calls: 9,

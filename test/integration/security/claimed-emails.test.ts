@@ -211,17 +211,13 @@ describe("an e-mail that was only claimed, in the APIs,", () => {
       for (const inner of [schema.anyOf ?? [], schema.allOf ?? []].flat()) walk(inner, path, visitField);
       if (schema.items) walk(schema.items, `${path}[]`, visitField);
     };
-    for (const { method, path, hooks } of gateway.app.http.routes) {
+    for (const { method, path, body, query, detail } of gateway.app.http.declared) {
       if (!/^\/(v1\/organization|dashboard\/api)\//.test(path)) continue;
-      const { body, query, detail } = hooks as {
-        body?: TSchema;
-        query?: TSchema;
-        detail?: { parameters?: { name: string }[] };
-      };
+      const { parameters = [] } = (detail ?? {}) as { parameters?: { name: string }[] };
       for (const schema of [body, query]) {
         if (schema) walk(schema, "", (field) => fields.add(`${method} ${path} ${field}`));
       }
-      for (const { name } of detail?.parameters ?? []) {
+      for (const { name } of parameters) {
         if (isAboutPeople(name)) fields.add(`${method} ${path} ?${name}`);
       }
     }

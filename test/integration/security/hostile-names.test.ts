@@ -107,9 +107,8 @@ describe("over HTTP", () => {
       for (const inner of [schema.anyOf ?? [], schema.allOf ?? []].flat()) walk(inner, path);
       if (schema.items) walk(schema.items, `${path}[]`);
     };
-    for (const { method, path, hooks } of gateway.app.http.routes) {
+    for (const { method, path, body } of gateway.app.http.declared) {
       if (!/^\/(v1\/organization|dashboard\/api)\//.test(path)) continue;
-      const { body } = hooks as { body?: TSchema };
       if (body) walk(body, `${method} ${path}`);
     }
     expect(wrong).toEqual([]);

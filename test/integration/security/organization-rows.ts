@@ -171,6 +171,7 @@ export function organizationRows<Row>(
     [`POST ${project}/credits`]: managed(200, { id: newAccount, body: { usd: "1.00", note: "test" } }),
     [`GET ${project}/rate_limits`]: managed(200, { id: member }),
     [`POST ${project}/rate_limits`]: managed(200, { id: newAccount, body: aLimit }),
+    [`GET ${project}/rate_limits/:rate_limit_id`]: managed(200, { id: newLimitOfMember }),
     [`POST ${project}/rate_limits/:rate_limit_id`]: managed(200, {
       id: async () => `${await newAccount()} all`,
       body: { max_requests_per_1_minute: 5 },
@@ -184,12 +185,14 @@ export function organizationRows<Row>(
     [`GET ${path}/budgets/:budget_id/usage`]: managed(200, { id: newGatewayBudget }),
     [`GET ${path}/rate_limits`]: managed(200),
     [`POST ${path}/rate_limits`]: managed(200, { body: aLimit }),
+    [`GET ${path}/rate_limits/:rate_limit_id`]: managed(200, { id: () => newLimit() }),
     [`POST ${path}/rate_limits/:rate_limit_id`]: managed(200, {
       id: () => newLimit(),
       body: { max_tokens_per_1_minute: 5 },
     }),
     [`DELETE ${path}/rate_limits/:rate_limit_id`]: managed(200, { id: () => newLimit() }),
     [`GET ${path}/role_limits`]: managed(200),
+    [`GET ${path}/role_limits/:role`]: managed(200, { id: () => "viewer" }),
     [`POST ${path}/role_limits/:role`]: managed(200, { id: () => "viewer", body: { max_requests_per_1_minute: 900 } }),
     [`GET ${project}/budgets`]: managed(200, { id: member }),
     [`POST ${project}/budgets`]: managed(200, { id: newAccount, body: aBudget }),

@@ -58,7 +58,10 @@ export function useRoleLimits() {
 }
 
 /** Sets the limits of a role; `null`: the default of the gateway. */
-export async function setRoleLimits(role: RoleLimit["id"], limits: Omit<RoleLimit, "id" | "object">): Promise<void> {
+export async function setRoleLimits(
+  role: RoleLimit["role"],
+  limits: Omit<RoleLimit, "id" | "object" | "role">,
+): Promise<void> {
   await request(organization.role_limits({ role }).post(limits));
   await Promise.all([mutate("role-limits"), refreshAccounts()]);
 }

@@ -23,7 +23,7 @@ export function RoleLimitsSection() {
   const mayAdminister = useMayAdminister();
   const [edited, setEdited] = useState<RoleLimit>();
   const columns: Column<RoleLimit>[] = [
-    { name: "Role", className: "lead", cell: ({ id }) => labels[id] },
+    { name: "Role", className: "lead", cell: ({ role }) => labels[role] },
     toFigure("Requests per minute", "max_requests_per_1_minute"),
     toFigure("Tokens per minute", "max_tokens_per_1_minute"),
     toFigure("Concurrent calls", "max_concurrent_calls"),
@@ -35,7 +35,7 @@ export function RoleLimitsSection() {
       (limit.id !== "owner" || me?.role === "owner") && (
         <Button
           look="plain small"
-          aria-label={`Edit the limits of ${labels[limit.id]}`}
+          aria-label={`Edit the limits of ${labels[limit.role]}`}
           onClick={() => setEdited(limit)}
         >
           Edit
@@ -60,15 +60,21 @@ export function RoleLimitsSection() {
   );
 }
 
-type Figure = Exclude<keyof RoleLimit, "id" | "object">;
+type Figure = Exclude<keyof RoleLimit, "id" | "object" | "role">;
 
 const byDefault = <span className="faint">Default</span>;
 const toFigure = (name: string, figure: Figure) =>
   figureColumn<RoleLimit>(name, ({ [figure]: limit }) => limit, formatCount, byDefault);
 
-function RoleLimitsDialog({ limit: { id, object: _, ...limits }, onClose }: { limit: RoleLimit; onClose: () => void }) {
+function RoleLimitsDialog({
+  limit: { id: _, object: __, role, ...limits },
+  onClose,
+}: {
+  limit: RoleLimit;
+  onClose: () => void;
+}) {
   const form = useForm(toFigureTexts(limits), async (texts) => {
-    await setRoleLimits(id, readFigures(texts));
+    await setRoleLimits(role, readFigures(texts));
     toast("The limits are set");
     onClose();
   });
@@ -79,7 +85,7 @@ function RoleLimitsDialog({ limit: { id, object: _, ...limits }, onClose }: { li
   );
   return (
     <FormDialog
-      title={`Limits of ${labels[id]}`}
+      title={`Limits of ${labels[role]}`}
       description="They apply at once to all accounts of the role that have none of their own."
       form={form}
       label="Set limits"

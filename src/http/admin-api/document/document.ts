@@ -23,7 +23,6 @@ import { keys } from "./keys.ts";
 import { toLower } from "./plan-entries.ts";
 import { providers, sandbox } from "./providers.ts";
 import { declaredSections } from "./resource-section.ts";
-import { roleLimits } from "./role-limits.ts";
 import type { Change, Planning, Section, Step } from "./section.ts";
 
 type DeclaredName = Declared["document"]["section"];
@@ -33,7 +32,6 @@ const sections = {
   accounts,
   keys,
   ...(declaredSections as Readonly<Record<DeclaredName, (typeof declaredSections)[string]>>),
-  role_limits: roleLimits,
   providers,
   sandbox,
   catalogue,

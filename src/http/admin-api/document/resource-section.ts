@@ -23,7 +23,7 @@ import {
 import { defineSection, type Section } from "./section.ts";
 
 type Entry = { readonly account?: string; readonly status?: "present" | "removed" } & Readonly<Record<string, unknown>>;
-type EntrySchema = TObject<{ account: TOptional<TString>; status: typeof Status } & TProperties>;
+type EntrySchema = TObject<{ account?: TOptional<TString>; status?: typeof Status } & TProperties>;
 
 /** An entry with its columns, which are read once. */
 interface Prepared<Columns> {
@@ -45,7 +45,7 @@ export const declaredSections: Readonly<Record<string, Section<TArray<EntrySchem
 function resourceSection<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>(
   resource: Resource<Row, F, Derived>,
 ): Section<TArray<EntrySchema>> {
-  const { fields, name, document: listed, eachOwner } = resource;
+  const { fields, name, document: listed, eachOwner, create, remove } = resource;
   const { section, identity, label } = listed;
   const isIdentity = (field: string) => identity.includes(field);
   const amounts = Object.fromEntries(Object.entries(fields).filter(([field]) => !isIdentity(field)));
@@ -59,8 +59,13 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
   const properties = Object.entries(bodyFields(fields)).map(([field, schema]) => {
     return [field, isIdentity(field) ? schema : Type.Optional(schema)] as const;
   });
+  const isOwned = resource.mounts.some(({ owner }) => owner === "project");
   const schema = Type.Object(
-    { account: OptionalAccount, ...(Object.fromEntries(properties) as TProperties), status: Status },
+    {
+      ...(isOwned && { account: OptionalAccount }),
+      ...(Object.fromEntries(properties) as TProperties),
+      ...(remove !== undefined && { status: Status }),
+    },
     closed,
   );
   const labelOf = ({ account = listed.each, ...entry }: Entry) =>
@@ -135,15 +140,17 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
           if (present === undefined && missing !== undefined) {
             throw invalid(section, `The ${name} ${label} has no ${missing}`);
           }
-          listed.check?.(columns, { owner, now, ...(present !== undefined && { present }) });
+          listed.check?.(columns, { by: admin, owner, now, ...(present !== undefined && { present }) });
         },
         async create({ entry }) {
           const owner = entry.account === undefined ? eachOwner : await readOwnerId(planning, entry.account);
-          return await resource.create(deps, admin, owner, await read(entry));
+          return await create?.(deps, admin, owner, await read(entry));
         },
         change: (row, { columns }) =>
           resource.change(deps, admin, { owner: resource.ownerOf(row), id: row.id }, toAmounts(columns)),
-        remove: (row) => resource.remove(deps, admin, { owner: resource.ownerOf(row), id: row.id }),
+        ...(remove !== undefined && {
+          remove: (row: Row) => remove(deps, admin, { owner: resource.ownerOf(row), id: row.id }),
+        }),
       });
     },
   });

@@ -1,0 +1,52 @@
+import { Type } from "@sinclair/typebox";
+import {
+  accountRoles,
+  changeRoleLimits,
+  checkRoleLimits,
+  eachAccount,
+  listRoleLimits,
+  readRoleLimitsOf,
+  roleLimitFields,
+  type StoredRoleLimits,
+} from "../../tenants/index.ts";
+import { defineResource, pageOf } from "./resource.ts";
+
+/** Limits of accounts by the role of their holder, where they have none of their own. Each role is there. */
+export const roleLimits = defineResource<
+  StoredRoleLimits,
+  typeof roleLimitFields,
+  { object: "organization.role_limit" }
+>()({
+  name: "role",
+  area: "accounts",
+  idName: "role",
+  fields: roleLimitFields,
+  derived: { object: Type.Literal("organization.role_limit") },
+  mounts: [
+    {
+      path: "/organization/role_limits",
+      owner: "gateway",
+      lists: "In force for projects that have no limits of their own. `null`: the configured one.",
+      changes: "`null` gives back the configured one. Only owners change those of owners.",
+    },
+  ],
+  document: {
+    section: "role_limits",
+    description: "Of accounts that have none of their own, by the role of their holder",
+    identity: ["role"],
+    label: ({ role }) => String(role),
+    check: (changes, { by, present }) => present && checkRoleLimits(by, present.role, changes),
+  },
+  commands: {
+    verbs: ["list", "show", "change"],
+    change: "member --requests-per-minute 60 --free-tokens-per-day 100000",
+    changeName: "set",
+    id: { name: "ROLE", choices: accountRoles },
+  },
+  eachOwner: eachAccount,
+  ownerOf: () => eachAccount,
+  list: async ({ store }, _, page) => pageOf(await listRoleLimits(store), page),
+  read: ({ store }, _, role) => readRoleLimitsOf(store, role),
+  change: ({ store, now }, by, { id: role }, changes) => changeRoleLimits(store, { by, role, changes }, now()),
+  derive: async () => () => ({ object: "organization.role_limit" }),
+});
