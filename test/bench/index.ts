@@ -15,7 +15,7 @@ import type { Results } from "./results.ts";
 import { gateRoot, startGate, startUpstream, type Upstream } from "./subjects.ts";
 import { measureLargeRequest, measureNative, measureTranslation } from "./translate.ts";
 
-const pages = ["docs/benchmarks.md", "README.md"].map((name) => join(gateRoot, name));
+const page = join(gateRoot, "docs/benchmarks.md");
 const partsOfField: readonly Part[] = ["json", "stream", "prompts", "protocols", "latency"];
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
@@ -89,9 +89,7 @@ async function measureMemory(options: Options, processes: Processes, { upstream,
 async function report(options: Options, results: Results): Promise<void> {
   if (options.saveTo !== undefined) await Bun.write(options.saveTo, jsonOf(results));
   const tables = formatTables(results);
-  if (options.write) {
-    for (const page of pages) await Bun.write(page, putInto(await Bun.file(page).text(), tables));
-  }
+  if (options.write) await Bun.write(page, putInto(await Bun.file(page).text(), tables));
   process.stdout.write(options.json ? jsonOf(results) : `${[...tables.values()].join("\n\n")}\n`);
 }
 

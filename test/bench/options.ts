@@ -43,7 +43,7 @@ bun run bench --from FILE [--json] [--write]
   --plain   a provider without TLS
   --only    some parts, by comma: ${parts.join(", ")}; absent: all but translate
   --json    prints one JSON value
-  --write   writes the tables into docs/benchmarks.md and README.md
+  --write   writes the tables into docs/benchmarks.md
   --save    keeps the results as JSON, which --from reads`;
 
 /** @throws {TypeError} When an option is unknown or has a value that is none of its own. */

@@ -20,7 +20,6 @@ export function formatTables(results: Results): Map<string, string> {
     tables.get("run")?.push(`Not measured: ${part}: ${clean(reason)}.`);
   if (field !== undefined && field.rows.length > 0) {
     tables.set("calls", formatCalls(field.rows));
-    tables.set("summary", formatSummary(field.rows, machine));
     tables.set("subjects", formatSubjects(field, latency ?? []));
     tables.set("gaps", formatGaps(field));
   }
@@ -88,19 +87,6 @@ function formatCalls(rows: Rows): string[] {
     }),
   ]);
   return formatTable(["CPU µs a call", ...columns], lines, [0]);
-}
-
-/** For the page that most people read. */
-function formatSummary(rows: Rows, { loadAverage }: Machine): string[] {
-  const shown = ["json", "burst", "json300", "paced"];
-  const names = namesOf(rows);
-  const workloads = workloadsOf(rows).filter(({ kind, connections }) => shown.includes(kind) && connections < 500);
-  const lines = workloads.map((workload) => [
-    titleOf(workload),
-    ...names.map((name) => costOf(find(rows, workload, name))),
-  ]);
-  const note = loadAverage > quietLoad ? ["", "_Measured while other processes were at work on the machine._"] : [];
-  return [...formatTable(["CPU µs a call", ...names], lines, [0]), ...note];
 }
 
 function formatSubjects({ described, rows }: NonNullable<Results["field"]>, latency: Latency[]): string[] {
