@@ -59,12 +59,71 @@ test("the commands on accounts, keys, wallets and audits do what they say, one a
   const [wallets = ""] = blocksOf("docs/billing.md", "## Wallets and vouchers");
   const moved = await shell.follow(wallets);
   expect(moved).toContain("balance 4 USD");
-  const [keys = ""] = blocksOf("docs/billing.md", "## Budgets and limits of a key");
+  const [keys = ""] = blocksOf("docs/budgets.md", "## Budgets and limits of a key");
   const [, id = ""] =
     /"id":"([^"]+)"/.exec(await shell.follow("modelgate key list --account ada@example.com --json")) ?? [];
   await shell.follow(keys.replaceAll(" set ID ", ` set ${id} `));
   const [audits = ""] = blocksOf("docs/billing.md", "## Audits");
   expect(await shell.follow(audits)).toContain("model");
+});
+
+test("the example of docs/billing.md holds and charges the amounts of its table", async () => {
+  const section = readSection("docs/billing.md", "## One call in dollars");
+  const amount = (step: string) => new RegExp(`^\\| \\d\\. ${step}.+\\| +\`([\\d.]+)\``, "m").exec(section)?.[1] ?? "";
+  const [call = ""] = codeBlocks(section, "sh");
+  await shell.follow('modelgate wallet credit --account owner@localhost --usd 1 --note "for the example"');
+  const said = await shell.follow(call);
+  expect(said).toContain(`x-modelgate-cost-usd: ${amount("charge")}`);
+  const [, id] = /x-request-id: (\S+)/.exec(said) ?? [];
+  const shown = JSON.parse(await shell.follow(`modelgate request show ${id} --json`));
+  expect(shown).toMatchObject({ hold_usd: amount("hold"), charged_usd: amount("charge") });
+  const held = BigInt(amount("hold").slice(2).padEnd(9, "0")) - BigInt(amount("charge").slice(2).padEnd(9, "0"));
+  expect(BigInt(amount("released").slice(2).padEnd(9, "0"))).toBe(held);
+});
+
+test("the calls of docs/billing.md with little money are lowered and refused as it says", async () => {
+  const section = readSection("docs/billing.md", "## One call in dollars");
+  const [, lowered] = /x-modelgate-lowered: (max_tokens=\d+)/.exec(section) ?? [];
+  const [call = ""] = codeBlocks(section, "sh");
+  await shell.follow("modelgate account create --email little@example.com");
+  const { key } = JSON.parse(await shell.follow("modelgate key create --account little@example.com --name app --json"));
+  const ask = () => shell.follow(`export MODELGATE_KEY=${key}\n${call}`);
+  await shell.follow('modelgate wallet credit --account little@example.com --usd 0.01 --note "a cent"');
+  expect(await ask()).toContain(`x-modelgate-lowered: ${lowered}`);
+  await shell.follow('modelgate wallet debit --account little@example.com --usd 0.007 --note "most of it"');
+  // A command's change is in force within two seconds.
+  await Bun.sleep(2_500);
+  const [, needed] = /\((0\.\d+) USD\) fit/.exec(section) ?? [];
+  const refused = await ask();
+  expect(refused).toContain("insufficient_balance");
+  expect(refused).toContain(`the wallet has ${/With (0\.0029\d+) USD/.exec(section)?.[1]} USD`);
+  expect(refused).toContain(`needs up to ${needed} USD`);
+});
+
+test("the commands of 'Give my team access' make a team with a budget, invitations and a key", async () => {
+  const said = await shell.follow(blocksOf("docs/team-access.md", "# Give my team access").join(""));
+  expect(said.match(/https?:\/\/\S+/g)?.length).toBe(2);
+  expect(said).toContain("sk-mg-");
+  expect(await shell.follow("modelgate team list search@example.com")).toContain("ada@example.com");
+});
+
+test("the commands of 'Sell access' set a price with a margin, and make one voucher for an order that is sent twice", async () => {
+  const [price = "", vouchers = "", order = "", transfer = ""] = blocksOf("docs/sell-access.md", "# Sell access");
+  await shell.follow(price);
+  await Bun.sleep(2_500);
+  const model = await (await shell.gateway.ask("/models/claude-sonnet-4-6")).json();
+  expect(model.price).toMatchObject({ outputToken: { usd: "15.00" }, markupPercent: 20 });
+  await shell.follow("rm ~/.modelgate/catalogue/anthropic.json");
+  const { id } = JSON.parse(await shell.follow("modelgate voucher create --usd 1 --json"));
+  expect(await shell.follow(vouchers.replace("void ID", `void ${id}`))).toContain("25 USD");
+  const { key } = JSON.parse(
+    await shell.follow("modelgate admin-key create --name shop --scopes accounts:write --json"),
+  );
+  const sent = await shell.follow(`ADMIN_KEY=${key}\n${order}\necho\n${order}`);
+  const codes = [...sent.matchAll(/"code":"([^"]+)"/g)].map(([, code]) => code);
+  expect([codes.length, new Set(codes).size]).toEqual([2, 1]);
+  await shell.follow(`${transfer}${transfer}`);
+  expect(await shell.follow("modelgate wallet show --account ada@example.com")).toMatch(/balance 25\d/);
 });
 
 test("the commands of the management API do what they say, one after the other", async () => {

@@ -1,4 +1,4 @@
-/** The page that is the project's changelog; the others stand in `docs/`. */
+/** The page that is the project's changelog; the others are in `docs/`. */
 export const changelog = "changelog";
 
 /** A page of the documentation. */
@@ -48,8 +48,14 @@ export const helpGroups: readonly HelpGroup[] = [
       {
         name: "billing",
         title: "Billing",
-        description: "How a call is paid, wallets, budgets, interrupted calls",
+        description: "One call in dollars, holds, wallets, interrupted calls, audits",
         load: () => import("../../../../docs/billing.md", { with: { type: "text" } }),
+      },
+      {
+        name: "budgets",
+        title: "Budgets and limits",
+        description: "What a key, a team, an end user or a model may spend",
+        load: () => import("../../../../docs/budgets.md", { with: { type: "text" } }),
       },
       {
         name: "accounts",
@@ -68,6 +74,24 @@ export const helpGroups: readonly HelpGroup[] = [
   {
     title: "Operate it",
     pages: [
+      {
+        name: "team-access",
+        title: "Give my team access",
+        description: "Single sign-on, roles, a team with a budget, keys",
+        load: () => import("../../../../docs/team-access.md", { with: { type: "text" } }),
+      },
+      {
+        name: "sell-access",
+        title: "Sell access",
+        description: "Sign-up, prices, payments, vouchers",
+        load: () => import("../../../../docs/sell-access.md", { with: { type: "text" } }),
+      },
+      {
+        name: "incidents",
+        title: "The ten things that happen",
+        description: "A leaked key, a failing provider, a question about a charge, an upgrade",
+        load: () => import("../../../../docs/incidents.md", { with: { type: "text" } }),
+      },
       {
         name: "command-line",
         title: "Command line",

@@ -5,8 +5,8 @@ import { changelog, helpPages, toAnchor, toHelpAddress } from "../../../../src/d
 
 const root = join(import.meta.dir, "../../../..");
 
-/** Pages for those who change the gateway's code. */
-const ofDevelopment = ["architecture", "benchmarks", "lifecycle", "protocols", "releases", "testing"];
+/** Pages for those who change the gateway's code or audit it. */
+const ofDevelopment = ["architecture", "benchmarks", "lifecycle", "protocols", "releases", "testing", "threats"];
 
 async function anchorsOf(name: string): Promise<string[]> {
   const page = helpPages.find((each) => each.name === name);
@@ -54,7 +54,7 @@ describe("the documentation within the dashboard", () => {
   test.each([
     ["#teams", "#teams"],
     ["accounts.md#teams", "#teams"],
-    ["billing.md#budgets-by-subject", "/help/billing#budgets-by-subject"],
+    ["budgets.md#budgets", "/help/budgets#budgets"],
     ["agents.md", "/help/agents"],
     ["https://docs.example/page", "https://docs.example/page"],
     ["testing.md", "https://github.com/modelgate/modelgate/blob/main/docs/testing.md"],
