@@ -61,7 +61,7 @@ describe("the commands of the documentation", () => {
   const ours = commandLines(/(^|[ /])modelgate [a-z]+ ?/).filter(([, line]) => !/^(docker|sudo|helm)/.test(line));
 
   test.each(ours)("%s: %s", (_, line) => {
-    const [, words = ""] = /(?:^|[ /])modelgate ([a-z].*)$/.exec(line.replace(/ +#.*$/, "")) ?? [];
+    const [, words = ""] = /(?:^|[ /])modelgate ([a-z].*)$/.exec(line.replace(/ +[#<>].*$/, "")) ?? [];
     const argv = [...words.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? (plain as string));
     expect(parseArguments(argv, commands).command?.name).toBeString();
   });

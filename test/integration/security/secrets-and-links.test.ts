@@ -10,8 +10,8 @@ import { password } from "../../support/session-cookie.ts";
 import { type SmtpSink, startSmtpSink } from "../../support/smtp-sink.ts";
 import { type Caller, callers, createCallers } from "./callers.ts";
 
-const page = readFileSync(join(import.meta.dir, "../../../docs/security.md"), "utf8");
-/** The first cells of the table in docs/security.md. */
+const page = readFileSync(join(import.meta.dir, "../../../docs/threats.md"), "utf8");
+/** The first cells of the table in docs/threats.md. */
 const documented = (page.split("\n## Secrets and links\n")[1]?.split("\n## ")[0] ?? "")
   .split("\n")
   .filter((line) => line.startsWith("| ") && !/^\| (what|-)/.test(line))
@@ -160,7 +160,7 @@ async function plant(): Promise<void> {
     .where("email", "=", "claimed@example.org")
     .executeTakeFirstOrThrow();
   const user = { userId: claimed.id, email: claimed.email, emailVerified: false };
-  planted["link that verifies an e-mail"] = [(await createEmailVerification(store, user, Date.now())).token];
+  planted["link that verifies an email"] = [(await createEmailVerification(store, user, Date.now())).token];
   const factor = await give<{ totpURI: string; backupCodes: string[] }>("POST /api/auth/two-factor/enable", "member", {
     password,
   });
@@ -282,8 +282,8 @@ describe("the table of secrets and links", () => {
     [`POST ${api}/admin/accounts/:id/content`]: ["content log"],
     [`DELETE ${api}/admin/accounts/:id/content`]: ["content log"],
     [`DELETE ${api}/sessions/:id`]: ["session cookie"],
-    [`POST ${api}/email/verification`]: ["link that verifies an e-mail"],
-    [`POST ${api}/email/verify`]: ["link that verifies an e-mail"],
+    [`POST ${api}/email/verification`]: ["link that verifies an email"],
+    [`POST ${api}/email/verify`]: ["link that verifies an email"],
     [`POST ${api}/team/invitations`]: ["invitation to a team"],
     [`PATCH ${api}/team`]: [],
     [`PUT ${api}/team/budget`]: [],

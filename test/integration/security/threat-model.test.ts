@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const root = join(import.meta.dir, "../../..");
-const page = readFileSync(join(root, "docs/security.md"), "utf8");
+const page = readFileSync(join(root, "docs/threats.md"), "utf8");
 const rows = page.split("\n").filter((line) => /^\| .* `test\//.test(line));
 
 test("every threat has a test, and that test exists by its name", () => {
@@ -18,7 +18,7 @@ test("every threat has a test, and that test exists by its name", () => {
   expect(missing).toEqual([]);
 });
 
-test("every test of this folder is named in docs/security.md", () => {
+test("every test of this folder is named in docs/threats.md", () => {
   const own = ["canary", "complexity", "constant-time", "dependencies", "paths", "prototypes", "regular-expressions"];
   expect(own.filter((name) => !page.includes(`test/integration/security/${name}.test.ts`))).toEqual([]);
 });
