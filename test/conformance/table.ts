@@ -4,7 +4,7 @@ import type { Model, ProviderPlugin } from "../../src/provider/index.ts";
 import { type Feature, features } from "./features.ts";
 import { tryFeature, type Verdict } from "./try-feature.ts";
 
-const page = new URL("../../docs/api.md", import.meta.url);
+const page = new URL("../../docs/endpoints.md", import.meta.url);
 /** Those that serve the specification's models, and the clouds; a column for each of the others would make the table unreadable. */
 const shown = ["anthropic", "azure", "bedrock", "gemini", "groq", "openai", "sarvam", "together", "vertex"];
 const columns = builtIns.filter(({ name }) => shown.includes(name));
@@ -27,7 +27,7 @@ export async function makeTable(): Promise<string> {
   return [padded[0], rule, ...padded.slice(1)].join("\n");
 }
 
-/** The table in docs/api.md. */
+/** The table in docs/endpoints.md. */
 export async function readTable(): Promise<string> {
   return ((await Bun.file(page).text()).split(begin)[1] ?? "").split(end)[0]?.trim() ?? "";
 }
@@ -65,6 +65,6 @@ if (import.meta.main) {
   const text = await Bun.file(page).text();
   const [before, rest] = text.split(begin);
   const after = rest?.split(end)[1];
-  if (after === undefined) throw new Error(`Cannot write the table: docs/api.md lacks the lines ${begin} and ${end}`);
+  if (after === undefined) throw new Error(`Cannot write the table: docs/endpoints.md lacks the lines ${begin} and ${end}`);
   await Bun.write(page, `${before}${begin}\n\n${await makeTable()}\n\n${end}${after}`);
 }

@@ -255,7 +255,11 @@ test("the headers of an answer are those of docs/api.md", async () => {
 test("the endpoints of docs/api.md and docs/management-api.md are those of the API's description", async () => {
   const documented = ["docs/api.md", "docs/management-api.md"]
     .flatMap((page) => tableRows(readSection(page, "## Endpoints")))
-    .map(([endpoint]) => endpoint as string);
+    .flatMap(([endpoint = ""]) => {
+      // A row has all methods of its path: GET, POST /path.
+      const [, methods = "", path = ""] = /^([A-Z, ]+) (\/.+)$/.exec(endpoint) ?? [];
+      return methods.split(", ").map((method) => `${method} ${path}`);
+    });
   const { paths } = (await (await fetch(`${shell.gateway.origin}/openapi.json`)).json()) as { paths: object };
   const described = Object.entries(paths)
     .filter(([path]) => path.startsWith("/v1/") && !path.startsWith("/v1/v1/"))

@@ -198,7 +198,7 @@ describe("isAmount", () => {
 
 test("docs/models.md has every meter in its table of prices, in the order of the code", () => {
   const page = readFileSync(join(import.meta.dir, "../../../docs/models.md"), "utf8");
-  const [, table = ""] = page.split("| what it is the price of");
+  const [, table = ""] = page.split("| rate for");
   const [section = ""] = table.split("\n\n");
   const fields = [...section.matchAll(/^\| `(\w+)`/gm)].map(([, field]) => field as string);
   expect(fields).toEqual([...meterNames, "markupPercent", "tiers", "serviceTiers"]);

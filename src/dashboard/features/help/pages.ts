@@ -36,8 +36,14 @@ export const helpGroups: readonly HelpGroup[] = [
       {
         name: "api",
         title: "API",
-        description: "Endpoints, headers, errors, repeated requests, differences between providers",
+        description: "Endpoints, headers, errors, repeated requests",
         load: () => import("../../../../docs/api.md", { with: { type: "text" } }),
+      },
+      {
+        name: "endpoints",
+        title: "Endpoints in detail",
+        description: "What each endpoint takes, stored responses, differences between providers",
+        load: () => import("../../../../docs/endpoints.md", { with: { type: "text" } }),
       },
       {
         name: "models",
