@@ -35,9 +35,12 @@ test("every link and image of the documentation leads to a file and a heading th
   expect(links.map(([path, link]) => faultOfLink(path, link)).filter((fault) => fault !== undefined)).toEqual([]);
 });
 
-test("the README has at most 200 lines and leads to every page of docs/", () => {
+test("the README has at most 200 lines and 900 words, links each page of docs/, and leads to every decision", () => {
   const readme = readPage("README.md");
   expect(readme.split("\n").length - 1).toBeLessThanOrEqual(200);
+  expect(readme.match(/\S+/g)?.length).toBeLessThanOrEqual(900);
+  const direct = pages.filter((path) => /^docs\/[^/]+$/.test(path) && !readme.includes(`](${path})`));
+  expect(direct).toEqual([]);
   const reached = new Set(["README.md"]);
   for (const path of reached) {
     for (const [, link = ""] of readPage(path).matchAll(/\]\(([^)\s#]+\.md)(?:#[^)]*)?\)/g)) {
