@@ -65,6 +65,7 @@ if (import.meta.main) {
   const text = await Bun.file(page).text();
   const [before, rest] = text.split(begin);
   const after = rest?.split(end)[1];
-  if (after === undefined) throw new Error(`Cannot write the table: docs/endpoints.md lacks the lines ${begin} and ${end}`);
+  if (after === undefined)
+    throw new Error(`Cannot write the table: docs/endpoints.md lacks the lines ${begin} and ${end}`);
   await Bun.write(page, `${before}${begin}\n\n${await makeTable()}\n\n${end}${after}`);
 }
