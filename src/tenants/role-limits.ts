@@ -19,7 +19,7 @@ const Role = Type.Union(
   { description: "The role of the holder of an account; `none`: nobody signs in to it, as to that of a team" },
 );
 
-/** What can be changed; `null` is the configured limit. */
+/** The fields that can be changed; `null` is the configured limit. */
 const boundFields = defineFields<RoleLimitsTable>()({
   ...limitFields,
   free_tokens_per_day: {

@@ -85,7 +85,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
     throw new UsageError(`There is no ${name} ${id}, expected one of ${ids.join(", ")}`);
   };
   const targetOf = (row: Row) => ({ owner: resource.ownerOf(row), id: row.id });
-  // What is found by a field has it twice.
+  // A thing that is found by a field has it twice.
   const hidden = new Set(["object", "created_at", ...(Object.hasOwn(fields, resource.idName) ? ["id"] : [])]);
   const onlyOf = { ...account, description: "Only those of this account, by id, e-mail or name of a team" };
 

@@ -69,7 +69,7 @@ type Endpoints<Id extends string, F extends Fields<never>, Derived> = {
   };
 };
 
-/** What is never deleted is not created either. */
+/** A thing that is never deleted is not created either. */
 type Changes<Deleted, Id extends string, F extends Fields<never>, Derived> = [Deleted] extends [never]
   ? unknown
   : { post: Endpoint<Static<TObject<Schemas<F>>>, unknown, AnswerOf<F, Derived>> } & {
