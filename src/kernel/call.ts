@@ -498,8 +498,20 @@ export class Attempt implements Sender {
     this.abort();
   }
 
+  get id(): string {
+    return this.run.call.id;
+  }
+
   get owner(): string {
     return this.run.call.request.caller.accountId;
+  }
+
+  get leavesCaching(): boolean {
+    return this.run.call.request.leavesCaching === true;
+  }
+
+  get keepsLonger(): boolean {
+    return this.run.keepsLonger;
   }
 
   get request(): unknown {
@@ -514,8 +526,10 @@ export class Attempt implements Sender {
     return this.run.isLarge;
   }
 
-  get answerSource(): "answer" | "longAnswer" {
-    return isLongAnswer(this.run) ? "longAnswer" : "answer";
+  get answerSource(): AnswerSource {
+    const { call, request, passthrough } = this.run;
+    const hasLogprobs = Boolean((request as Partial<ChatRequest>).logprobs) || passthrough?.asksForLogprobs === true;
+    return hasLogprobs ? "longAnswer" : answerSourceOf(call.request.capability);
   }
 
   coverAll(): Promise<void> | undefined {
@@ -567,15 +581,12 @@ export class Attempt implements Sender {
   }
 }
 
+type AnswerSource = Sender["answerSource"];
+
 /** Capabilities whose whole answers have few values. Others answer with vectors, scores, or words with their times. */
 const shortAnswers: ReadonlySet<Capability> = new Set(["chat", "images", "imageEdits", "speech"]);
 
-/** Whether a whole answer may have many values: lists of numbers, or of tokens with their probabilities. */
-function isLongAnswer({ call, request, passthrough }: ModelRun): boolean {
-  if (!shortAnswers.has(call.request.capability)) return true;
-  const { logprobs } = request as Partial<ChatRequest>;
-  const { top_logprobs: others, include } = passthrough?.body ?? {};
-  return (
-    Boolean(logprobs) || Boolean(others) || (Array.isArray(include) && include.includes("message.output_text.logprobs"))
-  );
+/** Whether a whole answer may be a long list of numbers, which decides the bounds of its JSON. */
+export function answerSourceOf(capability: Capability): AnswerSource {
+  return shortAnswers.has(capability) ? "answer" : "longAnswer";
 }

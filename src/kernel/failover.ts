@@ -2,21 +2,13 @@
  * Handling of provider failures. A call tries the routes of a model, and on each route its keys, until one begins to
  * answer: {@link withFailover}. Nothing has reached the caller before that, so a failure that another key or provider may
  * not have is retried there. When all routes of a model have failed, another model may follow: {@link mayFallBack}.
- *
- * One rule bounds both: a request that was sent whole is sent again only after the provider refused it, because a provider
- * that is silent or broke off may still be working on it and would bill it twice. The HTTP client has the one exception: a
- * connection that was reset sooner than its provider has ever answered.
+ * What follows a failed attempt is decided by {@link decide}, which has no effects; here it is done.
  */
-import {
-  capabilityForms,
-  type ErrorCode,
-  GatewayError,
-  UpstreamError,
-  type UpstreamErrorKind,
-} from "../contract/index.ts";
+import { capabilityForms, type ErrorCode, GatewayError, UpstreamError } from "../contract/index.ts";
 import { withoutWords } from "../lib/describe-error.ts";
-import type { Call, Model, ProviderPlugin } from "../provider/index.ts";
+import { askRoute, type RouteTask } from "./ask-route.ts";
 import { Attempt, type ModelRun } from "./call.ts";
+import { type AttemptFacts, type Culprit, decide, isOfRoute, maySendAgain, type NextStep } from "./failed-attempt.ts";
 import { affinity, cacheOwnerOf, type PoolKey } from "./routing/circuits.ts";
 import { canServe, orderRoutes, pausedForMs, type Route } from "./routing/registry.ts";
 import type { Kernel } from "./types.ts";
@@ -30,14 +22,6 @@ const retryMs = 200;
 /** A provider that asks for a longer pause is not waited for. */
 const retryMsMax = 5000;
 
-/** The work attempted on each route. */
-export interface RouteTask<Request, Answer> {
-  /** The request as this row of the model takes it. */
-  requestFor(model: Model, attempt: Attempt): Request;
-  /** Runs the plugin's handler; resolves once the provider has begun to answer with content. */
-  run(plugin: ProviderPlugin, call: Call<Request>): Promise<Answer>;
-}
-
 /**
  * Tries the routes of a model until one begins to answer. With a single route, a transient failure is retried on it once. A route
  * that keeps failing is not waited for: where all are paused, the call fails at once.
@@ -49,104 +33,170 @@ export async function withFailover<Request, Answer>(
   run: ModelRun,
   task: RouteTask<Request, Answer>,
 ): Promise<Answer> {
-  const { now, network } = kernel;
-  const { call } = run;
-  const { id, startedMs, leavesCaching = false } = call.request;
-  const { accountId } = run.caller;
-  const owner = cacheOwnerOf(call.request);
-  const routes = chooseRoutes(kernel, run, owner);
-  let { beginMsMax: longestMs } = network.bounds;
-  for (const { model } of routes) longestMs = Math.max(longestMs, (model.timeoutSeconds ?? 0) * 1000);
-  call.setDeadline(network.timeouts, startedMs + longestMs);
-  let last: unknown;
-  let pausedMs = Number.POSITIVE_INFINITY;
-  for (const route of routes) {
-    // Created by the first failure: most calls need none.
-    let triedKeys: Set<number> | undefined;
-    let retries = routes.length === 1 ? 1 : 0;
-    while (run.attempts.length < attemptsMax) {
-      const nowMs = now();
-      const routePausedMs = pausedForMs(route, nowMs, accountId);
-      if (routePausedMs > 0) {
-        pausedMs = Math.min(pausedMs, routePausedMs);
-        break;
-      }
-      const key = route.keys.take(nowMs, triedKeys, owner);
-      if (key === undefined && (route.keys.size > 0 || (triedKeys !== undefined && triedKeys.size > 0))) break;
-      call.throwIfCancelled();
-      const attempt = new Attempt(run, route, key, nowMs);
-      route.circuitBreaker.begin(nowMs, accountId);
-      const upstream = new BoundUpstream(network, attempt);
-      try {
-        const own = upstream.isOwnServer();
-        const isOwnServer = own instanceof Promise ? await own : own;
-        const answer = await task.run(route.plugin, {
-          id,
-          request: task.requestFor(route.model, attempt),
-          model: route.model,
-          signal: attempt.signal,
-          upstream,
-          isOwnServer,
-          leavesCaching,
-          keepsLonger: run.keepsLonger,
-          warn: (message, ignored) => attempt.warn(message, ignored),
-        });
-        attempt.isAnswered = true;
-        call.setDeadline(network.timeouts, startedMs + network.bounds.callMsMax);
-        recordSuccess(route, key, accountId);
-        kernel.observer?.attempted(attempt);
-        run.firstByteMs = now() - startedMs;
-        return answer;
-      } catch (error) {
-        if (error instanceof UpstreamError || upstream.wasAsked) upstream.refuseEmpty();
-        attempt.fail(error, now());
-        kernel.observer?.attempted(attempt);
-        const keyIndex = key === undefined ? 0 : key.index;
-        triedKeys ??= new Set();
-        triedKeys.add(keyIndex);
-        if (call.cancelReason !== undefined || call.clientLeft || error instanceof GatewayError) {
-          route.circuitBreaker.abandon(accountId);
-          throw error;
-        }
-        if (!upstream.wasAsked && !(error instanceof UpstreamError)) {
-          last = toOwnFailure(kernel, attempt);
-          break;
-        }
-        const upstreamError = toUpstreamError(kernel, attempt);
-        last = upstreamError;
-        // A part of what was asked for is paid already, and would be again.
-        if (upstream.hasServed && isOfKey(upstreamError)) {
-          route.circuitBreaker.onSuccess(accountId);
-          recordRefusedKey(kernel, route, key, upstreamError);
-          throw upstreamError;
-        }
-        if (isFinal(upstreamError)) {
-          recordSuccess(route, key, accountId);
-          throw upstreamError;
-        }
-        if (isOfKey(upstreamError)) {
-          // The provider answered, so the route itself works.
-          route.circuitBreaker.onSuccess(accountId);
-          if (recordRefusedKey(kernel, route, key, upstreamError)) continue;
-          break;
-        }
-        recordFailure(kernel, route, upstreamError, accountId);
-        if (upstream.hasServed || !maySendAgain(upstreamError, upstream.wasSent)) throw upstreamError;
-        if (retries === 0 || upstreamError !== error || !(await waitToRetry(kernel, run, upstreamError))) break;
-        retries--;
-        triedKeys.delete(keyIndex);
-      }
+  const targets = new Targets(kernel, run);
+  run.call.setDeadline(kernel.network.timeouts, targets.beginByMs);
+  let failure: unknown;
+  for (let target = targets.next(); target !== undefined; target = targets.next()) {
+    run.call.throwIfCancelled();
+    const attempt = begin(run, target);
+    const upstream = new BoundUpstream(kernel.network, attempt);
+    try {
+      const answer = await askRoute(upstream, attempt, task);
+      onAnswer(kernel, attempt);
+      return answer;
+    } catch (error) {
+      endAttempt(kernel, attempt, { error, upstream });
+      const { culprit, next } = decide(error, factsOf(attempt, upstream, targets.mayAskAgain));
+      failure = countFailure(kernel, attempt, culprit);
+      if (next === "throw") throw failure;
+      const isOver = next === "again" && !(await waitToRetry(kernel, run, failure));
+      targets.advance(isOver ? "nextRoute" : next, target);
     }
   }
-  throw last ?? pausedError(routes, pausedMs);
+  throw failure ?? targets.pausedError();
 }
 
-/** All routes that could serve the call are paused. Nothing was sent. */
-function pausedError(routes: readonly Route[], retryAfterMs: number): GatewayError {
-  const names = [...new Set(routes.map(({ plugin }) => plugin.name))].join(", ");
-  const seconds = Math.ceil(retryAfterMs / 1000);
-  const message = `The request was not sent: after repeated failures the gateway pauses ${names}; send it again in ${seconds} s`;
-  return new GatewayError("unavailable", message, { retryAfterMs, cause: new UpstreamError("overloaded", message) });
+/** A route, and the key that it is asked with. */
+interface Target {
+  readonly route: Route;
+  /** Absent for a plugin without keys. */
+  readonly key: PoolKey | undefined;
+  readonly nowMs: number;
+}
+
+/** The routes of a model and their keys, in the order in which a call tries them. */
+class Targets {
+  readonly #kernel: Kernel;
+  readonly #run: ModelRun;
+  readonly #routes: readonly Route[];
+  /** Its prompts may be cached at a provider, so it stays with a route and a key. */
+  readonly #owner: string | undefined;
+  #index = 0;
+  /** Keys of the present route that were refused. Created by the first: most calls need none. */
+  #refusedKeys: Set<number> | undefined;
+  #wasAskedAgain = false;
+  /** How long the route that is free first takes no call. */
+  #pausedMs = Number.POSITIVE_INFINITY;
+
+  constructor(kernel: Kernel, run: ModelRun) {
+    this.#kernel = kernel;
+    this.#run = run;
+    this.#owner = cacheOwnerOf(run.call.request);
+    this.#routes = chooseRoutes(kernel, run, this.#owner);
+  }
+
+  /** When a provider has to have begun to answer, by {@link Kernel.now}. */
+  get beginByMs(): number {
+    let { beginMsMax: longestMs } = this.#kernel.network.bounds;
+    for (const { model } of this.#routes) longestMs = Math.max(longestMs, (model.timeoutSeconds ?? 0) * 1000);
+    return this.#run.call.request.startedMs + longestMs;
+  }
+
+  /** Whether a route that failed is asked once more: the only one of the last model. */
+  get mayAskAgain(): boolean {
+    return this.#routes.length === 1 && this.#run.isLast && !this.#wasAskedAgain;
+  }
+
+  /** The next route that takes a call, with a key of it; `undefined` when there is none or enough were tried. */
+  next(): Target | undefined {
+    const { attempts, caller } = this.#run;
+    if (attempts.length >= attemptsMax) return undefined;
+    for (; this.#index < this.#routes.length; this.#leaveRoute()) {
+      const route = this.#routes[this.#index] as Route;
+      const nowMs = this.#kernel.now();
+      const pausedMs = pausedForMs(route, nowMs, caller.accountId);
+      if (pausedMs > 0) {
+        this.#pausedMs = Math.min(this.#pausedMs, pausedMs);
+        continue;
+      }
+      const key = route.keys.take(nowMs, this.#refusedKeys, this.#owner);
+      if (key !== undefined || route.keys.size === 0) return { route, key, nowMs };
+    }
+    return undefined;
+  }
+
+  /** Moves on after a failed attempt. */
+  advance(step: Exclude<NextStep, "throw">, { key }: Target): void {
+    if (step === "nextRoute") this.#leaveRoute();
+    else if (step === "again") this.#wasAskedAgain = true;
+    else if (key !== undefined) {
+      this.#refusedKeys ??= new Set();
+      this.#refusedKeys.add(key.index);
+    }
+  }
+
+  #leaveRoute(): void {
+    this.#index++;
+    this.#refusedKeys = undefined;
+  }
+
+  /** The error when all routes that could serve the call are paused. Nothing was sent. */
+  pausedError(): GatewayError {
+    const names = [...new Set(this.#routes.map(({ plugin }) => plugin.name))].join(", ");
+    const seconds = Math.ceil(this.#pausedMs / 1000);
+    const message = `The request was not sent: after repeated failures the gateway pauses ${names}; send it again in ${seconds} s`;
+    return new GatewayError("unavailable", message, {
+      retryAfterMs: this.#pausedMs,
+      cause: new UpstreamError("overloaded", message),
+    });
+  }
+}
+
+function begin(run: ModelRun, { route, key, nowMs }: Target): Attempt {
+  const attempt = new Attempt(run, route, key, nowMs);
+  route.circuitBreaker.begin(nowMs, run.caller.accountId);
+  return attempt;
+}
+
+/** The provider has begun to answer: no other attempt follows. */
+function onAnswer(kernel: Kernel, attempt: Attempt): void {
+  const { run, route, key } = attempt;
+  const { startedMs } = run.call.request;
+  attempt.isAnswered = true;
+  run.call.setDeadline(kernel.network.timeouts, startedMs + kernel.network.bounds.callMsMax);
+  recordSuccess(route, key, run.caller.accountId);
+  kernel.observer?.attempted(attempt);
+  run.firstByteMs = kernel.now() - startedMs;
+}
+
+function endAttempt(
+  kernel: Kernel,
+  attempt: Attempt,
+  { error, upstream }: { error: unknown; upstream: BoundUpstream },
+): void {
+  if (error instanceof UpstreamError || upstream.wasAsked) upstream.refuseEmpty();
+  attempt.fail(error, kernel.now());
+  kernel.observer?.attempted(attempt);
+}
+
+function factsOf({ run, key }: Attempt, upstream: BoundUpstream, mayAskAgain: boolean): AttemptFacts {
+  return {
+    isCallOver: run.call.cancelReason !== undefined || run.call.clientLeft,
+    wasAsked: upstream.wasAsked,
+    wasSent: upstream.wasSent,
+    hasServed: upstream.hasServed,
+    hasKey: key !== undefined,
+    mayAskAgain,
+  };
+}
+
+/** Counts a failed attempt against its culprit. Returns the failure for the caller. */
+function countFailure(kernel: Kernel, attempt: Attempt, culprit: Culprit): unknown {
+  const { run, route, key, error } = attempt;
+  const { accountId } = run.caller;
+  if (culprit === "nothing") {
+    route.circuitBreaker.abandon(accountId);
+    return error;
+  }
+  if (culprit === "plugin") return toOwnFailure(kernel, attempt);
+  const failure = toUpstreamError(kernel, attempt);
+  if (culprit === "request") recordSuccess(route, key, accountId);
+  else if (culprit === "key") {
+    // The provider answered, so the route itself works.
+    route.circuitBreaker.onSuccess(accountId);
+    recordRefusedKey(kernel, route, key, failure);
+  } else recordFailure(kernel, route, failure, accountId);
+  return failure;
 }
 
 /** The routes that may serve the call, in the order in which they are tried. */
@@ -183,27 +233,6 @@ function toUpstreamError(kernel: Kernel, { run, route, error }: Attempt): Upstre
   return new UpstreamError("bad_response", "The provider's answer could not be read", { cause: error });
 }
 
-/** Whether every route would return the same. */
-function isFinal({ kind }: UpstreamError): boolean {
-  return kind === "bad_request" || kind === "context_length";
-}
-
-/**
- * Whether the request may be sent again, to this route or another. After a timeout or a broken answer the provider may
- * still be working on it and would bill it, so it may not; it may when no provider has received it, or when the provider
- * answered by an error that it did not serve it.
- */
-export function maySendAgain({ kind, status }: UpstreamError, wasSent: boolean): boolean {
-  if (!wasSent) return true;
-  if (kind === "timeout") return false;
-  return kind !== "bad_response" || (status !== undefined && status >= 300);
-}
-
-/** Whether another key may work. */
-export function isOfKey({ kind }: UpstreamError): boolean {
-  return kind === "auth" || kind === "insufficient_quota" || kind === "rate_limited";
-}
-
 function recordSuccess(route: Route, key: PoolKey | undefined, accountId: string): void {
   route.circuitBreaker.onSuccess(accountId);
   key?.circuitBreaker.onSuccess();
@@ -221,30 +250,24 @@ function recordFailure(
     log.warn("circuit_opened", { plugin: plugin.name, model: model.id, kind, status });
 }
 
-/** Returns whether another key of this route may work. */
+/** Pauses a key that its provider refused, if there is one. */
 export function recordRefusedKey(
   kernel: Kernel,
   route: Route,
   key: PoolKey | undefined,
-  error: UpstreamError,
-): boolean {
-  const { kind, status, retryAfterMs } = error;
+  { kind, status, retryAfterMs }: UpstreamError,
+): void {
   kernel.log.warn("upstream_refused_key", { plugin: route.plugin.name, key: key?.index, kind, status });
-  if (key === undefined) return false;
+  if (key === undefined) return;
   if (retryAfterMs === undefined) key.circuitBreaker.onFailure(kernel.now());
   else key.circuitBreaker.pauseFor(retryAfterMs, kernel.now());
-  return true;
 }
 
-/** Failures of the provider itself, which a later request may not have. */
-const ofRoute: ReadonlySet<UpstreamErrorKind> = new Set(["overloaded", "server_error", "bad_response", "timeout"]);
-
-/** Waits before the only route is tried again. Returns whether it should be: not where another model is next. */
-async function waitToRetry(kernel: Kernel, { call, isLast }: ModelRun, error: UpstreamError): Promise<boolean> {
-  if (!isLast) return false;
-  if (!ofRoute.has(error.kind)) return false;
+/** Waits before the only route is asked again. Returns whether it is: not where the wait or the call would take too long. */
+async function waitToRetry(kernel: Kernel, { call }: ModelRun, failure: unknown): Promise<boolean> {
+  const retryAfterMs = failure instanceof UpstreamError ? failure.retryAfterMs : undefined;
   const jitterMs = retryMs * (0.5 + (kernel.random ?? Math.random)());
-  const waitMs = error.retryAfterMs === undefined ? jitterMs : error.retryAfterMs + jitterMs / 2;
+  const waitMs = retryAfterMs === undefined ? jitterMs : retryAfterMs + jitterMs / 2;
   const { beginMsMax } = kernel.network.bounds;
   if (waitMs > retryMsMax || kernel.now() + waitMs >= call.request.startedMs + beginMsMax) return false;
   await (kernel.pause ?? pause)(waitMs, call.signal);
@@ -282,7 +305,7 @@ export function recordLateFailure(error: unknown, run: ModelRun, nowMs: number):
   const { health, circuitBreaker } = attempt.route;
   if (!(error instanceof UpstreamError)) return health.onFailure(nowMs, accountId);
   if (error.isOfRequest) return false;
-  return ofRoute.has(error.kind) && circuitBreaker.onFailure(nowMs, accountId);
+  return isOfRoute(error) && circuitBreaker.onFailure(nowMs, accountId);
 }
 
 /** Whether an answer lasted longer than a call may, although its provider was not silent. */
@@ -335,108 +358,4 @@ export function isOfModel(run: ModelRun, error: GatewayError): boolean {
   if (run.hold === undefined || isOverlong(run)) return false;
   if (error.cause instanceof UpstreamError && error.cause.isOfRequest) return false;
   return /^(upstream_error|upstream_timeout|rate_limit_exceeded)$/.test(error.code);
-}
-
-/** The failure of the last model, with what became of those before it. */
-export function withEarlierFailures({ call }: ModelRun, error: GatewayError): GatewayError {
-  const { failures } = call;
-  if (failures.length === 0) return error;
-  const before = failures.map((failure) => `'${failure.model}' (${failure.code})`).join(", ");
-  const { code, message, param, publicCode, retryAfterMs, limit, cause } = error;
-  const fullMessage = `${message} (also tried: ${before})`;
-  return new GatewayError(code, fullMessage, { param, publicCode, retryAfterMs, limit, cause });
-}
-
-/** The error that the caller sees. What a provider says about our keys is replaced, and a key that it repeats is hidden. */
-export function toClientError(thrown: unknown, run: ModelRun): GatewayError {
-  const error = toGatewayError(thrown, run);
-  const keys = run.attempt?.route.keys;
-  if (keys === undefined) return error;
-  const { code, retryAfterMs } = error;
-  const [message, publicCode] = [keys.hide(error.message), keys.hide(error.publicCode)];
-  const param = error.param === undefined ? undefined : keys.hide(error.param);
-  if (message === error.message && publicCode === error.publicCode && param === error.param) return error;
-  return new GatewayError(code, message, { param, publicCode, retryAfterMs, cause: thrown });
-}
-
-function toGatewayError(error: unknown, run: ModelRun): GatewayError {
-  const { cancelReason, cancelError } = run.call;
-  if (cancelReason === "hold_refused" && cancelError !== undefined) return cancelError;
-  if (cancelReason === "client_disconnected") {
-    return new GatewayError("invalid_request", "The client disconnected", { cause: error });
-  }
-  if (cancelReason === "draining") {
-    const message = "The gateway is shutting down and ended this call; send it again";
-    return new GatewayError("unavailable", message, { retryAfterMs: 1000, cause: error });
-  }
-  if (cancelReason === "timeout") {
-    const message = nameProvider("The provider did not answer in the time allowed; send the request again", run);
-    return new GatewayError("upstream_timeout", message, { cause: error });
-  }
-  if (error instanceof GatewayError) return error;
-  if (error instanceof UpstreamError) return fromUpstreamError(error, run);
-  const message = "Internal error. Operators: see the log entry for this x-request-id";
-  return new GatewayError("internal_error", message, { cause: error });
-}
-
-/**
- * A provider's complaint about too many tokens, begun by OpenAI's message: clients know the error by it, and compress the
- * conversation or take another model.
- */
-function contextMessage({ message, contextFigures }: UpstreamError, { modelEntry: { model } }: ModelRun): string {
-  const { prompt, answer, max = model.contextTokens ?? model.inputTokensMax } = contextFigures;
-  if (max === undefined || message.startsWith("This model's maximum context length")) return message;
-  const head = `This model's maximum context length is ${max} tokens.`;
-  if (prompt === undefined) return `${head} ${message}`;
-  if (answer === undefined) return `${head} However, your messages resulted in ${prompt} tokens. ${message}`;
-  const parts = `(${prompt} in the messages, ${answer} in the completion)`;
-  return `${head} However, you requested ${prompt + answer} tokens ${parts}. ${message}`;
-}
-
-/** The beginnings of the gateway's own messages about a provider. */
-const ownMessage = /^(?:(?:The connection|Cannot connect|Timed out connecting) to t|T)he provider\b/;
-
-/** One of the gateway's own messages, with the name of the provider that was tried. */
-function nameProvider(message: string, { attempt }: ModelRun): string {
-  const name = attempt?.route.plugin.name;
-  return name === undefined ? message : message.replace(/\bthe provider\b/i, name);
-}
-
-/** A failure of a provider: its own words alone would read as those of the gateway. */
-function describeFailure({ message, status }: UpstreamError, run: ModelRun): string {
-  if (ownMessage.test(message)) return nameProvider(message, run);
-  const answered = status === undefined ? "" : ` (${status})`;
-  return `${run.attempt?.route.plugin.name ?? "The provider"} failed${answered}: ${message}`;
-}
-
-function fromUpstreamError(error: UpstreamError, run: ModelRun): GatewayError {
-  const details = { param: error.param, cause: error };
-  switch (error.kind) {
-    case "bad_request":
-      return new GatewayError("invalid_request", error.message, { ...details, publicCode: error.code });
-    case "context_length":
-      return new GatewayError("context_length_exceeded", contextMessage(error, run), details);
-    case "request_too_large":
-      return new GatewayError("request_too_large", error.message, details);
-    case "model_not_found": {
-      const message = nameProvider(`The provider no longer serves this model: ${error.message}`, run);
-      return new GatewayError("model_not_found", message, { ...details, param: "model" });
-    }
-    case "rate_limited": {
-      const message = nameProvider("The provider's rate limit is reached and no other route is free; retry later", run);
-      const retryAfterMs = error.retryAfterMs === undefined ? 1000 : error.retryAfterMs;
-      return new GatewayError("rate_limit_exceeded", message, { ...details, retryAfterMs });
-    }
-    case "auth":
-    case "insufficient_quota": {
-      const message = "The provider rejected the gateway's credentials, account or location; contact the operator";
-      return new GatewayError("upstream_error", nameProvider(message, run), { cause: error });
-    }
-    case "timeout":
-      return new GatewayError("upstream_timeout", describeFailure(error, run), details);
-    case "overloaded":
-    case "server_error":
-    case "bad_response":
-      return new GatewayError("upstream_error", describeFailure(error, run), details);
-  }
 }

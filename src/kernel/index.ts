@@ -11,7 +11,7 @@ export {
   type SinkOf,
   type StreamSink,
 } from "./call.ts";
-export { countPassthrough } from "./capabilities/chat.ts";
+export { countPassthrough } from "./capabilities/chat-count.ts";
 export { chooseSpeechFormat } from "./capabilities/speech.ts";
 export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder, type Slot } from "./overload.ts";

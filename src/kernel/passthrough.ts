@@ -84,6 +84,12 @@ export class Passthrough implements PassedAnswer {
     return Math.max(...served.map(({ model }) => model.searchTokensMax ?? Number.POSITIVE_INFINITY));
   }
 
+  /** Whether the whole answer may have the probabilities of all its tokens. */
+  get asksForLogprobs(): boolean {
+    const { top_logprobs: others, include } = this.body;
+    return Boolean(others) || (Array.isArray(include) && include.includes("message.output_text.logprobs"));
+  }
+
   /** Whether the request is of no use without searches: they are its only tools. */
   get needsSearch(): boolean {
     return this.format.hasOnlySearches(this.body);

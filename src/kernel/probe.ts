@@ -1,10 +1,9 @@
 import { type Capability, GatewayError, makeCallId, UpstreamError } from "../contract/index.ts";
-import type { Model, ProviderPlugin } from "../provider/index.ts";
-import { Attempt, ClientCall, ModelRun } from "./call.ts";
-import { UsageMeter } from "./normalize/usage-meter.ts";
+import type { Call, Model, ProviderPlugin } from "../provider/index.ts";
+import { askOnce } from "./ask-route.ts";
+import { answerSourceOf } from "./call.ts";
 import { buildRegistry, type Credential } from "./routing/registry.ts";
 import type { Network } from "./upstream/network.ts";
-import { BoundUpstream } from "./upstream/upstream.ts";
 
 /** The request of a probe, by what the model does: as small as the providers take. */
 const requests: Partial<Record<Capability, object>> = {
@@ -32,12 +31,6 @@ export interface ProbeResult {
   readonly error: UpstreamError | undefined;
 }
 
-const caller = {
-  accountId: "probe",
-  keyId: "probe",
-  limits: { requestsPerMinute: 1, tokensPerMinute: 1 },
-  freeTokensPerDay: 0,
-};
 /** Stands for a model where the plugin has none. */
 const anyModel: Model = {
   id: "models",
@@ -56,44 +49,31 @@ const anyModel: Model = {
 export async function probe(network: Network, { plugin, credential, msMax, ...options }: Probe): Promise<ProbeResult> {
   const model = options.model ?? plugin.models[0] ?? anyModel;
   const { registry } = buildRegistry([{ ...plugin, models: [model] }], () => credential);
-  const modelEntry = registry.byName(model.id);
-  const route = modelEntry?.routes[0];
-  if (modelEntry === undefined || route === undefined) {
-    throw new GatewayError("conflict", `${plugin.name} has no key; set one first`);
-  }
+  const route = registry.byName(model.id)?.routes[0];
+  if (route === undefined) throw new GatewayError("conflict", `${plugin.name} has no key; set one first`);
   const startedMs = network.now();
-  const id = makeCallId(Date.now());
-  const request = { model: model.id, ...requests[model.capability] };
-  const call = new ClientCall({
-    id,
-    openedAt: Date.now(),
-    startedMs,
-    caller,
-    capability: model.capability,
-    body: request as never,
-    protocol: "chat",
-  });
-  const run = new ModelRun(call, { modelEntry }, { usageMeterOf: () => new UsageMeter(async () => ({})) });
-  const attempt = new Attempt(run, route, route.keys.take(startedMs), startedMs);
-  const upstream = new BoundUpstream(network, attempt);
-  const handler = route.plugin.handlers[model.capability] as (input: object) => Promise<unknown>;
-  const timer = setTimeout(() => call.cancel("timeout"), msMax);
+  const lone = {
+    id: makeCallId(Date.now()),
+    owner: "probe",
+    route,
+    key: route.keys.take(startedMs),
+    request: { model: model.id, ...requests[model.capability] },
+    answerSource: answerSourceOf(model.capability),
+    msMax,
+  };
   try {
-    const { signal } = attempt;
-    const list = () => upstream.json("/models", undefined, { method: "GET" });
-    const ask = () => handler({ id, request, model, signal, upstream, warn: () => undefined });
-    const answer = await call.untilCancelled(options.model === undefined ? list() : ask());
+    const answer = await askOnce(network, lone, ({ handlers }, call) => {
+      if (options.model === undefined) return call.upstream.json("/models", undefined, { method: "GET" });
+      const handler = handlers[model.capability] as (input: Call<unknown>) => Promise<unknown>;
+      return handler(call);
+    });
     return { ms: network.now() - startedMs, error: undefined, ...(options.model === undefined && { answer }) };
   } catch (error) {
-    return { ms: network.now() - startedMs, error: toUpstreamError(error, call, msMax) };
-  } finally {
-    clearTimeout(timer);
-    attempt.abort();
+    return { ms: network.now() - startedMs, error: toUpstreamError(error) };
   }
 }
 
-function toUpstreamError(error: unknown, { cancelReason }: ClientCall, msMax: number): UpstreamError {
-  if (cancelReason === "timeout") return new UpstreamError("timeout", `It did not answer within ${msMax / 1000} s`);
+function toUpstreamError(error: unknown): UpstreamError {
   if (error instanceof UpstreamError) return error;
   return new UpstreamError("bad_response", "Its answer could not be read", { cause: error });
 }

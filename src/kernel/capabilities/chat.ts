@@ -3,16 +3,7 @@
  * provider does not say.
  */
 
-import {
-  GatewayError,
-  isAmount,
-  type Meters,
-  quoteValue,
-  toMeters,
-  toTokenMeters,
-  UpstreamError,
-} from "../../contract/index.ts";
-import { withoutWords } from "../../lib/describe-error.ts";
+import { GatewayError, type Meters, quoteValue, toMeters, toTokenMeters, UpstreamError } from "../../contract/index.ts";
 import { isRecord, JsonBoundsError, JsonTexts, jsonBounds } from "../../lib/json.ts";
 import {
   type Call,
@@ -25,12 +16,11 @@ import {
   isEnded,
   type Message,
   type Model,
-  type PassthroughFormat,
   type ProviderPlugin,
 } from "../../provider/index.ts";
 import { chunkTokensMax } from "../admission.ts";
-import { Attempt, ClientCall, type ClientRequest, ModelRun } from "../call.ts";
-import { isOfKey, recordRefusedKey, toClientError, withFailover } from "../failover.ts";
+import type { ModelRun } from "../call.ts";
+import { withFailover } from "../failover.ts";
 import {
   type AnswerHead,
   checkCustomTools,
@@ -52,15 +42,12 @@ import {
 import { boundPrompt, chatForm, readPromptText } from "../normalize/prompt-bounds.ts";
 import { countPieces, countTokens } from "../normalize/tokenizer.ts";
 import type { AnyToolCall } from "../normalize/tool-calls.ts";
-import { type Count, shareOfOpen, toChatUsage, UsageMeter } from "../normalize/usage-meter.ts";
-import type { Passthrough } from "../passthrough.ts";
-import { type ModelEntry, mayUse, orderRoutes, pausedForMs } from "../routing/registry.ts";
+import { type Count, shareOfOpen, toChatUsage } from "../normalize/usage-meter.ts";
+import { mayUse } from "../routing/registry.ts";
 import { priceOfRun } from "../service-tier.ts";
 import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
 import { OtherFormError } from "../upstream/answer-form.ts";
-
-import { BoundUpstream } from "../upstream/upstream.ts";
 import {
   boundPrompts,
   boundSearches,
@@ -71,6 +58,7 @@ import {
   needsFanOut,
   promptCopiesMax,
 } from "./chat-bounds.ts";
+import { countPrompt } from "./chat-count.ts";
 import { collectCompletion } from "./collect-completion.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax } from "./fan-out.ts";
 import { createOpener, type OpenedPassthrough, sendPassthrough } from "./passthrough.ts";
@@ -593,114 +581,3 @@ function withOutputLimitOf(request: ChatRequest, { outputTokensMax }: Model): Ch
   if (outputTokens === undefined || outputTokensMax === undefined || outputTokens <= outputTokensMax) return request;
   return { ...request, [nameOfLimit(request)]: outputTokensMax };
 }
-
-type CountHandler = "countChatTokens" | NonNullable<PassthroughFormat["countHandler"]>;
-
-/** A count that takes longer is of less use than an estimate. */
-const countMsMax = 10_000;
-/** Providers call their counts estimates: what is held covers a tenth and so much more. */
-const marginTokens = 1000;
-
-/**
- * Asks the provider of a model for the tokens of a request in a protocol of the client's. One route is asked once: nothing
- * is held or charged, and nothing is counted against the route, because a provider may serve calls without being able to
- * count.
- *
- * @returns `undefined` when no route counts, or the provider failed.
- * @throws {GatewayError} When the provider says what is wrong with the request.
- */
-export async function countPassthrough(
-  kernel: Kernel,
-  request: ClientRequest,
-  modelEntry: ModelEntry,
-  { format, body, headers }: Passthrough,
-): Promise<number | undefined> {
-  if (format.countHandler === undefined) return undefined;
-  return await ask(kernel, request, modelEntry, { name: format.countHandler, counted: { body, headers } });
-}
-
-/**
- * Asks the provider for the tokens of a prompt of which only the model's context is a bound. It is asked within a call of its
- * own, which goes on when that of the caller is cut.
- *
- * @returns What is sure to cover what the provider bills; `undefined` when no route counts, or the provider failed.
- */
-export async function countPrompt(kernel: Kernel, run: ModelRun<"chat">): Promise<number | undefined> {
-  const { request, passthrough, modelEntry } = run;
-  const isPassed = passthrough !== undefined && modelEntry.routes.some((route) => passthrough.isServedBy(route));
-  // A count of what a legacy request is translated into would miss its functions.
-  if (!isPassed && (request.functions || request.messages.some(({ role }) => role === "function"))) return undefined;
-  const { memory: _, signal: __, ...counting } = run.call.request;
-  try {
-    const tokens = isPassed
-      ? await countPassthrough(kernel, counting, modelEntry, passthrough)
-      : await ask(kernel, counting, modelEntry, { name: "countChatTokens", counted: request });
-    return tokens === undefined ? undefined : Math.ceil((tokens * 11) / 10) + marginTokens;
-  } catch (error) {
-    // The call itself reports an invalid request.
-    if (error instanceof GatewayError) return undefined;
-    throw error;
-  }
-}
-
-/** The plugin's handler that counts, and what it is given. */
-interface CountTask {
-  readonly name: CountHandler;
-  readonly counted: unknown;
-}
-
-async function ask(
-  kernel: Kernel,
-  requested: ClientRequest,
-  modelEntry: ModelEntry,
-  { name, counted }: CountTask,
-): Promise<number | undefined> {
-  const { network, now, random = Math.random } = kernel;
-  const { accountId } = requested.caller;
-  const routes = orderRoutes(modelEntry.routes, now(), random, accountId);
-  const able = routes.find(({ plugin }) => plugin.handlers[name] !== undefined);
-  // A route that is paused is not asked for a count either.
-  const route = able !== undefined && pausedForMs(able, now(), accountId) === 0 ? able : undefined;
-  const handler = route?.plugin.handlers[name]?.bind(route.plugin.handlers) as TokenCounter | undefined;
-  if (route === undefined || handler === undefined) return undefined;
-  const key = route.keys.take(now());
-  const call = new ClientCall(requested);
-  const run = new ModelRun(call, { modelEntry }, { usageMeterOf: () => new UsageMeter(async () => ({})) });
-  const attempt = new Attempt(run, route, key, now());
-  call.setDeadline(network.timeouts, now() + countMsMax);
-  try {
-    const { model } = route;
-    const { signal } = attempt;
-    const upstream = new BoundUpstream(network, attempt);
-    const warn = () => undefined;
-    const tokens = await call.untilCancelled(
-      handler({
-        id: requested.id,
-        request: counted,
-        model,
-        signal,
-        upstream,
-        isOwnServer: await upstream.isOwnServer(),
-        warn,
-      }),
-    );
-    key?.circuitBreaker.onSuccess();
-    return isAmount(tokens) ? tokens : undefined;
-  } catch (error) {
-    const kind = error instanceof UpstreamError ? error.kind : undefined;
-    if (error instanceof UpstreamError && isOfKey(error)) {
-      route.circuitBreaker.onSuccess(accountId);
-      recordRefusedKey(kernel, route, key, error);
-    } else key?.circuitBreaker.onSuccess();
-    if (error instanceof GatewayError || kind === "bad_request" || kind === "context_length") {
-      throw toClientError(error, run);
-    }
-    kernel.log.warn("count_failed", { call: requested.id, model: run.model, error: withoutWords(error) });
-    return undefined;
-  } finally {
-    call.clearDeadline(network.timeouts);
-    attempt.abort();
-  }
-}
-
-type TokenCounter = (call: Call<unknown>) => Promise<number>;

@@ -7,7 +7,7 @@ import {
   type ChatStream,
   fromIterable,
 } from "../../provider/index.ts";
-import { maySendAgain } from "../failover.ts";
+import { maySendAgain } from "../failed-attempt.ts";
 import { toChunks } from "../normalize/answer.ts";
 import { StreamReader } from "../streaming.ts";
 

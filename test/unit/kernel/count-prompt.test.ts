@@ -146,7 +146,7 @@ describe("the count of a chat request", () => {
       fetch,
       credentials: { [name]: { keys: ["key-a"] } },
     });
-    const { countPrompt } = await import("../../../src/kernel/capabilities/chat.ts");
+    const { countPrompt } = await import("../../../src/kernel/capabilities/chat-count.ts");
     const modelEntry = bench.kernel.registry.byName(row?.id as string) as ModelEntry;
     const run = runOf(chatCall({ model: row?.id, messages }), modelEntry);
     expect(await countPrompt(bench.kernel, run)).toBe(2980);
