@@ -193,7 +193,7 @@ export class ClientCall<C extends Capability = Capability> {
   /** How the call is recorded. Final once it has ended. */
   get state(): "settled" | "released" | "refused" {
     if (this.run?.hold === undefined) return "refused";
-    return this.run.usageSource === "none" ? "released" : "settled";
+    return this.run.outcome.usageSource === "none" ? "released" : "settled";
   }
 
   /** Aborted when the whole call is cancelled. */
@@ -297,6 +297,44 @@ export interface OutputHold {
   stop(): void;
 }
 
+/** The answer of a run beside its usage, as its capability reads it. */
+export interface AnswerFacts {
+  /** The tier of service that the provider says it served the call by. */
+  servedTier: string | undefined;
+  /** The finish reason of each choice. */
+  finishReasons: string[] | undefined;
+  /** The answer ended by a word that is not known. */
+  hasUnknownFinish: boolean;
+}
+
+/** The failure of a run, which its caller sees. */
+export interface RunFailure {
+  /** Absent where the client left a run that went on to its end, and for an error of the gateway before admission. */
+  readonly error: GatewayError | undefined;
+  /** The status of the error, or 499 for a client that disconnected. */
+  readonly status: number;
+  /** The code of the error, or `client_disconnected`. */
+  readonly code: string;
+}
+
+/** The usage of a run, as it was settled. */
+export interface RunOutcome {
+  readonly meters: Meters;
+  readonly usageSource: UsageSource;
+  /** Absent where the model has no price. */
+  readonly costNanodollars: number | undefined;
+  /** The cost of a report that was not believed, beyond what was charged; absent where there is none, or it has no price. */
+  readonly unbelievedNanodollars: number | undefined;
+}
+
+/** The outcome of a run that is not settled. */
+const unsettled: RunOutcome = {
+  meters: {},
+  usageSource: "none",
+  costNanodollars: undefined,
+  unbelievedNanodollars: undefined,
+};
+
 /** One model that is tried for a call, with one row in the ledger. */
 export class ModelRun<C extends Capability = Capability> {
   readonly call: ClientCall<C>;
@@ -345,24 +383,12 @@ export class ModelRun<C extends Capability = Capability> {
   cutAfterMs: number | undefined = undefined;
   /** From the request of the client until a provider began to answer. */
   firstByteMs: number | undefined = undefined;
-  /** The tier of service that the provider says it served the call by. */
-  servedTier: string | undefined = undefined;
-  /** The finish reason of each choice. */
-  finishReasons: string[] | undefined = undefined;
-  /** The answer ended by a word that is not known. */
-  hasUnknownFinish = false;
-  /** The cost of a report that was not believed, beyond what was charged; absent where there is none, or it has no price. */
-  unbelievedNanodollars: number | undefined = undefined;
-
-  /** Why it failed; absent while it has not. */
-  error: GatewayError | undefined = undefined;
-  /** 200, the status of the error, or 499 for a client that disconnected. */
-  status = 200;
-  errorCode: string | undefined = undefined;
-  /** The final usage and its cost; set when it is settled. */
-  meters: Meters = {};
-  usageSource: UsageSource = "none";
-  costNanodollars: number | undefined = undefined;
+  /** Facts of the answer beside its usage. Written by the capability that reads the answer. */
+  readonly answer: AnswerFacts = { servedTier: undefined, finishReasons: undefined, hasUnknownFinish: false };
+  /** Why it was refused, failed, or counts as failed; absent while it has not. Written by `pipeline.ts`. */
+  failure: RunFailure | undefined = undefined;
+  /** The final usage and its cost; nothing until `settle` writes it, once. */
+  outcome: RunOutcome = unsettled;
 
   /** @param usageMeterOf Creates what counts its usage. */
   constructor(
@@ -396,6 +422,19 @@ export class ModelRun<C extends Capability = Capability> {
 
   get isLarge(): boolean {
     return this.call.request.memory?.isLarge === true;
+  }
+
+  /** 200, the status of the error, or 499 for a client that disconnected. */
+  get status(): number {
+    return this.failure?.status ?? 200;
+  }
+
+  get error(): GatewayError | undefined {
+    return this.failure?.error;
+  }
+
+  get errorCode(): string | undefined {
+    return this.failure?.code;
   }
 
   /** The public id of the model. */

@@ -104,7 +104,7 @@ async function runModel<C extends Capability>(
   } finally {
     call.clearDeadline(kernel.network.timeouts);
     run.growingHold?.stop();
-    if (run.status !== 200 || call.attempts > 1 || run.attempt?.hasSocket) run.attempt?.abort();
+    if (run.failure !== undefined || call.attempts > 1 || run.attempt?.hasSocket) run.attempt?.abort();
     await settle(kernel, run);
   }
 }
@@ -130,19 +130,17 @@ function validateByPlugins({ modelEntry, call, request, passthrough }: ModelRun)
 
 /** Records why a model was not admitted: nothing is held or charged for it. */
 function refuse(run: ModelRun, error: unknown): void {
-  const isKnown = error instanceof GatewayError;
-  run.error = isKnown ? error : undefined;
-  run.status = isKnown ? error.status : 500;
-  run.errorCode = isKnown ? error.code : "internal_error";
+  run.failure =
+    error instanceof GatewayError
+      ? { error, status: error.status, code: error.code }
+      : { error: undefined, status: 500, code: "internal_error" };
 }
 
 /** Records a failure in the run, at its route and in the log. Returns the error for the caller. */
 function fail(kernel: Kernel, run: ModelRun, error: unknown): GatewayError {
   const { call } = run;
   const failure = toClientError(error, run);
-  run.error = failure;
-  run.status = failure.status;
-  run.errorCode = failure.code;
+  run.failure = { error: failure, status: failure.status, code: failure.code };
   if (recordLateFailure(error, run, kernel.now())) kernel.log.warn("circuit_opened", { call: call.id });
   forgiveUnbegun(kernel, run);
   if (call.clientLeft || call.cancelReason === "client_disconnected") recordDisconnect(run);
@@ -159,7 +157,6 @@ function fail(kernel: Kernel, run: ModelRun, error: unknown): GatewayError {
 
 /** A sent request is owed: the provider bills the prompt even if no part of the answer has come. */
 function recordDisconnect(run: ModelRun): void {
-  run.status = 499;
-  run.errorCode = "client_disconnected";
+  run.failure = { error: run.failure?.error, status: 499, code: "client_disconnected" };
   if (run.sent.size > 0) run.usageMeter.produced = true;
 }

@@ -37,7 +37,7 @@ export function costMaxOfRun(run: ModelRun, meters: Meters): number | undefined 
 export function priceOfRun(run: ModelRun, meters: Meters): CompiledPrice | undefined {
   const { compiledPrice } = run.modelEntry;
   if (compiledPrice?.serviceTiers === undefined) return compiledPrice;
-  const { servedTier } = run;
+  const { servedTier } = run.answer;
   const requested = run.ignored.has("service_tier") ? undefined : findAsked(run, true);
   const own = costNanodollars(compiledPrice, meters) ?? 0;
   if (requested !== undefined && servedTier === undefined) {

@@ -184,11 +184,12 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
     charge = toCharge(run, { meters: reported ?? {}, source: reported === undefined ? "none" : "reported" }, true);
   }
   const { meters, source } = charge;
-  run.meters = meters;
-  run.usageSource = source;
   const price = priceOfRun(run, meters);
-  run.costNanodollars = price === undefined ? undefined : costNanodollars(price, meters);
-  if (usageMeter.implausible !== undefined) noteImplausible(kernel, run, usageMeter.implausible);
+  const cost = price === undefined ? undefined : costNanodollars(price, meters);
+  const { implausible } = usageMeter;
+  const unbelieved = implausible === undefined ? undefined : getUnbelieved(run, implausible, cost);
+  run.outcome = { meters, usageSource: source, costNanodollars: cost, unbelievedNanodollars: unbelieved };
+  if (implausible !== undefined) noteImplausible(kernel, run, implausible);
   const unpriced = price === undefined || !model.premium ? [] : listUnpriced(price, meters);
   if (unpriced.length > 0) {
     kernel.log.warn("usage_unpriced", { call: call.id, model: model.id, plugin: run.plugin, meters: unpriced });
@@ -199,7 +200,7 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
     plugin: run.plugin,
     meters,
     usageSource: source,
-    costNanodollars: run.costNanodollars,
+    costNanodollars: cost,
     quotaTokens: model.premium ? 0 : toQuotaTokens(meters, model),
     status: run.status,
     errorCode: run.errorCode,
@@ -211,14 +212,19 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
   });
 }
 
-/** Shows the operator a report that was not believed, and what is not charged for it. */
-function noteImplausible({ log, now }: Kernel, run: ModelRun, reported: Meters): void {
-  const { call, model, plugin, meters, attempt } = run;
+/** The cost of a report that was not believed, beyond what is charged. */
+function getUnbelieved(run: ModelRun, reported: Meters, chargedNanodollars: number | undefined): number | undefined {
   const price = priceOfRun(run, reported);
   const cost = price === undefined ? undefined : costNanodollars(price, reported);
-  if (cost !== undefined && run.costNanodollars !== undefined)
-    run.unbelievedNanodollars = Math.max(0, cost - run.costNanodollars);
-  const unchargedUsd = run.unbelievedNanodollars && run.unbelievedNanodollars / nanodollarsPerUsd;
+  if (cost === undefined || chargedNanodollars === undefined) return undefined;
+  return Math.max(0, cost - chargedNanodollars);
+}
+
+/** Shows the operator a report that was not believed, and what is not charged for it. */
+function noteImplausible({ log, now }: Kernel, run: ModelRun, reported: Meters): void {
+  const { call, model, plugin, outcome, attempt } = run;
+  const { meters, unbelievedNanodollars } = outcome;
+  const unchargedUsd = unbelievedNanodollars && unbelievedNanodollars / nanodollarsPerUsd;
   log.warn("usage_implausible", { call: call.id, model, plugin, reported, charged: meters, unchargedUsd });
   attempt?.warn(
     `The provider reported more than the call can have used: ${describeMeters(reported)}; charged: ${describeMeters(meters)}`,
@@ -234,7 +240,8 @@ function describeMeters(meters: Meters): string {
 
 /** JSON of the {@link CallDetail}; undefined when there is nothing to tell. */
 function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">): string | undefined {
-  const { call, sink, finishReasons, error, attempts, ignored, lowered } = run;
+  const { call, sink, answer, error, attempts, ignored, lowered } = run;
+  const { finishReasons } = answer;
   const { warnings } = call;
   const { caller, body } = call.request;
   const failedAttempts: FailedAttempt[] = [];

@@ -28,7 +28,7 @@ export async function executeCall<C extends Capability>(
     answer = await runCall(deps.kernel, call, candidates);
     return answer;
   } finally {
-    httpCall.costNanodollars = call.run?.costNanodollars;
+    httpCall.costNanodollars = call.run?.outcome.costNanodollars;
     deps.loadShedder.endCall(httpCall.slot, httpCall.execution);
     httpCall.restoreIdleTimeout();
     if (copy !== undefined) keeper?.keep(call, copy, answer);
@@ -100,9 +100,9 @@ export function recordEnd(deps: HttpDeps, call: ClientCall, httpRequest: Request
     state,
     error: call.errorCode,
     reason: run === undefined || call.errorCode === undefined ? undefined : explain(run.attempts),
-    usage: state === "refused" ? undefined : run?.meters,
-    usage_source: run?.usageSource ?? "none",
-    cost_nanodollars: run?.costNanodollars,
+    usage: state === "refused" ? undefined : run?.outcome.meters,
+    usage_source: run?.outcome.usageSource ?? "none",
+    cost_nanodollars: run?.outcome.costNanodollars,
     first_byte_ms: run?.firstByteMs,
     duration_ms: deps.kernel.now() - request.startedMs,
     attempts: call.attempts,

@@ -134,7 +134,7 @@ export class HttpCall {
 
   /** Usage; empty until it is settled. */
   get meters(): Meters {
-    return this.execution?.run?.meters ?? {};
+    return this.execution?.run?.outcome.meters ?? {};
   }
 
   /** Names a field of the client's body to it that no route is sent. */

@@ -330,9 +330,9 @@ function finishCompletion(
 ): ChatCompletion | Promise<ChatCompletion> {
   const { usageMeter } = run;
   const { output } = usageMeter;
-  run.finishReasons = completion.choices.flatMap((choice) => choice.finish_reason ?? []);
+  run.answer.finishReasons = completion.choices.flatMap((choice) => choice.finish_reason ?? []);
   const { service_tier: tier } = completion as { service_tier?: unknown };
-  if (typeof tier === "string") run.servedTier = tier;
+  if (typeof tier === "string") run.answer.servedTier = tier;
   usageMeter.produced = true;
   const meters = toMeters(completion.usage);
   if (meters !== undefined) usageMeter.report(meters, completion.usage);
@@ -360,7 +360,7 @@ function finishCompletion(
 /** An answer that ended by a word that is not known was told as cut: the operator may know that it is a success. */
 function reportUnknownFinish({ log }: Kernel, run: ModelRun, word: string): void {
   const { call, model, plugin, attempt } = run;
-  run.hasUnknownFinish = true;
+  run.answer.hasUnknownFinish = true;
   log.warn("finish_reason_unknown", { call: call.id, model, plugin });
   // It is the provider's, so the log does not have it.
   attempt?.warn(`The answer ended by ${quoteValue(word)}, which is not known, so it counts as cut`);
@@ -385,7 +385,7 @@ async function streamChunks(
     call.throwIfCancelled();
     let drained: Promise<void> | undefined;
     for (const chunk of normalizer.push(raw)) drained = sink.write(chunk);
-    if (typeof raw.service_tier === "string") run.servedTier = raw.service_tier;
+    if (typeof raw.service_tier === "string") run.answer.servedTier = raw.service_tier;
     return drained;
   };
   // A chunk that is not paid is neither counted nor sent.
@@ -398,7 +398,7 @@ async function streamChunks(
   else await pump(opened, send, { isFinished: () => normalizer.hasFinished(request.n ?? 1) });
   if (!normalizer.finished) throw badResponseError("The provider's stream ended before the answer was complete");
   usageMeter.finish();
-  run.finishReasons = normalizer.finishReasons;
+  run.answer.finishReasons = normalizer.finishReasons;
   if (!includeUsage) return;
   const count = await usageMeter.count();
   const usage = toChatUsage(normalizer.usage, count, priceOfRun(run, count.meters));

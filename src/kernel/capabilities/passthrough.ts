@@ -101,7 +101,8 @@ export async function sendPassthrough(
   if (opened.whole !== undefined) reader.readWhole(opened.whole);
   else await sendEvents(run, reader, opened);
   run.usageMeter.finish();
-  if (kernel.observer !== undefined && reader.finishReason !== undefined) run.finishReasons = [reader.finishReason];
+  if (kernel.observer !== undefined && reader.finishReason !== undefined)
+    run.answer.finishReasons = [reader.finishReason];
   const { source } = await run.usageMeter.count();
   if (source === "estimated")
     kernel.log.warn("usage_estimated", { call: run.call.id, model: run.model, plugin: run.plugin });
@@ -240,7 +241,7 @@ class PassthroughReader {
   #report(part: WirePart): void {
     const head = this.#passthrough.format.headOf(part) ?? part;
     const tier = this.#passthrough.format.servedTierOf(head);
-    if (typeof tier === "string") this.#run.servedTier = tier;
+    if (typeof tier === "string") this.#run.answer.servedTier = tier;
     const { usageMeter } = this.#run;
     const usage = this.#readUsage(part);
     const reported = toMeters(usage);

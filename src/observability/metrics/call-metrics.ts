@@ -49,15 +49,15 @@ export class CallMetrics implements CallObserver {
     const labels = this.#labels(capability, run);
     this.#metrics.calls.inc({ capability, ...labels, status, state });
     if (errorCode !== undefined) this.#metrics.errors.inc({ code: errorCode });
-    if (run?.hasUnknownFinish === true) this.#metrics.unknownFinishes.inc(labels);
+    if (run?.answer.hasUnknownFinish === true) this.#metrics.unknownFinishes.inc(labels);
     if (run?.usageMeter.implausible !== undefined) this.#metrics.implausible.inc(labels);
-    if (run?.unbelievedNanodollars !== undefined)
-      this.#metrics.unbelieved.inc(labels, run.unbelievedNanodollars / nanodollarsPerUsd);
+    const unbelieved = run?.outcome.unbelievedNanodollars;
+    if (unbelieved !== undefined) this.#metrics.unbelieved.inc(labels, unbelieved / nanodollarsPerUsd);
     this.#metrics.duration.observe({ capability, ...labels }, (this.#options.now() - startedMs) / 1000);
     if (sink !== undefined && firstByteMs !== undefined) {
       this.#metrics.firstByte.observe({ capability, ...labels }, firstByteMs / 1000);
     }
-    if (run?.hold !== undefined) this.#countUsage(labels, run, run.hold);
+    if (run?.hold !== undefined) this.#countUsage(labels, run.outcome, run.hold);
   }
 
   refused(code: ErrorCode, unrun?: UnrunCall): void {
@@ -77,8 +77,11 @@ export class CallMetrics implements CallObserver {
   }
 
   /** Counters whose first increase alerts depend on start at 0. */
-  #countUsage(labels: ModelLabels, run: ModelRun, { heldNanodollars }: { heldNanodollars: number }): void {
-    const { usageSource, costNanodollars, meters } = run;
+  #countUsage(
+    labels: ModelLabels,
+    { usageSource, costNanodollars, meters }: ModelRun["outcome"],
+    { heldNanodollars }: { heldNanodollars: number },
+  ): void {
     this.#metrics.usage.inc({ ...labels, source: usageSource });
     const isUsed = this.#countMeters(labels, meters);
     const premium = String(this.#options.isPremium(labels.model) ?? "unknown");

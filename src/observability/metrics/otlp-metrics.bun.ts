@@ -86,7 +86,8 @@ class OtlpCallMetrics implements CallObserver {
     const outcome = errorCode === undefined ? attributes : { ...attributes, "error.type": errorCode };
     this.#duration.record((monotonicNow() - startedMs) / 1000, outcome);
     if (run === undefined) return;
-    const { firstByteMs, meters, costNanodollars } = run;
+    const { firstByteMs } = run;
+    const { meters, costNanodollars } = run.outcome;
     if (sink !== undefined && firstByteMs !== undefined) this.#firstChunk.record(firstByteMs / 1000, attributes);
     const add = (counter: Counter, amount: number | undefined) => {
       if (amount !== undefined && amount > 0) counter.add(amount, attributes);

@@ -43,7 +43,8 @@ export function providerName(plugin: string): string {
 export function callAttributes(call: ClientCall, answeredBy: Model | undefined): Attributes {
   const { run } = call;
   const { capability, sink, clientRequestId } = call.request;
-  const { meters = {}, usageSource = "none", costNanodollars, firstByteMs, plugin } = run ?? {};
+  const { firstByteMs, plugin } = run ?? {};
+  const { meters = {}, usageSource = "none", costNanodollars } = run?.outcome ?? {};
   const isStreamed = sink !== undefined;
   const attributes: Attributes = {
     "gen_ai.operation.name": operations[capability],
@@ -60,7 +61,7 @@ export function callAttributes(call: ClientCall, answeredBy: Model | undefined):
     "gen_ai.provider.name": plugin === undefined ? undefined : providerName(plugin),
     "gen_ai.request.model": run?.model,
     "gen_ai.response.model": answeredBy?.upstreamId,
-    "gen_ai.response.finish_reasons": run?.finishReasons,
+    "gen_ai.response.finish_reasons": run?.answer.finishReasons,
     "gen_ai.response.time_to_first_chunk": isStreamed && firstByteMs !== undefined ? firstByteMs / 1000 : undefined,
     // OpenTelemetry counts cached tokens as input.
     "gen_ai.usage.input_tokens": addAmounts(...promptMeters.map((name) => meters[name])),

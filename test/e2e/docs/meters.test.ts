@@ -169,7 +169,7 @@ describe("every meter", () => {
       availableTokens: 0,
       limits: {} as never,
     };
-    Object.assign(run, { meters: amounts, usageSource: "reported" });
+    run.outcome = { ...run.outcome, meters: amounts, usageSource: "reported" };
     metrics.ended(call);
     const lines = readScrape(await registry.metrics());
     for (const name of meterNames) {

@@ -162,9 +162,8 @@ describe("CallMetrics", () => {
         availableTokens: 0,
         limits: {} as never,
       };
-      run.meters = { outputToken: 5, audioMs: 1500 };
-      run.usageSource = "estimated";
-      run.costNanodollars = cost;
+      const meters = { outputToken: 5, audioMs: 1500 };
+      run.outcome = { ...run.outcome, meters, usageSource: "estimated", costNanodollars: cost };
       metrics.ended(call);
     }
     expect(await read("zero_cost_calls_total", { model: "chat-1", premium: "true" })).toBe(2);

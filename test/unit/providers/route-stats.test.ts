@@ -53,8 +53,8 @@ test("a client that leaves counts against no route, and an answer that breaks of
   attempt(new UpstreamError("bad_response", "x"), "client_disconnected");
   expect(stats.ofRoute(route).calls).toBe(0);
   const run = attempt();
-  run.error = new GatewayError("upstream_error", "The stream ended early");
-  run.errorCode = "upstream_error";
+  const error = new GatewayError("upstream_error", "The stream ended early");
+  run.failure = { error, status: error.status, code: error.code };
   stats.ended(run.call, new Request("http://gateway.example"));
   expect(stats.ofRoute(route)).toMatchObject({ calls: 1, errors: 1, lastError: { reason: "the answer broke off" } });
 });
