@@ -38,19 +38,21 @@ export async function admit<C extends Capability>(
   handler: CapabilityHandler<C>,
 ): Promise<void> {
   const { ledger } = kernel;
-  let bounds = boundHold(run, handler);
+  run.bounds = handler.upperBound(run);
+  let plan = planHold(run, handler);
   let hold: Hold;
   try {
-    hold = await ledger.admit(toAdmission(run, handler, bounds));
+    hold = await ledger.admit(toAdmission(run, handler, plan));
   } catch (refusal) {
     const isOfFunds = refusal instanceof GatewayError && fundErrors.has(refusal.code);
-    if (!isOfFunds || !(await handler.countPrompt?.(kernel, run))) throw refusal;
-    bounds = boundHold(run, handler);
-    hold = await ledger.admit(toAdmission(run, handler, bounds));
+    const countedTokensMax = isOfFunds ? await handler.countPrompt?.(kernel, run) : undefined;
+    if (countedTokensMax === undefined) throw refusal;
+    run.bounds = handler.upperBound(run, countedTokensMax);
+    plan = planHold(run, handler);
+    hold = await ledger.admit(toAdmission(run, handler, plan));
   }
-  const { upper, most, growth } = bounds;
+  const { most, growth } = plan;
   run.hold = hold;
-  run.upper = upper;
   const limit: HoldAmount =
     growth === undefined
       ? { nanodollars: hold.heldNanodollars, tokens: hold.heldTokens }
@@ -59,10 +61,9 @@ export async function admit<C extends Capability>(
   if (growth !== undefined) run.growingHold = createGrowingHold(kernel, run, { hold, growth });
 }
 
-/** The most that a run can use, for which it is held. */
-interface HoldBounds {
-  /** The most that it can use, and what that costs. */
-  readonly upper: Meters;
+/** The hold of a run, by its bounds. */
+interface HoldPlan {
+  /** The amount for the most that it can use. */
   readonly most: HoldAmount;
   /** Present for a stream whose hold follows its output: then `first` is also what is held at the beginning. */
   readonly growth: Growth | undefined;
@@ -73,25 +74,25 @@ interface HoldBounds {
   readonly least: HoldAmount;
 }
 
-function boundHold<C extends Capability>(run: ModelRun<C>, handler: CapabilityHandler<C>): HoldBounds {
-  const upper = handler.upperBound(run);
+function planHold<C extends Capability>(run: ModelRun<C>, handler: CapabilityHandler<C>): HoldPlan {
+  const { upper } = run.bounds;
   const most = toHold(run, upper);
-  const least = handler.lowerBound === undefined ? most : toHold(run, handler.lowerBound(run, upper));
-  const growth = most.nanodollars === Number.MAX_SAFE_INTEGER ? undefined : handler.growth?.(run, upper);
+  const least = handler.lowerBound === undefined ? most : toHold(run, handler.lowerBound(run));
+  const growth = most.nanodollars === Number.MAX_SAFE_INTEGER ? undefined : handler.growth?.(run);
   if (growth !== undefined) {
     const first = growth.boundOf(Math.min(growth.stepTokens, growth.outputTokensMax()));
-    if (growth.isHidden) return { upper, most, growth: undefined, first, amount: most, least };
+    if (growth.isHidden) return { most, growth: undefined, first, amount: most, least };
     const amount = toHold(run, first);
     // Where all of it has to be held from the beginning, nothing is left to grow.
-    if (covers(amount, least)) return { upper, most, growth, first, amount, least };
+    if (covers(amount, least)) return { most, growth, first, amount, least };
   }
-  return { upper, most, growth: undefined, first: upper, amount: most, least };
+  return { most, growth: undefined, first: upper, amount: most, least };
 }
 
 function toAdmission<C extends Capability>(
   run: ModelRun<C>,
   handler: CapabilityHandler<C>,
-  { first, amount, least }: HoldBounds,
+  { first, amount, least }: HoldPlan,
 ): AdmissionRequest {
   const { model, compiledPrice } = run.modelEntry;
   const { caller, capability, session, tag, endUser, openedAt } = run.call.request;
@@ -119,7 +120,11 @@ const covers = (limit: HoldAmount, { nanodollars, tokens }: HoldAmount) =>
   nanodollars <= limit.nanodollars && tokens <= limit.tokens;
 
 function lowerTo<C extends Capability>(limit: HoldAmount, run: ModelRun<C>, handler: CapabilityHandler<C>): void {
-  handler.lower?.(run, run.upper ?? {}, (meters) => covers(limit, toHold(run, meters)));
+  const lowered = handler.lower?.(run, (meters) => covers(limit, toHold(run, meters)));
+  if (lowered === undefined) return;
+  run.lowered = lowered.fields;
+  run.request = lowered.request;
+  run.bounds = lowered.bounds;
 }
 
 function createGrowingHold(
@@ -132,7 +137,7 @@ function createGrowingHold(
     hold,
     amountOf: (outputTokens, promptTokens) => toHold(run, withPrompt(growth.boundOf(outputTokens), promptTokens)),
     limitTokensOf: (outputTokens) => limitTokensOf(run, growth.boundOf(outputTokens)) ?? 0,
-    promptTokensMax: sumPromptTokens(run.upper ?? {}),
+    promptTokensMax: sumPromptTokens(run.bounds.upper),
     stepTokens: growth.stepTokens,
     outputTokensMax: growth.outputTokensMax(),
   });
@@ -147,7 +152,8 @@ function withPrompt(bound: Meters, promptTokens: number): Meters {
  * Tokens counted against the minute until the usage is known; a prompt that may be read again after a search counts as
  * it was sent.
  */
-function limitTokensOf({ sentTokensMax }: ModelRun, meters: Meters): number | undefined {
+function limitTokensOf({ bounds }: ModelRun, meters: Meters): number | undefined {
+  const { sentTokensMax = Number.POSITIVE_INFINITY } = bounds;
   const { inputToken = 0 } = meters;
   return sumTokens(inputToken > sentTokensMax ? { ...meters, inputToken: sentTokensMax } : meters);
 }

@@ -3,7 +3,7 @@
  * until the answer has ended: it can be cancelled, has a deadline, and tells what became of it. A {@link ModelRun} is one
  * model that is tried for it, with its own hold, usage and row in the ledger; a fallback to another model makes a new one,
  * so that nothing of a model that failed is left for the next. An {@link Attempt} is one request to one route with one key.
- * Each changes only by its own progress.
+ * Bounds, failure and outcome of a run are values that are replaced as a whole, and a field that changes names its writer.
  */
 import {
   type Caller,
@@ -212,10 +212,13 @@ export class ClientCall<C extends Capability = Capability> {
   cancel(reason: CancelReason): void {
     const { run } = this;
     const model = run?.modelEntry.model;
-    const isHidden = run?.hidesOutput === true && (model?.premium === true || model?.reasoning === true);
+    const isHidden = run?.bounds.hidesOutput === true && (model?.premium === true || model?.reasoning === true);
     // Without a deadline the call is over, and only its last bytes were not taken.
     const isReported =
-      run !== undefined && run.sent.size > 0 && (isHidden || run.isOpenEnded) && this.#timeout !== undefined;
+      run !== undefined &&
+      run.sent.size > 0 &&
+      (isHidden || run.bounds.isOpenEnded === true) &&
+      this.#timeout !== undefined;
     if (reason === "client_disconnected" && isReported) {
       // Both the request and the body of its response tell that the client has left.
       this.clientLeft = true;
@@ -297,6 +300,32 @@ export interface OutputHold {
   stop(): void;
 }
 
+/** The most that a run can use, by its request as it is sent. */
+export interface RunBounds {
+  /** The most of each meter that it can use. */
+  readonly upper: Readonly<Meters>;
+  /** The most tokens of the prompt by a count of its provider; absent where nobody counted it. */
+  readonly countedTokensMax?: number | undefined;
+  /**
+   * The most tokens of the prompt as it is sent; a provider that searches the web reads it again with what was found. Absent:
+   * the prompt is read once.
+   */
+  readonly sentTokensMax?: number;
+  /** The most searches of the web that its provider may run; absent: none. */
+  readonly searchesMax?: number;
+  /** A long text is spoken in this number of parts, each by a request; absent: in one. */
+  readonly parts?: number;
+  /** The request asks a provider to keep a part of the prompt for an hour or longer. */
+  readonly keepsLonger?: boolean;
+  /** Only its provider's report tells what the prompt costs. */
+  readonly isOpenEnded?: boolean;
+  /** A part of the output may not be shown, so only its provider's report tells what it costs. */
+  readonly hidesOutput?: boolean;
+}
+
+/** The bounds of a run that was not bounded yet. */
+const unbounded: RunBounds = { upper: {} };
+
 /** The answer of a run beside its usage, as its capability reads it. */
 export interface AnswerFacts {
   /** The tier of service that the provider says it served the call by. */
@@ -319,7 +348,7 @@ export interface RunFailure {
 
 /** The usage of a run, as it was settled. */
 export interface RunOutcome {
-  readonly meters: Meters;
+  readonly meters: Readonly<Meters>;
   readonly usageSource: UsageSource;
   /** Absent where the model has no price. */
   readonly costNanodollars: number | undefined;
@@ -344,44 +373,38 @@ export class ModelRun<C extends Capability = Capability> {
   readonly isLast: boolean;
   /** It answers for the model that was asked for, which has ended. */
   readonly isSuccession: boolean;
-  /** The model with the routes that may serve the request. */
+  /** The model with the routes that may serve the request. Written by `pipeline.ts`, before validation. */
   modelEntry: ModelEntry;
   /** Name of the model in the answer. */
   readonly publicName: string;
-  /** The request as this model takes it, lowered to what is left. */
+  /** The request as this model takes it. Written by `pipeline.ts` once it is validated, and by `admit` once it is lowered. */
   request: ExchangeRequest<C>;
   readonly usageMeter: UsageMeter;
-  /** The requests to its routes, in order. */
+  /** The requests to its routes, in order. Each adds itself. */
   readonly attempts: Attempt[] = [];
 
-  /** The most tokens of the prompt by a count of the provider's; absent where there is none. */
-  countedTokensMax: number | undefined = undefined;
-  /** Whether the request asks a provider to keep a part of the prompt for an hour or longer. */
-  keepsLonger = false;
-  /** Only its provider's report tells what the prompt costs. */
-  isOpenEnded = false;
-  /** A part of the output may not be shown, so only its provider's report tells what it costs. */
-  hidesOutput = false;
-  /** A long text is spoken in so many parts, each by a request. */
-  parts = 1;
-  /** The most tokens of the prompt as it was sent; a provider that searches the web reads it again with what was found. */
-  sentTokensMax = Number.POSITIVE_INFINITY;
-  /** Present once it was admitted. */
+  /** The most that it can use, for which it is held. Written by `admit`. */
+  bounds: RunBounds = unbounded;
+  /** Present once it was admitted. Written by `admit`. */
   hold: Hold | undefined = undefined;
-  /** Present for a stream whose hold follows its output. */
+  /** Present for a stream whose hold follows its output. Written by `admit`. */
   growingHold: OutputHold | undefined = undefined;
-  /** The most that it can use, by which it was admitted. */
-  upper: Meters | undefined = undefined;
-  /** Request fields that were lowered to what is left. */
+  /** Request fields that were lowered to what is left. Written by `admit`. */
   lowered: Readonly<Record<string, number>> | undefined = undefined;
 
-  /** Requests that providers may have received and have not refused. */
+  /**
+   * Requests that providers may have received and have not refused. Its attempts add them; `forgiveUnbegun` takes those out
+   * of which nothing came.
+   */
   readonly sent = new Set<SentRequest>();
-  /** When the first of them was sent, by {@link Kernel.now}. */
+  /** When the first of them was sent, by {@link Kernel.now}. Written by its attempts. */
   sentMs = 0;
-  /** How long its providers worked on a call that was cut, by its client or by the gateway; absent: it was not cut. */
+  /**
+   * How long its providers worked on a call that was cut, by its client or by the gateway; absent: it was not cut. Written by
+   * `recordOwed`.
+   */
   cutAfterMs: number | undefined = undefined;
-  /** From the request of the client until a provider began to answer. */
+  /** From the request of the client until a provider began to answer. Written by `withFailover`. */
   firstByteMs: number | undefined = undefined;
   /** Facts of the answer beside its usage. Written by the capability that reads the answer. */
   readonly answer: AnswerFacts = { servedTier: undefined, finishReasons: undefined, hasUnknownFinish: false };
@@ -459,7 +482,7 @@ export class ModelRun<C extends Capability = Capability> {
 
   /** The requests that it is held for: one for each part, or for each choice, which some providers are asked for one by one. */
   get requestsHeld(): number {
-    return this.parts * ((this.request as { n?: number | null }).n ?? 1);
+    return (this.bounds.parts ?? 1) * ((this.request as { n?: number | null }).n ?? 1);
   }
 
   /** Fields of the client's request that the last attempt left out or could not keep to. */
@@ -550,7 +573,7 @@ export class Attempt implements Sender {
   }
 
   get keepsLonger(): boolean {
-    return this.run.keepsLonger;
+    return this.run.bounds.keepsLonger === true;
   }
 
   get request(): unknown {

@@ -33,8 +33,6 @@ export class Passthrough implements PassedAnswer {
   sequence = 0;
   /** A route of the client's own format answers. */
   isServing = false;
-  /** The most searches of the web that its provider may run for the model that is tried. */
-  searchesMax = 0;
   /** The searches that were seen to begin. */
   searches = 0;
 
@@ -130,8 +128,12 @@ export class Passthrough implements PassedAnswer {
   }
 
   /** The body, with the output and the searches bounded by what the hold covers. */
-  toBody({ max_completion_tokens, max_tokens }: ChatRequest, model: Model, warn: Call<unknown>["warn"]): WirePart {
-    const { searchesMax, format } = this;
+  toBody(
+    { request, model, warn }: Pick<Call<ChatRequest>, "request" | "model" | "warn">,
+    searchesMax: number,
+  ): WirePart {
+    const { format } = this;
+    const { max_completion_tokens, max_tokens } = request;
     const requestedSearches = format.searchLimitOf(this.body);
     // Without a price the handler leaves the tool out.
     const isUnpriced = model.price?.webSearch === undefined;

@@ -82,8 +82,10 @@ async function runModel<C extends Capability>(
 ): Promise<ExchangeAnswer<C>> {
   const { call } = run;
   try {
+    if (run.passthrough !== undefined) run.modelEntry = run.passthrough.chooseRoutes(run.modelEntry);
     const validating = handler.validate(run, kernel);
-    if (validating !== undefined) await validating;
+    const request = validating instanceof Promise ? await validating : validating;
+    if (request !== undefined) run.request = request;
     if (run.isLarge) await nextTurn();
     validateByPlugins(run);
     if (run.isLarge) await nextTurn();

@@ -22,10 +22,11 @@ function findAsked({ modelEntry, passthrough, request }: ModelRun, isAnswered: b
 /** The most that usage can cost by any tier that may serve the call; `undefined` as {@link costMaxNanodollars}. */
 export function costMaxOfRun(run: ModelRun, meters: Meters): number | undefined {
   const { compiledPrice } = run.modelEntry;
-  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, run.keepsLonger);
+  const keepsLonger = run.bounds.keepsLonger === true;
+  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, keepsLonger);
   const requested = findAsked(run, false);
   if (cost === undefined || requested === undefined) return cost;
-  const other = costMaxNanodollars(requested.price, meters, run.keepsLonger);
+  const other = costMaxNanodollars(requested.price, meters, keepsLonger);
   return other === undefined ? undefined : Math.max(cost, other);
 }
 

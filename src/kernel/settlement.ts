@@ -71,8 +71,9 @@ function boundPromptOf(run: ModelRun, meters: Meters): number {
 }
 
 /** The most tokens that so many requests can have in their prompts: the context of the model each, or what is held. */
-function promptTokensMaxOf({ modelEntry, upper = {} }: ModelRun, requests: number): number {
-  return Math.max((getContextTokensMax(modelEntry.model) ?? contextTokensDefault) * requests, sumPromptTokens(upper));
+function promptTokensMaxOf({ modelEntry, bounds }: ModelRun, requests: number): number {
+  const contextTokens = getContextTokensMax(modelEntry.model) ?? contextTokensDefault;
+  return Math.max(contextTokens * requests, sumPromptTokens(bounds.upper));
 }
 
 /** Makes a charge of a count: within its bounds, with what its report leaves out, and with the price of each request. */
@@ -139,7 +140,7 @@ function sumServed<C extends Capability>(run: ModelRun<C>, handler: CapabilityHa
  * request, of the output more than its limit, of a unit more than is held for it. The rest of the report is believed.
  */
 function boundReport(run: ModelRun, meters: Meters, requests: number): Meters | undefined {
-  const { upper = {} } = run;
+  const { upper } = run.bounds;
   const { model } = run.modelEntry;
   const limit = (model.outputTokensMax ?? mediaTokensDefault) * requests;
   const outputMax = (sumOutputTokens(upper) ?? 0) * limitMargin.share + limitMargin.tokens;
@@ -163,7 +164,7 @@ function boundReport(run: ModelRun, meters: Meters, requests: number): Meters | 
 }
 
 /** The most of a unit that one request uses: what is held for it, or what the row of the model says where that is more. */
-function getUnitMax({ upper = {}, modelEntry: { model } }: ModelRun, name: MeterName): number {
+function getUnitMax({ bounds: { upper }, modelEntry: { model } }: ModelRun, name: MeterName): number {
   const { rowMax, requestMax = 0 } = getMeter(name);
   if (rowMax !== undefined) return Math.max(upper[name] ?? 0, model[rowMax] ?? requestMax);
   return upper[name] ?? requestMax;

@@ -1,6 +1,6 @@
 import type { Capability, ErrorCode, Ledger, Meters } from "../contract/index.ts";
 import type { AnswerUsage } from "../provider/index.ts";
-import type { Attempt, ClientCall, ExchangeAnswer, ModelRun } from "./call.ts";
+import type { Attempt, ClientCall, ExchangeAnswer, ExchangeRequest, ModelRun, RunBounds } from "./call.ts";
 import type { Registry } from "./routing/registry.ts";
 import type { Network } from "./upstream/network.ts";
 
@@ -56,28 +56,47 @@ export interface Growth {
   outputTokensMax(): number;
 }
 
+/** A request as a model takes it; absent: as it came. */
+export type ValidRequest<C extends Capability> = ExchangeRequest<C> | undefined;
+
+/** A request that was lowered to what its caller can pay, with its bounds. */
+export interface LoweredRequest<C extends Capability> {
+  readonly request: ExchangeRequest<C>;
+  /** The fields that were lowered. */
+  readonly fields: Readonly<Record<string, number>>;
+  readonly bounds: RunBounds;
+}
+
 /** How one capability is validated, bounded, executed and counted. */
 export interface CapabilityHandler<C extends Capability> {
-  /** Runs before anything is held. @throws {GatewayError} `invalid_request` for what this model does not take. */
-  validate(run: ModelRun<C>, kernel: Kernel): void | Promise<void>;
-  /** The most that the request can use, for the hold. */
-  upperBound(run: ModelRun<C>): Meters;
-  /** The least that must be payable, where the request can be lowered; absent: the upper bound. */
-  lowerBound?(run: ModelRun<C>, upper: Meters): Meters;
+  /**
+   * Checks a request before anything is held. Returns it as this model takes it, where that differs.
+   *
+   * @throws {GatewayError} `invalid_request` for what this model does not take.
+   */
+  validate(run: ModelRun<C>, kernel: Kernel): ValidRequest<C> | Promise<ValidRequest<C>>;
+  /**
+   * The most that the request can use, for the hold.
+   *
+   * @param countedTokensMax What {@link countPrompt} returned; absent where it was not called.
+   */
+  upperBound(run: ModelRun<C>, countedTokensMax?: number): RunBounds;
+  /** The least that must be payable, where the request of a bounded run can be lowered; absent: the upper bound. */
+  lowerBound?(run: ModelRun<C>): Meters;
   /**
    * For a stream, whose hold can follow its output: the step by which it is extended, and the
    * bound of the request, also once it is lowered, with so many tokens of output. Absent: the whole upper bound is held.
    */
-  growth?(run: ModelRun<C>, upper: Meters): Growth | undefined;
-  /** Lowers the request to what is left, which is at least the lower bound. */
-  lower?(run: ModelRun<C>, upper: Meters, covers: (meters: Meters) => boolean): void;
+  growth?(run: ModelRun<C>): Growth | undefined;
+  /** The request of a bounded run, lowered to what is left, which is at least the lower bound. */
+  lower?(run: ModelRun<C>, covers: (meters: Meters) => boolean): LoweredRequest<C>;
   /** Tokens counted against the rate limit at admission, where the upper bound is not in tokens. */
   promptTokens?(run: ModelRun<C>): number;
   /**
-   * Has the provider count a prompt that only the model's context bounds, for a lower upper bound. Returns whether it is
-   * lower now; absent: the bound is what it is.
+   * Has the provider count a prompt that only the model's context bounds, for a lower upper bound. Returns the most tokens
+   * of it, or `undefined` where it cannot be counted; absent: the bound is what it is.
    */
-  countPrompt?(kernel: Kernel, run: ModelRun<C>): Promise<boolean>;
+  countPrompt?(kernel: Kernel, run: ModelRun<C>): Promise<number | undefined>;
   /** Usage reported by one request of the call, in meters; `undefined` for a report that cannot be used. */
   toReport(run: ModelRun<C>, usage: AnswerUsage): Meters | undefined;
   /** Counts what went in and, by the output of the usage meter, came out. */

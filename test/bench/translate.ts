@@ -153,7 +153,7 @@ export async function measureLargeRequest(times: number): Promise<Record<string,
       boundPrompt(native.body, formats[protocol].prompt, model);
       await plugin?.handlers[protocol]?.({
         ...call,
-        request: { body: native.toBody(request, model, () => undefined), headers: {} },
+        request: { body: native.toBody({ request, model, warn: () => undefined }, 0), headers: {} },
       });
     };
     for (let time = 0; time < 20; time++) await prepare();

@@ -4,7 +4,7 @@
 import type { Meters } from "../../contract/index.ts";
 import { ChatRequest, contextTokensDefault } from "../../provider/index.ts";
 import { largest } from "../admission.ts";
-import type { ModelRun } from "../call.ts";
+import type { ModelRun, RunBounds } from "../call.ts";
 import { getOutputMeter } from "../normalize/chat-audio.ts";
 import { boundPrompt, chatForm, getContextTokensMax, type PromptBound } from "../normalize/prompt-bounds.ts";
 import type { ModelEntry, Route } from "../routing/registry.ts";
@@ -13,49 +13,55 @@ import { refuseOtherSchemes } from "../upstream/media-addresses.ts";
 
 /** How a chat is bounded when it is admitted, when it is lowered to what is left, and as its answer grows. */
 export const chatBounds: Pick<CapabilityHandler<"chat">, "upperBound" | "lowerBound" | "growth" | "lower"> = {
-  upperBound(run) {
-    const { request, modelEntry, countedTokensMax = Number.POSITIVE_INFINITY } = run;
-    const counted = promptCopiesMax(request, modelEntry) * countedTokensMax;
+  upperBound(run, countedTokensMax) {
+    const { request, modelEntry, passthrough } = run;
+    const counted = promptCopiesMax(request, modelEntry) * (countedTokensMax ?? Number.POSITIVE_INFINITY);
     const bounds = boundPrompts(run);
     if (bounds.some(({ hasAddress }) => hasAddress)) {
       refuseOtherSchemes(request);
-      refuseOtherSchemes(run.passthrough?.body);
+      refuseOtherSchemes(passthrough?.body);
     }
-    run.hidesOutput = reasons(run);
-    run.isOpenEnded = bounds.some(({ isOpenEnded }) => isOpenEnded);
-    run.keepsLonger = bounds.some(({ keepsLonger }) => keepsLonger);
-    let [textTokens, audioInputToken] = [0, 0];
+    let [inputToken, audioInputToken] = [0, 0];
     for (const { meters } of bounds) {
-      textTokens = Math.max(textTokens, meters.inputToken ?? 0);
+      inputToken = Math.max(inputToken, meters.inputToken ?? 0);
       audioInputToken = Math.max(audioInputToken, meters.audioInputToken ?? 0);
     }
-    textTokens = Math.min(counted, textTokens);
+    inputToken = Math.min(counted, inputToken);
     audioInputToken = Math.min(counted, audioInputToken);
-    const searches = run.passthrough?.searchLimitOf(modelEntry) ?? 0;
-    setSearches(run, searches);
-    run.sentTokensMax = textTokens;
-    // The results of a search are part of the prompt that is read next, and only its provider counts it.
-    run.isOpenEnded ||= searches > 0;
-    const toBound = createBounds(run, { inputToken: textTokens, audioInputToken });
-    return toBound(request.n ?? 1, getOutputTokensMax(request, modelEntry));
+    const searchesMax = passthrough?.searchLimitOf(modelEntry) ?? 0;
+    const toBound = createBounds(run, { upper: { inputToken, audioInputToken }, sentTokensMax: inputToken });
+    return {
+      upper: toBound(request.n ?? 1, getOutputTokensMax(request, modelEntry), searchesMax),
+      countedTokensMax,
+      sentTokensMax: inputToken,
+      searchesMax,
+      keepsLonger: bounds.some(({ keepsLonger }) => keepsLonger),
+      // The results of a search are part of the prompt that is read next, and only its provider counts it.
+      isOpenEnded: searchesMax > 0 || bounds.some(({ isOpenEnded }) => isOpenEnded),
+      hidesOutput: reasons(run),
+    };
   },
 
-  lowerBound: (run, upper) =>
-    run.passthrough?.isBounded === false || mayExceed(run.request, run.modelEntry)
-      ? upper
-      : createBounds(run, upper)(1, firstOutputTokens, searchesMin(run)),
+  lowerBound(run) {
+    const { request, modelEntry, passthrough, bounds } = run;
+    if (passthrough?.isBounded === false || mayExceed(request, modelEntry)) return bounds.upper;
+    return createBounds(run, bounds)(1, firstOutputTokens, searchesMin(run));
+  },
 
-  growth(run, upper) {
-    const { sink, request, modelEntry } = run;
+  growth(run) {
+    const { sink, request, modelEntry, bounds } = run;
     const isSound = getOutputMeter(request, modelEntry.model) !== "outputToken";
     if (sink === undefined || isSound) return undefined;
-    const isHidden = run.hidesOutput;
-    const toBound = createBounds(run, upper);
+    const isHidden = bounds.hidesOutput === true;
+    const toBound = createBounds(run, bounds);
+    // The request and its searches may be lowered once it is admitted.
     const choices = () => run.request.n ?? 1;
+    const boundOf = (outputToken: number) =>
+      toBound(choices(), Math.ceil(outputToken / choices()), run.bounds.searchesMax ?? 0);
     return {
       isHidden,
       stepTokens: choices() * (isHidden ? hiddenStepTokens : stepTokens),
-      boundOf: (outputToken) => ({ ...toBound(choices(), Math.ceil(outputToken / choices())), outputToken }),
+      boundOf: (outputToken) => ({ ...boundOf(outputToken), outputToken }),
       outputTokensMax: () => choices() * getOutputTokensMax(run.request, modelEntry),
     };
   },
@@ -64,25 +70,21 @@ export const chatBounds: Pick<CapabilityHandler<"chat">, "upperBound" | "lowerBo
    * As many searches and then choices as can have a first piece of output, and as much output as all of them can have. A
    * search tool that cannot be paid for is left out.
    */
-  lower(run, upper, covers) {
-    const { request, modelEntry } = run;
-    const toBound = createBounds(run, upper);
+  lower(run, covers) {
+    const { request, modelEntry, bounds } = run;
+    const toBound = createBounds(run, bounds);
     let n = request.n ?? 1;
-    const { searchesMax = 0 } = run.passthrough ?? {};
-    if (searchesMax > 0) {
-      const fitting = largest(
-        searchesMax,
-        (searches) => searches === 0 || covers(toBound(n, firstOutputTokens, searches)),
-      );
-      setSearches(run, Math.max(fitting, searchesMin(run)));
-    }
-    while (n > 1 && !covers(toBound(n, firstOutputTokens))) n--;
+    const coversSearches = (searches: number) => searches === 0 || covers(toBound(n, firstOutputTokens, searches));
+    const searchesMax = Math.max(largest(bounds.searchesMax ?? 0, coversSearches), searchesMin(run));
+    while (n > 1 && !covers(toBound(n, firstOutputTokens, searchesMax))) n--;
     const most = getOutputTokensMax(request, modelEntry);
-    const fits = largest(most, (tokens) => tokens === 1 || covers(toBound(n, tokens)));
-    const param = nameOfLimit(request);
-    run.lowered = { [param]: fits, ...(n !== (request.n ?? 1) && { n }) };
-    run.request = { ...request, ...run.lowered };
-    run.upper = toBound(n, fits);
+    const fits = largest(most, (tokens) => tokens === 1 || covers(toBound(n, tokens, searchesMax)));
+    const fields = { [nameOfLimit(request)]: fits, ...(n !== (request.n ?? 1) && { n }) };
+    return {
+      request: { ...request, ...fields },
+      fields,
+      bounds: { ...bounds, upper: toBound(n, fits, searchesMax), searchesMax },
+    };
   },
 };
 
@@ -99,12 +101,8 @@ const stepTokens = 4096;
 const hiddenStepTokens = 16_384;
 
 /** The fewest searches with which a request is of use: where it has other tools, it is served without. */
-function searchesMin({ passthrough }: ModelRun<"chat">): number {
-  return passthrough !== undefined && passthrough.searchesMax > 0 && passthrough.needsSearch ? 1 : 0;
-}
-
-function setSearches({ passthrough }: ModelRun<"chat">, searches: number): void {
-  if (passthrough !== undefined) passthrough.searchesMax = searches;
+function searchesMin({ passthrough, bounds: { searchesMax = 0 } }: ModelRun<"chat">): number {
+  return searchesMax > 0 && passthrough?.needsSearch === true ? 1 : 0;
 }
 
 /**
@@ -112,13 +110,19 @@ function setSearches({ passthrough }: ModelRun<"chat">, searches: number): void 
  * together where the row of the model says so, and with the output until then. No prompt is longer than the context.
  */
 function promptTokensMax(
-  { modelEntry, passthrough, sentTokensMax }: ModelRun<"chat">,
-  searches: number,
-  output: number,
-) {
+  { modelEntry, passthrough }: ModelRun<"chat">,
+  sentTokensMax: number,
+  { searches, outputTokens }: Searches,
+): number {
   const context = getContextTokensMax(modelEntry.model) ?? contextTokensDefault;
   const searchTokens = passthrough?.searchTokensMaxOf(modelEntry) ?? Number.POSITIVE_INFINITY;
-  return (searches + 1) * Math.min(context, sentTokensMax + searchTokens + output);
+  return (searches + 1) * Math.min(context, sentTokensMax + searchTokens + outputTokens);
+}
+
+/** A number of searches of the web, and the output that is read again with them. */
+interface Searches {
+  readonly searches: number;
+  readonly outputTokens: number;
 }
 
 /** The bounds of all bodies that may be sent: that of chat, for each copy of it, and that which the client wrote. */
@@ -154,27 +158,32 @@ export function promptCopiesMax({ n }: Pick<ChatRequest, "n">, { routes }: Model
  * Makes the bounds of a request, of the prompt that is given: the one place where what a chat can use is put together. With
  * lower limits, its prompt is not counted again.
  */
-function createBounds(run: ModelRun<"chat">, { inputToken = 0, audioInputToken = 0 }: Meters) {
+function createBounds(
+  run: ModelRun<"chat">,
+  { upper, sentTokensMax = Number.POSITIVE_INFINITY }: Pick<RunBounds, "upper" | "sentTokensMax">,
+) {
+  const { inputToken = 0, audioInputToken = 0 } = upper;
   const { request, modelEntry } = run;
   const copiesMax = promptCopiesMax(request, modelEntry);
   const most = getOutputTokensMax(request, modelEntry);
   const outputMeter = getOutputMeter(request, modelEntry.model);
-  const sentTokens = Math.min(inputToken, run.sentTokensMax);
-  return (n: number, outputTokens: number, searches = run.passthrough?.searchesMax ?? 0): Meters => {
+  const sentTokens = Math.min(inputToken, sentTokensMax);
+  return (n: number, outputTokens: number, searches: number): Meters => {
     const output = n * Math.min(most, outputTokens);
     const copies = searches > 0 ? copiesMax : promptCopiesMax({ n }, modelEntry);
     return {
       inputToken: (copies * sentTokens) / copiesMax,
       ...(audioInputToken > 0 && { audioInputToken: (copies * audioInputToken) / copiesMax }),
       [outputMeter]: output,
-      ...boundSearches(run, searches, output),
+      ...boundSearches(run, sentTokensMax, { searches, outputTokens: output }),
     };
   };
 }
 
 /** The most of so many searches, with the prompt that is read once more after each; nothing where there are none. */
-export function boundSearches(run: ModelRun<"chat">, searches: number, output: number): Meters {
-  return searches === 0 ? {} : { inputToken: promptTokensMax(run, searches, output), webSearch: searches };
+export function boundSearches(run: ModelRun<"chat">, sentTokensMax: number, web: Searches): Meters {
+  if (web.searches === 0) return {};
+  return { inputToken: promptTokensMax(run, sentTokensMax, web), webSearch: web.searches };
 }
 
 /**

@@ -72,7 +72,7 @@ const logprobBytes = 70;
  *
  * @throws {GatewayError} `invalid_request`
  */
-function checkLogprobs({ request, sink, modelEntry }: ModelRun<"chat">, bytesMax: number): void {
+function checkLogprobs({ sink, modelEntry }: ModelRun<"chat">, request: ChatRequest, bytesMax: number): void {
   if (sink !== undefined || request.logprobs !== true) return;
   const { n, top_logprobs: others } = request;
   const tokens = (n ?? 1) * getOutputTokensMax(request, modelEntry);
@@ -154,7 +154,9 @@ async function estimatePrompt(kernel: Kernel, run: ModelRun<"chat">): Promise<Me
   const { meters, hasAddress } = boundPrompt(body, form, model);
   const text = readPromptText(body, form, model);
   const counted = text.isOpenEnded
-    ? (run.countedTokensMax ?? (hasAddress ? undefined : await countPrompt(kernel, run)) ?? Number.POSITIVE_INFINITY)
+    ? (run.bounds.countedTokensMax ??
+      (hasAddress ? undefined : await countPrompt(kernel, run)) ??
+      Number.POSITIVE_INFINITY)
     : (await countPieces(text.pieces)) + text.otherTokens;
   const audioTokens = estimateAudioTokens(text.audioTokensMax);
   const { inputToken = 0, audioInputToken } = meters;
@@ -177,13 +179,12 @@ type OpenedChat = { completion: ChatCompletion } | ({ completion?: undefined } &
 
 export const chatCapability: CapabilityHandler<"chat"> = {
   validate(run, kernel) {
-    if (run.passthrough !== undefined) run.modelEntry = run.passthrough.chooseRoutes(run.modelEntry);
-    run.request = withOneOutputLimit(run.request);
-    const { request } = run;
+    const request = withOneOutputLimit(run.request);
     const { model, routes } = run.modelEntry;
     const { n } = request;
     checkCustomTools(request, routes);
     checkToolTexts(run);
+    const raisedRequest = withLeastOutput(run, request);
     checkFeatures(kernel, run);
     if (n && n > fanOutMax && promptCopiesMax(request, run.modelEntry) > 1) {
       throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });
@@ -194,22 +195,21 @@ export const chatCapability: CapabilityHandler<"chat"> = {
       const message = `${param} is ${outputTokens}, but the whole context of ${getDisplayName(model)} is ${model.contextTokens} tokens`;
       throw new GatewayError("invalid_request", message, { param });
     }
-    checkLogprobs(run, kernel.network.bounds.answerBytesMax);
-    run.request = withOutputLimitOf(run.request, model);
-    return measureAudio(request);
+    checkLogprobs(run, raisedRequest, kernel.network.bounds.answerBytesMax);
+    const validRequest = withOutputLimitOf(raisedRequest, model);
+    const measuring = measureAudio(validRequest);
+    return measuring === undefined ? validRequest : measuring.then(() => validRequest);
   },
 
   ...chatBounds,
 
   async countPrompt(kernel, run) {
     // Search results cannot be counted in advance.
-    if ((run.passthrough?.searchesMax ?? 0) > 0) return false;
+    if ((run.bounds.searchesMax ?? 0) > 0) return undefined;
     const bounds = boundPrompts(run);
-    if (!bounds.some(({ isOpenEnded }) => isOpenEnded) || bounds.some(({ hasAddress }) => hasAddress)) return false;
+    if (!bounds.some(({ isOpenEnded }) => isOpenEnded) || bounds.some(({ hasAddress }) => hasAddress)) return undefined;
     await kernel.ledger.countRequest(run.call.id, run.caller);
-    const tokens = await countPrompt(kernel, run);
-    run.countedTokensMax = tokens;
-    return tokens !== undefined;
+    return await countPrompt(kernel, run);
   },
 
   toReport: (_, usage) =>
@@ -225,11 +225,12 @@ export const chatCapability: CapabilityHandler<"chat"> = {
     const seen = Math.ceil(share * (await countTokens(sample.text, sample.length)));
     const outputToken = Math.max(seen, await estimateUnseen(run));
     const { searches = 0 } = run.passthrough ?? {};
+    const { sentTokensMax = Number.POSITIVE_INFINITY } = run.bounds;
     return {
       ...(await estimatePrompt(kernel, run)),
       outputToken,
       // The search results are unknown, and were read each time.
-      ...boundSearches(run, searches, outputToken),
+      ...boundSearches(run, sentTokensMax, { searches, outputTokens: outputToken }),
       ...estimateAudio(request, audioLength),
     };
   },
@@ -238,7 +239,7 @@ export const chatCapability: CapabilityHandler<"chat"> = {
     const { id, openedAt, protocol, passthrough, sink } = run.call.request;
     const opened = await withFailover<ChatRequest, OpenedChat | OpenedPassthrough>(kernel, run, {
       requestFor: (model) => (protocol === "chat" ? withDefaults(run.request, model) : run.request),
-      run: passthrough === undefined ? openChat : createOpener(passthrough, openChat),
+      run: passthrough === undefined ? openChat : createOpener(run, passthrough, openChat),
     });
     if ("readUsage" in opened) return sendPassthrough(kernel, run, opened);
     const head = createAnswerHead(id, run.publicName, openedAt);
@@ -443,7 +444,6 @@ const namedMax = 3;
  * @throws {GatewayError} `invalid_request` or `context_length_exceeded`, naming models that can and that the key may use.
  */
 function checkFeatures({ registry }: Kernel, run: ModelRun<"chat">): void {
-  raiseOutputLimit(run);
   const { request, modelEntry, passthrough } = run;
   const { model } = modelEntry;
   const needs = model.features === undefined || passthrough?.untranslatable ? noNeeds : findNeeds(request);
@@ -475,13 +475,12 @@ function checkFeatures({ registry }: Kernel, run: ModelRun<"chat">): void {
 }
 
 /** Raises a limit that is below the least that the model takes: clients ask for one token to see whether a model is there. */
-function raiseOutputLimit(run: ModelRun<"chat">): void {
-  const { request, call, modelEntry } = run;
+function withLeastOutput({ call, modelEntry }: ModelRun<"chat">, request: ChatRequest): ChatRequest {
   const limit = getOutputTokens(request) ?? responseTokensMin;
   const isOfResponses = modelEntry.routes.every((route) => route.model.endpoint === "responses");
-  if (limit >= responseTokensMin || !isOfResponses) return;
+  if (limit >= responseTokensMin || !isOfResponses) return request;
   call.warn(`Raised the limit of the output from ${limit} to ${responseTokensMin}, the least that the model takes`);
-  run.request = { ...request, [nameOfLimit(request)]: responseTokensMin };
+  return { ...request, [nameOfLimit(request)]: responseTokensMin };
 }
 
 function hasFeature({ features }: Model, feature: Feature): boolean {
@@ -560,7 +559,7 @@ async function estimateUnseen(run: ModelRun<"chat">): Promise<number> {
     tokens +=
       cutText === "" ? cutBytes / outputBytesPerToken : await countTokens(cutText, Math.max(cutBytes, cutText.length));
   }
-  if (cutAfterMs !== undefined && run.sent.size > 0 && (run.hidesOutput || sink === undefined)) {
+  if (cutAfterMs !== undefined && run.sent.size > 0 && (run.bounds.hidesOutput === true || sink === undefined)) {
     const open = run.owedRequests.filter(({ usage }) => usage === undefined).length;
     const choices = promptCopiesMax(request, modelEntry) > 1 ? open : (request.n ?? 1);
     tokens = Math.max(tokens, (cutAfterMs / 1000) * choices * usualTokensPerSecond);

@@ -23,22 +23,21 @@ const bytesPerTokenMax = 8;
 const foreignMargin = 1.25;
 
 export const embeddingsCapability: CapabilityHandler<"embeddings"> = {
-  validate(run) {
-    const { request, modelEntry } = run;
+  validate({ request, modelEntry }) {
     const { model, routes } = modelEntry;
     checkDimensions(request.dimensions, model);
     // Some servers take messages with images beside the input.
     const { input: _, ...others } = request;
     refuseOtherSchemes(others);
     checkLengths(getInputs(request), model);
-    if (!isTokens(request) || routes.every(({ plugin }) => plugin.takes?.includes("tokenInput"))) return;
+    if (!isTokens(request) || routes.every(({ plugin }) => plugin.takes?.includes("tokenInput"))) return undefined;
     return decodeInputs(request).then((input) => {
       checkLengths(input, model);
-      run.request = { ...request, input };
+      return { ...request, input };
     });
   },
 
-  upperBound: ({ request, modelEntry: { model } }) => ({ inputToken: promptTokensMax(request, model) }),
+  upperBound: ({ request, modelEntry: { model } }) => ({ upper: { inputToken: promptTokensMax(request, model) } }),
 
   toReport: (_, usage) => {
     const { prompt_tokens: tokens } = usage as { prompt_tokens?: unknown };

@@ -43,8 +43,9 @@ type AnyRequest = ImagesRequest | ImageEditsBody;
 const handler: CapabilityHandler<"images" | "imageEdits"> = {
   validate() {},
 
-  upperBound: (run) =>
-    toMeters(run, getWanted(run.request), boundText(wordsOf(run.request), ImageEditsFields) + extraTokens),
+  upperBound: (run) => ({
+    upper: toMeters(run, getWanted(run.request), boundText(wordsOf(run.request), ImageEditsFields) + extraTokens),
+  }),
   promptTokens: ({ request }) => boundText(wordsOf(request), ImageEditsFields),
 
   toReport: (run, usage) => (isByToken(run) ? toReported(run, usage) : undefined),

@@ -9,11 +9,14 @@ import { refuseOtherSchemes } from "../upstream/media-addresses.ts";
 export const moderationCapability: CapabilityHandler<"moderation"> = {
   validate({ request }) {
     if (typeof request.input !== "string" && typeof request.input[0] !== "string") refuseOtherSchemes(request);
+    return undefined;
   },
 
   // The context of a model bounds each text, not all of them together.
   upperBound: ({ request, modelEntry: { model } }) => ({
-    inputToken: sum(toPrompts(request).map((prompt) => boundPrompt(prompt, chatForm, model).meters.inputToken)),
+    upper: {
+      inputToken: sum(toPrompts(request).map((prompt) => boundPrompt(prompt, chatForm, model).meters.inputToken)),
+    },
   }),
 
   toReport: (_, usage) => toReported((usage as { prompt_tokens?: unknown }).prompt_tokens),

@@ -46,12 +46,13 @@ export interface OpenedPassthrough {
 
 /** Asks a route in the client's protocol if its provider speaks that, otherwise by chat. */
 export function createOpener<Opened>(
+  { bounds: { searchesMax } }: Pick<ModelRun, "bounds">,
   passthrough: Passthrough,
   openChat: (plugin: ProviderPlugin, call: Call<ChatRequest>) => Promise<Opened>,
 ) {
   return (plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<Opened | OpenedPassthrough> => {
     if (passthrough.isServedBy({ plugin, model: call.model })) {
-      return openPassthrough(passthrough, plugin, call).catch((error) => {
+      return openPassthrough(passthrough, plugin, call, searchesMax).catch((error) => {
         // The plugin's chat handler reads the same answer, in whichever form it came.
         const isReadable = error instanceof OtherFormError && passthrough.untranslatable === undefined;
         if (!isReadable || plugin.handlers.chat === undefined) throw error;
@@ -68,11 +69,12 @@ export async function openPassthrough(
   passthrough: Passthrough,
   plugin: ProviderPlugin,
   call: Call<ChatRequest>,
+  searchesMax = 0,
 ): Promise<OpenedPassthrough> {
   const handler = passthrough.handlerOf(plugin);
   if (handler === undefined)
     throw new TypeError(`Plugin '${plugin.name}' has no ${passthrough.format.protocol} handler`);
-  const request = { body: passthrough.toBody(call.request, call.model, call.warn), headers: passthrough.headers };
+  const request = { body: passthrough.toBody(call, searchesMax), headers: passthrough.headers };
   const { content, readUsage } = await handler({ ...call, request });
   const { format } = passthrough;
   if (isIterable(content) !== (call.request.stream === true)) {
@@ -257,8 +259,8 @@ class PassthroughReader {
   /** The searches of the web so far: an event brings one of them, and a whole answer, also in a last event, has all. */
   #countSearches(part: WirePart, head: WirePart): number {
     const passthrough = this.#passthrough;
-    const { format, searches, searchesMax } = passthrough;
-    if (searchesMax === 0) return 0;
+    const { format, searches } = passthrough;
+    if (!this.#run.bounds.searchesMax) return 0;
     const most = format.isAnswer(head) ? format.countSearches(head) : 0;
     passthrough.searches = Math.max(
       most,

@@ -15,7 +15,7 @@ const partTokensMin = 250;
 export const rerankCapability: CapabilityHandler<"rerank"> = {
   validate() {},
 
-  upperBound: ({ request, modelEntry: { model } }) => boundRequest(request, model),
+  upperBound: ({ request, modelEntry: { model } }) => ({ upper: boundRequest(request, model) }),
 
   toReport: ({ modelEntry: { model } }, usage) => {
     const { prompt_tokens, total_tokens } = usage as { prompt_tokens?: unknown; total_tokens?: unknown };

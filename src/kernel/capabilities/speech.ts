@@ -75,11 +75,13 @@ export const speechCapability: CapabilityHandler<"speech"> = {
     checkOneOf("speech_sample_rate", request.speech_sample_rate, model.sampleRates, model);
   },
 
-  upperBound(run) {
-    const { request, modelEntry } = run;
+  upperBound({ request, modelEntry }) {
     const { model } = modelEntry;
-    run.parts = splitText(request.input, model.inputCharactersMax ?? Number.POSITIVE_INFINITY).length;
-    return isByToken(model) ? toMost(request, model, run.parts) : toMeters(request, counterOf(modelEntry));
+    const parts = splitText(request.input, model.inputCharactersMax ?? Number.POSITIVE_INFINITY).length;
+    return {
+      upper: isByToken(model) ? toMost(request, model, parts) : toMeters(request, counterOf(modelEntry)),
+      parts,
+    };
   },
   promptTokens: ({ request }) => boundText(request, SpeechRequest),
   toReport: ({ modelEntry: { model } }, usage) => (isByToken(model) ? toReported(usage) : undefined),
@@ -94,12 +96,12 @@ export const speechCapability: CapabilityHandler<"speech"> = {
     const { model } = modelEntry;
     const { length } = usageMeter.output;
     if (isByToken(model)) {
-      const { cutAfterMs = 0, owedRequests, upper } = run;
+      const { cutAfterMs = 0, owedRequests, bounds } = run;
       const isUnheard = length === 0 && owedRequests.length > 0;
       const made = isUnheard ? Math.ceil((cutAfterMs / 1000) * usualTokensPerSecond) : length;
       return {
         inputToken: await countPieces(textPieces(request, SpeechRequest), true),
-        audioOutputToken: Math.min(made, upper?.audioOutputToken ?? made),
+        audioOutputToken: Math.min(made, bounds.upper.audioOutputToken ?? made),
       };
     }
     // A part is a request. Of one without audio so far all is owed, which the provider has to speak.

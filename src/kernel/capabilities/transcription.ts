@@ -30,21 +30,23 @@ const handler: CapabilityHandler<"transcription" | "translation"> = {
     checkLanguage(request.language, model);
     const { remainingRequests } = await kernel.ledger.readLimitState(caller);
     // A caller over its limit is refused by the admission, whatever the length.
-    if (remainingRequests < 1) return;
+    if (remainingRequests < 1) return undefined;
     Object.assign(request, await readAudioLength(request.file));
     const longest = Math.max(request.audioMs ?? 0, request.audioMsMin as number);
-    if (model.audioMsMax === undefined || longest <= model.audioMsMax) return;
+    if (model.audioMsMax === undefined || longest <= model.audioMsMax) return undefined;
     const message = `The audio lasts ${(longest / 1000).toFixed(1)} s, but ${getDisplayName(model)} takes at most ${model.audioMsMax / 1000} s; send it in parts`;
     throw new GatewayError("invalid_request", message, { param: "file" });
   },
 
   upperBound({ request, modelEntry: { model } }) {
     const audioMs = getLongest(request, model);
-    if (!isByToken(model)) return { audioMs };
+    if (!isByToken(model)) return { upper: { audioMs } };
     return {
-      inputToken: tokensMax(request.prompt ?? "") + extraTokens,
-      audioInputToken: toTokens(audioMs, audioTokensPerSecondMax),
-      outputToken: Math.max(model.outputTokensMax ?? 0, toTokens(audioMs, spokenTokensPerSecondMax)),
+      upper: {
+        inputToken: tokensMax(request.prompt ?? "") + extraTokens,
+        audioInputToken: toTokens(audioMs, audioTokensPerSecondMax),
+        outputToken: Math.max(model.outputTokensMax ?? 0, toTokens(audioMs, spokenTokensPerSecondMax)),
+      },
     };
   },
   promptTokens: ({ request }) => (request.prompt === undefined ? 0 : tokensMax(request.prompt)),

@@ -149,7 +149,7 @@ function chargeOf(name: (typeof meterNames)[number], amount: number) {
   const modelEntry = { model, compiledPrice: undefined, routes: [] };
   const usageMeterOf = (run: ModelRun) => createUsageMeter({} as never, run, {} as never);
   const run = new ModelRun(newCall(), { modelEntry }, { usageMeterOf });
-  run.upper = { [name]: 3 };
+  run.bounds = { upper: { [name]: 3 } };
   run.usageMeter.report({ [name]: amount, ...(getMeter(name).reportedAs === undefined ? { page: 0, second: 0 } : {}) });
   // The units of a model that is priced by them are read of a report.
   const field = getMeter(name).reportedAs;
