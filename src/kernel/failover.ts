@@ -184,11 +184,11 @@ function factsOf({ run, key }: Attempt, upstream: BoundUpstream, mayAskAgain: bo
 function countFailure(kernel: Kernel, attempt: Attempt, culprit: Culprit): unknown {
   const { run, route, key, error } = attempt;
   const { accountId } = run.caller;
-  if (culprit === "nothing") {
+  if (culprit === "nothing" || culprit === "plugin") {
+    // It says nothing about the provider: another call may probe the route in its place.
     route.circuitBreaker.abandon(accountId);
-    return error;
+    return culprit === "nothing" ? error : toOwnFailure(kernel, attempt);
   }
-  if (culprit === "plugin") return toOwnFailure(kernel, attempt);
   const failure = toUpstreamError(kernel, attempt);
   if (culprit === "request") recordSuccess(route, key, accountId);
   else if (culprit === "key") {

@@ -215,6 +215,24 @@ describe("the only route, once its circuit is open", () => {
     expect(fetch.asked).toHaveLength(2);
   });
 
+  test("is probed by the next call where the plugin fails before it asks", async () => {
+    let isBroken = false;
+    const breaking = createPlugin({
+      chat: (call: Call<ChatRequest>) => {
+        if (isBroken) throw new TypeError("x is undefined");
+        return chat(call);
+      },
+    });
+    const { kernel, fetch, clock, answerBy } = await gone([breaking]);
+    clock.pass(15_000);
+    isBroken = true;
+    expect((await rejectionOf(runCall(kernel, chatCall()))).code).toBe("internal_error");
+    isBroken = false;
+    answerBy(() => good.clone() as Response);
+    await runCall(kernel, chatCall());
+    expect(fetch.asked).toHaveLength(1);
+  });
+
   test("owes what had begun", async () => {
     const { kernel, ledger, clock, answerBy } = await gone();
     clock.pass(15_000);
