@@ -2,6 +2,7 @@
  * Runs the tests: `npm test` those of `test/unit` and `test/conformance`, `npm run test:all` every one. What follows `--`
  * narrows them: `npm test -- test/unit/http`, `npm test -- tokenizer -t "counts a word"`, `npm run test:all -- test/browser`.
  * A word that is no path selects the files whose path contains it. Flags go to `bun test`; one with a value is written with `=`.
+ * `--cpu` is the runner's own: it prints the seconds of CPU that each file took, with all that it started.
  *
  * A run prints what failed, what was skipped and what tests print, not what passed. It has a folder for temporary files of its
  * own, which is gone afterwards, whatever the tests left in it.
@@ -10,6 +11,8 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statfsSync, s
 import { availableParallelism, tmpdir } from "node:os";
 import { join, normalize } from "node:path";
 import { binaryVariable, buildBinary } from "./support/binary.ts";
+import { cpuVariable, describeAccount } from "./support/cpu-account.ts";
+import { lateOptimization } from "./support/late-optimization.ts";
 import { testMsMax } from "./support/long.ts";
 import { runFolderVariable } from "./support/run-folder.ts";
 import { RunOutput, readReport, summarize } from "./support/run-report.ts";
@@ -18,6 +21,7 @@ import { RunOutput, readReport, summarize } from "./support/run-report.ts";
 const workers = 4;
 const quickWorkers = Math.min(availableParallelism() + 1, 8);
 const timings = "test/timings.json";
+const cpuFlag = "--cpu";
 const quickFolders = ["test/unit/", "test/conformance/"];
 
 /** Linux keeps files there in memory, which is the quicker disk: tests make thousands of small databases and remove them. */
@@ -28,14 +32,21 @@ const roomBytesMin = 12 * 2 ** 30;
 const silentMsMax = 2 * testMsMax;
 
 const [set, ...given] = process.argv.slice(2);
-const { words, flags } = readArguments(given);
+const { words, flags, isCpuAsked } = readArguments(given);
 const files = selectFiles(set === "quick", words);
 const isQuick = files.every((file) => quickFolders.some((folder) => file.startsWith(folder)));
 
 const folder = mkdtempSync(join(!isQuick && hasRoomInMemory() ? memoryFolder : tmpdir(), "modelgate-tests-"));
 // PostgreSQL runs as a user of its own, who has to come through.
 chmodSync(folder, 0o711);
-const env: Record<string, string | undefined> = { ...process.env, TMPDIR: folder, [runFolderVariable]: folder };
+const env: Record<string, string | undefined> = {
+  ...lateOptimization,
+  ...process.env,
+  TMPDIR: folder,
+  [runFolderVariable]: folder,
+};
+const account = join(folder, "cpu");
+if (isCpuAsked) env[cpuVariable] = account;
 // A binary starts in half of the time of the source, and it is what most people run. The quick tests start none.
 if (!isQuick && env[binaryVariable] === undefined) {
   env[binaryVariable] = join(folder, "modelgate");
@@ -90,12 +101,13 @@ process.stdout.write(
     listsSkipped: !flags.some((flag) => /^(-t|--test-name-pattern)/.test(flag)),
   }),
 );
+process.stdout.write(describeAccount(account));
 await browser?.close();
 rmSync(folder, { recursive: true, force: true });
 process.exit(code);
 
 /** Separates words that select files from flags. The value of `-t` stands apart, as in `bun test`. */
-function readArguments(given: string[]): { words: string[]; flags: string[] } {
+function readArguments(given: string[]): { words: string[]; flags: string[]; isCpuAsked: boolean } {
   const words: string[] = [];
   const flags: string[] = [];
   for (let index = 0; index < given.length; index++) {
@@ -103,7 +115,7 @@ function readArguments(given: string[]): { words: string[]; flags: string[] } {
     if (["-t", "--test-name-pattern"].includes(argument)) flags.push(argument, given[++index] ?? "");
     else (argument.startsWith("-") ? flags : words).push(argument);
   }
-  return { words, flags };
+  return { words, flags: flags.filter((flag) => flag !== cpuFlag), isCpuAsked: flags.includes(cpuFlag) };
 }
 
 /** The test files of the set, or those that the words select. Ends the process when a word selects none. */

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { runOptimization } from "./late-optimization.ts";
 import { prepareNpmPackages } from "./npm-packages.ts";
 
 export type AgentName = "codex" | "claude";
@@ -83,7 +84,9 @@ export async function prepareAgents(): Promise<Agents> {
         },
         claude: {
           command: [claude, "-p", question, "--allowedTools", "Bash,Write,Edit,Read,WebSearch"],
+          // It is a program of Bun's too.
           env: {
+            ...runOptimization,
             ANTHROPIC_BASE_URL: origin,
             ...(typeof key === "string" && { ANTHROPIC_AUTH_TOKEN: key }),
             ANTHROPIC_MODEL: model,

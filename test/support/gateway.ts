@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binaryVariable } from "./binary.ts";
 import { freePort } from "./free-port.ts";
+import { runOptimization } from "./late-optimization.ts";
 import { expectNoSecret } from "./leaks.ts";
 import { prepareOnce } from "./prepare-once.ts";
 import { runFolder } from "./run-folder.ts";
@@ -131,7 +132,11 @@ async function prepareHome({
     async (folder) => {
       const home = homeOf(folder);
       cpSync(homeOf(empty.folder), home, { recursive: true });
-      const { code, stderr } = await runCommand(credit(fullUsd), { HOME: home, MODELGATE_HOME: home });
+      const { code, stderr } = await runCommand(credit(fullUsd), {
+        HOME: home,
+        MODELGATE_HOME: home,
+        ...runOptimization,
+      });
       return code === 0 ? undefined : stderr;
     },
     runFolder,
@@ -167,6 +172,7 @@ async function startOnPort(
     REQUESTS_PER_MINUTE: "1000000",
     TOKENS_PER_MINUTE: "1000000000",
     FREE_TOKENS_PER_DAY: "1000000000",
+    ...runOptimization,
     ...env,
   };
   const child = Bun.spawn([...commandLine(), "serve"], { cwd: home, env: environment, stdout: "pipe", stderr: "pipe" });

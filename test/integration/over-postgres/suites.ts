@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { cpuVariable } from "../../support/cpu-account.ts";
 import { isLong } from "../../support/long.ts";
 import { whyNoPostgres } from "../../support/postgres.ts";
 
@@ -21,7 +22,7 @@ export function testOverPostgres(suites: readonly string[], others: readonly str
       const files = [...suites, ...(isLong ? others : [])].map((suite) => `./test/${suite}.test.ts`);
       const child = Bun.spawn([process.execPath, "test", "--timeout=240000", ...files], {
         cwd: join(import.meta.dir, "../../.."),
-        env: { ...process.env, MODELGATE_TEST_STORE: "postgres" },
+        env: { ...process.env, MODELGATE_TEST_STORE: "postgres", [cpuVariable]: undefined },
         stdout: "pipe",
         stderr: "pipe",
       });

@@ -1,0 +1,16 @@
+import { runFolder } from "./run-folder.ts";
+
+/**
+ * Settings of Bun's engine with which it optimizes code ten times later, for processes that live for seconds: most of what it
+ * would optimize there is not run often enough to earn that, which is a quarter of the CPU of a start. What is run often
+ * enough, such as the work on hostile input, is optimized all the same.
+ */
+export const lateOptimization: Readonly<Record<string, string>> = {
+  BUN_JSC_thresholdForOptimizeAfterWarmUp: "10000",
+  BUN_JSC_thresholdForOptimizeAfterLongWarmUp: "10000",
+  BUN_JSC_thresholdForOptimizeSoon: "10000",
+  BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: "1000000",
+};
+
+/** The settings of processes that tests of a whole run start. A benchmark, and a file by itself, has what users have. */
+export const runOptimization = runFolder === undefined ? {} : lateOptimization;
