@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binaryVariable } from "./binary.ts";
+import { cpuVariable } from "./cpu-account.ts";
 import { until } from "./until.ts";
 
 const project = mkdtempSync(join(tmpdir(), "modelgate-run-"));
@@ -17,7 +18,7 @@ function write(path: string, text: string) {
 function start(...given: string[]) {
   const child = Bun.spawn([process.execPath, runner, ...given], {
     cwd: project,
-    env: { ...process.env, [binaryVariable]: "" },
+    env: { ...process.env, [binaryVariable]: "", [cpuVariable]: undefined },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const text = Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
@@ -47,6 +48,20 @@ beforeAll(() => {
 });
 
 afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+test("a run tells on request what CPU each file took, with the programs that it started, the dearest first", async () => {
+  const spin = "while (process.cpuUsage().user < 600_000) for (let n = 0; n < 1e7; n++);";
+  const preload = join(import.meta.dir, "limit.ts");
+  writeFileSync(join(project, "bunfig.toml"), `[test]\npreload = [${JSON.stringify(preload)}]\n`);
+  write("test/soak/dear.test.ts", `test("starts", () => void Bun.spawnSync([process.execPath, "-e", "${spin}"]));`);
+  const { code, text } = await run("all", "--cpu", "test/unit", "test/soak");
+  rmSync(join(project, "test/soak"), { recursive: true });
+  rmSync(join(project, "bunfig.toml"));
+  expect(code).toBe(0);
+  const [, seconds] = /^Seconds of CPU:\n([\d.]+) test\/soak\/dear\.test\.ts\n/m.exec(text) ?? [];
+  expect(Number(seconds)).toBeGreaterThan(0.6);
+  expect(text).toMatch(/^[\d.]+ test\/unit\/good\.test\.ts$/m);
+});
 
 test("a green run prints what tests print once, what is skipped and the counts, and no test that passed", async () => {
   const { code, text } = await run("quick");
