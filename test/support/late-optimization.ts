@@ -2,7 +2,7 @@ import { runFolder } from "./run-folder.ts";
 
 /**
  * Settings of Bun's engine with which it optimizes code ten times later, for processes that live for seconds: most of what it
- * would optimize there is not run often enough to earn that, which is a quarter of the CPU of a start. What is run often
+ * would optimize there is not run often enough to earn that, which is a fifth of the CPU of a start. What is run often
  * enough, such as the work on hostile input, is optimized all the same.
  */
 export const lateOptimization: Readonly<Record<string, string>> = {
