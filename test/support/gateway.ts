@@ -172,7 +172,6 @@ async function startOnPort(
     REQUESTS_PER_MINUTE: "1000000",
     TOKENS_PER_MINUTE: "1000000000",
     FREE_TOKENS_PER_DAY: "1000000000",
-    ...runOptimization,
     ...env,
   };
   const child = Bun.spawn([...commandLine(), "serve"], { cwd: home, env: environment, stdout: "pipe", stderr: "pipe" });
