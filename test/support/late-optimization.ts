@@ -12,5 +12,5 @@ export const lateOptimization: Readonly<Record<string, string>> = {
   BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: "1000000",
 };
 
-/** The settings of processes that tests of a whole run start. A benchmark, and a file by itself, has what users have. */
+/** The settings of commands that tests of a whole run start. Gateways, benchmarks, and a file by itself have what users have. */
 export const runOptimization = runFolder === undefined ? {} : lateOptimization;
