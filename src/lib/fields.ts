@@ -3,7 +3,7 @@
  * of the configuration document, flags of commands and audit entries follow from it.
  */
 import { type Static, type TObject, type TOptional, type TProperties, type TSchema, Type } from "@sinclair/typebox";
-import { formatUsd, GatewayError, parseUsd } from "../contract/index.ts";
+import { formatUsd, GatewayError, optional, parseUsd, quoteValue } from "../contract/index.ts";
 
 export const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
 
@@ -20,6 +20,8 @@ export interface Field<Row> {
   readonly unit?: Unit;
   /** The name that OpenAI's API has for it, which the management API has too; absent: there is none. */
   readonly apiName?: string;
+  /** The flag of commands; absent: its name. */
+  readonly flag?: string;
 }
 
 export type Fields<Row> = Readonly<Record<string, Field<Row>>>;
@@ -37,9 +39,8 @@ export interface Unit {
 export function readBudget(text: string, param = "budget_usd"): number {
   const nanodollars = parseUsd(text);
   if (nanodollars !== undefined && nanodollars >= 0) return nanodollars;
-  throw new GatewayError("invalid_request", `${param} is not US dollars from 0 such as 5.00, at most nine decimals`, {
-    param,
-  });
+  const message = `${param} is ${quoteValue(text)}, expected US dollars from 0 such as 5.00, with at most nine decimals`;
+  throw new GatewayError("invalid_request", message, { param });
 }
 
 /** Amounts from 0: decimal US dollars in JSON, nanodollars in the column. */
@@ -53,6 +54,11 @@ export const seconds: Unit = {
   toColumn: (value) => Number(value) * 1000,
   toJson: (value) => Math.floor(Number(value) / 1000),
 };
+
+/** A time in the future, which a body may also give in seconds from now: `expires_in_seconds` in place of `expires_at`. */
+export const expiry: Unit = { ...seconds };
+const Seconds = optional(Type.Integer({ minimum: 1, maximum: 10_000_000_000 }));
+const toDurationName = (name: string) => name.replace(/_at$/, "_in_seconds");
 
 /** Text that is empty in the column where it is `null` in JSON. */
 export const textOrEmpty: Unit = { toColumn: (value) => value, toJson: (value) => value, none: "" };
@@ -89,6 +95,12 @@ export function bodyFields<F extends Fields<never>>(fields: F): Schemas<F> {
   return mapFields(fields, ({ schema }) => schema) as Schemas<F>;
 }
 
+/** The same for a request, which may also give a time in the future in seconds from now. */
+export function requestFields<F extends Fields<never>>(fields: F): Schemas<F> {
+  const expiries = Object.entries(fields).filter(([, { unit }]) => unit === expiry);
+  return { ...bodyFields(fields), ...Object.fromEntries(expiries.map(([name]) => [toDurationName(name), Seconds])) };
+}
+
 /** The properties of a body that changes the thing. */
 export function changeFields<F extends Fields<never>>(fields: F): Changeable<F> {
   const changeable = Object.fromEntries(Object.entries(fields).filter(([, { changes }]) => changes === true));
@@ -110,10 +122,18 @@ export function emptyColumns<F extends Fields<never>>(fields: F): Record<F[keyof
 export function toColumns<Row, F extends Fields<Row>>(
   fields: F,
   body: Readonly<Record<string, unknown>>,
+  /** Milliseconds since 1970, for times in seconds from now. */
+  now = 0,
 ): Partial<ColumnsOf<Row, F>> {
   const columns: Record<string, unknown> = {};
   for (const [name, { column, unit }] of Object.entries(fields)) {
-    const value = body[name];
+    const duration = unit === expiry ? body[toDurationName(name)] : undefined;
+    if (duration != null && body[name] != null) {
+      const message = `${name} and ${toDurationName(name)} are both given; leave one out`;
+      throw new GatewayError("invalid_request", message, { param: name });
+    }
+    if (duration != null) columns[column] = now + Number(duration) * 1000;
+    const value = duration == null ? body[name] : undefined;
     if (value === null) columns[column] = unit?.none ?? null;
     else if (value !== undefined) columns[column] = unit === undefined ? value : unit.toColumn(value, name);
   }

@@ -40,7 +40,6 @@ import {
 import { requestList, requestShow } from "./request.ts";
 import { backup, config, health, serve, version } from "./system.ts";
 import { teamBudget, teamInvite, teamList, teamRemove, teamSet } from "./team.ts";
-import { voucherCreate, voucherList, voucherVoid } from "./voucher.ts";
 import { walletCredit, walletDebit, walletShow } from "./wallet.ts";
 
 /** Every command, in the order of the help page. */
@@ -75,9 +74,6 @@ export const commands: readonly Command[] = [
   walletCredit,
   walletDebit,
   walletShow,
-  voucherCreate,
-  voucherList,
-  voucherVoid,
   quotaSet,
   models,
   pluginList,

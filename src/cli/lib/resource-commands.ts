@@ -1,8 +1,24 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { commandLine } from "../../audit/index.ts";
 import { resources } from "../../http/resources/index.ts";
-import { type Resource, type ResourceDeps, readColumns, toAnswers, type Verb } from "../../http/resources/resource.ts";
-import { bodyFields, changeFields, type Field, type Fields, seconds, usd } from "../../lib/fields.ts";
+import {
+  type Resource,
+  type ResourceDeps,
+  readColumns,
+  secretOf,
+  toAnswers,
+  type Verb,
+} from "../../http/resources/resource.ts";
+import {
+  bodyFields,
+  changeFields,
+  expiry,
+  type Field,
+  type Fields,
+  seconds,
+  type Unit,
+  usd,
+} from "../../lib/fields.ts";
 import { getAccountLabel } from "../../tenants/index.ts";
 import { type CliContext, type Command, defineCommand, type Flag, type Input, UsageError } from "../command.ts";
 import { columns } from "./format.ts";
@@ -20,7 +36,7 @@ export const declaredCommands: readonly Command[] = resources.flatMap(({ visit }
 function resourceCommands<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>(
   resource: Resource<Row, F, Derived>,
 ): Command[] {
-  const { name, fields, eachOwner, commands, create, remove } = resource;
+  const { name, fields, eachOwner, commands, create, change, remove, actions = {} } = resource;
   const isOwned = resource.mounts.some(({ owner }) => owner === "project");
   const { changeName = "change", id: { name: idName, choices: ids } = { name: "ID", choices: undefined } } = commands;
   const one = { args: [idName], ...(ids !== undefined && { choices: { [idName]: ids } }) };
@@ -34,7 +50,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
           description: describe(field, declared),
           ...(choices !== undefined && { choices }),
         };
-        return [toFlag(field), isNew && required.has(field) ? { ...flag, required: true as const } : flag];
+        return [toFlag(field, declared), isNew && required.has(field) ? { ...flag, required: true as const } : flag];
       }),
     );
   const changeable = Object.fromEntries(Object.entries(fields).filter(([, { changes }]) => changes === true));
@@ -75,9 +91,10 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
   };
   const printOne = ({ object: _, ...json }: Readonly<Record<string, unknown>>) =>
     columns(Object.entries(json).map(([field, value]) => [field.replaceAll("_", " "), toCell(field, value)]));
-  const show = async (deps: ResourceDeps, opened: OpenedStore, row: Row) => {
-    const [json] = await toOutput(deps, opened, [row]);
-    return { json, text: printOne(json as Readonly<Record<string, unknown>>) };
+  const show = async (deps: ResourceDeps, opened: OpenedStore, row: Row, secret: object = {}) => {
+    const [shown] = await toOutput(deps, opened, [row]);
+    const json: Readonly<Record<string, unknown>> = { ...shown, ...secret };
+    return { json, text: printOne(json) };
   };
 
   const readOne = (deps: ResourceDeps, { [idName]: id = "" }: Readonly<Record<string, string>>) => {
@@ -120,7 +137,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
       defineCommand({
         name: `${name} create`,
         description: `Create a ${name}`,
-        flags: { account, ...toFlags(fields, true) },
+        flags: { ...(isOwned && { account }), ...toFlags(fields, true) },
         args: [],
         example: `${name} create ${commands.create}`,
         run: (context, input) =>
@@ -128,32 +145,31 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
             const { account: text, ...flags } = input.flags as Readonly<Record<string, string | undefined>>;
             const owner = text === undefined ? eachOwner : (await expectRecipient(opened.accounts, text)).id;
             const body = await checkFields(bodyFields(fields), toBody(fields, flags, input.now));
-            return await show(
-              deps,
-              opened,
-              await create(deps, commandLine, owner, await readColumns(deps, resource, body)),
-            );
+            const made = await create(deps, commandLine, owner, await readColumns(deps, resource, body));
+            return await show(deps, opened, made, secretOf(resource, made));
           }),
       }),
-    change: defineCommand({
-      ...one,
-      name: `${name} ${changeName}`,
-      description: `Change a ${name}; none ends what may be absent`,
-      flags: toFlags(changeable, false),
-      example: `${name} ${changeName} ${commands.change}`,
-      run: (context, { args, ...input }) =>
-        open(context, input, async (deps, opened) => {
-          const flags = input.flags as Readonly<Record<string, string | undefined>>;
-          const names = Object.keys(changeable).map((field) => `--${toFlag(field)}`);
-          if (Object.keys(flags).length === 0) {
-            throw new UsageError(`Nothing to change is given; name one of ${names.join(", ")}`);
-          }
-          const body = await checkFields(changeFields(fields), toBody(fields, flags, input.now));
-          const row = await readOne(deps, args);
-          const changes = await readColumns(deps, resource, body);
-          return await show(deps, opened, await resource.change(deps, commandLine, targetOf(row), changes));
-        }),
-    }),
+    change:
+      change &&
+      defineCommand({
+        ...one,
+        name: `${name} ${changeName}`,
+        description: `Change a ${name}; none ends what may be absent`,
+        flags: toFlags(changeable, false),
+        example: `${name} ${changeName} ${commands.change}`,
+        run: (context, { args, ...input }) =>
+          open(context, input, async (deps, opened) => {
+            const flags = input.flags as Readonly<Record<string, string | undefined>>;
+            const names = Object.keys(changeable).map((field) => `--${toFlag(field)}`);
+            if (Object.keys(flags).length === 0) {
+              throw new UsageError(`Nothing to change is given; name one of ${names.join(", ")}`);
+            }
+            const body = await checkFields(changeFields(fields), toBody(fields, flags, input.now));
+            const row = await readOne(deps, args);
+            const changes = await readColumns(deps, resource, body);
+            return await show(deps, opened, await change(deps, commandLine, targetOf(row), changes));
+          }),
+      }),
     remove:
       remove &&
       defineCommand({
@@ -170,8 +186,23 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
           }),
       }),
   };
-  const { verbs = Object.keys(all) as Verb[] } = commands;
-  return verbs.flatMap((verb) => all[verb] ?? []);
+  const { verbs = resource.verbs } = commands;
+  return [
+    ...verbs.flatMap((verb) => all[verb] ?? []),
+    ...Object.entries(actions).map(([action, { summary, argument = idName, run }]) =>
+      defineCommand({
+        name: `${name} ${action}`,
+        description: summary,
+        flags: {},
+        args: [argument],
+        example: `${name} ${action} ${argument}`,
+        run: (context, { args, ...input }) =>
+          open(context, input, async (deps, opened) =>
+            show(deps, opened, await run(deps, commandLine, args[argument] ?? "")),
+          ),
+      }),
+    ),
+  ];
 }
 
 /** Checks values as the body of a request is checked. What checks takes longer to load than most commands take. */
@@ -180,8 +211,8 @@ async function checkFields(properties: TProperties, body: Record<string, unknown
   return checkBody(Type.Object(properties, { additionalProperties: false }), body);
 }
 
-function toFlag(field: string): string {
-  return field.replaceAll("_", "-");
+function toFlag(field: string, { flag = field }: { readonly flag?: string } = {}): string {
+  return flag.replaceAll("_", "-");
 }
 
 /** The values of flags as the body of a request has them. */
@@ -191,7 +222,7 @@ function toBody<Row>(
   now: number,
 ): Record<string, unknown> {
   const values = Object.entries(fields).flatMap(([field, declared]): [string, unknown][] => {
-    const text = flags[toFlag(field)];
+    const text = flags[toFlag(field, declared)];
     return text === undefined ? [] : [[field, toValue(text, declared, now)]];
   });
   return Object.fromEntries(values);
@@ -200,8 +231,12 @@ function toBody<Row>(
 function toValue<Row>(text: string, { schema, unit }: Field<Row>, now: number): unknown {
   const members = membersOf(schema);
   if (text === "none" && members.some(({ type }) => type === "null")) return null;
-  if (unit === seconds) return Math.floor(parseExpiry(text, now) / 1000);
+  if (isTime(unit)) return Math.floor(parseExpiry(text, now) / 1000);
   return members.some(({ type }) => type === "integer") && /^\d{1,16}$/.test(text) ? Number(text) : text;
+}
+
+function isTime(unit: Unit | undefined): boolean {
+  return unit === seconds || unit === expiry;
 }
 
 function membersOf(schema: TSchema): readonly TSchema[] {
@@ -215,13 +250,13 @@ function choicesOf(schema: TSchema): readonly string[] | undefined {
 }
 
 function toPlaceholder<Row>({ schema, unit }: Field<Row>): string {
-  if (unit === seconds) return "30d";
+  if (isTime(unit)) return "30d";
   if (unit === usd) return "5.00";
   return membersOf(schema).some(({ type }) => type === "integer") ? "N" : "TEXT";
 }
 
 function describe<Row>(field: string, { schema, unit }: Field<Row>): string {
-  if (unit === seconds) return "A duration (30d, 12h, 1y) or the last day (2027-01-31)";
+  if (isTime(unit)) return "A duration (30d, 12h, 1y) or the last day (2027-01-31)";
   const texts = [schema, ...membersOf(schema)].flatMap(({ description }) => description ?? []);
   const words = field.replaceAll("_", " ");
   const text = (texts[0] ?? words.charAt(0).toUpperCase() + words.slice(1)).replaceAll("`", "");

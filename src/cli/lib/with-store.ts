@@ -4,7 +4,6 @@ import { GatewayError } from "../../contract/index.ts";
 import { openStore, type Store } from "../../db/index.ts";
 import { type Accounts, createAccounts } from "../../keys/index.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { voucherActions } from "../../payments/index.ts";
 import { type Account, accountActions, getAccountLabel } from "../../tenants/index.ts";
 import { UsageError } from "../command.ts";
 
@@ -16,7 +15,7 @@ export interface OpenedStore {
   readonly store: Store;
   readonly accounts: Accounts;
   /** Changes with an audit entry. */
-  readonly actions: ReturnType<typeof accountActions> & ReturnType<typeof voucherActions>;
+  readonly actions: ReturnType<typeof accountActions>;
 }
 
 /**
@@ -33,7 +32,7 @@ export async function withStore<T>(
   const store = await openStore({ ...getStoreOptions(config), lockWaitMs });
   try {
     const audited = createAudited(store, () => now);
-    const actions = { ...accountActions(audited, () => now), ...voucherActions(audited, () => now) };
+    const actions = accountActions(audited, () => now);
     return await work({ store, actions, accounts: createAccounts({ store, defaults: config, now: () => now }) });
   } finally {
     await store.close();

@@ -28,7 +28,6 @@ import {
 import { organizationRequestsController } from "./requests.ts";
 import { declaredRoutes, type ResourceApi } from "./resource-routes.ts";
 import { organizationUsageController } from "./usage.ts";
-import { vouchersController } from "./vouchers.ts";
 
 export { createAdminApi } from "./guard.ts";
 export { endRunning } from "./live-calls.ts";
@@ -49,7 +48,6 @@ function controllers(deps: HttpDeps, api: AdminApi) {
   return [
     ...projectsController(deps, api),
     ...projectCreditsController(deps, api),
-    ...vouchersController(deps, api),
     ...budgetUsageController(deps, api),
     ...projectKeysController(deps, api),
     ...keyChangesController(deps, api),

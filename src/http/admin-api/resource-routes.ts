@@ -1,15 +1,16 @@
 /** The routes of a managed thing, made from what is declared of it. */
-import { type Static, type TObject, Type } from "@sinclair/typebox";
+import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
+import { GatewayError } from "../../contract/index.ts";
 import {
   type ApiFields,
   answerFields,
   apiFields,
-  bodyFields,
   type Changeable,
   type ColumnsOf,
   changeFields,
   type Fields,
   type JsonOf,
+  requestFields,
   type Schemas,
 } from "../../lib/fields.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -23,11 +24,12 @@ import {
   type Resource,
   type ResourceDeps,
   readColumns,
+  secretOf,
   type Target,
   toAnswers,
 } from "../resources/resource.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite } from "./guard.ts";
-import { listOf, listParameters, readPage, toList } from "./lists.ts";
+import { invalid, listOf, listParameters, readPage, toList } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
 /** Dependencies of things at a gateway that runs. */
@@ -49,32 +51,34 @@ export type ResourceApi = Intersection<ApiOf<Declared>>;
 type ApiOf<Thing> = Thing extends {
   readonly mounts: readonly { readonly path: infer Path extends string }[];
   readonly idName: infer Id extends string;
+  readonly verbs: readonly (infer V)[];
+  readonly actions?: infer Actions;
   readonly fields: infer F extends Fields<never>;
-  readonly deleted?: infer Deleted;
+  readonly secret?: infer Secret extends TProperties;
   derive(...args: never[]): Promise<(row: never) => infer Derived>;
 }
   ? Intersection<
       Path extends string
-        ? Below<Path, Endpoints<Id, ApiFields<F>, Derived> & Changes<NonNullable<Deleted>, Id, ApiFields<F>, Derived>>
+        ? Below<Path, Endpoints<V, Id, keyof NonNullable<Actions>, ApiFields<F>, Derived, Static<TObject<Secret>>>>
         : never
     >
   : never;
 
-type Endpoints<Id extends string, F extends Fields<never>, Derived> = {
+/** The endpoints of the verbs and actions of a thing. */
+type Endpoints<V, Id extends string, Action extends PropertyKey, F extends Fields<never>, Derived, Secret> = {
   get: Endpoint<unknown, unknown, ReturnType<typeof toList<never, AnswerOf<F, Derived>>>>;
-} & {
-  [Name in `:${Id}`]: {
-    get: Endpoint<unknown, unknown, AnswerOf<F, Derived>>;
-    post: Endpoint<Static<TObject<Changeable<F>>>, unknown, AnswerOf<F, Derived>>;
+} & Where<"create", V, { post: Endpoint<Static<TObject<Schemas<F>>>, unknown, AnswerOf<F, Derived> & Secret> }> & {
+    [Name in `:${Id}`]: { get: Endpoint<unknown, unknown, AnswerOf<F, Derived>> } & Where<
+      "change",
+      V,
+      { post: Endpoint<Static<TObject<Changeable<F>>>, unknown, AnswerOf<F, Derived>> }
+    > &
+      Where<"remove", V, { delete: Endpoint<unknown, unknown, { id: string; object: string; deleted: boolean }> }> & {
+        [Name in Action]: { post: Endpoint<unknown, unknown, AnswerOf<F, Derived>> };
+      };
   };
-};
 
-/** A thing that is never deleted is not created either. */
-type Changes<Deleted, Id extends string, F extends Fields<never>, Derived> = [Deleted] extends [never]
-  ? unknown
-  : { post: Endpoint<Static<TObject<Schemas<F>>>, unknown, AnswerOf<F, Derived>> } & {
-      [Name in `:${Id}`]: { delete: Endpoint<unknown, unknown, { id: string; object: string; deleted: boolean }> };
-    };
+type Where<Wanted, V, Api> = Wanted extends V ? Api : unknown;
 
 type AnswerOf<F extends Fields<never>, Derived> = { id: string } & JsonOf<F> & Derived;
 
@@ -92,7 +96,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
   resource: Resource<Row, F, Derived>,
   { path, owner: kind, whole, ...texts }: Mount<Row, Partial<ColumnsOf<Row, F>>>,
 ): Route[] {
-  const { name, idName, create, remove, deleted = "" } = resource;
+  const { name, idName, create, change, remove, deleted = "", secret = {}, actions = {} } = resource;
   const fields: Fields<Row> = apiFields<Fields<Row>>(resource.fields);
   const whose = kind === "project" ? "a project" : "the gateway";
   /** The owner in the path, which a thing of it has to have. */
@@ -109,6 +113,12 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
   const read = (body: unknown) => readColumns(resourceDeps, resource, body as Record<string, unknown>, fields);
   const readOne = async ({ owner, id }: Target) =>
     id === whole?.id ? await whole.read(resourceDeps, owner) : await resource.read(resourceDeps, owner, id);
+  const readLast = (owner: string, after: string) =>
+    resource.read(resourceDeps, owner, after).catch((error) => {
+      if (!(error instanceof GatewayError) || error.code !== "not_found") throw error;
+      throw invalid("after", `after is the id of no ${name} of the list`);
+    });
+  const described = (description: string | undefined) => (description === undefined ? {} : { description });
   const route = adminRoutes(deps, api, { path, area: resource.area });
   const routes: Route[] = [
     route.get(
@@ -117,8 +127,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
         const owner = await readOwner(params);
         const { limit, after } = readPage(parseUrl(request).searchParams);
         const first = whole !== undefined && after === undefined ? [await whole.read(resourceDeps, owner)] : [];
-        const last =
-          after === undefined || after === whole?.id ? undefined : await resource.read(resourceDeps, owner, after);
+        const last = after === undefined || after === whole?.id ? undefined : await readLast(owner, after);
         const listed = await resource.list(resourceDeps, [owner], { limit: limit + 1, after: last });
         const rows = [...first, ...listed];
         return toList(rows, limit, await toAnswers(resourceDeps, resource, rows, fields));
@@ -126,45 +135,58 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
       {
         detail: describeRead(`List the ${name}s of ${whose}`, listOf(Answer), {
           query: listParameters,
-          ...(texts.lists !== undefined && { description: texts.lists }),
+          ...described(texts.lists),
         }),
       },
     ),
     route.get(`/:${idName}`, async ({ params }) => answer(await readOne(targetOf(params))), {
       detail: describeRead(`Retrieve a ${name} of ${whose}`, Answer),
     }),
-    route.post(
-      `/:${idName}`,
-      async ({ admin, params, body }) => {
-        const target = targetOf(params);
-        const columns = await read(body);
-        return await answer(
-          target.id === whole?.id
-            ? await whole.change(resourceDeps, admin, await readOwner(params), columns)
-            : await resource.change(resourceDeps, admin, target, columns),
-        );
-      },
-      {
-        body: formBody(changeFields<Fields<Row>>(fields)),
-        detail: describeWrite(`Change a ${name} of ${whose}`, Answer, { description: texts.changes }),
-      },
+    ...Object.entries(actions).map(([action, { summary, description, run }]) =>
+      route.post(
+        `/:${idName}/${action}`,
+        async ({ admin, params }) => {
+          // Of one that is there: what else a command takes, such as a code, would be in the logs of proxies.
+          const { id } = await readOne(targetOf(params));
+          return await answer(await run(resourceDeps, admin, id));
+        },
+        { detail: describeWrite(summary, Answer, { description }) },
+      ),
     ),
   ];
+  if (change !== undefined) {
+    routes.push(
+      route.post(
+        `/:${idName}`,
+        async ({ admin, params, body }) => {
+          const target = targetOf(params);
+          const columns = await read(body);
+          return await answer(
+            target.id === whole?.id
+              ? await whole.change(resourceDeps, admin, await readOwner(params), columns)
+              : await change(resourceDeps, admin, target, columns),
+          );
+        },
+        {
+          body: formBody(changeFields<Fields<Row>>(fields)),
+          detail: describeWrite(`Change a ${name} of ${whose}`, Answer, described(texts.changes)),
+        },
+      ),
+    );
+  }
   if (create !== undefined) {
+    const Created = Type.Object({ ...Answer.properties, ...secret });
     routes.push(
       route.post(
         "",
         async ({ admin, params, body }) => {
           const owner = await readOwner(params);
-          return await answer(await create(resourceDeps, admin, owner, await read(body)));
+          const made = await create(resourceDeps, admin, owner, await read(body));
+          return { ...(await answer(made)), ...secretOf(resource, made) };
         },
         {
-          body: formBody(bodyFields<Fields<Row>>(fields)),
-          detail: describeWrite(
-            `Create a ${name} of ${whose}`,
-            Answer,
-            texts.creates === undefined ? {} : { description: texts.creates },
-          ),
+          body: formBody(requestFields<Fields<Row>>(fields)),
+          detail: describeWrite(`Create a ${name} of ${whose}`, Created, described(texts.creates)),
         },
       ),
     );

@@ -54,6 +54,7 @@ export const budgets = defineResource<StoredBudget, typeof budgetFields, Derived
   idName: "budget_id",
   fields: budgetFields,
   derived: derivedOfBudget,
+  verbs: ["list", "show", "create", "change", "remove"],
   deleted: "organization.project.budget.deleted",
   mounts: [
     {

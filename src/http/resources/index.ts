@@ -2,8 +2,9 @@ import { budgets } from "./budgets.ts";
 import { modelLimits } from "./model-limits.ts";
 import type { AnyResource } from "./resource.ts";
 import { roleLimits } from "./role-limits.ts";
+import { vouchers } from "./vouchers.ts";
 
-const declared = [budgets, modelLimits, roleLimits] as const;
+const declared = [budgets, modelLimits, roleLimits, vouchers] as const;
 
 /** The types of all declarations. */
 export type Declared = (typeof declared)[number];

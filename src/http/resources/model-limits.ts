@@ -49,6 +49,7 @@ export const modelLimits = defineResource<
     object: Type.Literal("project.rate_limit"),
     model: Type.String({ description: "`*`: all models together" }),
   },
+  verbs: ["list", "show", "create", "change", "remove"],
   deleted: "project.rate_limit.deleted",
   mounts: [
     {

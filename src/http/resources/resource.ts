@@ -26,7 +26,7 @@ export interface Mount<Row = never, Columns = never> {
   /** Descriptions of the routes. */
   readonly lists?: string;
   readonly creates?: string;
-  readonly changes: string;
+  readonly changes?: string;
   /** One that each owner has beside those of the list, in front of them; absent: none. */
   readonly whole?: Whole<Row, Columns>;
 }
@@ -72,14 +72,24 @@ export type Verb = "list" | "show" | "create" | "change" | "remove";
 
 /** The commands of a thing, with examples of their flags. */
 export interface Commands {
-  /** Absent: all. */
+  /** Absent: those of the thing. */
   readonly verbs?: readonly Verb[];
   readonly create?: string;
-  readonly change: string;
+  readonly change?: string;
   /** The name of the command that changes one; absent: `change`. */
   readonly changeName?: "set";
   /** The argument that says which one; absent: `ID`. */
   readonly id?: { readonly name: string; readonly choices: readonly string[] };
+}
+
+/** Something else that is done with a thing, such as to void a voucher: `POST …/{id}/void` and `modelgate voucher void`. */
+export interface Action<Row> {
+  readonly summary: string;
+  readonly description: string;
+  /** The argument of the command that says which one; absent: that of the others. */
+  readonly argument?: string;
+  /** @param id As the command has it; a request has the id of one that is there. */
+  run(deps: ResourceDeps, by: Administrator, id: string): Promise<Row>;
 }
 
 /** A managed thing, such as a budget: its fields, and what is done with it. All else is made from that. */
@@ -92,10 +102,16 @@ export interface Resource<Row extends { readonly id: string }, F extends Fields<
   readonly fields: F;
   /** The properties of answers that are no fields. */
   readonly derived: TProperties;
-  /** The name of what a deletion answers; absent: none is deleted. */
+  /** The properties that the answer to a creation alone has, such as a secret. */
+  readonly secret?: TProperties;
+  /** What can be done with one. */
+  readonly verbs: readonly Verb[];
+  readonly actions?: Readonly<Record<string, Action<Row>>>;
+  /** The name of what a deletion answers. */
   readonly deleted?: string;
   readonly mounts: readonly Mount<Row, Partial<ColumnsOf<Row, F>>>[];
-  readonly document: Listed<Row, F>;
+  /** Absent: the document does not have it. */
+  readonly document?: Listed<Row, F>;
   readonly commands: Commands;
   /** The owner of those that are about each account. */
   readonly eachOwner: string;
@@ -110,10 +126,9 @@ export interface Resource<Row extends { readonly id: string }, F extends Fields<
   ): Promise<Row[]>;
   /** @param owner Absent: of any owner. @throws {GatewayError} `not_found` */
   read(deps: ResourceDeps, owner: string | undefined, id: string): Promise<Row>;
-  /** Absent: nobody creates one. */
+  /** Returns a secret with the row. */
   create?(deps: ResourceDeps, by: Administrator, owner: string, columns: Partial<ColumnsOf<Row, F>>): Promise<Row>;
-  change(deps: ResourceDeps, by: Administrator, target: Target, columns: Partial<ColumnsOf<Row, F>>): Promise<Row>;
-  /** Absent: each stays. */
+  change?(deps: ResourceDeps, by: Administrator, target: Target, columns: Partial<ColumnsOf<Row, F>>): Promise<Row>;
   remove?(deps: ResourceDeps, by: Administrator, target: Target): Promise<void>;
   /** Reads what answers say besides the fields. */
   derive(deps: ResourceDeps, rows: readonly Row[]): Promise<(row: Row) => Derived>;
@@ -133,11 +148,11 @@ export type ResourceVisitor<Result> = <
 ) => Result;
 
 /** The parts of a declaration that types are made from. */
-interface Literals<Mounted, Id extends string, Section extends string, Deleted extends string> {
+interface Literals<Mounted, Id extends string, V extends Verb, Actions> {
   readonly mounts: readonly Mounted[];
   readonly idName: Id;
-  readonly document: { readonly section: Section };
-  readonly deleted?: Deleted;
+  readonly verbs: readonly V[];
+  readonly actions?: Actions;
 }
 
 /** Declares a thing whose rows, fields and answers have these types. */
@@ -146,12 +161,21 @@ export const defineResource =
   <
     const Path extends string,
     const Id extends string,
-    const Section extends string,
-    const Deleted extends string = never,
+    const V extends Verb,
+    const Section extends string = never,
+    Actions extends Readonly<Record<string, Action<Row>>> = Readonly<Record<never, Action<Row>>>,
+    Secret extends TProperties = Readonly<Record<never, never>>,
   >(
     resource: Resource<Row, F, Derived> &
-      Literals<Mount<Row, Partial<ColumnsOf<Row, F>>> & { readonly path: Path }, Id, Section, Deleted>,
-  ): Resource<Row, F, Derived> & Literals<{ readonly path: Path }, Id, Section, Deleted> & AnyResource => ({
+      Literals<Mount<Row, Partial<ColumnsOf<Row, F>>> & { readonly path: Path }, Id, V, Actions> & {
+        readonly document?: { readonly section: Section };
+        readonly secret?: Secret;
+      },
+  ): Omit<Resource<Row, F, Derived>, "actions" | "secret"> &
+    Literals<{ readonly path: Path }, Id, V, Actions> & {
+      readonly document?: { readonly section: Section };
+      readonly secret?: Secret;
+    } & AnyResource => ({
     ...resource,
     visit: (visitor) => visitor<Row, F, Derived>(resource),
   });
@@ -169,7 +193,7 @@ export async function readColumns<Row extends { readonly id: string }, F extends
   /** The fields by the names that the body has. */
   named: Fields<Row> = fields,
 ): Promise<Partial<ColumnsOf<Row, F>>> {
-  const columns: Partial<ColumnsOf<Row, F>> = toColumns<Row, Fields<Row>>(named, body);
+  const columns: Partial<ColumnsOf<Row, F>> = toColumns<Row, Fields<Row>>(named, body, deps.now());
   return (await resolve?.(deps, columns)) ?? columns;
 }
 
@@ -191,4 +215,9 @@ export function pageOf<Row extends { readonly id: string }>(
 ): Row[] {
   const start = after === undefined ? 0 : rows.findIndex(({ id }) => id === after.id) + 1;
   return rows.slice(start, start + limit);
+}
+
+/** The secret of one that was just created; empty where there is none. */
+export function secretOf<Row extends object>({ secret = {} }: { readonly secret?: TProperties }, made: Row): object {
+  return Object.fromEntries(Object.entries(made).filter(([name]) => Object.hasOwn(secret, name)));
 }

@@ -21,6 +21,7 @@ export const roleLimits = defineResource<
   area: "accounts",
   idName: "role",
   fields: roleLimitFields,
+  verbs: ["list", "show", "change"],
   derived: { object: Type.Literal("organization.role_limit") },
   mounts: [
     {

@@ -72,7 +72,7 @@ test("lists have headings, and creating an account says how somebody signs in to
   const heading = async (...words: string[]) => (await run(...words))[0]?.split(/ {2,}/);
   expect(await heading("account", "list")).toEqual(["id", "e-mail", "role", "name"]);
   expect(await heading("key", "list")).toEqual(["id", "account", "name", "state", "models", "budget", "last use"]);
-  expect(await heading("voucher", "list")).toEqual(["id", "amount", "state", "redeemed by"]);
+  expect(await heading("voucher", "list")).toEqual(["id", "usd", "status"]);
   expect((await run("account", "create", "--email", "ben@example.com")).at(-1)).toContain(
     "modelgate account invite ben@example.com",
   );
@@ -89,10 +89,22 @@ describe("voucher", () => {
       "--expires",
       "30d",
     );
-    const listed = { id, usd: "5", expires_at: "2026-12-21T10:00:00.000Z", redeemed_by: null };
-    expect(await bench.json("voucher", "list")).toEqual([{ ...listed, state: "unused" }]);
-    expect(await bench.json("voucher", "void", code)).toEqual({ id, void: true });
-    expect(await bench.json("voucher", "list")).toEqual([{ ...listed, state: "void" }]);
+    const listed = {
+      id,
+      object: "organization.voucher",
+      usd: "5",
+      created_at: Date.UTC(2026, 10, 21, 10) / 1000,
+      expires_at: Date.UTC(2026, 11, 21, 10) / 1000,
+      voided_at: null,
+      redeemed_at: null,
+      redeemed_by: null,
+      redeemed_by_email: null,
+    };
+    expect(await bench.json("voucher", "list")).toEqual([{ ...listed, status: "unused" }]);
+    const voided = { ...listed, status: "void", voided_at: listed.created_at };
+    expect(await bench.json("voucher", "void", code)).toEqual(voided);
+    expect(await bench.json("voucher", "list")).toEqual([voided]);
+    expect(await bench.json("voucher", "show", id)).toEqual(voided);
     expect((await bench.run("voucher", "list")).stdout).not.toContain(code);
   });
 

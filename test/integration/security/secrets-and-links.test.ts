@@ -218,6 +218,8 @@ function toPath(path: string): string {
     [/\/admin_api_keys\/:key_id/, `/admin_api_keys/${made.adminKeyId}`],
     [/\/vouchers\/:voucher_id/, `/vouchers/${made.voucherId}`],
     [/\/budgets\/:budget_id/, "/budgets/unknown"],
+    [/\/rate_limits\/:rate_limit_id/, "/rate_limits/all"],
+    [/\/role_limits\/:role/, "/role_limits/member"],
     [/\/service_accounts\/:service_account_id/, "/service_accounts/unknown"],
     [/\/users\/:user_id/, `/users/${ids.member}`],
     [/\/invites\/:invite_id/, `/invites/invite_${made.invited}`],

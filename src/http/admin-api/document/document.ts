@@ -25,7 +25,7 @@ import { providers, sandbox } from "./providers.ts";
 import { declaredSections } from "./resource-section.ts";
 import type { Change, Planning, Section, Step } from "./section.ts";
 
-type DeclaredName = Declared["document"]["section"];
+type DeclaredName = NonNullable<Declared["document"]>["section"];
 
 /** The sections in their order in a document. */
 const sections = {

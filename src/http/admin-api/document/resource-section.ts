@@ -3,7 +3,7 @@ import { bodyFields, type ColumnsOf, type Fields, toJson } from "../../../lib/fi
 import { nextTurn } from "../../../lib/next-turn.ts";
 import type { Account } from "../../../tenants/index.ts";
 import { resources } from "../../resources/index.ts";
-import { type Resource, readColumns } from "../../resources/resource.ts";
+import { type Listed, type Resource, readColumns } from "../../resources/resource.ts";
 import { invalid } from "../lists.ts";
 import { toResourceDeps } from "../resource-routes.ts";
 import {
@@ -38,14 +38,20 @@ interface Prepared<Columns> {
 
 /** The sections of declared things, by their names. */
 export const declaredSections: Readonly<Record<string, Section<TArray<EntrySchema>>>> = Object.fromEntries(
-  resources.map(({ visit }) => visit((resource) => [resource.document.section, resourceSection(resource)])),
+  resources.flatMap(({ visit }) =>
+    visit((resource) => {
+      const { document } = resource;
+      return document === undefined ? [] : [[document.section, resourceSection(resource, document)]];
+    }),
+  ),
 );
 
 /** The section of a thing that accounts have, or that there is one of for each of them. */
 function resourceSection<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>(
   resource: Resource<Row, F, Derived>,
+  listed: Listed<Row, F>,
 ): Section<TArray<EntrySchema>> {
-  const { fields, name, document: listed, eachOwner, create, remove } = resource;
+  const { fields, name, eachOwner, create, change, remove } = resource;
   const { section, identity, label } = listed;
   const isIdentity = (field: string) => identity.includes(field);
   const amounts = Object.fromEntries(Object.entries(fields).filter(([field]) => !isIdentity(field)));
@@ -146,8 +152,8 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
           const owner = entry.account === undefined ? eachOwner : await readOwnerId(planning, entry.account);
           return await create?.(deps, admin, owner, await read(entry));
         },
-        change: (row, { columns }) =>
-          resource.change(deps, admin, { owner: resource.ownerOf(row), id: row.id }, toAmounts(columns)),
+        change: async (row, { columns }) =>
+          await change?.(deps, admin, { owner: resource.ownerOf(row), id: row.id }, toAmounts(columns)),
         ...(remove !== undefined && {
           remove: (row: Row) => remove(deps, admin, { owner: resource.ownerOf(row), id: row.id }),
         }),
