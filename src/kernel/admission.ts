@@ -1,7 +1,7 @@
 /**
- * The cost of a call is held before a provider is asked. {@link admit} takes the most that the request can use, or of a
- * stream that can be followed a first part of it; where less than the most is left, the request is lowered to that. The
- * hold of a stream then grows with its output: {@link GrowingHold}.
+ * Reserves the cost of a call before a provider is called. {@link admit} holds the most that the request can use. For a
+ * stream whose output can be observed it holds a first part instead. If less than the most is left, it lowers the
+ * request to what is left. The hold of a stream then grows with its output: {@link GrowingHold}.
  */
 import {
   type AdmissionRequest,
@@ -182,22 +182,26 @@ export interface GrowingHoldOptions {
   ledger: Pick<Ledger, "extend">;
   /** Kept up to date. */
   hold: Hold;
-  /** Upper bound for so many tokens of output and the prompt, or for so many tokens of it where that is more. */
+  /**
+   * Upper bound for this many tokens of output plus the prompt; `promptTokens` counts where it is above the prompt's
+   * bound.
+   */
   amountOf: (outputTokens: number, promptTokens: number) => HoldAmount;
   /** Tokens of the prompt and so much output, as counted against the minute. */
   limitTokensOf: (outputTokens: number) => number;
   /** The bound of the prompt, with all that the call may put into it. */
   promptTokensMax: number;
-  /** The tokens of output by which it is extended. */
+  /** Tokens of output that each extension adds. */
   stepTokens: number;
   /** The most tokens of output that the provider may send. */
   outputTokensMax: number;
 }
 
 /**
- * The hold of a stream of which all output can be seen, kept ahead of what has come: it is extended when half a step is left of
- * it, beside the stream, which waits only if the hold does not cover what comes next. A byte of output counts as a token, of
- * which it has one at the most; where the provider reports more than has come, its report counts.
+ * Keeps the hold of a stream ahead of its output, which the gateway can observe in full. When half a step is left, the
+ * hold is extended while the stream continues; the stream waits only if the hold does not cover the next chunk. Each
+ * byte of output counts as one token, the most it can be. If the provider reports more output than has arrived, the
+ * report counts.
  */
 export class GrowingHold implements OutputHold {
   readonly #options: GrowingHoldOptions;
@@ -207,7 +211,7 @@ export class GrowingHold implements OutputHold {
   #promptTokens = 0;
   /** The output that is held for. */
   #covered: number;
-  /** More is asked for once more than this has come. */
+  /** The hold is extended once the output exceeds this many tokens. */
   #extendAbove: number;
   #extending: Promise<void> | undefined;
 
@@ -253,9 +257,10 @@ export class GrowingHold implements OutputHold {
   }
 
   /**
-   * Holds all that the answer can be, before it is asked for whole: it cannot be stopped halfway.
+   * Extends the hold to the most that the answer can be. Called before a whole answer is requested, which cannot be
+   * stopped halfway.
    *
-   * @throws {GatewayError} When that is not left.
+   * @throws {GatewayError} When that much is not left.
    */
   async coverAll(): Promise<void> {
     const { outputTokensMax } = this.#options;
@@ -317,8 +322,8 @@ export function largest(most: number, fits: (number: number) => boolean): number
 }
 
 /**
- * An upper bound of the tokens of a chunk: the bytes of all text in its choices, whatever field it stands in, and of the
- * reasons that stand for tokens that are not shown.
+ * An upper bound of the tokens of a chunk: the bytes of all text in its choices, in whatever field, and of the finish
+ * reasons, which represent tokens that are not shown.
  */
 export function chunkTokensMax(chunk: ChatChunk): number {
   const choices: unknown = chunk?.choices;
@@ -343,7 +348,7 @@ function bytesOf(value: unknown): number {
   if (typeof value === "string") return tokensMax(value);
   if (typeof value !== "object" || value === null) return 0;
   let bytes = 0;
-  // The platform takes long for the members of a list where they are asked for as an object's.
+  // The runtime is slow to enumerate the members of a list as an object's.
   if (Array.isArray(value)) {
     for (const member of value) bytes += bytesOf(member);
     return bytes;

@@ -1,7 +1,7 @@
 /**
- * Asks a route of a model: makes the call of a plugin's handler out of the route, its key and the request. An attempt of a
- * call asks by {@link askRoute}, and `failover.ts` does what follows. What is asked outside of every call, such as a count of
- * tokens or a probe, is asked by {@link askOnce}: nothing is held, charged, retried or counted for it.
+ * Calls a route of a model: builds the plugin's call from the route, its key and the request, and runs its handler. An
+ * attempt of a call uses {@link askRoute}, and `failover.ts` decides what follows. Requests outside of every call, such
+ * as a token count or a probe, use {@link askOnce}: they are not held, charged, retried or counted.
  */
 import { UpstreamError } from "../contract/index.ts";
 import type { Call, Model, ProviderPlugin } from "../provider/index.ts";
@@ -11,7 +11,7 @@ import type { Route } from "./routing/registry.ts";
 import type { Network } from "./upstream/network.ts";
 import { BoundUpstream, type Sender } from "./upstream/upstream.ts";
 
-/** Work that a route is asked to do. */
+/** The work of one request to a route. */
 export interface RouteTask<Request, Answer> {
   /** The request as this row of the model takes it. */
   requestFor(model: Model, asker: Asker): Request;

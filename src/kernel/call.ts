@@ -1,9 +1,10 @@
 /**
- * The four objects of a call. A {@link ClientRequest} is what came in and never changes. A {@link ClientCall} is the life of it
- * until the answer has ended: it can be cancelled, has a deadline, and tells what became of it. A {@link ModelRun} is one
- * model that is tried for it, with its own hold, usage and row in the ledger; a fallback to another model makes a new one,
- * so that nothing of a model that failed is left for the next. An {@link Attempt} is one request to one route with one key.
- * Bounds, failure and outcome of a run are values that are replaced as a whole, and a field that changes names its writer.
+ * The four objects of a call. A {@link ClientRequest} is the request that arrived; it never changes. A
+ * {@link ClientCall} lasts until the answer has ended: it can be cancelled, has a deadline, and holds the outcome. A
+ * {@link ModelRun} is one model that is tried for the call, with its own hold, usage and row in the ledger. A fallback
+ * to another model creates a new run, so the next model inherits nothing from one that failed. An {@link Attempt} is
+ * one request to one route with one key. Bounds, failure and outcome of a run are values that are replaced as a whole,
+ * and a field that changes names its writer.
  */
 import {
   type Caller,
@@ -88,7 +89,7 @@ export interface ClientRequest<C extends Capability = Capability> {
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly openedAt: number;
-  /** The same moment by {@link Kernel.now}, to measure from. */
+  /** The time of {@link openedAt} by {@link Kernel.now}, for measuring durations. */
   readonly startedMs: number;
   readonly caller: Caller;
   readonly capability: C;
@@ -204,10 +205,11 @@ export class ClientCall<C extends Capability = Capability> {
   }
 
   /**
-   * Ends the call: whatever it waits for is aborted, and it settles. Only the first reason counts. A call goes on for a while
-   * when its client has left where only the provider's report tells what it costs: of a model that may reason, which hides a
-   * part of its answer, and of a prompt that only its provider can count. A free model of which nobody knows whether it reasons
-   * is mostly on a server of the operator's own, which does not go on working for nobody.
+   * Ends the call: whatever it waits for is aborted, and it settles. Only the first reason counts. When the client
+   * disconnects, the call continues for a while if only the provider's report says what it costs. That applies to a
+   * model that may reason, since it hides a part of its answer, and to a prompt that only its provider can count. It
+   * does not apply to a free model without a declared `reasoning`: such a model usually runs on a server of the
+   * operator, which should not keep working for nobody.
    */
   cancel(reason: CancelReason): void {
     const { run } = this;
@@ -227,8 +229,8 @@ export class ClientCall<C extends Capability = Capability> {
   }
 
   /**
-   * Ends the call because its client disconnected, unless it goes on: a whole answer is billed by the provider that was
-   * asked for it, and a client that disconnects in time would not pay.
+   * Ends the call because its client disconnected. A whole answer that was already requested continues: the provider
+   * bills it anyway, and otherwise a client could avoid paying by disconnecting in time.
    */
   #onDisconnect(): void {
     const { sink, outlivesClient } = this.request;
@@ -315,7 +317,7 @@ export interface RunBounds {
   readonly searchesMax?: number;
   /** A long text is spoken in this number of parts, each by a request; absent: in one. */
   readonly parts?: number;
-  /** The request asks a provider to keep a part of the prompt for an hour or longer. */
+  /** The request asks a provider to cache a part of the prompt for an hour or longer. */
   readonly keepsLonger?: boolean;
   /** Only its provider's report tells what the prompt costs. */
   readonly isOpenEnded?: boolean;
@@ -326,7 +328,7 @@ export interface RunBounds {
 /** The bounds of a run that was not bounded yet. */
 const unbounded: RunBounds = { upper: {} };
 
-/** The answer of a run beside its usage, as its capability reads it. */
+/** Facts of a run's answer other than its usage, as its capability reads them. */
 export interface AnswerFacts {
   /** The tier of service that the provider says it served the call by. */
   servedTier: string | undefined;
@@ -352,7 +354,7 @@ export interface RunOutcome {
   readonly usageSource: UsageSource;
   /** Absent where the model has no price. */
   readonly costNanodollars: number | undefined;
-  /** The cost of a report that was not believed, beyond what was charged; absent where there is none, or it has no price. */
+  /** Cost of an implausible report beyond what was charged; absent if there is no such report, or it has no price. */
   readonly unbelievedNanodollars: number | undefined;
 }
 
@@ -371,7 +373,7 @@ export class ModelRun<C extends Capability = Capability> {
   readonly ledgerId: string;
   /** No other model follows. */
   readonly isLast: boolean;
-  /** It answers for the model that was asked for, which has ended. */
+  /** The model is the successor of the requested model, which has been retired. */
   readonly isSuccession: boolean;
   /** The model with the routes that may serve the request. Written by `pipeline.ts`, before validation. */
   modelEntry: ModelEntry;
@@ -383,7 +385,7 @@ export class ModelRun<C extends Capability = Capability> {
   /** The requests to its routes, in order. Each adds itself. */
   readonly attempts: Attempt[] = [];
 
-  /** The most that it can use, for which it is held. Written by `admit`. */
+  /** The most that the run can use, and the basis of its hold. Written by `admit`. */
   bounds: RunBounds = unbounded;
   /** Present once it was admitted. Written by `admit`. */
   hold: Hold | undefined = undefined;
@@ -393,8 +395,8 @@ export class ModelRun<C extends Capability = Capability> {
   lowered: Readonly<Record<string, number>> | undefined = undefined;
 
   /**
-   * Requests that providers may have received and have not refused. Its attempts add them; `forgiveUnbegun` takes those out
-   * of which nothing came.
+   * Requests that providers may have received and have not refused. Its attempts add them; `forgiveUnbegun` removes
+   * those that received no answer.
    */
   readonly sent = new Set<SentRequest>();
   /** When the first of them was sent, by {@link Kernel.now}. Written by its attempts. */
@@ -406,7 +408,7 @@ export class ModelRun<C extends Capability = Capability> {
   cutAfterMs: number | undefined = undefined;
   /** From the request of the client until a provider began to answer. Written by `withFailover`. */
   firstByteMs: number | undefined = undefined;
-  /** Facts of the answer beside its usage. Written by the capability that reads the answer. */
+  /** Facts of the answer other than its usage. Written by the capability that reads the answer. */
   readonly answer: AnswerFacts = { servedTier: undefined, finishReasons: undefined, hasUnknownFinish: false };
   /** Why it was refused, failed, or counts as failed; absent while it has not. Written by `pipeline.ts`. */
   failure: RunFailure | undefined = undefined;
@@ -475,12 +477,15 @@ export class ModelRun<C extends Capability = Capability> {
     return this.attempt?.route.plugin.name;
   }
 
-  /** The plugin whose provider began to answer; absent until then. */
+  /** The plugin whose provider began to answer; absent until one has. */
   get answeredBy(): string | undefined {
     return this.attempt?.isAnswered === true ? this.plugin : undefined;
   }
 
-  /** The requests that it is held for: one for each part, or for each choice, which some providers are asked for one by one. */
+  /**
+   * Number of requests that the hold covers: one for each part, or for each choice, because some providers make one
+   * choice per request.
+   */
   get requestsHeld(): number {
     return (this.bounds.parts ?? 1) * ((this.request as { n?: number | null }).n ?? 1);
   }
@@ -491,8 +496,8 @@ export class ModelRun<C extends Capability = Capability> {
   }
 
   /**
-   * Requests that are paid for: those of which an answer came, and of a call that was cut also those that may still be worked
-   * on.
+   * Requests that are paid for: each request that received an answer and, if the call was cut, each one that its
+   * provider may still be working on.
    */
   get owedRequests(): SentRequest[] {
     const isCut = this.cutAfterMs !== undefined;
@@ -502,8 +507,9 @@ export class ModelRun<C extends Capability = Capability> {
   }
 
   /**
-   * Counts output before it is sent, in bytes at the least as many as it has tokens.
+   * Counts output before it is sent.
    *
+   * @param bytes At least one byte per token.
    * @returns Undefined if it may be sent. Otherwise wait, and send it unless this rejects: the error ends the call.
    * @throws {UpstreamError} When the call was cancelled.
    */
@@ -553,7 +559,7 @@ export class Attempt implements Sender {
     this.#controller.abort();
   }
 
-  /** Ends it, so that another can follow. */
+  /** Ends the attempt, so that another can follow. */
   fail(error: unknown, nowMs: number): void {
     this.error = error;
     this.endedMs = nowMs;

@@ -22,7 +22,7 @@ export function toClientError(thrown: unknown, run: ModelRun): GatewayError {
   return hideKeys(toGatewayError(thrown, run), run.attempt?.route, thrown);
 }
 
-/** The error that the caller sees when a route was asked outside of a call. */
+/** The error that the caller sees when a request to a route outside of a call fails. */
 export function toRouteError(thrown: GatewayError | UpstreamError, place: FailurePlace): GatewayError {
   const error = thrown instanceof GatewayError ? thrown : fromUpstreamError(thrown, place);
   return hideKeys(error, place.route, thrown);
@@ -95,7 +95,7 @@ function nameProvider(message: string, { route }: FailurePlace): string {
   return name === undefined ? message : message.replace(/\bthe provider\b/i, name);
 }
 
-/** A failure of a provider: its own words alone would read as those of the gateway. */
+/** Describes a failure of a provider and names the provider: its message alone would read as one of the gateway. */
 function describeFailure({ message, status }: UpstreamError, place: FailurePlace): string {
   if (ownMessage.test(message)) return nameProvider(message, place);
   const answered = status === undefined ? "" : ` (${status})`;

@@ -9,13 +9,13 @@ import { GatewayError, UpstreamError, type UpstreamErrorKind } from "../contract
 export interface AttemptFacts {
   /** The call was cancelled, or its client has left. */
   readonly isCallOver: boolean;
-  /** The plugin made a request for its provider, so what fails from then on can be an error of the provider. */
+  /** The plugin sent its provider a request, so a later failure can be an error of the provider. */
   readonly wasAsked: boolean;
   /** The provider may have received a request, and has not refused it. */
   readonly wasSent: boolean;
   /** The provider served a request of the attempt: a part of what the client asked for is paid. */
   readonly hasServed: boolean;
-  /** The attempt had a key, so that another one may work. */
+  /** The attempt had a key, so another key may work. */
   readonly hasKey: boolean;
   /** The model has this route only, no other model follows, and the route was not asked again yet. */
   readonly mayAskAgain: boolean;
@@ -33,7 +33,7 @@ export interface AttemptFacts {
  */
 export type Culprit = "nothing" | "request" | "plugin" | "answer" | "key" | "route";
 
-/** The next step of a call after a failed attempt; `again` asks the same route once more after a pause. */
+/** The next step of a call after a failed attempt; `again` repeats the request to the same route after a pause. */
 export type NextStep = "throw" | "nextKey" | "nextRoute" | "again";
 
 export interface Decision {

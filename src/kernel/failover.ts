@@ -56,7 +56,7 @@ export async function withFailover<Request, Answer>(
   throw failure ?? targets.pausedError();
 }
 
-/** A route, and the key that it is asked with. */
+/** A route and the key to use with it. */
 interface Target {
   readonly route: Route;
   /** Absent for a plugin without keys. */
@@ -92,12 +92,14 @@ class Targets {
     return this.#run.call.request.startedMs + longestMs;
   }
 
-  /** Whether a route that failed is asked once more: the only one of the last model. */
+  /** Whether the call may try a failed route a second time: only the single route of the last model, and only once. */
   get mayAskAgain(): boolean {
     return this.#routes.length === 1 && this.#run.isLast && !this.#wasAskedAgain;
   }
 
-  /** The next route that takes a call, with a key of it; `undefined` when there is none or enough were tried. */
+  /**
+   * The next route that accepts a call, with one of its keys; `undefined` when no route is left or enough were tried.
+   */
   next(): Target | undefined {
     const { attempts, caller } = this.#run;
     if (attempts.length >= attemptsMax) return undefined;
@@ -213,8 +215,9 @@ function chooseRoutes(kernel: Kernel, run: ModelRun, owner: string | undefined):
 }
 
 /**
- * An error of a plugin that is neither an `UpstreamError` nor a refusal, before its provider was asked, is a failure of
- * the gateway, which another route may not have. It says nothing about the provider, so it counts against no route.
+ * Turns an error of a plugin into a failure of the gateway: it is neither an `UpstreamError` nor a refusal and occurred
+ * before a request was sent. Another route may not have it. It says nothing about the provider, so it counts against no
+ * route.
  */
 function toOwnFailure(kernel: Kernel, { run, route, error }: Attempt): GatewayError {
   kernel.log.error("plugin_failed", { call: run.call.id, plugin: route.plugin.name, error: withoutWords(error) });
@@ -263,7 +266,9 @@ export function recordRefusedKey(
   else key.circuitBreaker.pauseFor(retryAfterMs, kernel.now());
 }
 
-/** Waits before the only route is asked again. Returns whether it is: not where the wait or the call would take too long. */
+/**
+ * Waits before the only route is tried again. Returns whether it is: not if the wait or the call would take too long.
+ */
 async function waitToRetry(kernel: Kernel, { call }: ModelRun, failure: unknown): Promise<boolean> {
   const retryAfterMs = failure instanceof UpstreamError ? failure.retryAfterMs : undefined;
   const jitterMs = retryMs * (0.5 + (kernel.random ?? Math.random)());
@@ -288,9 +293,10 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Counts a failure after the answer began, or a timeout before it, against the route. Other failures were counted with
- * their attempt; a client that disconnects and an invalid request count against no route. Nor does an answer that lasts longer
- * than a call may, while its provider is not silent: its client reads slowly, or has asked for so much.
+ * Counts against the route a failure after the answer began, or a timeout before the answer. Other failures were
+ * counted with their attempt. Not counted against a route are a client that disconnects, an invalid request, and an
+ * answer that exceeds the maximum duration of a call although its provider keeps sending: its client reads slowly or
+ * requested a very long answer.
  *
  * @returns Whether a circuit opened.
  */
@@ -315,7 +321,10 @@ function isOverlong({ answeredBy, call, sent: requests }: ModelRun): boolean {
   );
 }
 
-/** Errors that another model may not have: those before the hold, beside a limit of the model, and those from a provider. */
+/**
+ * Errors that another model may not have: those from before the hold, in addition to any limit of the model, and those
+ * from a provider.
+ */
 const beforeHold: ReadonlySet<ErrorCode> = new Set([
   "invalid_request",
   "model_not_found",
@@ -335,9 +344,9 @@ const ofProvider: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * Whether another model may serve the call after this one failed: only while nothing has come out, and only after a failure
- * that another one may not have. Before the hold `invalid_request` is about this model: the shape of the request was
- * checked before.
+ * Whether another model may serve the call after this one failed: only while no output was sent, and only after a
+ * failure that another model may not have. Before the hold, `invalid_request` is about this model, because the shape of
+ * the request has been checked by then.
  */
 export function mayFallBack(run: ModelRun, { code, limit, cause }: GatewayError): boolean {
   const { call, sent: requests } = run;

@@ -19,9 +19,11 @@ const overloadCallsMin = 200;
 const retryAfterMs = 1000;
 /** How often the lag is measured. */
 const tickMs = 20;
-/** The time constant by which older lag counts less. */
+/** Time constant of the decay of older lag. */
 const memoryMs = 1000;
-/** Summed lag at which overload begins and ends, so that one garbage collection or expensive call does not trip it. */
+/**
+ * Summed lag at which overload begins and at which it ends. A sum tolerates one garbage collection or expensive call.
+ */
 const [overloadedMs, calmMs] = [400, 50];
 
 /**
@@ -91,7 +93,7 @@ class EventLoopLag {
 interface OwnerLoad {
   /** Slots that its requests hold. */
   slots: number;
-  /** Those of requests that are no calls yet: their bodies may still be arriving. */
+  /** Slots of requests that are not calls yet: their bodies may still be arriving. */
   waiting: number;
 }
 
@@ -120,13 +122,13 @@ const grantsShare = 1 / 8;
 const grantsMin = 16;
 
 /**
- * Load shedding: counts what is at work and for whom, refuses more than the process can serve before anything is done for it,
- * and refuses all while the process shuts down. Whoever has most is refused first:
+ * Load shedding: counts running requests by owner, refuses what the process cannot serve before any work is done for
+ * it, and refuses everything while the process shuts down. The owners with the most requests are refused first:
  *
- * - An owner may have {@link slotsPerFree} times the slots that are free, and only as many as are free for requests that are not
- *   calls yet. So no owner takes the last ones, and each of many gets less.
- * - While the process is overloaded, an owner that has more than the average is refused. The others are let in as slots
- *   become free.
+ * - An owner may have {@link slotsPerFree} times the free slots. Of these, at most as many as are free may be
+ *   requests that are not calls yet. So no owner takes the last slots, and the more owners compete, the less each gets.
+ * - While the process is overloaded, an owner that has more than the average is refused. The others are admitted as
+ *   slots become free.
  */
 export class LoadShedder {
   readonly lag: EventLoopLag;
@@ -292,7 +294,7 @@ export class LoadShedder {
     if (waitsTooMuch || load.slots >= slotsPerFree * free) throw this.#count(this.#hasShare);
   }
 
-  /** @param slots Those that the owner has beside the one that it wants. */
+  /** @param slots Slots that the owner has already, without the requested one. */
   #checkLoad(slots: number): void {
     if (this.#slots < overloadCallsMin || !this.lag.refuses(this.#now())) return;
     const isAboveAverage = (slots + 1) * this.#owners.size > this.#slots;

@@ -13,8 +13,9 @@ import type {
 import type { ModelEntry } from "./routing/registry.ts";
 
 /**
- * The passed-through side of a chat call: the request as the client wrote it, and the answer as the provider gave it. The
- * call also has a request in the uniform format, by which it is admitted and by which routes without the format are asked.
+ * The passed-through side of a chat call: the request as the client wrote it, and the answer as the provider gave it.
+ * The call also has a request in the uniform format, which is used for admission and for routes without the client's
+ * format.
  */
 export class Passthrough implements PassedAnswer {
   readonly format: PassthroughFormat;
@@ -56,7 +57,7 @@ export class Passthrough implements PassedAnswer {
     return handlers[this.#handler]?.bind(handlers);
   }
 
-  /** Whether a route is asked in the client's protocol. */
+  /** Whether the route receives the request in the client's protocol. */
   isServedBy({ plugin, model }: { readonly plugin: ProviderPlugin; readonly model: Model }): boolean {
     return plugin.handlers[this.#handler] !== undefined && this.format.serves?.(model) !== false;
   }
@@ -109,8 +110,8 @@ export class Passthrough implements PassedAnswer {
   }
 
   /**
-   * The routes that can serve the call. A request that asks for nothing but a search of the web would otherwise be answered
-   * from memory, as if that were what was found.
+   * The routes that can serve the call. A request whose only purpose is a web search goes only to routes that can
+   * search; another would answer from memory, as if that were a search result.
    *
    * @throws {GatewayError} When there is none.
    */

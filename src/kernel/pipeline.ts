@@ -36,12 +36,13 @@ const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
 };
 
 /**
- * Runs a call. Whatever happens after admission (the provider fails or hangs, a plugin throws, the client disconnects), the
- * call is settled before this returns. Each model is held, charged and recorded on its own, so that one that did not serve
- * costs nothing. Another one follows only while nothing has come out, and only after a failure that it may not have.
+ * Runs a call. Whatever happens after admission (the provider fails or hangs, a plugin throws, the client disconnects),
+ * the call is settled before this returns. Each model is held, charged and recorded separately, so a model that did not
+ * serve costs nothing. Another model follows only while no output was sent, and only after a failure that it may not
+ * have.
  *
- * @param candidates The models that may serve it, the first to be tried first.
- * @throws {GatewayError} The error for the caller, with what became of the models before the last.
+ * @param candidates The models that may serve the call, in the order in which they are tried.
+ * @throws {GatewayError} The error for the caller, with the outcomes of the models before the last.
  */
 export async function runCall<C extends Capability>(
   kernel: Kernel,
@@ -146,7 +147,7 @@ function fail(kernel: Kernel, run: ModelRun, error: unknown): GatewayError {
   if (recordLateFailure(error, run, kernel.now())) kernel.log.warn("circuit_opened", { call: call.id });
   forgiveUnbegun(kernel, run);
   if (call.clientLeft || call.cancelReason === "client_disconnected") recordDisconnect(run);
-  // Cut because nothing is left: what was made until then is owed, the hidden part of it too.
+  // Cut because no funds are left: the output made so far is owed, including its hidden part.
   recordOwed(kernel, run, error, fundErrors.has(failure.code));
   if (failure.code === "internal_error") {
     // A plugin words its errors, and may quote what its provider sent: the words are in the request log alone.

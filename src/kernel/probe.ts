@@ -17,7 +17,7 @@ export const isProbed = ({ capability }: Pick<Model, "capability">): boolean => 
 /** Target of a probe: a plugin, one of its models, and one of its keys. */
 export interface Probe {
   readonly plugin: ProviderPlugin;
-  /** A model of the plugin that {@link isProbed}; absent: the provider is asked to list its models, by `GET /models`. */
+  /** A model of the plugin that {@link isProbed}; absent: the probe lists the provider's models, by `GET /models`. */
   readonly model: Model | undefined;
   readonly credential: Credential;
   readonly msMax: number;
@@ -31,7 +31,7 @@ export interface ProbeResult {
   readonly error: UpstreamError | undefined;
 }
 
-/** Stands for a model where the plugin has none. */
+/** Placeholder for a plugin without models. */
 const anyModel: Model = {
   id: "models",
   upstreamId: "models",
@@ -42,7 +42,7 @@ const anyModel: Model = {
 };
 
 /**
- * Sends a provider one small request, beside all calls: no circuit, limit or bill knows of it.
+ * Sends a provider one small request outside of all calls: it affects no circuit, limit or bill.
  *
  * @throws {GatewayError} `conflict` when a key is missing.
  */

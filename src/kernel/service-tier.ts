@@ -31,9 +31,12 @@ export function costMaxOfRun(run: ModelRun, meters: Meters): number | undefined 
 }
 
 /**
- * The price that a call is charged by: that of the tier that was requested if the provider says that it served it, the
- * more expensive one if the provider says nothing. Of another tier that it says it served its rates count where the row has
- * them and they are lower than the model's own; otherwise the model's own, for which it was held.
+ * The price that a call is charged by.
+ *
+ * - The provider says that it served the requested tier: the price of that tier.
+ * - It does not say which tier it served: the requested tier or the model's own price, whichever is more expensive.
+ * - It says that it served another tier: that tier's rates if the row has them and they are lower than the model's
+ *   own. Otherwise the model's own price, which the hold covers.
  */
 export function priceOfRun(run: ModelRun, meters: Meters): CompiledPrice | undefined {
   const { compiledPrice } = run.modelEntry;

@@ -8,33 +8,41 @@ import { UpstreamError } from "../contract/index.ts";
 import { nextTurn } from "../lib/next-turn.ts";
 import type { AnswerStream } from "../provider/index.ts";
 
-/** Marks the kernel's own iterables: those of others may have a member `read` too, as streams of Node do. */
+/** Marks the kernel's own iterables. Foreign iterables may have a `read` member too, such as streams of Node. */
 export const readsBatches: unique symbol = Symbol("reads batches");
 
 /** Items that arrive in batches: what one piece of a body comes to. */
 export interface BatchReader<Item> {
   /** The next items, sometimes none; `undefined` at the end. */
   read(): Promise<readonly Item[] | undefined>;
-  /** The next items that are there already, without waiting; `undefined` where {@link read} has to be asked. */
+  /** The next items that have already arrived, without waiting; `undefined` if {@link read} must be called. */
   readNow?(): readonly Item[] | undefined;
   /**
    * Hears of each item as it is used. A batch has whatever arrived in one piece, and what is owed for a stream that breaks off
    * must not depend on how its bytes were cut.
    */
   onTake?(item: Item): void;
-  /** Waits until it is the turn of its account again, as a stream with many items does now and then; absent: that of nobody else. */
+  /**
+   * Waits for the next turn of its account, as a stream with many items does now and then. Absent: a plain turn of the
+   * event loop.
+   */
   takeTurn?(): Promise<void>;
   /** Reads no more. Repeating it does nothing. */
   cancel(): void;
-  /** The same where all that is needed has been read. What follows is dropped, so that a connection can be used again. */
+  /**
+   * Reads no more, because all that is needed has been read. The rest is dropped, so the connection can be used again.
+   */
   drain?(): void;
-  /** All that is needed has been read but what may follow at once: what does not come within a moment, or this time, is not waited for. */
+  /**
+   * All that is needed has been read, except what may follow at once. What does not arrive within a moment, or within
+   * `ms`, is not waited for.
+   */
   linger?(ms?: number): void;
 }
 
-/** So many items are taken before other calls get a turn. */
+/** Items that are taken before other calls get a turn. */
 const itemsPerTurn = 256;
-/** A stream has begun after so many items, even if they say nothing. */
+/** A stream has begun after this many items, even if they have no content. */
 const firstItemsMax = 64;
 
 export function toReader<Item>(items: AsyncIterable<Item> | Iterable<Item>): BatchReader<Item> {
@@ -69,8 +77,8 @@ function toAsync<Item>(iterator: Iterator<Item>): AsyncIterator<Item> {
 }
 
 /**
- * The pieces of a handler's stream: its events, translated. An event is translated when the pieces before it have been used, so
- * that what is owed for a stream that breaks off does not depend on how its bytes were cut.
+ * The pieces of a handler's stream: its translated events. An event is translated once the pieces before it have been
+ * used, so what is owed for a stream that breaks off does not depend on how its bytes were cut.
  */
 export class StreamReader<Piece> implements BatchReader<Piece> {
   readonly #stream: AnswerStream<Piece>;

@@ -49,7 +49,10 @@ export interface UnrunCall {
 
 /** How the hold of a stream follows its output, in tokens of all its choices. */
 export interface Growth {
-  /** A part of the output may not be shown, so that all of it is held from the beginning; tokens per minute are claimed by the step. */
+  /**
+   * A part of the output may not be shown. The hold then covers all output from the beginning; only tokens per minute
+   * are claimed by the step.
+   */
   readonly isHidden: boolean;
   readonly stepTokens: number;
   boundOf(outputTokens: number): Meters;
@@ -84,8 +87,8 @@ export interface CapabilityHandler<C extends Capability> {
   /** The least that must be payable, where the request of a bounded run can be lowered; absent: the upper bound. */
   lowerBound?(run: ModelRun<C>): Meters;
   /**
-   * For a stream, whose hold can follow its output: the step by which it is extended, and the
-   * bound of the request, also once it is lowered, with so many tokens of output. Absent: the whole upper bound is held.
+   * For a stream whose hold can follow its output: the step by which the hold is extended, and the bound of the request
+   * for a number of output tokens, also once the request is lowered. Absent: the whole upper bound is held.
    */
   growth?(run: ModelRun<C>): Growth | undefined;
   /** The request of a bounded run, lowered to what is left, which is at least the lower bound. */

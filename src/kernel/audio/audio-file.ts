@@ -5,11 +5,11 @@ import type { AnswerStream, Speech, SpeechFormat } from "../../provider/index.ts
 type Bytes = Uint8Array<ArrayBuffer>;
 export type WavFormat = Omit<Wav, "pcm">;
 
-/** `RIFF`, with which every WAV file begins. */
+/** `RIFF`, the first four bytes of every WAV file. */
 const riff = [0x52, 0x49, 0x46, 0x46];
 /** The header that nearly every WAV file has. */
 export const wavHeaderBytes = 44;
-/** More bytes than stand before the samples of any WAV file. */
+/** More bytes than precede the samples of any WAV file. */
 const headBytesMax = 64 * 1024;
 /** Encoders that stream write a size of nothing, or the largest there is. */
 const sizeMax = 2 ** 31;
@@ -47,7 +47,10 @@ export class AudioFile implements AnswerStream<Bytes> {
     this.#options = options;
   }
 
-  /** Also when what stands behind the samples does not end: it is not audio, but a provider may report its usage there. */
+  /**
+   * Whether no more audio follows. Also true if the bytes after the samples do not end: they are not audio, but a
+   * provider may report its usage in them.
+   */
   get isComplete(): boolean {
     return this.#source.isComplete === true || this.#behind > headBytesMax;
   }

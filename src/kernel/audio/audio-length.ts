@@ -20,7 +20,7 @@ export interface AudioLength {
 export const chunksMax = 256;
 /** Frames, packets and pages that are counted: an MP3 file of 25 MB has fewer at 24 kbit/s and above. */
 export const framesMax = 350_000;
-/** Highest bitrate of an unknown format, such as that of a video: 100 Mbit/s. */
+/** Highest bitrate of an unknown format, which may be video: 100 Mbit/s. */
 const anyBytesPerMs = 12_500;
 const boxNames = ["ftyp", "moov", "mdat", "free", "skip", "wide"];
 

@@ -17,8 +17,8 @@ export function fileOfBytes(bytes: Uint8Array<ArrayBuffer>): AudioBlob {
 }
 
 /**
- * Reads a file in windows and counts the work, so that a hostile file cannot cost more than a good one.
- * Once {@link visitsMax} places were visited, the rest of the file counts as unreadable.
+ * Reads a file in windows and counts the work, so a hostile file cannot cost more than a good one. Once
+ * {@link visitsMax} places were visited, the rest of the file counts as unreadable.
  */
 export class ByteReader {
   readonly size: number;
@@ -42,7 +42,7 @@ export class ByteReader {
     return this.visits < this.#visitsMax && ++this.visits <= this.#visitsMax;
   }
 
-  /** `length` bytes from a place on, or `undefined` when the file ends before. Counts as a visit. */
+  /** Reads `length` bytes at a position; `undefined` if the file ends earlier. Counts as a visit. */
   async view(at: number, length: number): Promise<DataView | undefined> {
     if (!this.visit() || at + length > this.size) return undefined;
     if (at < this.#windowStart || at + length > this.#windowStart + this.#window.length)
@@ -62,7 +62,10 @@ export class ByteReader {
 const smallWindow = 16 * 1024;
 const searchBytes = 1024 * 1024;
 
-/** How often four bytes stand anywhere in a file: decoders that meet an error go on at the next such place. */
+/**
+ * Counts how often a mark of four bytes occurs anywhere in a file. Decoders that meet an error continue at the next
+ * mark.
+ */
 export async function countMarks(reader: ByteReader, mark: Uint8Array<ArrayBuffer>): Promise<number> {
   let count = 0;
   for (let at = 0; at < reader.size; at += searchBytes) {

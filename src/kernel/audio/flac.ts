@@ -7,12 +7,15 @@ const headerBytesMax = 16;
 
 /** Samples of a block by the code of its size; 6 and 7 stand for a size of its own at the end of the header. */
 const blockSizes = [0, 192, 576, 1152, 2304, 4608, 0, 0, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768];
-/** Hertz by the code of the rate; 0 stands for that of the file, 12 to 14 for one at the end of the header. */
+/**
+ * Hertz by the code of the rate. Code 0 means the rate of the file; codes 12 to 14 mean a rate at the end of the
+ * header.
+ */
 const sampleRates = [0, 88_200, 176_400, 192_000, 8000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000];
 
 /**
- * Measures a FLAC file by its frames: a frame of silence plays four seconds with 16 bytes. Whatever has the header of a
- * frame with a right checksum counts as one, so that the sum is never below what a decoder plays.
+ * Measures a FLAC file by its frames: a frame of silence plays four seconds with 16 bytes. Anything that looks like a
+ * frame header with a correct checksum counts as a frame, so the sum is never below what a decoder plays.
  * https://www.rfc-editor.org/rfc/rfc9639#name-frame-header
  */
 export async function measureFlac(reader: ByteReader): Promise<MeasuredLength | undefined> {
@@ -81,7 +84,7 @@ function readFrame(bytes: Uint8Array, at: number, fileRate: number): number {
           ? read(2) * 10
           : sampleRates[rateCode];
   if (end >= bytes.length || crc8(bytes, at, end) !== bytes[end]) return 0;
-  // A decoder may take the rate of the frame or that of the file: the slower one plays longer.
+  // A decoder may use the rate of the frame or the rate of the file; the slower rate plays longer.
   const rate = ownRate ? Math.min(ownRate, fileRate) : fileRate;
   return (samples * 1000) / rate;
 }

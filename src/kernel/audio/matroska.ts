@@ -2,7 +2,7 @@ import { type ByteReader, countMarks } from "./byte-reader.ts";
 import { getOpusPacketMs } from "./opus.ts";
 import type { MeasuredLength } from "./wav.ts";
 
-/** WebM may hold video, of 100 Mbit/s at the most. */
+/** WebM may hold video, of at most 100 Mbit/s. */
 const videoBytesPerMs = 12_500;
 const windowBytes = 1024 * 1024;
 /** More than the head of an element and the beginning of a block in it. */
@@ -36,10 +36,14 @@ const parents: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * Measures a WebM or Matroska file. Where all its tracks are of Opus, which is what browsers record, its packets are
- * counted. A packet of another codec can hold any number of frames, so that there is no bound; nor is there one where an
- * element reaches beyond its parent, or a cluster stands where none is read: a decoder goes on at the next cluster after
- * what it cannot read. The duration and the timestamps are claims, which can only raise the length.
+ * Measures a WebM or Matroska file. If all its tracks are Opus, as browsers record, its packets are counted. The length
+ * has no bound in these cases:
+ *
+ * - A track has another codec, whose packets can hold any number of frames.
+ * - An element reaches beyond its parent.
+ * - A cluster is in a place where none is read: after an error, a decoder continues at the next cluster.
+ *
+ * The duration and the timestamps are claims, which can only raise the length.
  * https://www.rfc-editor.org/rfc/rfc9559
  */
 export async function measureMatroska(reader: ByteReader): Promise<MeasuredLength> {
@@ -142,6 +146,6 @@ function readBlock(view: DataView, at: number, bytes: number): { ms: number; tim
   if (lacing === 0) {
     return { ms: getOpusPacketMs(byteAt(head + 3), byteAt(head + 4)), time };
   }
-  // Several packets, each of which may be the longest that there is.
+  // Several packets, each of which may have the maximum length.
   return { ms: ((byteAt(head + 3) ?? 255) + 1) * getOpusPacketMs(undefined, undefined), time };
 }

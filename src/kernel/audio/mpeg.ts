@@ -23,11 +23,11 @@ const sampleRates = [44_100, 48_000, 32_000];
 const bytesPerMsMax = 56;
 
 /**
- * Measures MPEG audio (MP3 and its older layers) by counting its frames, which costs a few milliseconds for the largest
- * file. A Xing or VBRI header is not read: what it says can be forged.
+ * Measures MPEG audio (MP3 and its older layers) by counting its frames, which takes a few milliseconds for the largest
+ * file. A Xing or VBRI header is not read, because it can be forged.
  *
- * @returns `undefined` when more than a little of the file is not frames, or another thing stands before them: that may
- *   be the beginning of another format, behind which a decoder does not look for frames.
+ * @returns `undefined` if more than a little of the file is not frames, or if the file does not begin with frames: it
+ * may be of another format, and a decoder would not look for frames after its beginning.
  */
 export async function measureMpeg(reader: ByteReader): Promise<MeasuredLength | undefined> {
   const start = await skipTags(reader);
@@ -65,9 +65,9 @@ async function beginsWithFrame(reader: ByteReader, start: number): Promise<boole
 }
 
 /**
- * Where the frames begin: after the ID3v2 tags, of which a file has one or two.
+ * Finds where the frames begin: after the ID3v2 tags. A file has one or two of them.
  *
- * @returns `undefined` after what some decoders take for a tag and others do not.
+ * @returns `undefined` after bytes that only some decoders take for a tag.
  */
 async function skipTags(reader: ByteReader): Promise<number | undefined> {
   let at = 0;

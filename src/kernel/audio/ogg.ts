@@ -24,11 +24,11 @@ interface Stream {
 }
 
 /**
- * Measures an Ogg file of Opus or Vorbis by its packets: a packet of silence has one byte. The positions that its pages
- * name are claims, which can only raise the length.
+ * Measures an Ogg file of Opus or Vorbis by its packets: a packet of silence has one byte. The positions in its pages
+ * are claims, which can only raise the length.
  *
- * @returns `undefined` for other contents. Without a bound where a page is broken, there are too many to be counted, or one
- *   stands inside of another: a decoder that refuses the outer one by its checksum plays the inner ones.
+ * @returns `undefined` for other contents. The length has no bound if a page is broken, there are too many pages to
+ * count, or one page is inside another: a decoder that refuses the outer page by its checksum plays the inner pages.
  */
 export async function measureOgg(reader: ByteReader): Promise<MeasuredLength | undefined> {
   const streams = new Map<number, Stream>();

@@ -22,11 +22,12 @@ const [sampleRateMax, channelsMax] = [384_000, 32];
 const guidEnd = "000000001000800000aa00389b71";
 
 /**
- * Measures a WAV file by the bytes of its samples. Its size fields and its `fact` chunk are not relied on: where the
- * chunks after the samples make no sense, they are samples too, as is everything after the head of the samples where a
- * size in 64 bits stands elsewhere.
+ * Measures a WAV file by the bytes of its samples, without relying on its size fields and its `fact` chunk. If the
+ * chunks after the samples make no sense, they count as samples too. If the file has 64-bit sizes (RF64), everything
+ * after the header of the samples counts as samples.
  *
- * @returns `undefined` for other than plain samples, and where two formats are given: decoders differ in which they take.
+ * @returns `undefined` for anything but plain samples, and if the file declares two formats: decoders differ in which
+ * one they use.
  */
 export async function measureWav(reader: ByteReader): Promise<MeasuredLength | undefined> {
   let bytesPerMs: number | undefined;
@@ -62,7 +63,10 @@ export async function measureWav(reader: ByteReader): Promise<MeasuredLength | u
   return { ms, msMax: ms, bytesPerMsMax: bytesPerMs, audioBytes };
 }
 
-/** Bytes per millisecond; `undefined` where the figures do not agree, of which decoders take different ones. */
+/**
+ * Bytes per millisecond; `undefined` if the figures of the format contradict each other, because decoders use different
+ * ones.
+ */
 async function readFormat(reader: ByteReader, at: number): Promise<number | undefined> {
   const format = await reader.view(at, 16);
   if (format === undefined) return undefined;

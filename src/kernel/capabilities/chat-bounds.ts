@@ -91,7 +91,9 @@ export const chatBounds: Pick<CapabilityHandler<"chat">, "upperBound" | "lowerBo
 /** The upper bound of an answer of a model that declares neither limit. */
 const outputTokensDefault = 128_000;
 
-/** A call is refused unless this much output can be paid beside its prompt: with less, an answer is of no use. */
+/**
+ * A call is refused unless this much output can be paid in addition to its prompt: with less, an answer is of no use.
+ */
 const firstOutputTokens = 256;
 
 /** The output of each choice that a stream holds at first, and is extended by. */
@@ -100,14 +102,15 @@ const stepTokens = 4096;
 /** The output that each choice claims of the tokens per minute at first, where a part of it may not be shown. */
 const hiddenStepTokens = 16_384;
 
-/** The fewest searches with which a request is of use: where it has other tools, it is served without. */
+/** The fewest searches that make a request useful: a request that has other tools is served without searches. */
 function searchesMin({ passthrough, bounds: { searchesMax = 0 } }: ModelRun<"chat">): number {
   return searchesMax > 0 && passthrough?.needsSearch === true ? 1 : 0;
 }
 
 /**
- * The most tokens of a prompt that is read once more after each search: with what was found, which is bounded for all searches
- * together where the row of the model says so, and with the output until then. No prompt is longer than the context.
+ * The most tokens of a prompt that is read again after each search, including the search results and the output up to
+ * that point. The results of all searches together are bounded if the model's row says so. No prompt is longer than the
+ * context.
  */
 function promptTokensMax(
   { modelEntry, passthrough }: ModelRun<"chat">,
@@ -125,7 +128,9 @@ interface Searches {
   readonly outputTokens: number;
 }
 
-/** The bounds of all bodies that may be sent: that of chat, for each copy of it, and that which the client wrote. */
+/**
+ * The bounds of all bodies that may be sent: the chat body, for each copy of it, and the body that the client wrote.
+ */
 export function boundPrompts({ request, modelEntry, passthrough }: ModelRun<"chat">): PromptBound[] {
   const { model, routes } = modelEntry;
   const bounds: PromptBound[] = [];
@@ -143,7 +148,9 @@ export function boundPrompts({ request, modelEntry, passthrough }: ModelRun<"cha
   return bounds;
 }
 
-/** Whether a part of the output may not be shown. Of a model of which nobody says whether it reasons, a part may be hidden. */
+/**
+ * Whether a part of the output may not be shown. This is assumed of a model that does not declare whether it reasons.
+ */
 function reasons(run: ModelRun<"chat">): boolean {
   return run.modelEntry.model.reasoning !== false || mayReason(run);
 }
@@ -180,15 +187,17 @@ function createBounds(
   };
 }
 
-/** The most of so many searches, with the prompt that is read once more after each; nothing where there are none. */
+/**
+ * Upper bound of a number of searches, including the prompt, which is read again after each; empty without searches.
+ */
 export function boundSearches(run: ModelRun<"chat">, sentTokensMax: number, web: Searches): Meters {
   if (web.searches === 0) return {};
   return { inputToken: promptTokensMax(run, sentTokensMax, web), webSearch: web.searches };
 }
 
 /**
- * Fields that servers of OpenAI's dialect know beside those of this API, and that neither lengthen nor multiply an answer,
- * nor ask for reasoning.
+ * Fields of servers of OpenAI's dialect that this API does not have, and that neither lengthen nor multiply an answer,
+ * nor request reasoning.
  */
 const samplingFields: readonly string[] = [
   "allowed_token_ids",
@@ -218,7 +227,7 @@ const samplingFields: readonly string[] = [
 
 const plainFields: ReadonlySet<string> = new Set([...Object.keys(ChatRequest.properties), ...samplingFields]);
 
-/** Those, and fields that say how a model thinks within the limit. */
+/** The plain fields, and fields that configure how a model thinks within the limit. */
 const knownFields: ReadonlySet<string> = new Set([...plainFields, "chat_template_kwargs", "reasoning", "thinking"]);
 
 /**
@@ -254,13 +263,13 @@ function hasUnknownNumber(request: ChatRequest): boolean {
 const lengthening = new WeakMap<ChatRequest, boolean>();
 
 /**
- * Whether a number stands anywhere in a value, also as text, that may be a limit: one of 0 or less often means none. One
- * above 0 and up to 1 is a switch or a share.
+ * Whether a value contains a number, also as text, that may be a limit. A number of 0 or less counts, because it often
+ * means no limit. A number above 0 and up to 1 does not: it is a switch or a share.
  */
 function hasNumber(value: unknown): boolean {
   if (typeof value === "number") return value > 1 || value <= 0;
   if (typeof value === "string") return /^\s*[+-]?[\d.]/.test(value) && hasNumber(Number(value));
-  // The platform takes a third of a second for the values of a list of 500 000 where they are asked for as an object's.
+  // The runtime takes a third of a second to enumerate a list of 500 000 values as an object's.
   if (Array.isArray(value)) return value.some(hasNumber);
   return typeof value === "object" && value !== null && Object.values(value).some(hasNumber);
 }
@@ -296,7 +305,7 @@ export function getOutputTokensMax(request: ChatRequest, modelEntry: ModelEntry)
   return max === undefined ? outputTokens : Math.min(outputTokens, max);
 }
 
-/** Whether a route makes fewer choices at a time than are asked for, so that it is asked once for each. */
+/** Whether a route makes fewer choices per request than are wanted, so each choice needs its own request. */
 export function needsFanOut(
   { plugin, model }: Pick<Route, "plugin" | "model">,
   { n }: Pick<ChatRequest, "n">,

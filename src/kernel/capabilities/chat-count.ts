@@ -15,13 +15,13 @@ type CountHandler = "countChatTokens" | NonNullable<PassthroughFormat["countHand
 
 /** A count that takes longer is of less use than an estimate. */
 const countMsMax = 10_000;
-/** Providers call their counts estimates: what is held covers a tenth and so much more. */
+/** Providers call their counts estimates, so the hold covers a tenth more plus this many tokens. */
 const marginTokens = 1000;
 
 /**
- * Asks the provider of a model for the tokens of a request in a protocol of the client's. One route is asked once: nothing
- * is held or charged, and nothing is counted against the route, because a provider may serve calls without being able to
- * count.
+ * Has a model's provider count the tokens of a request in the client's own protocol. One route is tried once. Nothing
+ * is held or charged, and nothing is counted against the route, because a provider may serve calls without being able
+ * to count.
  *
  * @returns `undefined` when no route counts, or the provider failed.
  * @throws {GatewayError} When the provider says what is wrong with the request.
@@ -37,10 +37,10 @@ export async function countPassthrough(
 }
 
 /**
- * Asks the provider for the tokens of a prompt of which only the model's context is a bound. It is asked
- * outside of the call, and goes on when that is cut.
+ * Has the provider count the tokens of a prompt that only the model's context bounds. The request is made outside of
+ * the call, and continues if the call is cut.
  *
- * @returns What is sure to cover what the provider bills; `undefined` when no route counts, or the provider failed.
+ * @returns At least the tokens that the provider bills; `undefined` when no route counts, or the provider failed.
  */
 export async function countPrompt(kernel: Kernel, run: ModelRun<"chat">): Promise<number | undefined> {
   const { request, passthrough, modelEntry } = run;

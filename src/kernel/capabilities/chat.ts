@@ -67,8 +67,9 @@ import { createOpener, type OpenedPassthrough, sendPassthrough } from "./passthr
 const logprobBytes = 70;
 
 /**
- * Bounds a whole answer of which every token has its probability and those of others: 30 times the text, of which a provider
- * takes the money and the gateway the memory before it finds that it is too long. A stream is never in memory as a whole.
+ * Bounds a whole answer in which each token has its probability and the probabilities of alternatives. It can be 30
+ * times the size of its text, and would be paid for and buffered before the gateway notices. A stream is never in
+ * memory as a whole.
  *
  * @throws {GatewayError} `invalid_request`
  */
@@ -90,9 +91,9 @@ const deepCharsMin = 2 * jsonBounds.text.depthMax;
 const [valueBytesMin, resultCharsMin] = [65_536, 65_536];
 
 /**
- * Bounds the JSON that stands as a text in a request, because plugins parse it in the turn in which they translate. Arguments of
- * calls beyond the bounds are refused. Results of tools are free text, and what is beyond the bounds stays a text. The memory of
- * what they become is counted.
+ * Bounds the JSON texts inside a request, because plugins parse them without yielding when they translate. Arguments of
+ * calls beyond the bounds are refused. Results of tools are free text: a result beyond the bounds stays text. The
+ * memory of the parsed values is counted.
  *
  * @throws {GatewayError} `invalid_request`, or that there is no room.
  */
@@ -139,8 +140,8 @@ function boundResult(content: Message["content"], texts: JsonTexts): number {
 }
 
 /**
- * The tokens of the body that was sent. What its provider alone can count, it is asked for; if it does not tell, that is taken
- * at the most that it can be, as is a prompt of which an estimate is more.
+ * The tokens of the body that was sent. If only the provider can count a prompt, it is called to count. If it does not
+ * answer, or an estimate exceeds the maximum, the maximum counts.
  */
 async function estimatePrompt(kernel: Kernel, run: ModelRun<"chat">): Promise<Meters> {
   const { request, modelEntry, answeredBy, passthrough } = run;
@@ -253,7 +254,7 @@ export const chatCapability: CapabilityHandler<"chat"> = {
 };
 
 /**
- * Runs a chat handler and waits for the first content: a stream that fails after an empty role has not begun, so that
+ * Runs a chat handler and waits for the first content. A stream that fails after an empty role has not begun, so
  * another route can still serve the call.
  */
 async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<OpenedChat> {
@@ -278,7 +279,9 @@ async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>): Promis
 
 type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | ChatStream>;
 
-/** The answer of a handler. One that came in the other form than was asked for is read in that form. */
+/**
+ * The answer of a handler. An answer in the other form than requested (whole or streamed) is read in the form it has.
+ */
 async function answerOf(plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<ChatCompletion | ChatStream> {
   const { handlers, name } = plugin;
   if (handlers.chat === undefined) throw new TypeError(`Plugin '${name}' has no chat handler`);
@@ -358,7 +361,10 @@ function finishCompletion(
   return count instanceof Promise ? count.then(finish) : finish(count);
 }
 
-/** An answer that ended by a word that is not known was told as cut: the operator may know that it is a success. */
+/**
+ * Reports an answer that ended with an unknown finish reason and was returned as cut: the operator may know that the
+ * reason means success.
+ */
 function reportUnknownFinish({ log }: Kernel, run: ModelRun, word: string): void {
   const { call, model, plugin, attempt } = run;
   run.answer.hasUnknownFinish = true;
@@ -432,7 +438,9 @@ const lacks: Readonly<Record<Feature, string>> = {
 const wordCharsMean = 4;
 /** The least output that the Responses protocol takes. */
 const responseTokensMin = 16;
-/** So many characters for each token that fits are counted: words of ordinary text with the space before them are shorter. */
+/**
+ * Characters that are counted for each token of the limit: words of ordinary text, including their space, are shorter.
+ */
 const countedWordChars = 12;
 /** How many other models an error names. */
 const namedMax = 3;
@@ -513,9 +521,10 @@ function toFeature(part: ContentPart): Feature | undefined {
 }
 
 /**
- * The words of the messages, each of which is at least one token in every vocabulary. They are counted only where they are
- * likely to be too many: a shorter text that does not fit is refused by the provider. Of a text of many times the length
- * that fits a beginning is counted, and where its words are too many, those of the whole are estimated.
+ * Counts the words of the messages: each is at least one token in every vocabulary. They are counted only if the text
+ * is long enough that they are likely to be too many; a shorter text that does not fit is refused by the provider. If
+ * the text is many times too long, only its beginning is counted; if that has too many words, the number of all words
+ * is extrapolated.
  */
 function countWords({ messages }: ChatRequest, tokensMax: number | undefined): number {
   if (tokensMax === undefined) return 0;
@@ -545,12 +554,13 @@ function countWords({ messages }: ChatRequest, tokensMax: number | undefined): n
 
 /** Usual speed of a model for one choice. */
 export const usualTokensPerSecond = 100;
-/** Bytes for each token of an answer of which only the size is known. */
+/** Bytes per token of an answer whose size alone is known. */
 const outputBytesPerToken = 4;
 
 /**
- * The output that nobody has seen, at the most what is held: of an answer that was cut by its size, what came; of a call that
- * was cut while its model reasons, or before its whole answer came, what is usually made in that time.
+ * Estimates the output that the gateway has not seen, at most what is held. If an answer was cut, the bytes that came
+ * count. If the call was cut while its model may reason, or before a whole answer came, the usual output in that time
+ * counts where it is more.
  */
 async function estimateUnseen(run: ModelRun<"chat">): Promise<number> {
   const { request, modelEntry, cutAfterMs, sink } = run;

@@ -60,7 +60,7 @@ function addChoice(choices: CollectedChoice[], { index, delta, logprobs, finish_
   choice.finish_reason = finish ?? choice.finish_reason;
 }
 
-/** Texts and lists go on; of an object each member does. Another value replaces the one before. */
+/** Appends texts and lists; joins objects member by member. Any other value replaces the previous one. */
 function joinPieces(before: unknown, piece: unknown): unknown {
   if (typeof before === "string" && typeof piece === "string") return before + piece;
   if (Array.isArray(before) && Array.isArray(piece)) return [...before, ...piece];

@@ -26,7 +26,7 @@ export const embeddingsCapability: CapabilityHandler<"embeddings"> = {
   validate({ request, modelEntry }) {
     const { model, routes } = modelEntry;
     checkDimensions(request.dimensions, model);
-    // Some servers take messages with images beside the input.
+    // Some servers accept messages with images in addition to the input.
     const { input: _, ...others } = request;
     refuseOtherSchemes(others);
     checkLengths(getInputs(request), model);
@@ -84,7 +84,9 @@ function toList({ vectors }: Embeddings, model: string, tokens: number): Embeddi
   return { object: "list", data, model, usage: { prompt_tokens: tokens, total_tokens: tokens } };
 }
 
-/** A vector in the requested encoding. Called within the attempt, so that another route is tried after an invalid one. */
+/**
+ * A vector in the requested encoding. Called within the attempt, so an invalid vector makes the call try another route.
+ */
 function encodeVector(vector: unknown, asBase64: boolean): number[] | string {
   if (Array.isArray(vector)) return asBase64 ? floatsToBase64(vector) : vector;
   try {
@@ -161,7 +163,7 @@ function checkLengths(inputs: Input[], model: Model): void {
   }
 }
 
-/** Whether its own vocabulary is cl100k_base, so that a count by it is exact. */
+/** Whether the model's vocabulary is cl100k_base, which makes a count by it exact. */
 function isOpenai({ upstreamId }: Model): boolean {
   return /^text-embedding-(3-|ada-)/.test(upstreamId);
 }
@@ -184,7 +186,7 @@ async function checkTokens(inputs: Input[], model: Model): Promise<void> {
   }
 }
 
-/** Begins as OpenAI's message does, by which clients know the error. */
+/** Begins like OpenAI's message, by which clients recognize the error. */
 function contextLengthError(param: string, tokens: number, tokensMax: number): GatewayError {
   const message = `This model's maximum context length is ${tokensMax} tokens. However, ${param} has about ${tokens} tokens; send less`;
   return new GatewayError("context_length_exceeded", message, { param });

@@ -17,10 +17,10 @@ type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | ChatStream>;
 export const fanOutMax = 16;
 
 /**
- * The answers of several requests that serve one call. Where one fails the others are paid for all the same, so that they are
- * given out: fewer choices than were asked for.
+ * Collects the answers of several requests that serve one call. If one request fails, the others are still paid for, so
+ * their choices are returned: fewer than requested.
  *
- * @throws The failure, where none was served: one after which nothing may be sent again, if there is such a one.
+ * @throws The failure if no request was served; preferably one after which nothing may be sent again.
  */
 export async function settleRequests<Answer>(
   requests: readonly Promise<Answer>[],
@@ -62,7 +62,7 @@ export async function fanOutCompletions(chat: Chat, call: Call<ChatRequest>): Pr
 export async function fanOutChunks(chat: Chat, call: Call<ChatRequest>): Promise<ChatStream> {
   const requests = splitChoices(call).map((single) => chat(single));
   const answers = await settleRequests(requests, call.warn);
-  // A provider may return a completion where a stream was asked for.
+  // A provider may return a completion although a stream was requested.
   const streams = answers.map((answer) => ("push" in answer ? answer : fromIterable(toChunks(answer))));
   return fromIterable(merge(streams.map((stream) => new StreamReader(stream))));
 }

@@ -51,8 +51,9 @@ const handler: CapabilityHandler<"images" | "imageEdits"> = {
   toReport: (run, usage) => (isByToken(run) ? toReported(run, usage) : undefined),
 
   /**
-   * The images that were given out, and those that were asked for by a request that the gateway or the connection cut, because
-   * its provider goes on and makes them. By the token, each has as many as it may have, and each request its prompt.
+   * Counts the images that were returned, and the images of requests that were cut by the gateway or the connection,
+   * because the provider still makes those. For a price by token, each image has the most tokens that it may have, and
+   * each request its prompt.
    */
   async estimate(run) {
     const { owedRequests: owed, usageMeter } = run;
@@ -117,7 +118,7 @@ function wordsOf(request: AnyRequest): object {
   return fields;
 }
 
-/** Input that the provider does not divide is of text where no image goes in, otherwise at the most of images. */
+/** Input tokens that the provider does not divide count as text if the request has no images, otherwise as images. */
 function toReported({ call }: ImagesRun, usage: unknown): Meters | undefined {
   const input = call.request.capability === "imageEdits" ? "image_tokens" : "text_tokens";
   return toTokenMeters(usage, { input, output: "image_tokens" });
@@ -139,8 +140,8 @@ const qualities: Readonly<Record<string, string>> = { standard: "medium", hd: "h
 const finest = ["max", "xhigh"];
 
 /**
- * The quality that a model is asked for. One above `high` is asked for where the model's row says how many tokens it takes;
- * else the next below, because no hold would cover an image of tokens without a known end.
+ * The quality to request from a model. A quality above `high` is requested only if the model's row declares its number
+ * of tokens; otherwise the next lower one, because no hold would cover an image with an unbounded number of tokens.
  */
 function toBoundQuality(
   { quality, size }: AnyRequest,
@@ -171,7 +172,7 @@ function getImageTokensMax(request: AnyRequest, model: Model): number {
   );
 }
 
-/** So many images, each of which takes the prompt and the most tokens that it can have. */
+/** The meters of a number of images, each with the prompt and the most output tokens that it can have. */
 function toMeters(run: ImagesRun, images: number, promptTokens: number): Meters {
   if (!isByToken(run)) return toImageMeters(run, images);
   const { request, modelEntry } = run;
@@ -231,7 +232,7 @@ async function openImages(
   return await begin(reader, () => true);
 }
 
-/** Reads a whole answer that came where a stream of unfinished images was asked for. */
+/** Reads a whole answer that came although a stream of unfinished images was requested. */
 async function readWhole(ask: Ask, call: Call<AnyRequest>, error: unknown): Promise<GeneratedImages | ImageStream> {
   if (!(error instanceof OtherFormError)) throw error;
   const { partial_images: _, stream: __, ...request } = call.request;
@@ -247,7 +248,7 @@ function isFinished(item: ImageItem): item is GeneratedImages {
   return "images" in item;
 }
 
-/** The same call with the images that are named by their address. */
+/** The same call with the images downloaded that the request names by URL. */
 async function fetchFiles(call: Call<AnyRequest>): Promise<Call<AnyRequest>> {
   const { images, mask } = call.request as Partial<ImageEditsBody>;
   if (images === undefined) return call;

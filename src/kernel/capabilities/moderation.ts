@@ -51,7 +51,10 @@ function toReported(tokens: unknown): Meters | undefined {
 
 type Prompt = Pick<ChatRequest, "messages">;
 
-/** Each input as a conversation of its own, which is bounded and counted as those of chat are. Other fields go with the first. */
+/**
+ * Converts each input to a separate conversation, which is bounded and counted like one of chat. Other fields go with
+ * the first.
+ */
 function toPrompts({ input, model: _, ...others }: ModerationRequest): Prompt[] {
   const contents = typeof input === "string" || typeof input[0] !== "string" ? [input] : input;
   return contents.map((content, index) => ({

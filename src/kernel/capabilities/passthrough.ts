@@ -64,7 +64,10 @@ export function createOpener<Opened>(
   };
 }
 
-/** Asks a passthrough route, and waits for the first content: until then another route can still serve the call. */
+/**
+ * Sends the request to a passthrough route, and waits for the first content: until it arrives, another route can still
+ * serve the call.
+ */
 export async function openPassthrough(
   passthrough: Passthrough,
   plugin: ProviderPlugin,
@@ -162,7 +165,7 @@ class PassthroughReader {
   readonly #repair: AnswerRepair | undefined;
   /** Characters kept by the repair that are counted in memory. */
   #reservedCharacters = 0;
-  /** The text of the event at work that did not come before. */
+  /** New text of the current event, without what earlier events had. */
   #text = "";
   isComplete = false;
   finishReason: string | undefined;
@@ -195,7 +198,7 @@ class PassthroughReader {
     return tokensMax(this.#text) + other;
   }
 
-  /** The text of an event or a whole answer that did not come before. */
+  /** The new text of an event or a whole answer, without what earlier events had. */
   #readText(part: WirePart): string {
     this.#passthrough.format.readOutput(part, this.#output);
     return this.#output.take();

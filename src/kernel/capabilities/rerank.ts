@@ -78,7 +78,11 @@ function toReported(usage: Ranking["usage"], model: Model): Meters | undefined {
   return isReportable(tokens) && tokens > 0 ? { inputToken: tokens } : undefined;
 }
 
-/** The most relevant first, at most as many as were asked for. @throws {UpstreamError} For places that no document has. */
+/**
+ * Sorts the ranking, the most relevant first, and returns at most the requested number.
+ *
+ * @throws {UpstreamError} For indexes that no document has.
+ */
 function checkRanking(ranking: Ranking | undefined, { documents, top_n: count }: RerankRequest): Ranking {
   const results: unknown = ranking?.results;
   const seen = new Set<number>();

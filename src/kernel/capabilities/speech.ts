@@ -38,7 +38,7 @@ const encodedBytesPerSecond = 16_000;
 /** Speech at an ordinary pace, for a file that does not say how long it is. */
 const charactersPerSecond = 15;
 
-/** A longer text is spoken in so many parts at the most, one after the other. */
+/** Maximum number of parts a longer text is split into; they are spoken in sequence. */
 const partsMax = 50;
 /** The voices that examples and SDKs of OpenAI name, whatever the model. */
 const openaiVoices = [
@@ -87,9 +87,9 @@ export const speechCapability: CapabilityHandler<"speech"> = {
   toReport: ({ modelEntry: { model } }, usage) => (isByToken(model) ? toReported(usage) : undefined),
 
   /**
-   * Speech that broke off costs the characters, or the audio, that were spoken until then; a part of the text of which no audio
-   * came, although it was answered, or cut by the client or the gateway, all of its characters. By the token, audio of which
-   * nothing came counts by the time in which it was made.
+   * Speech that broke off costs the characters, or the audio, spoken up to that point. A part of the text without any
+   * audio costs all its characters if it was answered, or cut by the client or the gateway. For a price by token, a
+   * call without any audio counts by the time that the provider worked on it.
    */
   async estimate(run) {
     const { request, modelEntry, usageMeter } = run;
@@ -168,7 +168,10 @@ export const speechCapability: CapabilityHandler<"speech"> = {
   },
 };
 
-/** The format to make: WAV where the model does not make what is asked for, since some clients ask for MP3 by default. */
+/**
+ * The format to make. It is WAV if the model does not make the requested format, because some clients request MP3 by
+ * default.
+ */
 export function chooseSpeechFormat(
   { response_format: requested }: SpeechRequest,
   { audioFormats }: Model,
@@ -264,7 +267,10 @@ function invalid(param: string, message: string): GatewayError {
 /** Whether speech of this model is charged by tokens, not by characters. */
 const isByToken = ({ price }: Model) => !getBasicMeters("speech", price).includes("character");
 
-/** The most tokens of a text, of which so many parts are spoken with the same instructions each, whatever field those stand in. */
+/**
+ * The most tokens of a text that is spoken in a number of parts. Each part carries the same instructions, in whatever
+ * fields.
+ */
 function toMost(request: SpeechRequest, { outputTokensMax }: Model, parts: number): Meters {
   const { input, ...others } = request;
   const pace = Math.min(1, request.speed ?? 1, request.pace ?? 1);
@@ -325,7 +331,7 @@ export function splitText(text: string, charactersMax: number): string[] {
   return spoken.length === 0 ? parts.slice(0, 1) : spoken;
 }
 
-/** Where a part that begins at `from` is to end, at the latest at `to`. */
+/** Finds the end of a part that begins at `from` and ends at `to` or earlier. */
 function findEnd(characters: readonly string[], from: number, to: number): number {
   let word: number | undefined;
   for (let end = to; end > from; end--) {

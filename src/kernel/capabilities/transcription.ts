@@ -18,7 +18,7 @@ const audioTokensPerSecond = 10;
 const audioTokensPerSecondMax = 32;
 /** More than anyone speaks, in any script. */
 const spokenTokensPerSecondMax = 16;
-/** The same in characters. */
+/** More characters per second than anyone speaks, in any script. */
 const charactersPerSecondMax = 64;
 /** The longest file of a model that does not say what it takes, where its length cannot be counted: four hours. */
 const audioMsDefault = 14_400_000;
