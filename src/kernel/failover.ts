@@ -64,7 +64,7 @@ interface Target {
   readonly nowMs: number;
 }
 
-/** The routes of a model and their keys, in the order in which a call tries them. */
+/** The routes of a model and their keys, in the order a call tries them. */
 class Targets {
   readonly #kernel: Kernel;
   readonly #run: ModelRun;
@@ -201,7 +201,7 @@ function countFailure(kernel: Kernel, attempt: Attempt, culprit: Culprit): unkno
   return failure;
 }
 
-/** The routes that may serve the call, in the order in which they are tried. */
+/** The routes that may serve the call, in the order they are tried. */
 function chooseRoutes(kernel: Kernel, run: ModelRun, owner: string | undefined): readonly Route[] {
   const { routes } = run.modelEntry;
   const { capability } = run.call.request;

@@ -22,7 +22,8 @@ const tickMs = 20;
 /** Time constant of the decay of older lag. */
 const memoryMs = 1000;
 /**
- * Summed lag at which overload begins and at which it ends. A sum tolerates one garbage collection or expensive call.
+ * Summed lag that begins an overload, and summed lag that ends it. A sum tolerates one garbage collection or one
+ * expensive call.
  */
 const [overloadedMs, calmMs] = [400, 50];
 

@@ -146,6 +146,6 @@ function readBlock(view: DataView, at: number, bytes: number): { ms: number; tim
   if (lacing === 0) {
     return { ms: getOpusPacketMs(byteAt(head + 3), byteAt(head + 4)), time };
   }
-  // Several packets, each of which may have the maximum length.
+  // Several packets; each may have the maximum length.
   return { ms: ((byteAt(head + 3) ?? 255) + 1) * getOpusPacketMs(undefined, undefined), time };
 }

@@ -4,7 +4,7 @@ import type { MeasuredLength } from "./wav.ts";
 /** MP4 may hold video, of at most 100 Mbit/s. */
 const videoBytesPerMs = 12_500;
 
-/** The length of an MP4 file by its movie header or, if it has none there, the total of its fragments. */
+/** The length of an MP4 file by its movie header or, if that has no length, by the total of its fragments. */
 export async function measureMp4(reader: ByteReader): Promise<MeasuredLength> {
   const movie = await findBox(reader, "moov", { start: 0, end: reader.size });
   const header = movie && (await findBox(reader, "mvhd", movie));

@@ -248,7 +248,7 @@ function isFinished(item: ImageItem): item is GeneratedImages {
   return "images" in item;
 }
 
-/** The same call with the images downloaded that the request names by URL. */
+/** Downloads the images that the request names by URL. Returns the call with the files instead. */
 async function fetchFiles(call: Call<AnyRequest>): Promise<Call<AnyRequest>> {
   const { images, mask } = call.request as Partial<ImageEditsBody>;
   if (images === undefined) return call;

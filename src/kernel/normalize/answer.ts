@@ -168,7 +168,7 @@ function fixTexts(message: Record<string, unknown>): void {
 
 const textFields = ["content", "reasoning_content", "refusal"] as const;
 
-/** OpenAI's shape has both lists of log probabilities; providers leave out the one of refusals. */
+/** OpenAI's shape has both lists of log probabilities; providers leave out the list for refusals. */
 function normalizeLogprobs(logprobs: unknown): unknown {
   if (!isRecord(logprobs)) return null;
   return { content: null, refusal: null, ...logprobs };
@@ -212,7 +212,7 @@ interface ChoiceState {
   output: ChoiceOutput;
   /** There is more of it than reasoning. */
   hasOutput: boolean;
-  /** Why it finished; absent until then. */
+  /** The finish reason; absent until the choice has finished. */
   finish: string | undefined;
   readonly calls: StreamedCalls;
   readonly text: ChoiceText;
@@ -222,10 +222,10 @@ interface ChoiceState {
 
 /** Options of {@link StreamNormalizer}. */
 export interface NormalizerOptions {
-  /** Whether usage comes in a chunk of its own, so that all others have none. Default false. */
+  /** Whether usage is sent in a separate chunk, and in no other. Default false. */
   readonly includeUsage?: boolean;
   readonly onUnknown?: OnUnknownFinish;
-  /** The tools of the request, by which the pieces of a name are told. */
+  /** The tools of the request. A tool name that arrives in pieces is recognized by their names. */
   readonly tools?: ChatRequest["tools"];
 }
 
@@ -298,7 +298,7 @@ export class StreamNormalizer {
     );
   }
 
-  /** Whether as many choices as were asked for have finished, so that nothing but the report of usage can follow. */
+  /** Whether the requested number of choices have finished: only the report of usage can follow. */
   hasFinished(count: number): boolean {
     return this.finished && this.#choices.length >= count;
   }
@@ -308,7 +308,7 @@ export class StreamNormalizer {
     return this.#choices.flatMap((state) => state?.finish ?? []);
   }
 
-  /** The last chunk when usage was asked for. */
+  /** The last chunk of an answer whose client requested usage. */
   usageChunk(usage: ChatUsage): ChatChunk {
     const { id, created, model } = this.#head;
     return { id, object: "chat.completion.chunk", created, model, choices: [], usage };

@@ -13,7 +13,7 @@ const tokensPerSecondMax = 32;
 const sampledCharactersPerSecond = 64_000;
 const encodedCharactersPerSecond = 21_333;
 
-/** How long the audio of a prompt plays at the most, in milliseconds; absent where that could not be counted. */
+/** Maximum duration of the audio of a prompt, in milliseconds; absent if it could not be measured. */
 const lengths = new WeakMap<InputAudio["input_audio"], number>();
 
 /** Whether audio in a prompt has a price of its own. */
@@ -68,14 +68,14 @@ export function estimateAudioTokens(audioTokensMax: number): number {
   return Math.ceil((audioTokensMax * inputTokensPerSecond) / tokensPerSecondMax);
 }
 
-/** The meter of an answer's tokens, all of which can be audio where that is asked for and has a price. */
+/** The meter of an answer's tokens. All of them may be audio if the request includes audio and audio has a price. */
 export function getOutputMeter(request: ChatRequest, { price }: Model): "outputToken" | "audioOutputToken" {
   const { modalities } = request as { modalities?: unknown };
   const isSound = Array.isArray(modalities) && modalities.includes("audio") && price?.audioOutputToken !== undefined;
   return isSound ? "audioOutputToken" : "outputToken";
 }
 
-/** The tokens of so much base64 of audio in an answer, for an estimate. */
+/** Estimates the tokens of an answer's audio from its length in characters of base64. */
 export function estimateAudio(request: ChatRequest, characters: number): Meters {
   if (characters === 0) return {};
   const { audio } = request as { audio?: { format?: unknown } | null };
@@ -84,7 +84,7 @@ export function estimateAudio(request: ChatRequest, characters: number): Meters 
   return { audioOutputToken: Math.ceil(seconds * outputTokensPerSecond) };
 }
 
-/** The audio of a message or a delta, of which nothing is checked. */
+/** The audio of a message or a delta, unchecked. */
 export function getAudio(message: object): { data?: unknown; transcript?: unknown } | undefined {
   const { audio } = message as { audio?: { data?: unknown; transcript?: unknown } | null };
   return audio ?? undefined;

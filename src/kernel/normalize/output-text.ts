@@ -1,6 +1,7 @@
 /**
- * The text of an answer that goes to its client, in whatever member or event it stands: what is held for before it is sent, and
- * what an estimate counts. A provider may send it in pieces, whole, or in pieces and then once more whole; it counts once.
+ * The text of an answer that goes to its client, in whatever member or event it arrives. The hold must cover it before
+ * it is sent, and estimates count it. A provider may send text in pieces, whole, or in pieces and then again whole; it
+ * counts once.
  */
 
 import { isRecord } from "../../lib/json.ts";
@@ -29,8 +30,8 @@ const envelopeNames: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Members that repeat the text beside them or that of the prompt, pad it, are sealed for the provider, or hold media as base64: what they cost
- * is counted otherwise or reported.
+ * Members that repeat other text of the answer or of the prompt, are padding, are encrypted for the provider, or hold
+ * media as base64. Their cost is counted elsewhere or reported.
  */
 const otherNames: ReadonlySet<string> = new Set([
   "audio",
@@ -65,7 +66,7 @@ function visitTexts(value: unknown, take: (text: string) => void): void {
   if (typeof value === "string") {
     if (value !== "") take(value);
   } else if (Array.isArray(value)) {
-    // The platform takes long for the members of a list where they are asked for as an object's.
+    // The runtime is slow to enumerate the members of a list as an object's.
     for (const member of value) visitTexts(member, take);
   } else if (typeof value === "object" && value !== null) {
     for (const name in value) {
@@ -90,7 +91,7 @@ function isEmptyObject(value: unknown): boolean {
 /** Members of a choice of chat that are counted where they are read. */
 const choiceNames: ReadonlySet<string> = new Set(["index", "delta", "message", ...silentNames]);
 
-/** Takes the text that a choice of chat has beside its delta or message: whatever is in it goes to the client. */
+/** Visits the text of a chat choice outside of its delta or message: all of it goes to the client. */
 export function visitBeside(choice: object, take: (text: string) => void): void {
   for (const name in choice) {
     if (!choiceNames.has(name)) visitMember(name, choice[name as keyof typeof choice], take);
@@ -99,7 +100,7 @@ export function visitBeside(choice: object, take: (text: string) => void): void 
 
 /** Members of a message that are counted where they are read: calls are put together, audio has a length. */
 const readNames: ReadonlySet<string> = new Set(["role", "tool_calls", "audio"]);
-/** Members in which what the model reasons comes in parts, which may repeat `reasoning_content`. */
+/** Members that carry reasoning in parts; the parts may repeat `reasoning_content`. */
 const thoughtNames: ReadonlySet<string> = new Set(["reasoning", "reasoning_details", "thinking", "thinking_blocks"]);
 
 /** Takes the text of a choice of chat, from its deltas or its message, but for tool calls and audio. */
@@ -145,8 +146,8 @@ interface CountedItem extends Counted {
 }
 
 /**
- * Collects the text that each event of a stream adds to what came before it. A place that is told as a whole adds only what its
- * pieces did not have.
+ * Collects the text that each event of a stream adds. A part that is sent whole adds only the text that its pieces
+ * lacked.
  */
 export class OutputText implements OutputReader {
   /** The whole answer. */
@@ -165,7 +166,7 @@ export class OutputText implements OutputReader {
     if (typeof value === "string") this.#add(value, item, part);
     else if (!isRecord(value)) visitTexts(value, (text) => this.#add(text, item, part));
     else {
-      // Nearly all pieces are texts, for which no function is made.
+      // Nearly all pieces are texts; handling them here avoids a closure.
       for (const name in value) {
         const member = value[name];
         if (silentNames.has(name)) continue;

@@ -2,10 +2,11 @@
  * How many tokens a prompt can have at most, and how many it is likely to have.
  *
  * Both figures come from one walk over the whole body that is sent, in whatever protocol the client wrote it. Every
- * string, number and name counts, whatever field it stands in: a field that nobody listed is held and charged like any
- * other text. Only media are taken out, and only where a protocol has them: an image counts as the most that one costs
- * with its model, audio by the longest that it can play. What cannot be bounded by its bytes (a PDF, a document by its
- * address, a part of an unknown kind) can fill the model's context, which is also the most that a provider can bill.
+ * string, number and name counts, in whatever field: an unlisted field is held and charged like any other text. Only
+ * media are treated differently, and only in places where a protocol has them: an image counts as the most that one
+ * costs with its model, audio as the longest that it can play. Content that its bytes do not bound (a PDF, a document
+ * by its address, a part of an unknown kind) can fill the model's context, which is also the most that a provider can
+ * bill.
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import { KindGuard, type TObject, type TSchema, Type } from "@sinclair/typebox";
@@ -28,7 +29,7 @@ import { audioTokensMax, hasAudioPrice, type InputAudio } from "./chat-audio.ts"
 const imageTokensDefault = 10_000;
 /** Estimate of the tokens of an image (high detail, 1024 px); providers that take images report usage. */
 const imageTokensEstimate = 1_500;
-/** Tokens that a message costs beside its text (role and separators). */
+/** Tokens of a message in addition to its text (role and separators). */
 const messageTokens = 6;
 /** An earlier answer in audio of a model that does not say how long its answers are. */
 const answerTokensDefault = 16_384;
@@ -63,7 +64,7 @@ export function tokensMax(text: string): number {
 export interface PromptBound {
   /** Tokens by meter: `inputToken`, and `audioInputToken` where audio has a price of its own. */
   readonly meters: Meters;
-  /** Something in it is bounded by the model's context alone, so that a count of the provider's can be far lower. */
+  /** A part of the prompt is bounded by the model's context alone, so a count by the provider can be far lower. */
   readonly isOpenEnded: boolean;
   /** Something in it is named by its address: what is there for a count may be another thing for the call. */
   readonly hasAddress: boolean;
@@ -87,7 +88,8 @@ export function boundPrompt(body: object, form: PromptForm, model: Model): Promp
     const inputToken = cap(bound.tokens + images + bound.audioTokens, contextTokens, isOpenEnded);
     return { meters: { inputToken }, isOpenEnded, hasAddress, keepsLonger };
   }
-  // A prompt without a bound may be audio, which costs more. Earlier answers in audio stand in the prompt by their ids.
+  // A prompt without a bound may be audio, which costs more. The prompt refers to earlier answers in audio by their
+  // ids.
   const answers = bound.audioAnswers * (model.outputTokensMax ?? answerTokensDefault);
   const audioInputToken = cap(bound.audioTokens + answers, contextTokens, isOpenEnded);
   const inputToken = cap(bound.tokens + images, contextTokens, false);
@@ -124,8 +126,8 @@ export function readPromptText(body: object, form: PromptForm, model: Model): Pr
 }
 
 /**
- * The most tokens of a request that is not a conversation: of all text in it, whatever field that stands in, but those that
- * its schema holds to numbers and short words.
+ * The most tokens of a request that is not a conversation. All its text counts, in whatever field, except fields that
+ * its schema restricts to numbers and short words.
  */
 export function boundText(request: object, schema: TObject): number {
   const bound = new BoundVisitor();
@@ -133,7 +135,7 @@ export function boundText(request: object, schema: TObject): number {
   return bound.tokens;
 }
 
-/** The same text in pieces for a tokenizer. */
+/** The text that {@link boundText} counts, in pieces for a tokenizer. */
 export function textPieces(request: object, schema: TObject): string[] {
   const text = new TextVisitor();
   visitRequest(request, schema, text);
@@ -149,7 +151,9 @@ function visitRequest(request: object, { properties }: TObject, visitor: PromptV
   }
 }
 
-/** The longest text of a schema that is a name, such as that of a voice, and no prompt. */
+/**
+ * Longest `maxLength` of a field that holds a name, such as that of a voice. Fields that allow more count as a prompt.
+ */
 const nameCharactersMax = 200;
 
 function isShort(schema: TSchema | undefined): boolean {
@@ -175,9 +179,9 @@ abstract class PromptVisitor {
 
   /** Text where the protocol has text. */
   abstract text(text: string): void;
-  /** The kind of a part: a word of a fixed list, which no tokenizer is asked for. */
+  /** The kind of a part: a word of a fixed list, so no tokenizer counts it. */
   abstract word(text: string): void;
-  /** A value inside of a value of a free form, which reaches the model as JSON, with so many characters of punctuation. */
+  /** A value inside a free-form value, which reaches the model as JSON, with this many characters of punctuation. */
   abstract inJson(text: string, punctuation: number): void;
   /** Punctuation alone. */
   abstract punctuation(characters: number): void;
@@ -479,8 +483,8 @@ function visitMembersOfPart(
 }
 
 /**
- * Looks for an address in a part or an item, before what is in it is visited. Parts stand in parts: each value is looked at
- * once, however deep it is.
+ * Searches a part or an item for an address, then visits it. Parts may contain parts; each value is searched once,
+ * however deep it is.
  */
 function searchAddress(whole: Record<string, unknown>, visitor: PromptVisitor, visit: () => void): void {
   if (visitor.isSearched) {
@@ -493,7 +497,7 @@ function searchAddress(whole: Record<string, unknown>, visitor: PromptVisitor, v
   visitor.isSearched = false;
 }
 
-/** Whether a part names something by its address anywhere; bytes have none. */
+/** Whether a part contains an address anywhere; a data URL is not one. */
 function holdsAddress(value: unknown): boolean {
   if (typeof value === "string") return /^\s*(?!data:)[a-z][a-z0-9+.-]*:(?!\s)/i.test(value);
   if (typeof value !== "object" || value === null) return false;
@@ -552,8 +556,8 @@ function visitAudio(value: unknown, form: PromptForm, visitor: PromptVisitor): v
 const textDataUrl = /^data:text\/[\w.+-]+(;[^,]*)?,/i;
 
 /**
- * Whether a data URL holds text. What only says so may be read by its bytes or its name: those of a PDF or of an archive
- * unfold to far more.
+ * Whether a data URL holds text. Its media type is no proof: a provider may go by the bytes or the name, and a PDF or
+ * an archive unfolds to far more text than its bytes.
  */
 function isTextUrl(url: string): boolean {
   const head = textDataUrl.exec(url);

@@ -2,17 +2,17 @@ import type { RawBytePairRanks } from "gpt-tokenizer/BytePairEncodingCore";
 import { GptEncoding } from "gpt-tokenizer/GptEncoding";
 import { nextTurn } from "../../lib/next-turn.ts";
 
-/** Longer texts are counted by samples of this many characters in all, so that an estimate stays cheap. */
+/** A longer text is estimated from samples with this many characters in total, to keep the count cheap. */
 export const countedCharactersMax = 200_000;
-/** A sample is one of so many windows, which are spread evenly over the text. */
+/** Length of a sample, in characters. The samples are spread evenly over the text. */
 const windowCharacters = 400;
-/** A window begins and ends between words, where there is such a place within so many characters. */
+/** A sample begins and ends between words if there is a word boundary within this many characters. */
 const wordCharactersUsual = 32;
-/** The estimate of a sample is raised by so many standard errors: what samples happen to miss is not free. */
+/** The estimate is raised by this many standard errors, because samples may miss denser text. */
 const standardErrors = 3;
 /** A text is counted in pieces of this many characters; between them other calls get a turn. */
 const pieceCharactersMax = 2048;
-/** So much time is spent on counting before other calls get a turn. */
+/** Time spent on counting before other calls get a turn. */
 const turnMs = 4;
 /** The tokenizer's time grows with the square of a word's length: 200 kB without a space would take a minute. */
 const wordCharactersMax = 256;
@@ -48,7 +48,10 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 /** A decoder would take it for a mark and leave it out. */
 const byteOrderMark = "\xef\xbb\xbf";
 
-/** The tokens of a vocabulary by rank: text, or bytes that are none. Its file has a line for each, of base64 and the rank. */
+/**
+ * Reads the tokens of a vocabulary by rank: text, or bytes that are not text. The file has one line per token, with
+ * base64 and the rank.
+ */
 export async function readRanks(text: string): Promise<RawBytePairRanks> {
   const ranks: (string | number[])[] = [];
   let turnEndsMs = performance.now() + turnMs;
@@ -87,9 +90,9 @@ function hideIndexes(ranks: RawBytePairRanks): RawBytePairRanks {
   });
 }
 
-/** The tokens of cl100k_base that stand for text. The special ones behind them do not. */
+/** Number of cl100k_base tokens that represent text. The special tokens after them do not. */
 const textTokens = 100_256;
-/** So many tokens are decoded before other calls may get a turn. */
+/** Tokens that are decoded before other calls may get a turn. */
 const decodedAtOnce = 2000;
 
 /**
@@ -134,9 +137,9 @@ export async function countTokens(
 }
 
 /**
- * Counts the tokens of all pieces of a text together, as {@link countTokens} does.
+ * Counts the tokens of all pieces of a text together, like {@link countTokens}.
  *
- * @param areApart Each piece is a text of its own. Otherwise they stand on lines of one text.
+ * @param areApart Whether the pieces are separate texts. Otherwise they are lines of one text.
  */
 export async function countPieces(pieces: readonly string[], areApart = false): Promise<number> {
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
@@ -169,7 +172,7 @@ async function countWindows(pieces: readonly string[], length: number, counter: 
   return Math.ceil(length * (mean + standardErrors * Math.sqrt(variance / windows)));
 }
 
-/** The same text in fewer pieces, each on a line of its own: to count a piece takes a moment, however short it is. */
+/** Joins short pieces, each on its own line: counting a piece takes a moment, however short it is. */
 function* joinShort(pieces: readonly string[]): Generator<string> {
   let text = "";
   for (const piece of pieces) {
@@ -216,7 +219,10 @@ class WindowReader {
     this.#pieces = pieces;
   }
 
-  /** The text from a place on, which is not before that of the last call. It begins and ends between words if it can. */
+  /**
+   * Returns the text from a position, which must not be before that of the last call. The text begins and ends between
+   * words if it can.
+   */
   read(from: number, characters: number): string {
     while (from - this.#start >= (this.#pieces[this.#index] as string).length) {
       this.#start += (this.#pieces[this.#index] as string).length;
@@ -269,8 +275,8 @@ function isBoundary(text: string, at: number): boolean {
 const blockCharacters = 400;
 
 /**
- * A text that comes in pieces, of which blocks are kept that are spread evenly over all of it: as much as is tokenized. Which
- * they are is drawn at random, so that a text cannot be dense where nobody looks.
+ * A sample of a text that arrives in pieces: blocks spread evenly over the text, in total as much as is tokenized. The
+ * choice of blocks is random, so a caller cannot hide dense text between them.
  */
 export class TextSample {
   #blocks: string[] = [];

@@ -1,7 +1,7 @@
 /**
- * The tool calls of a streamed answer. Providers differ in all that tells one call from another: `index`, `id` and `name` may
- * come early, late, in each delta, with other values, or not at all. {@link StreamedCalls} holds the one rule by which a delta
- * finds its call.
+ * The tool calls of a streamed answer. Providers differ in everything that tells one call from another: `index`, `id`
+ * and `name` may arrive early, late, in each delta, with other values, or not at all. {@link StreamedCalls} has the one
+ * rule that assigns a delta to its call.
  */
 import { randomText } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
@@ -28,7 +28,7 @@ export function makeToolCallId(): string {
   return `call_${randomText(24)}`;
 }
 
-/** The id as text; `undefined` where there is none. */
+/** Reads an id as text; `undefined` if it is absent or empty. */
 export function readCallId(id: unknown): string | undefined {
   if (typeof id === "number") return String(id);
   return typeof id === "string" && id !== "" ? id : undefined;
@@ -50,7 +50,7 @@ interface StreamedCall {
   name: string;
   readonly isCustom: boolean;
   progress: JsonProgress;
-  /** The delta to send once the name is whole; absent from then on. */
+  /** The delta to send once the name is whole; absent after it was sent. */
   waiting: ToolCallDelta | undefined;
   /** A piece with the name of a call that was complete, and no text: what follows is another call of that name. */
   next: Piece | undefined;
@@ -65,22 +65,22 @@ interface Piece {
   readonly id: string | undefined;
   readonly name: string;
   readonly text: string;
-  /** The text, to compare it with those of calls. */
+  /** The text, for comparison with the texts of calls. */
   readonly whole: WholeJson;
   /** It came with the reason why the answer ended. */
   readonly isLast: boolean;
 }
 
 /**
- * Finds the call of each delta, and gives the calls their indexes and ids: a call has an id of its own and its name in its first
- * delta, and only text in those that follow.
+ * Assigns each delta to its call, and gives the calls their indexes and ids. The first delta of a call has its unique
+ * id and its name; the later deltas have only text.
  *
- * A delta belongs to the call of its id or, where that is not known, of its index; without either to the call before. It begins
- * a call where there is none, and at one that is there only with a name, if that or the id is another one or the call is
- * complete. A call that is repeated whole is the same call.
+ * A delta belongs to the call with its id; if the id is unknown, to the call with its index; without either, to the
+ * previous call. If there is no such call, it begins one. If there is one, it begins another only if it has a name, and
+ * this name or its id differs or the call is complete. A call that is repeated whole is the same call.
  *
- * Some servers send a name in pieces. One that the name of a tool goes on from is held back until the rest comes or, where it is the name
- * of a tool itself, the arguments do.
+ * Some servers send a name in pieces. If a name begins the longer name of a tool, it is held back until the rest
+ * arrives. If it is itself the name of a tool, it is held back only until its arguments arrive.
  */
 export class StreamedCalls {
   readonly #calls: StreamedCall[] = [];
@@ -115,7 +115,7 @@ export class StreamedCalls {
   }
 
   /**
-   * The deltas to send for those of one chunk; none where nothing is to be sent.
+   * Returns the deltas to send for the deltas of one chunk; empty if there is nothing to send.
    *
    * @throws {UpstreamError} When there are too many, or too many calls.
    */

@@ -46,17 +46,17 @@ interface Output {
 export interface ServedUsage {
   /** The requests that are paid for. */
   readonly requests: number;
-  /** Those of them without a usable report. */
+  /** The paid requests without a usable report. */
   readonly open: number;
-  /** Those of them that were not waited for. */
+  /** The paid requests whose answers were not waited for. */
   readonly cut: number;
-  /** The sum of the reports; absent when there is none. */
+  /** The sum of the reports; absent when there is no report. */
   readonly meters: Meters | undefined;
 }
 
 /** Options of {@link UsageMeter}. */
 export interface UsageMeterOptions {
-  /** Whether several requests were sent, some of which the answer may leave out. */
+  /** Whether several requests were sent. The answer may leave some of them out. */
   hasSeveral?: () => boolean;
   served?: () => ServedUsage;
   /** Called with each report as it comes. */
@@ -80,7 +80,7 @@ export class UsageMeter {
   readonly output: Output = { sample: new TextSample(), choices: [], length: 0, audioLength: 0 };
   /** A report that was not believed. */
   implausible: Meters | undefined = undefined;
-  /** Something reached the caller, or would have: from here on the call costs. */
+  /** Something reached the caller, or would have: the call now costs. */
   produced = false;
   /** Text came out, so a report without output tokens is not usable. */
   wrote = false;
@@ -127,19 +127,19 @@ export class UsageMeter {
     return this.#options.charge?.(count, this.#hasReport) ?? count;
   }
 
-  /** @param isReported The last report is that of a complete answer. */
+  /** @param isReported The last report belongs to a complete answer. */
   async #countAll(isReported: boolean): Promise<Count> {
     const { reported } = this;
     const { meters, open = 0, cut = 0, requests = 0 } = this.#options.served?.() ?? {};
     this.#hasReport ||= meters !== undefined;
     const isServed = meters !== undefined && open === 0 && this.#isUsable(meters) && !isZero(meters);
     if (isServed && requests > 1) return { meters, source: "reported" };
-    // Those that were given out reported all that they used, and others are still worked on.
+    // The requests whose answers were returned reported all their usage, while the providers still work on others.
     const isShort = meters !== undefined && cut > 0 && cut === open;
     if (isReported && reported !== undefined && !isShort) return { meters: reported, source: "reported" };
     if (!this.produced) return { meters: {}, source: "none" };
     if (isServed) return { meters, source: "reported" };
-    // An answer of which the provider says that it used nothing.
+    // An answer whose provider reports that it used nothing.
     if (meters !== undefined && open === 0 && isZero(meters) && !this.wrote && !this.complete) {
       return { meters: {}, source: "none" };
     }
@@ -195,8 +195,8 @@ export function addMeters(sum: Meters, part: Meters): Meters {
 }
 
 /**
- * The share of the text that came of requests without a report, where others have one: of the choices that did not finish, and
- * where a finished one has none either, of the longest.
+ * Estimates the share of the text that belongs to requests without a report, when other requests have one. It counts
+ * the unfinished choices first, then the longest finished ones.
  */
 export function shareOfOpen({ choices }: Output, open: number): number {
   const sum = (some: readonly ChoiceOutput[]) => some.reduce((total, { length }) => total + length, 0);

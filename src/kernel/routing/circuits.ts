@@ -1,6 +1,6 @@
 /**
- * Health of routes and keys. A route that keeps failing is paused by its circuit breaker and tried again by one call; a
- * key that is refused or limited is left alone for a while. Sessions stay with the route that served them before.
+ * Health of routes and keys. A route that keeps failing is paused by its circuit breaker, and later tried again by one
+ * call. A key that is refused or limited is not used for a while. A session stays with the route that last served it.
  */
 import type { Caller } from "../../contract/index.ts";
 import { encodedForms } from "../../lib/encoded-forms.ts";
@@ -30,7 +30,7 @@ export function affinity(owner: string, candidate: string): number {
   return (hash(`${owner} ${candidate}`) + 0.5) / parts;
 }
 
-/** The keys in the order in which an owner uses them. */
+/** Sorts the keys in the order an owner uses them. */
 function sortFor<Key extends { readonly key: string }>(owner: string, keys: readonly Key[]): readonly Key[] {
   if (keys.length === 1) return keys;
   const ranked = keys.map((key) => ({ key, rank: affinity(owner, key.key) }));
@@ -58,7 +58,7 @@ export interface CircuitBreakerOptions {
 
 /** A probe that takes long blocks the next one for this long. */
 const probeMsMax = 60_000;
-/** When a call that is refused beside a probe is to come back. */
+/** Delay until a call should return that is refused because a probe is running. */
 const besideProbeMs = 1000;
 
 export type CircuitState = "closed" | "open" | "half_open";
@@ -143,7 +143,7 @@ export class CircuitBreaker {
     return true;
   }
 
-  /** The provider said when to come back, which is believed for as long as it stays open at the most. */
+  /** Pauses until the time that the provider named, but at most as long as the circuit may stay open. */
   pauseFor(pauseMs: number, nowMs: number): void {
     this.#openUntilMs = Math.max(this.#openUntilMs, nowMs + Math.min(pauseMs, this.#options.openMsMax));
   }
@@ -170,7 +170,7 @@ export class CircuitBreaker {
   }
 }
 
-/** The accounts of which a route or a plugin remembers failures. */
+/** Maximum number of accounts whose failures a route or a plugin remembers. */
 const accountsMax = 256;
 
 interface OwnCircuit {
@@ -212,7 +212,10 @@ export class RouteCircuit extends CircuitBreaker {
     return Math.max(super.pausedForMs(nowMs), own?.pausedForMs(nowMs) ?? 0, besideProbeMs);
   }
 
-  /** The state for all; that of one account where nobody else's calls show that the provider works. */
+  /**
+   * The state for all accounts. If that is closed, the state of an account with an open circuit, unless calls of
+   * another account show that the provider works.
+   */
   override stateAt(nowMs: number): CircuitState {
     const state = super.stateAt(nowMs);
     if (state !== "closed") return state;
@@ -247,7 +250,7 @@ export class RouteCircuit extends CircuitBreaker {
     if (account === undefined) return super.onFailure(nowMs);
     const own = this.#ownOf(account);
     const isOwnOpened = own.circuit.onFailure(nowMs);
-    // Those of an account that has not failed succeed meanwhile: the provider works.
+    // Calls of an account without failures succeed in the meantime: the provider works.
     const worksForOthers = this.#succeeded !== undefined && !this.#own.has(this.#succeeded);
     if (isOwnOpened) this.#succeeded = undefined;
     if (super.stateAt(nowMs) !== "closed") {
@@ -305,7 +308,10 @@ export interface PoolKey {
   readonly circuitBreaker: CircuitBreaker;
 }
 
-/** The keys of one plugin, used in turn; those of one owner always the same. A key that a provider refuses or limits is paused. */
+/**
+ * The keys of one plugin, used in turn; one owner always gets the same key. A key that a provider refuses or limits is
+ * paused.
+ */
 export class KeyPool {
   readonly #keys: readonly PoolKey[];
   readonly #secrets: readonly string[];
@@ -337,8 +343,8 @@ export class KeyPool {
   }
 
   /**
-   * The next key that is not paused and was not tried yet in this call; when all are paused, the one that is free first.
-   * Of an owner it is always the same one while it can be used, so that the provider's cache is found again.
+   * Takes the next key that is not paused and was not tried in this call. If all are paused, the key whose pause ends
+   * first. An owner always gets the same key while it can be used, so the provider's cache is found again.
    *
    * @returns `undefined` when every key was tried.
    */

@@ -1,6 +1,6 @@
 /**
- * The models, the routes of each, the keys that may use it, and the order in which a call tries models. A registry is
- * built anew whenever plugins, keys or settings change, and never changes itself: a call ends on the one that it began with.
+ * The models, their routes, the keys that may use them, and the order in which a call tries models. A change of
+ * plugins, keys or settings builds a new registry. A registry never changes: a call ends on the one that it began with.
  */
 import {
   type Caller,
@@ -32,9 +32,9 @@ import { orderMembers, type Speeds, type VirtualModel } from "./virtual-models.t
 type Lists = Pick<Caller, "allowedModels" | "accountModels">;
 
 /**
- * Whether the lists of both the key and its account have a model.
+ * Whether the lists of both the key and its account allow a model.
  *
- * @param virtual The virtual model by whose name it was asked for: a list that has that name has all of its members.
+ * @param virtual The virtual model that the request named: a list with its name allows all its members.
  */
 export function mayUse({ allowedModels, accountModels }: Lists, id: string, virtual?: string): boolean {
   return has(allowedModels, id, virtual) && has(accountModels, id, virtual);
@@ -77,15 +77,16 @@ export interface FindOptions {
   readonly caller: Caller;
   /** Milliseconds since 1970. */
   readonly openedAt: number;
-  /** The id of the virtual model by whose name it was asked for. */
+  /** The id of the virtual model that the request named. */
   readonly virtual?: string | undefined;
 }
 
-/** A chain of successors is followed this far; a longer one is a circle. */
+/** Maximum length of a chain of successors; a longer chain is a circle. */
 const successionMax = 8;
 
 /**
- * The model that answers for one that was asked for: itself, or while it has ended, the successor that its row sets.
+ * The model that answers for a requested model: the model itself or, once it has ended, the successor that its row
+ * sets.
  *
  * @throws {GatewayError} `model_not_found` naming the successor, when the model has ended and nothing answers for it.
  */
@@ -116,7 +117,7 @@ export interface Route {
   readonly plugin: ProviderPlugin;
   readonly model: Model;
   readonly baseUrl: string;
-  /** Whether the operator set it in the environment, so that it may lead to a private address. */
+  /** Whether the operator set the base URL in the environment; it may then lead to a private address. */
   readonly isBaseUrlGiven?: boolean;
   readonly keys: KeyPool;
   /** Health of the plugin's own code, shared by all its routes. */
@@ -125,7 +126,10 @@ export interface Route {
   readonly circuitBreaker: RouteCircuit;
 }
 
-/** Names of models are shorter; comparing a longer one with all of them would cost for nothing. */
+/**
+ * Maximum length of a name to suggest a model for. Names of models are shorter, so comparing a longer name with all of
+ * them is wasted work.
+ */
 const suggestedLengthMax = 80;
 
 /** A model and the routes that serve it. */
@@ -198,12 +202,12 @@ export class Registry {
     return this.#models.size;
   }
 
-  /** The same models with these virtual ones. */
+  /** Returns a registry with the same models and these virtual models. */
   withVirtual(virtualModels: ReadonlyMap<string, VirtualModel>): Registry {
     return new Registry(this.#models, virtualModels, this.#explainAbsence);
   }
 
-  /** The same models with errors for those that are known and not served. */
+  /** Returns a registry with the same models and the errors for known models that are not served. */
   withAbsence(explainAbsence: ExplainAbsence): Registry {
     return new Registry(this.#models, this.virtualModels, explainAbsence);
   }
@@ -308,8 +312,8 @@ export function pausedForMs({ circuitBreaker, health }: Route, nowMs: number, ac
 }
 
 /**
- * The order in which one call tries the routes: by priority, among equals drawn by weight. Routes with an open circuit
- * come last. `random` gives a number from 0 to 1.
+ * Sorts the routes in the order in which one call tries them: by priority, and routes of equal priority drawn by
+ * weight. Routes with an open circuit come last. `random` returns a number from 0 to 1.
  */
 export function orderRoutes(
   routes: readonly Route[],
@@ -416,10 +420,10 @@ export interface RegistryReport {
 }
 
 /**
- * Creates a registry of the plugins that have credentials. A plugin whose row disagrees with an earlier one (capability
- * or premium flag), or has a name that is another model's, is refused as a whole; the others are not affected.
+ * Creates a registry of the plugins that have credentials. A plugin is refused as a whole if one of its rows disagrees
+ * with an earlier row (capability or premium flag), or has a name of another model. The other plugins are not affected.
  *
- * @param memory The state of keys and circuits from the registry before; updated for the next one.
+ * @param memory The state of keys and circuits from the previous registry; updated for the next one.
  * @param labelOf Returns the name of a plugin in messages: its file.
  */
 export function buildRegistry(
@@ -496,7 +500,7 @@ function toOwnPlugin(plugin: ProviderPlugin, model: Model): ProviderPlugin {
   return own;
 }
 
-/** The same keys keep their state; a changed plugin starts with closed circuits. */
+/** Restores the state of a plugin. Unchanged keys keep their state; a changed plugin starts with closed circuits. */
 function recall(memory: RegistryMemory, plugin: ProviderPlugin, keys: readonly string[]): PluginState {
   const keyText = keys.join(",");
   const before = memory.get(plugin.name);
@@ -547,7 +551,7 @@ export function describeRoutes({ routes }: ModelEntry, nowMs: number): RouteStat
 
 /** The facts of a request that decide which models may serve it. */
 export interface CandidateQuery {
-  /** The model that was asked for: an id, an alias or a virtual model. */
+  /** The requested model: an id, an alias or a virtual model. */
   readonly model: string;
   /** The models that the client listed, the first to be tried first; absent for a single one. */
   readonly models?: readonly string[] | undefined;
@@ -567,8 +571,8 @@ interface Chooser {
 }
 
 /**
- * The models that may serve a request, the first to be tried first: the one of its name, the members of a virtual model,
- * or those of a list of names. Models whose routes are all paused come last.
+ * Finds the models that may serve a request, in the order in which they are tried: the named model, the members of a
+ * virtual model, or the models of a list of names. Models whose routes are all paused come last.
  *
  * @throws {GatewayError} `model_not_found` or `model_not_allowed`, for a list also when one of its names is at fault.
  */

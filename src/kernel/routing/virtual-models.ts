@@ -12,7 +12,7 @@ export interface VirtualMember {
 export interface VirtualModel {
   readonly id: string;
   readonly strategy: VirtualStrategy;
-  /** As they are listed; those of `cheapest` by price. */
+  /** The members in the order of the list; for `cheapest` sorted by price. */
   readonly members: readonly VirtualMember[];
   readonly speeds: Speeds;
 }
@@ -33,12 +33,9 @@ export interface OrderOptions {
   random(): number;
 }
 
-/**
- * The usage by which prices are compared: three tokens of the prompt to one of the answer, or one unit of anything
- * else.
- */
+/** Usage for comparing prices: three tokens of the prompt to one of the answer, or one unit of anything else. */
 const sample: Meters = { inputToken: 3, outputToken: 1, image: 1, audioMs: 1, character: 1, call: 1 };
-/** Larger than any price, so that what is free comes first and what has no known price last. */
+/** Larger than any price: a model without a known price comes last. */
 const unknownCost = Number.POSITIVE_INFINITY;
 
 /** @param find The model of a name, to compare prices. */

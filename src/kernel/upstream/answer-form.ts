@@ -1,6 +1,6 @@
 /**
- * The form of an answer: JSON, events or a page. It is told by the first bytes, because servers label answers wrongly, and some
- * send a whole answer where a stream was asked for, or a stream where a whole one was.
+ * The form of an answer: JSON, events or a page. The first bytes decide, because servers label answers wrongly. Some
+ * send a whole answer although a stream was requested, or the reverse.
  */
 
 import { UpstreamError } from "../../contract/index.ts";
@@ -36,7 +36,7 @@ export function isAnswerForm(form: AnswerForm): boolean {
   return form === "json" || form === "events" || form === "binary";
 }
 
-/** A body of which the first pieces have been read. */
+/** A body whose first pieces have been read. */
 export interface BegunBody {
   readonly form: AnswerForm;
   readonly body: Pick<BodyReader, "read" | "cancel" | "drain" | "linger">;
@@ -94,12 +94,12 @@ export class RecordedEvents implements AsyncIterable<ServerEvent>, BatchReader<S
   }
 }
 
-/** The answer that came in place of the form that was asked for. */
+/** The answer that came in another form than requested. */
 type OtherForm = { readonly whole: unknown } | { readonly events: readonly ServerEvent[] };
 
 /**
- * An answer that came whole where a stream was asked for, or the other way round. It has been read and recorded as served. The
- * handler that asked is to be run once more for the other form, with {@link replay} as its upstream.
+ * Thrown for an answer that came whole although a stream was requested, or the reverse. The answer has been read and
+ * recorded as served. Run the handler again for the other form, with {@link replay} as its upstream.
  */
 export class OtherFormError extends UpstreamError {
   readonly #answer: OtherForm;
@@ -139,9 +139,9 @@ const contentFields: ReadonlySet<string> = new Set([
   ..."content text reasoning_content reasoning thinking refusal partial_json delta output_text".split(" "),
   ..."transcript summary b64_json data url embedding embeddings".split(" "),
 ]);
-/** Fields of which every value is the model's: what a call is made with. */
+/** Fields whose values all come from the model: the arguments of a call. */
 const argumentFields: ReadonlySet<string> = new Set(["arguments", "args", "input"]);
-/** Fields and types of a call, of which the name alone is content. */
+/** Fields and types of a call: its name alone counts as content. */
 const callNames: ReadonlySet<unknown> = new Set(
   "function function_call functionCall custom toolUse tool_use custom_tool_call".split(" "),
 );
@@ -150,14 +150,14 @@ const callNames: ReadonlySet<unknown> = new Set(
 const valuesMax = 10_000;
 
 /**
- * Whether an answer that cannot be used has something that a model made: text, a call, numbers. An error, an envelope with nothing
- * in it and an event that only begins an answer have none. One that is too large to be looked through has.
+ * Whether an unusable answer contains something that a model made: text, a call, numbers. An error, an empty envelope
+ * and an event that only begins an answer do not. An answer that is too large to search does.
  */
 export function hasContent(value: unknown): boolean {
   return findContent(value, "none", { left: valuesMax });
 }
 
-/** @param leaves Which texts and numbers are content: those of this value, all within it, or none. */
+/** @param leaves Which texts and numbers are content: `own`, this value itself; `all`, all within it; `none`. */
 function findContent(value: unknown, leaves: "own" | "all" | "none", values: { left: number }): boolean {
   if (--values.left < 0) return true;
   if (typeof value === "string") return leaves !== "none" && value.trim() !== "";

@@ -81,7 +81,7 @@ export async function downloadPublic(
 export function containsText(value: unknown, text: string): boolean {
   if (typeof value === "string") return value === text;
   if (typeof value !== "object" || value === null) return false;
-  // The platform takes long for the members of a list where they are asked for as an object's.
+  // The runtime is slow to enumerate the members of a list as an object's.
   if (Array.isArray(value)) return value.some((member) => containsText(member, text));
   for (const name in value) if (containsText((value as Record<string, unknown>)[name], text)) return true;
   return false;
@@ -103,7 +103,7 @@ export interface PublicGetOptions {
   readonly isPublic?: (address: string) => boolean;
   /** `HTTPS_PROXY` and `NO_PROXY`; absent: connections are direct. */
   readonly proxyEnv?: Readonly<Record<string, string>> | undefined;
-  /** Certificate authorities beside the system's. */
+  /** Certificate authorities in addition to the system's. */
   readonly ca?: string;
 }
 
@@ -117,7 +117,9 @@ export function createPublicGet(options: PublicGetOptions = {}): PublicGet {
   return createPublicRequest(options);
 }
 
-/** As {@link createPublicGet}, and can send a POST. Over `http:` it never goes through a proxy. */
+/**
+ * Creates a request like {@link createPublicGet} that can also send a POST. Over `http:` it never goes through a proxy.
+ */
 export function createPublicRequest(options: PublicGetOptions = {}) {
   const { resolve = resolveHost, isPublic = isPublicAddress, proxyEnv, ca } = options;
   return async (url: URL, signal: AbortSignal, post?: PublicPost): Promise<PublicResponse> => {

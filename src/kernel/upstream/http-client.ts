@@ -6,7 +6,7 @@
 import { UpstreamError } from "../../contract/index.ts";
 import type { HttpMethod } from "../../provider/index.ts";
 
-/** A time at which a function is called, unless it was moved or cancelled before. */
+/** A function that is called at a time, unless it is moved or cancelled first. */
 export interface Timeout {
   /** Due time by the clock of the scheduler; it can be moved at any time at no cost. */
   atMs: number;
@@ -115,7 +115,7 @@ export interface HttpRequest {
   /** Such as `https://api.example/v1`; the path is appended to it. */
   readonly baseUrl: string;
   readonly path: string;
-  /** As {@link createHeaders} returns them. */
+  /** Headers as returned by {@link createHeaders}. */
   readonly headers: Readonly<Record<string, string>>;
   readonly method: HttpMethod;
   /** JSON text, or a form. */
@@ -136,7 +136,10 @@ const staleMsMax = 1000;
 export class HttpClient {
   readonly #fetch: typeof globalThis.fetch;
   readonly #now: () => number;
-  /** The shortest time in which each base URL has answered. Only one that has can have an idle connection that the provider closed. */
+  /**
+   * Shortest time in which each base URL has answered. Only a base URL that has answered can have an idle connection
+   * that the provider closed.
+   */
   readonly #leastMs = new Map<string, number>();
 
   constructor(fetch: typeof globalThis.fetch, now: () => number) {
@@ -184,7 +187,7 @@ export class HttpClient {
 const namePattern = /^[\w!#$%&'*+\-.^`|~]+$/;
 const valuePattern = /^[\t\x20-\x7e]*$/;
 
-/** Whether a value may stand in a header of a request to a provider. */
+/** Whether a value is allowed in a header of a request to a provider. */
 export const isHeaderValue = (value: string): boolean => valuePattern.test(value);
 
 /** Headers that describe the connection or the body: only the HTTP client sets them, against request smuggling. */
@@ -310,7 +313,7 @@ export class BodyReader {
     this.#reader?.cancel().catch(() => undefined);
   }
 
-  /** Reads and drops what follows, if that comes soon, so that the connection can be used again. */
+  /** Reads and drops the rest if it arrives soon, so the connection can be used again. */
   drain(): void {
     this.linger();
     const reader = this.#reader;
@@ -323,7 +326,9 @@ export class BodyReader {
       .finally(() => this.#endWait());
   }
 
-  /** The body ends here, but for what comes soon: from then on there is no more to read. The earliest of several ends counts. */
+  /**
+   * Ends the body, except for what arrives soon; after that, nothing more is read. The earliest of several ends counts.
+   */
   linger(ms = restMsMax): void {
     const { timeouts, now } = this.#limits;
     timeouts.cancel(this.#timeout);
@@ -340,7 +345,7 @@ export class BodyReader {
   }
 }
 
-/** The same as an iterable. Leaving the loop early closes the connection. */
+/** Reads a body as an iterable of chunks. Leaving the loop early closes the connection. */
 export async function* readAnswerChunks(response: Response, limits: BodyLimits): AsyncGenerator<Bytes, undefined> {
   if (response.body === null) return;
   const body = new BodyReader(response, limits);
@@ -352,10 +357,11 @@ export async function* readAnswerChunks(response: Response, limits: BodyLimits):
 }
 
 /**
- * A whole body as text.
+ * Reads a whole body as text.
  *
- * @param onCut Gets what has come of a body that breaks off, stalls or is too long, and how many bytes it has at the least.
- * @throws {UpstreamError} When it does.
+ * @param onCut Gets the received part of a body that breaks off, stalls or is too long, and the least number of bytes
+ * that the body has.
+ * @throws {UpstreamError} If the body breaks off, stalls or is too long.
  */
 export function readAnswerText(response: Response, limits: BodyLimits, onCut?: OnCut): Promise<string> {
   const length = getDeclaredLength(response);

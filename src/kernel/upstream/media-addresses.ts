@@ -1,7 +1,8 @@
 /**
- * Addresses of images, files and audio in a request. A public provider fetches them from where it is, and is sent those of the web as
- * they came. A server of the operator's own fetches from inside of the operator's network, and some such servers open paths: it is
- * sent none. The gateway fetches what an address names, from public hosts alone, and sends it along as bytes.
+ * Addresses of images, files and audio in a request. A public provider fetches them from its own network, so it
+ * receives web addresses unchanged. A server of the operator fetches from inside the operator's network, and some such
+ * servers open paths, so it receives no addresses. Instead the gateway downloads the files, from public hosts only, and
+ * sends their bytes.
  */
 import { badRequest } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
@@ -36,7 +37,7 @@ const freeMembers: ReadonlySet<string> = new Set([
   "tools",
 ]);
 
-/** Those of them that have JSON schemas, of which some servers fetch what they refer to. */
+/** Free-form members with JSON schemas. Some servers fetch what a schema refers to. */
 const schemaMembers: ReadonlySet<string> = new Set([
   "input_schema",
   "parameters",
@@ -46,7 +47,7 @@ const schemaMembers: ReadonlySet<string> = new Set([
 ]);
 const refName = /^\$(?:dynamic|recursive)?ref$/i;
 
-/** An address in a body: the object or list that it stands in, and its place there. */
+/** An address in a body, with the object or list that contains it. */
 interface Address {
   readonly holder: object;
   readonly key: string | number;
@@ -115,7 +116,7 @@ class AddressFinder {
   /** The names and indexes that lead to the value at work. */
   readonly #path: (string | number)[] = [];
 
-  /** @param isOwnServer Whether nothing but an address of the web or bytes may stand where media do. */
+  /** @param isOwnServer Whether media must be bytes or web addresses; paths and other schemes are refused. */
   constructor(isOwnServer: boolean) {
     this.#isOwnServer = isOwnServer;
   }
@@ -131,7 +132,7 @@ class AddressFinder {
   }
 
   /**
-   * @param name Name of the value, or of the list that it stands in.
+   * @param name Name of the value, or of the list that contains it.
    * @param isMedia Whether it belongs to an image or another file.
    */
   #visit(value: unknown, name: string, isMedia: boolean): void {
@@ -178,7 +179,7 @@ class AddressFinder {
     this.#path.pop();
   }
 
-  /** The name of a voice is that of a file, or the address of one, to some servers. */
+  /** Some servers treat the name of a voice as the name or the address of a file. */
   #judgeVoice(value: unknown): void {
     if (
       typeof value !== "string" ||
@@ -206,7 +207,7 @@ class AddressFinder {
   }
 }
 
-/** A value on the way of the walk: where it stands, and what its name says of it. */
+/** A value that the walk visits: the object or list that contains it, its key there, and its name. */
 interface Member {
   readonly holder: object;
   readonly key: string | number;
@@ -232,7 +233,10 @@ function notSent(param: string) {
   return badRequest("This address cannot be used, expected a data URL, or an https address of a public host", param);
 }
 
-/** Changes the objects and lists with an address, and those that they stand in; the others stay what they are. */
+/**
+ * Replaces the addresses by files. Returns a copy of each object and list that contains one, directly or deeper; all
+ * others are kept as they are.
+ */
 function replaceAddresses(
   value: unknown,
   addresses: ReadonlyMap<object, readonly Address[]>,

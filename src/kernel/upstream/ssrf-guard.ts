@@ -15,9 +15,9 @@ export function getBaseUrl(
   return (own ?? baseUrl).replace(/\/+$/, "") + (form.basePath?.(credential.fields) ?? "");
 }
 
-/** So much of a token endpoint's answer is read. */
+/** Maximum number of bytes read of a token endpoint's answer. */
 export const tokenBytesMax = 65_536;
-/** A token is fetched for all calls that wait for it, so that no caller's own deadline counts. */
+/** Timeout of a token request. All waiting calls share the request, so no single caller's deadline applies. */
 export const tokenMsMax = 10_000;
 
 /** Whether a token may be fetched there: a declared host, or one that the credential's own fields name. */
@@ -86,7 +86,7 @@ interface Base {
   readonly isLocal: boolean;
 }
 
-/** The addresses of a host name. Rejects when it has none. */
+/** Returns the addresses of a host name. Rejects if there are no addresses. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
 /** Looks a name up by the operating system. */
@@ -157,10 +157,10 @@ export class SsrfGuard {
   }
 
   /**
-   * The addresses of a URL that passed these checks, for a connection that goes to them and no others, so that a name that changes in
-   * between does no harm.
+   * The addresses of a URL that passed these checks. If the connection goes to these addresses only, a name that
+   * changes in between does no harm.
    *
-   * @returns `undefined` where the operator configured the host, which may have any address.
+   * @returns `undefined` if the operator configured the host, which may have any address.
    * @throws {UpstreamError} When one of them is private.
    */
   async findAddresses(route: Route, url: URL): Promise<readonly string[] | undefined> {

@@ -1,12 +1,16 @@
 /**
- * Who has the event loop for the answers of providers. A stream whose pieces are short is worked on as they come. What comes faster
- * than that, or lies ready because its client was slow, is worked on in slices, and the slices of all accounts take turns: one
- * account with hundreds of such streams costs others no more than one with a single stream.
+ * Fair turns of the event loop for answers of providers. A stream with short pieces is processed as they arrive. Data
+ * that arrives faster, or is buffered because its client was slow, is processed in slices, and the slices of all
+ * accounts take turns. One account with hundreds of such streams then costs others no more than one with a single
+ * stream.
  */
 import { nextTurn } from "../../lib/next-turn.ts";
 import type { Bytes } from "./http-client.ts";
 
-/** A piece up to this size is worked on at once; a longer one in slices of it, which take about a millisecond each. */
+/**
+ * A piece up to this size is processed at once. A larger one is processed in slices of this size, which take about a
+ * millisecond each.
+ */
 export const sliceBytes = 32 * 1024;
 /** Slices that are worked on in one turn of the event loop. Requests and answers of others come in between. */
 const slicesPerTurn = 4;
@@ -17,7 +21,7 @@ export const fetchCopies = 4;
 
 /** Hands out turns of the event loop, by accounts in rotation. */
 export class FairTurns {
-  /** Those that wait, by account; the account that had a turn last is the last one. */
+  /** Waiting streams by account. The account that had the last turn is at the end. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #isRunning = false;
 
@@ -73,7 +77,11 @@ export class Slices {
     return this.#piece !== undefined;
   }
 
-  /** Begins a piece that is longer than {@link sliceBytes}. @returns Its first slice; `undefined`: the stream was ended meanwhile. */
+  /**
+   * Begins a piece that is longer than {@link sliceBytes}.
+   *
+   * @returns Its first slice; `undefined` if the stream ended while it waited.
+   */
   begin(piece: Bytes): Promise<Bytes | undefined> {
     this.#reserve(this.#copies * piece.byteLength);
     this.#piece = piece;
@@ -81,7 +89,7 @@ export class Slices {
     return this.next();
   }
 
-  /** The next slice, at its turn; `undefined`: the stream was ended meanwhile. */
+  /** Waits for the next turn and returns the next slice; `undefined` if the stream ended while it waited. */
   async next(): Promise<Bytes | undefined> {
     await this.#take();
     const slice = this.#piece?.subarray(this.#at, this.#at + sliceBytes);

@@ -1,7 +1,6 @@
 /**
- * The network as a plugin sees it: `upstream`, bound to one attempt. Each request is checked, authorized, sent and
- * recorded as owed from the moment at which the provider may have it; its answer is read within bounds of time, size
- * and memory.
+ * The network as a plugin sees it: `upstream`, bound to one attempt. Each request is checked, authorized, sent, and
+ * recorded as owed as soon as the provider may have it. Its answer is read within bounds of time, size and memory.
  */
 import { Buffer } from "node:buffer";
 import { GatewayError, mediaTypeOf, UpstreamError, type UpstreamErrorKind } from "../../contract/index.ts";
@@ -143,7 +142,7 @@ export class BoundUpstream implements Upstream {
     this.#signal = sender.signal;
   }
 
-  /** Whether a request was made for the provider, so that what fails from then on can be an error of it. */
+  /** Whether a request was made for the provider, so a later failure can be an error of the provider. */
   get wasAsked(): boolean {
     return this.#wasAsked;
   }
@@ -232,7 +231,7 @@ export class BoundUpstream implements Upstream {
   }
 
   /**
-   * Reads an answer that is JSON where a stream was asked for: a list or lines of what the events would have been, or an error.
+   * Reads a JSON answer that came although a stream was requested: a list or lines of the events, or an error.
    *
    * @throws {OtherFormError} When it is a whole answer.
    */
@@ -333,7 +332,7 @@ export class BoundUpstream implements Upstream {
     if (this.#signal.aborted) throw this.#toUpstreamError(this.#signal.reason);
   }
 
-  /** How a streamed answer shares the event loop and memory with those of others. */
+  /** Lets a streamed answer share the event loop and memory with other answers. */
   #sharing(copies = fetchCopies): Pick<UpstreamItemsOptions<unknown>, "takeTurn" | "slices"> {
     const takeTurn = () => this.#network.turns.take(this.#sender.owner);
     return { takeTurn, slices: new Slices(takeTurn, (bytes) => this.#reserveAnswer(bytes), copies) };
@@ -358,7 +357,10 @@ export class BoundUpstream implements Upstream {
     return this.#sender.isLarge ? nextTurn() : undefined;
   }
 
-  /** A whole answer cannot be stopped halfway, so that all of it is held before it is asked for, also for a stream. */
+  /**
+   * Extends the hold to the most that the answer can be. Called before a request for a whole answer, which cannot be
+   * stopped halfway, also if the client gets a stream.
+   */
   #holdAll(): Promise<void> | undefined {
     return this.#sender.coverAll();
   }
@@ -420,7 +422,7 @@ export class BoundUpstream implements Upstream {
     const isPath = path.charCodeAt(0) === 47;
     const route = this.#route.baseUrl === this.baseUrl ? this.#route : { ...this.#route, baseUrl: this.baseUrl };
     const checked = isPath ? guard.check(route) : guard.checkUrl(route, path);
-    // It is waited for below; until then a refusal is nobody's.
+    // Awaited below; avoids an unhandled rejection in the meantime.
     checked?.catch(() => undefined);
     const target = isPath ? { baseUrl: this.baseUrl, path } : splitUrl(path);
     const method = init?.method ?? "POST";
@@ -493,7 +495,10 @@ export class BoundUpstream implements Upstream {
     return await this.#fetchCredential(to, { method: "POST", headers, body: new URLSearchParams(fields).toString() });
   }
 
-  /** Asks the one service of the machine that the operator chose by the credential; its address is none of the plugin's. */
+  /**
+   * Calls the one service of the machine that the operator chose by the credential. The plugin does not choose its
+   * address.
+   */
   async #askMachine({ path = "", method = "GET", headers }: MachineRequest): Promise<TokenResponse> {
     const credential = this.#credential as ProviderCredential;
     const service = getForm(this.#route.plugin.credential)?.machine?.(credential.fields);
@@ -586,7 +591,10 @@ export class BoundUpstream implements Upstream {
     return value;
   }
 
-  /** Many short values take many times their text, of which {@link answerCopies} are counted. */
+  /**
+   * Reserves memory for the parsed values of a text. Many short values need many times the memory of their text, and
+   * only {@link answerCopies} times is already counted.
+   */
   #reserveValues(valueBytes: number, text: string): void {
     const moreBytes = valueBytes - (answerCopies - 1) * text.length;
     if (moreBytes > valueBytesMin) this.#reserveAnswer(moreBytes);
@@ -880,7 +888,7 @@ function hasChoiceReport(data: string): boolean {
   return Array.isArray(choices) && choices.some((choice) => isRecord(choice) && isRecord(choice.usage));
 }
 
-/** A body as JSON; `GET` and `DELETE` have none unless they are given one. */
+/** A body as JSON; `GET` and `DELETE` have no body unless one is passed. */
 function toText(body: unknown, init: UpstreamRequestOptions | undefined): string | undefined {
   const hasBody = body !== undefined || (init?.method !== "GET" && init?.method !== "DELETE");
   return hasBody ? toJsonText(body) : undefined;
@@ -909,7 +917,7 @@ export class SentRequest {
   hasBegun = false;
   /** Something of an answer came that is not an error. */
   isAnswered = false;
-  /** All of the answer came, so that what it reports is final. */
+  /** All of the answer came, so its report is final. */
   isWhole = false;
   /** The gateway ended it, because it was silent for too long. */
   isTimedOut = false;
@@ -924,7 +932,7 @@ export class SentRequest {
   #answer: unknown;
   readonly #early: string[] = [];
   #usage: AnswerUsage | undefined;
-  /** The report of its events, once it was asked for; no event has come since. */
+  /** The report read from the events; reset by each event that reports usage. */
   #eventUsage: { readonly usage: AnswerUsage | undefined } | undefined;
   /** The first and the last event that may report usage. Read only where it is needed. */
   #first: string | undefined;
@@ -996,7 +1004,7 @@ export class SentRequest {
     return isRecord(part) ? this.#read(part, before) : before;
   }
 
-  /** All of it came, and it has neither content nor a report. To be asked where the answer could not be used. */
+  /** All of it came, and it has neither content nor a report. For use if the answer could not be used. */
   get isEmpty(): boolean {
     if (this.isPage) return true;
     if (this.#firstBytes !== undefined) return this.isWhole && isEmptyAnswer(this.#firstBytes);
@@ -1008,7 +1016,8 @@ export class SentRequest {
 
   /** The provider's usage report, if it is final. */
   get usage(): AnswerUsage | undefined {
-    // At most the mark of the end follows the last report; one of the beginning alone is that of a stream that broke off.
+    // Only the end mark may follow the last report. A report from the beginning alone belongs to a stream that broke
+    // off.
     if (!this.isWhole || this.#afterReport > 1) return undefined;
     this.#eventUsage ??= this.#ofChoices ?? { usage: this.#readEvents() };
     return this.#eventUsage.usage;
@@ -1033,7 +1042,10 @@ export class SentRequest {
   }
 }
 
-/** Whether an answer in bytes is a page or an error, by its first piece. Anything else, such as audio, may be what was asked for. */
+/**
+ * Whether an answer in bytes is a page or an error, by its first piece. Anything else, such as audio, may be the
+ * requested answer.
+ */
 function isEmptyAnswer(bytes: Uint8Array): boolean {
   const text = new TextDecoder().decode(bytes.subarray(0, bytesLookedAt), { stream: true });
   const form = formOf(text);

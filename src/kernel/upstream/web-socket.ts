@@ -51,13 +51,13 @@ export type OpenWebSocket = (request: WebSocketRequest) => Promise<WebSocketConn
 interface OpenWebSocketOptions {
   /** `HTTPS_PROXY` and `NO_PROXY`; absent: connections are direct. Over `http:` they always are. */
   readonly proxyEnv?: Readonly<Record<string, string>> | undefined;
-  /** Certificate authorities beside the system's. */
+  /** Certificate authorities in addition to the system's. */
   readonly ca?: string | undefined;
 }
 
 /** How RFC 6455 (section 1.3) proves that the server read the handshake. */
 const handshakeId = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-/** So much is read ahead of its reader. */
+/** Maximum number of bytes that are read ahead of the reader. */
 const readAheadBytes = 256 * 1024;
 
 export function createOpenWebSocket({ proxyEnv, ca }: OpenWebSocketOptions = {}): OpenWebSocket {
