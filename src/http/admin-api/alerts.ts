@@ -307,7 +307,10 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
   ];
 }
 
-/** The mail server carries the links by which owners sign in, so whoever sets it could become one: owners alone do. */
+/**
+ * Routes for the mail server. Only owners may set it: it carries the sign-in links of owners, so whoever sets it could
+ * become one.
+ */
 function mailServerController(deps: HttpDeps, api: AdminApi) {
   const { store, secrets, config } = deps;
   const audited = createQuietlyAudited(store, deps.now);

@@ -17,7 +17,7 @@ import { invalid, listOf, listParameters, pickPage, readFlag, readPage, toList, 
 const catalogueBytesMax = 4 * 1024 * 1024;
 /** How much of what changed the audit log keeps, in characters. */
 const changesMax = 4000;
-/** Models on a page of their list, of which a gateway may have several hundred. */
+/** Maximum number of models on a page; a gateway may have several hundred. */
 const modelsMax = 1000;
 
 const expectedRevision = {
@@ -109,7 +109,7 @@ const toDeleted = (object: string) =>
 const dryRun = {
   dry_run: { description: "Only say what would change", schema: { type: "boolean", default: false } },
 };
-/** A deletion has no body, so that its revision is a parameter. */
+/** Parameters of a deletion. It has no body, so its revision is a parameter. */
 const deletion = {
   ...dryRun,
   revision: { description: expectedRevision.description, schema: { type: "string" } },
@@ -436,10 +436,12 @@ async function writeFiles(
 }
 
 /**
- * Checks a whole document of files, and writes it once it is told to: with an audit entry, and in force when it returns the new revision.
+ * Checks all files of the catalogue together. `write` then writes them with an audit entry, and returns the new
+ * revision once the files are in use.
  *
- * @param param The field that has them, for errors.
- * @throws {GatewayError} `invalid_request` for the files; `write` throws `conflict` when they are not of the expected revision any more.
+ * @param param The field of the request that contains the files, for errors.
+ * @throws {GatewayError} `invalid_request` for the files; `write` throws `conflict` when the files no longer have the
+ * expected revision.
  */
 export function changeCatalogue(
   deps: HttpDeps,

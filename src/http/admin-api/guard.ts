@@ -52,18 +52,21 @@ export function createAdminApi(deps: HttpDeps): AdminApi {
   };
 }
 
-/** Whether a request comes with the cookie of a browser, as those of the dashboard do. A key goes before a cookie. */
+/**
+ * Whether a request authenticates by a browser cookie, like the requests of the dashboard. A key takes precedence over
+ * a cookie.
+ */
 function hasSession({ headers }: Request): boolean {
   return headers.has("cookie") && !headers.has("authorization") && !headers.has("x-api-key");
 }
 
-/** The cookie of the session among those of the browser; over TLS its name has a prefix. */
+/** Returns the session cookie of a request; over TLS its name has a prefix. */
 function readSessionCookie({ headers }: Request): string {
   const cookies = (headers.get("cookie") ?? "").split(";").map((cookie) => cookie.trim());
   return cookies.find((cookie) => /^(__Secure-)?session=/.test(cookie)) ?? "";
 }
 
-/** Whoever is signed in acts for the gateway, whichever account their session is in. */
+/** Returns the signed-in administrator. They act for the gateway, whichever account their session is in. */
 async function readAdministrator(deps: HttpDeps, request: Request): Promise<ApiAdministrator> {
   checkOrigin(request);
   const { ownAccountId: accountId, role } = await readOperator(deps, request);
@@ -143,7 +146,7 @@ function describeRoute({ summary, answer, failures }: Route, { description, quer
   };
 }
 
-/** Viewers lack scopes to write, and are refused before. */
+/** The error for a missing scope. Viewers lack the scopes for writes, but are refused before this check. */
 export function lacksScope({ key, accountId }: ApiAdministrator, scope: string): GatewayError {
   const whose = key === undefined ? `The role of ${accountId}` : `The admin key ${key.id}`;
   return new GatewayError("forbidden", `${whose} lacks the scope ${scope}`);

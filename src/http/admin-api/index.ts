@@ -37,8 +37,9 @@ export { keyUsageController } from "./usage.ts";
 export type OrganizationApi = ServerOf<ApiOf<ReturnType<typeof controllers>[number]> & ResourceApi>;
 
 /**
- * The management API below /organization, in the shapes of OpenAI's admin API, so that its clients work: an account or team is
- * a project. It takes admin keys, which open nothing else, and the session of whoever administers the gateway on the dashboard.
+ * The management API below /organization, in the shapes of OpenAI's admin API, so its clients work: an account or team
+ * is a project. It accepts admin keys, which are valid nowhere else, and the dashboard sessions of administrators of
+ * the gateway.
  */
 export function organizationApi(deps: HttpDeps, api: AdminApi): Route[] {
   return [...controllers(deps, api), ...declaredRoutes(deps, api)];

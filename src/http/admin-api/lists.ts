@@ -16,10 +16,10 @@ export function parameters(named: Readonly<Record<string, { description: string;
   }));
 }
 
-/** Those of every list. */
+/** Query parameters shared by all lists. */
 export const listParameters = toListParameters(limitMax);
 
-/** Those of a list with longer pages. */
+/** Query parameters of a list with another maximum page size. */
 export function toListParameters(maximum: number) {
   return {
     limit: {
@@ -80,7 +80,7 @@ export function pickPage<Entry>(
   return entries.slice(place, place + limit + 1);
 }
 
-/** A page of a list, of which one entry more than its limit was read. */
+/** Makes a page of a list. `entries` must have one entry more than the limit if another page follows. */
 export function toList<Entry, Json extends { id: string }>(
   entries: readonly Entry[],
   limit: number,
@@ -117,7 +117,11 @@ export function toSecondsOrNull(at: number | undefined): number | null {
   return at === undefined ? null : toSeconds(at);
 }
 
-/** When something expires: in so many seconds, or at a time in seconds since 1970. @throws {GatewayError} `invalid_request` */
+/**
+ * When something expires: after a number of seconds, or at a time in seconds since 1970.
+ *
+ * @throws {GatewayError} `invalid_request`
+ */
 export function readExpiry(
   { expires_in_seconds: seconds, expires_at: at }: { expires_in_seconds?: number | null; expires_at?: number | null },
   now: number,

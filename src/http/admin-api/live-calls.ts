@@ -72,7 +72,7 @@ async function liveCalls(deps: HttpDeps): Promise<Static<typeof LiveCalls>> {
   const { store, loadShedder } = deps;
   const remote = await readRemoteCalls(deps);
   const { count, calls } = remote ?? noCalls;
-  // Computed after the store answered: a call may have been admitted here meanwhile.
+  // Computed after the store answered, because a call may have been admitted here in the meantime.
   const ownIds = new Set(callIds(loadShedder.running));
   const others = calls.filter(({ id }) => !ownIds.has(id));
   const [now, steadyNow] = [deps.now(), deps.kernel.now()];
@@ -101,10 +101,11 @@ async function liveCalls(deps: HttpDeps): Promise<Static<typeof LiveCalls>> {
 }
 
 /**
- * Ends a call, or has the process that runs it do so. Its caller gets an error that clients do not answer by sending it
- * again, and it is charged for what it used until then.
+ * Ends a call, or has the process that runs it do so. Its caller gets an error that clients do not retry, and is
+ * charged for the usage up to that point.
  *
- * @throws {GatewayError} `not_found`, or `unavailable` when it may run in another process and the store does not answer.
+ * @throws {GatewayError} `not_found`, or `unavailable` when it may run in another process and the store does not
+ * answer.
  */
 async function endCall(deps: HttpDeps, { by, id }: { by: Administrator; id: string }): Promise<void> {
   const { loadShedder, store } = deps;

@@ -108,7 +108,7 @@ export async function readProject({ accounts }: HttpDeps, id: string): Promise<A
   throw new GatewayError("not_found", "No project has this id");
 }
 
-/** Accounts and teams, each of which is a project in OpenAI's words. */
+/** Accounts and teams; OpenAI calls each of them a project. */
 export function projectsController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
   const answer = async (id: string) => toProjectWithMoney(deps, await readProject(deps, id));

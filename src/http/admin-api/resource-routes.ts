@@ -82,7 +82,7 @@ type Where<Wanted, V, Api> = Wanted extends V ? Api : unknown;
 
 type AnswerOf<F extends Fields<never>, Derived> = { id: string } & JsonOf<F> & Derived;
 
-/** Makes the routes of declared things. Their types are those of {@link ResourceApi}. */
+/** Makes the routes of all declared resources. {@link ResourceApi} has their types. */
 export function declaredRoutes(deps: HttpDeps, api: AdminApi): Route[] {
   return resources.flatMap(({ visit }) =>
     visit((resource) => resource.mounts.flatMap((mount) => resourceRoutes(deps, api, resource, mount))),

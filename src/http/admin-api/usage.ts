@@ -43,7 +43,7 @@ const secondsMax = 8_640_000_000_000;
 const groups = ["project_id", "api_key_id", "model"] as const;
 const costGroups = ["project_id", "api_key_id", "line_item", ...namedGroups] as const;
 type Group = (typeof groups)[number] | NamedGroup;
-/** Names of sessions, tags or end users that are told apart: those that cost the most. */
+/** Maximum number of sessions, tags or end users that are listed by name: those with the highest cost. */
 const namesMax = 100;
 
 const nameFields = {
@@ -80,7 +80,7 @@ const pageOf = (result: TSchema) =>
     next_page: nullable(Type.String()),
   });
 
-/** One kind of usage: the calls that count there, and what is told of them. */
+/** One kind of usage: the capability whose calls count, and the figures that are returned. */
 interface Kind {
   readonly path: string;
   readonly capability: Capability;

@@ -78,7 +78,7 @@ export function meController(deps: HttpDeps) {
   ];
 }
 
-/** A model as the dashboard lists it. `name` is what people call it; `members` are those of a virtual model. */
+/** A model as the dashboard lists it. `name` is its display name; `members` are the members of a virtual model. */
 type ListedModel = Model & { readonly name: string; readonly members: readonly string[] | null };
 
 /** The account of the user: statement, calls, models and vouchers. */

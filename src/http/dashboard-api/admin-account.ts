@@ -52,7 +52,7 @@ export function adminAccountController(deps: HttpDeps) {
         wallet: toWalletJson(wallet),
         quota: toQuotaJson(quota),
         limits: toLimitsJson(deps, account, ofRole),
-        /** Whether the quota is that of the role: an e-mail that nobody has verified has it not. */
+        /** Whether the quota comes from the role. An account with an unverified e-mail does not get it. */
         is_quota_of_role: ofRole.free_tokens_per_day !== null && !isEmailClaimed,
         sessions: sessions.map(toSessionJson),
       };

@@ -5,18 +5,18 @@ import { toIso } from "../forms/serializers.ts";
 import { withAdminSession, withSession } from "../lifecycle/session.ts";
 
 /**
- * GET /dashboard/api/admin/health: the state of every provider that serves models, the worst first, for owners, administrators
- * and viewers. `data[]` is
+ * GET /dashboard/api/admin/health: the state of every provider that serves models, the worst first, for owners,
+ * administrators and viewers. `data[]` is
  *
  * - `provider`: its name; `state`: `refused`, `failing`, `degraded`, `unknown` or `working`;
- * - `reason`: one sentence, and `since`: ISO 8601; both `null` where it works or nothing is known;
+ * - `reason`: one sentence, and `since`: ISO 8601; both `null` if the provider works or nothing is known;
  * - `last_error`: `{ at, kind, status, message, model }` in the provider's own words, or `null`;
  * - `last_test`: `{ at, ok, model, ms, error, note }`, or `null`;
  * - `strip`: the attempts of the last 24 hours as 48 bars `{ attempts, errors }`, the oldest first;
  * - `keys[]`: `{ id, state, reason, last_error, last_test }`;
  * - `models`, `routes`, `paused_routes`: counts.
  *
- * `count` is how many are in each state, so that `count.refused + count.failing` is what a badge shows.
+ * `count` is the number of providers in each state. The badge shows `count.refused + count.failing`.
  */
 export function adminHealthController(deps: HttpDeps) {
   const route = withAdminSession(deps, "/admin/health");

@@ -12,13 +12,16 @@ import { toFiguresJson } from "./statistics-json.ts";
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const dayHours = 24;
-/** The spend of the last days is compared with that of as many before. */
+/** The spend of this many days is compared with the spend of the same number of days before them. */
 const moversDays = 7;
 /** Groups that are compared: those that spent the most. */
 const comparedMax = 200;
 const costPlace = figureColumns.indexOf("cost_nanodollars");
 const listedMax = 8;
-/** Keys that end within this time are listed, unless they were made for less than a day, as those of the playground. */
+/**
+ * Keys that expire within this time are listed, except keys that were made for less than a day, as the playground makes
+ * them.
+ */
 const expiryDays = 14;
 /** A budget is listed once this share of it is spent, or all of it will be at this pace. */
 const budgetShare = 0.9;

@@ -39,7 +39,7 @@ export function dashboardApi(deps: HttpDeps, inbounds: readonly ClientFormat[]):
 
 function routesOfPages(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
   return [
-    // The account in which a person works.
+    // Routes for the account that a person works in.
     ...meController(deps),
     ...accountController(deps),
     ...statementController(deps),

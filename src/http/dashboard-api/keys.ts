@@ -132,7 +132,7 @@ const csvColumns = [
   "allowed_models",
   "allowed_networks",
 ] as const;
-/** The days of which a list tells what keys cost. */
+/** Number of days in the cost column of a list of keys. */
 const spendDays = 30;
 const dayMs = 86_400_000;
 

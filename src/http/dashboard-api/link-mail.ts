@@ -26,7 +26,7 @@ export function createLinkMail(deps: HttpDeps) {
     throw new GatewayError("conflict", `${what} can be sent by e-mail only with a mail server and PUBLIC_URL`);
   };
   return {
-    /** Whether this person may have invitations sent, in which their e-mail stands as that of the sender. */
+    /** Whether this person may send invitations, which name their e-mail as the sender. */
     mayInvite: async ({ emailVerified }: SessionUser) => emailVerified && (await findServer()) !== undefined,
     /** To be called before the invitation is created. @throws {GatewayError} `conflict`, `rate_limit_exceeded` */
     async expectInvitation(by: SessionUser): Promise<void> {
@@ -95,7 +95,9 @@ function toWords(by: string, link: Link): { fragment: string; subject: string; f
   }
 }
 
-/** A name that anybody may have chosen: one short line in which mail programs find no website. */
+/**
+ * Reduces a name that anybody may have chosen to one short line without anything that mail programs turn into a link.
+ */
 function toHarmlessText(name: string): string {
   if (/^[\w.+-]{1,60}@[\w.-]{1,60}$/.test(name)) return name;
   return name

@@ -16,7 +16,7 @@ export function signInController(deps: HttpDeps): Route[] {
     const peer = deps.server()?.requestIP(request)?.address ?? "unknown";
     const address = readAddress(peer, request.headers.get("x-forwarded-for"));
     const small = await readBounded(deps, request, address);
-    // First, so that a silent store is reported before anything is begun.
+    // Comes first, so an unavailable store is reported before the sign-in begins.
     await expectStore(deps);
     const response = await deps.signIn.handle(small, toNetwork(address));
     return withHeaders(deps, response, request);

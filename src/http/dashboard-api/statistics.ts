@@ -29,7 +29,7 @@ import { type Metric, metrics, toFiguresJson, toMetric } from "./statistics-json
 const hourMs = 3_600_000;
 const dayHours = 24;
 const daysDefault = 30;
-/** The most hours, or days, that may be asked for at once. */
+/** Maximum number of hours, or days, in one request. */
 const bucketsMax = { hour: 8 * dayHours, day: 366 };
 /** Weeks begin on Monday, and months with their first day. */
 const intervals = ["hour", "day", "week", "month"] as const;
@@ -106,7 +106,7 @@ export function statisticsController(deps: HttpDeps) {
           /** Why requests of an account were refused, the most frequent reason first; empty where all accounts are shown. */
           refusals: reasons,
           values: toValues(totals),
-          /** Null: there are many accounts, and the largest are looked for among those of each day. */
+          /** Null: there are many accounts, and the largest are chosen among the largest of each day. */
           group_count: count ?? null,
           groups: groups.map((each) => ({
             value: each.value,

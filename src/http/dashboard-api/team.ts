@@ -48,7 +48,7 @@ const changesPerMinuteMax = 60;
 /** More are a list for a program. */
 const budgetsShown = 100;
 
-/** With the person, by whom a mail is. */
+/** An administrator with the user whose name invitation mails are sent in. */
 type Inviter = TeamAdministrator & { readonly user: SessionUser };
 
 /** Handlers of team admins for their own team, and of administrators of the gateway for any. */
@@ -135,7 +135,7 @@ function createTeamHandlers(deps: HttpDeps) {
   };
 }
 
-/** The team of the account in which the session acts: its people and invitations. Everybody in it sees who they are. */
+/** The team of the session's account: its members and invitations. All members may see them. */
 export function teamController(deps: HttpDeps) {
   const team = createTeamHandlers(deps);
   const toInviter = (user: SessionUser): Inviter => {

@@ -60,9 +60,7 @@ async function movePayment(scope: OpenTransaction, payment: Payment, now: () => 
   return nanodollars;
 }
 
-/**
- * Amount moved for a reference so far. Locks the wallet, so that of messages that come at once one waits for the other.
- */
+/** The amount moved for a reference so far. Locks the wallet, so concurrent messages wait for each other. */
 async function readMoved(scope: TransactionScope, { accountId, reference }: Payment): Promise<number> {
   await scope.change((db) => moveWallet(db, accountId, 0));
   const prefix = `credit:${accountId}:${reference}:`;

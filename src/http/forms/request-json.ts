@@ -32,8 +32,8 @@ export function toRequestJson(request: LoggedRequest, emails?: ReadonlyMap<strin
 }
 
 /**
- * A request with all that is known of it. `emails` are given to those who see all accounts; what providers said to failed
- * attempts, in which a part of the prompt may stand, is for administrators.
+ * Serializes a request with all its details. `emails` is present for users who see all accounts. The providers'
+ * messages for failed attempts may contain a part of the prompt, so only administrators get them.
  */
 export function toRequestDetailJson(
   request: RequestDetail,

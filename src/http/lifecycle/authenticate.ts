@@ -6,8 +6,9 @@ import { CallMemory } from "../memory/call-memory.ts";
 import { clientAddressOf, type Endpoint, HttpCall, ownerOfClient } from "./http-call.ts";
 
 /**
- * Step 1: finds out whose request it is by its API key, before any of its body is read. For a key that is known there is
- * nothing to wait for. Step 2: takes a slot for it, of which its account may have a share; while a key is looked up, its network.
+ * Step 1: identifies the caller by the API key, before any of the body is read. A known key needs no wait. Step 2:
+ * takes a slot, which counts toward the share of the account. While a key is looked up, a slot of the client's network
+ * is used.
  *
  * @throws {GatewayError} `unavailable` or `rate_limit_exceeded` when there is no slot for it, or `invalid_api_key`.
  */
@@ -45,7 +46,7 @@ function checkNetwork({ config }: HttpDeps, caller: Caller, request: Request, se
   );
 }
 
-/** API keys are shorter, and so is what may stand in a log beside a refusal. */
+/** API keys are shorter. The limit also bounds the text that is logged with a refusal. */
 const keyLengthMax = 512;
 /** Tokens (JWT) with groups and the like have two or three thousand. */
 const tokenLengthMax = 16_384;

@@ -52,7 +52,7 @@ interface CallBody<Body> extends Endpoint {
 /** A call: a POST with an API key and a body. */
 interface CallRoute<Body> extends Pick<Route, "path" | "detail"> {
   readonly body: CallBody<Body>;
-  /** It costs nothing, so that an equal request runs again. */
+  /** The call costs nothing, so a repeated request runs again. */
   readonly isFree?: boolean;
 }
 
@@ -151,14 +151,14 @@ async function openCall(deps: HttpDeps, context: RequestContext, endpoint: Endpo
   return call;
 }
 
-/** Whether a value can be the name of a model; a longer text is none, and is not repeated in an error. */
+/** Whether a value can be the name of a model. A longer text cannot, and is not repeated in an error. */
 function isName(value: unknown): value is string {
   return typeof value === "string" && value !== "" && value.length <= 200;
 }
 
 /**
- * Takes the field `models` out of a body: the models that the client wants to be tried in order. A `model` beside it is the
- * first one, and the first one is the `model` of a body without.
+ * Takes the field `models` out of a body: the models that the client wants to be tried in order. If the body also has a
+ * `model`, that comes first. If not, the first of `models` becomes its `model`.
  *
  * @throws {GatewayError} `invalid_request` when it is not a list of names.
  */
@@ -176,10 +176,11 @@ function takeModels(body: unknown, call: Pick<HttpCall, "models">): void {
 }
 
 /**
- * Step 4: finds the models that may serve a call, once and before its body is validated and translated: a model that does not exist or that the
- * key may not use is refused without that work. A body without the name of a model is left to its schema.
+ * Step 4: finds the models that may serve a call, once and before its body is validated and translated. A model that
+ * does not exist, or that the key may not use, is refused without that work. A body without the name of a model is left
+ * to its schema.
  *
- * @returns A promise only for a name that is unknown, when its provider is asked for the models that it has now.
+ * @returns A promise only for an unknown name: its provider is then queried for its current models.
  * @throws {GatewayError} `model_not_found`, `model_not_allowed` or `unavailable`.
  */
 export function resolveModels(
@@ -203,7 +204,11 @@ export function resolveModels(
   }
 }
 
-/** Resolves names that nobody knows once more, after their providers were asked. @throws What the first try threw, if that changed nothing. */
+/**
+ * Resolves unknown names again, after a query to their providers.
+ *
+ * @throws The first error if no provider can be queried; otherwise the error of the second try.
+ */
 function resolveAgain(
   deps: HttpDeps,
   { call, body, query }: { call: HttpCall; body: object; query: CandidateQuery },

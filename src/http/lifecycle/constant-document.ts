@@ -79,7 +79,7 @@ export class ConstantDocument {
   }
 }
 
-/** Whether a client has this version, by its `If-None-Match`: a list of etags, of which proxies make weak ones. */
+/** Whether a client has this version, by its `If-None-Match`: a list of etags, which proxies may have made weak. */
 function hasEtag(listed: string | null, etag: string): boolean {
   if (listed === null) return false;
   return listed.split(",").some((one) => one.trim() === "*" || one.trim().replace(/^W\//, "") === etag);

@@ -172,7 +172,7 @@ async function noEndpoint(
     const message = `There is no endpoint ${request.method} ${pathname}; ${remedy}`;
     return errorResponse(deps, new GatewayError("not_found", message), { request, inbound });
   }
-  // The other endpoints of the format take GET, so that only the one for sockets is left here.
+  // The other endpoints of the format accept GET, so only the WebSocket endpoint can get here.
   if (inbound?.triesWebSocket === true && isWebSocketHandshake(request)) {
     const message = `WebSockets are not served here; send POST ${pathname} with stream: true for server-sent events`;
     // The connection is closed, because a client that has begun a handshake does not use it for another request.

@@ -5,7 +5,7 @@ import type { HttpDeps } from "../deps.ts";
 import { type CallRequest, type HttpCall, readClientRequestId } from "./http-call.ts";
 
 /**
- * Step 7: runs a call, and tells the log of its end, whatever that is.
+ * Step 7: runs a call, and logs how it ended.
  *
  * @throws {GatewayError} The error for the client.
  */
@@ -83,7 +83,7 @@ function toStorable(text: string, charactersMax: number): string {
 export function recordEnd(deps: HttpDeps, call: ClientCall, httpRequest: Request): void {
   deps.kernel.observer?.ended(call, httpRequest);
   const { request, run, state, warnings, failures } = call;
-  // Failures of the gateway or a provider are warnings, so that a level shows them alone.
+  // Failures of the gateway or a provider are warnings: they can then be filtered by level.
   deps.log[call.status >= 500 ? "warn" : "info"]("call", {
     call: call.id,
     client_request_id: request.clientRequestId,

@@ -43,7 +43,7 @@ export class HttpCall {
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly openedAt: number;
-  /** The same moment by the kernel's clock. */
+  /** The time of `openedAt` by the kernel's clock. */
   readonly startedMs: number;
   readonly caller: Caller;
   readonly httpRequest: Request;
@@ -217,7 +217,10 @@ export interface Endpoint {
 /** Claude Code's, then Codex's. */
 const headerNames = ["x-claude-code-session-id", "session-id"];
 
-/** UUIDs and names. Others are ignored: a session stands in the log, in exports and in spreadsheets made of them. */
+/**
+ * UUIDs and names. Anything else is ignored, because a session name appears in the log, in exports and in spreadsheets
+ * made of them.
+ */
 const sessionForm = /^[A-Za-z0-9][\w.:/+=@ -]{0,127}$/;
 
 /** Longer ones are not read; Claude Code's has about 200 characters. */
@@ -232,7 +235,7 @@ export function readSessionHeader(headers: Headers): string | undefined {
   return undefined;
 }
 
-/** Like a session of at most 64 characters; others are ignored too. */
+/** Tags: the same characters as sessions, at most 64. Anything else is ignored. */
 const tagForm = /^[A-Za-z0-9][\w.:/+=@ -]{0,63}$/;
 
 /** The tag in a client's headers. */
@@ -252,8 +255,11 @@ export function readEndUserHeader(headers: Headers): string | undefined {
 type ClientNames = Pick<HttpCall, "session" | "tag" | "endUser">;
 
 /**
- * The names that a body of any protocol gives its session, `prompt_cache_key` or Claude Code's in `metadata.user_id`, its tag,
- * `metadata.tag`, and its end user, `safety_identifier`, `user` or `metadata.user_id`, where headers and token had none.
+ * Reads the names in a body of any protocol, unless headers or token had them:
+ *
+ * - session: `prompt_cache_key`, or Claude Code's in `metadata.user_id`
+ * - tag: `metadata.tag`
+ * - end user: `safety_identifier`, `user` or `metadata.user_id`
  */
 export function readNamesOfBody(body: unknown, names: ClientNames): void {
   if (!isRecord(body)) return;
@@ -314,8 +320,8 @@ export function readClientRequestId({ headers }: Request): string | undefined {
 export type ReadClientAddress = (peer: string, forwardedFor: string | null) => string;
 
 /**
- * `x-forwarded-for` is read from the right, where each proxy adds the address it was connected from, up to the first
- * address that is not a trusted proxy: what stands further left can be written by anybody.
+ * Creates a reader of `x-forwarded-for`. The header is read from the right: each proxy appends the address that
+ * connected to it. The first address that is not a trusted proxy is the client; anybody can write the part left of it.
  *
  * @param proxies Addresses and CIDR ranges, as `TRUSTED_PROXIES` has them.
  */

@@ -326,7 +326,10 @@ interface CopyOptions {
   onEnd(body: Buffer<ArrayBuffer> | undefined, wasCut: boolean): Promise<void>;
 }
 
-/** The same response, of which a copy is kept. It is read to its end also when its client leaves, as long as it is kept. */
+/**
+ * Returns the same response, and keeps a copy of it. While the copy is kept, the response is read to its end even if
+ * the client leaves.
+ */
 function copyResponse(response: Response, { copy, onEnd }: CopyOptions): Response {
   let hasLeft = false;
   const client = new ByteStream({

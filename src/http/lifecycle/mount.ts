@@ -10,7 +10,7 @@ import type { Method, RequestContext, Route } from "./route.ts";
 
 /** All routes of a server have this in common. */
 interface Server {
-  /** Format of the client of a request, where its route has none; absent: OpenAI's envelope. */
+  /** The client's format of a request whose route has no format; absent: OpenAI's envelope. */
   inboundOf(request: Request): ClientFormat | undefined;
   /** Origins whose pages may read the responses; none by default. */
   readonly corsOrigins?: readonly string[];

@@ -1,7 +1,7 @@
 import { GatewayError } from "../../contract/index.ts";
 
 /**
- * The URL of a request. It contains the header `Host`, in which a client can write anything.
+ * The URL of a request. It contains the `Host` header, which the client can set to any text.
  *
  * @throws {GatewayError} `invalid_request`
  */
@@ -12,7 +12,7 @@ export function parseUrl(request: Request): URL {
 }
 
 /**
- * The path of an endpoint below `/v1`, by which it is the same however it was asked for.
+ * The path of an endpoint below `/v1`: one path per endpoint, whichever base path the client used.
  *
  * @param basePath The other path of the API; empty: it is served at the root, too.
  *

@@ -52,7 +52,7 @@ class ArrivalPace {
   readonly #look = (): void => {
     const leftMs = this.#dueMs - this.#now();
     if (leftMs > 0) this.#timer = setTimeout(this.#look, Math.ceil(leftMs));
-    // Where the event loop was late, what has arrived meanwhile is read first.
+    // If the event loop was late, the bytes that arrived in the meantime are read first.
     else setImmediate(() => setImmediate(this.#end));
   };
 
@@ -75,7 +75,7 @@ function arrivedTooSlowly(): GatewayError {
 /** The largest JSON body, in bytes: a long conversation with several images. */
 export const jsonBytesMax = 32 * 1024 * 1024;
 
-/** So does a shorter one of so many values. */
+/** A smaller body with this many values also blocks the event loop noticeably. */
 const slowWeightMin = 50_000;
 /** Above this average, no client is slowed down by sending its body in chunks. */
 const chunkBytesMin = 256;
@@ -141,7 +141,7 @@ function readShort(request: Request, bytes: number, reservation?: MemoryReservat
       clearTimeout(timer);
       reservation?.arrive();
     };
-    // Where the event loop was late, what has arrived meanwhile is read first.
+    // If the event loop was late, the bytes that arrived in the meantime are read first.
     const onLate = () =>
       setImmediate(() =>
         setImmediate(() => {
@@ -183,8 +183,8 @@ function refuseEncoding({ headers }: Request): void {
 let turn = Promise.resolve();
 
 /**
- * Runs the work on a large body, or on much that was stored, in a turn of the event loop of its own. One piece of work runs at a time, followed by a
- * pause as long as it took, so that large bodies take at most half of the event loop from other requests.
+ * Runs the work on a large body, or on much stored data, in its own turn of the event loop. One piece of work runs at a
+ * time, followed by a pause of the same length, so large bodies take at most half of the event loop.
  */
 export function runInOwnTurn<Outcome>(work: () => Outcome): Promise<Outcome>;
 export function runInOwnTurn<Input, Outcome>(work: (input: Input) => Outcome, input: Input): Promise<Outcome>;
@@ -276,8 +276,8 @@ export function parseBody(text: string): unknown {
 }
 
 /**
- * The text of a JSON body with U+FFFD in place of halves of surrogate pairs, as UTF-8 has them: a client cut a character in two.
- * It is as long as before. No string behind it breaks a database, or becomes equal to another one on its way to a provider.
+ * Returns the text of a JSON body with U+FFFD in place of lone surrogates (a client cut a character in two). The length
+ * stays the same. A lone surrogate could break a database, or make two strings equal on their way to a provider.
  *
  * @example
  * toWellFormedJson('["\\ud83d\\ude00 \\ud83d"]'); // => '["\\ud83d\\ude00 \\ufffd"]'
@@ -289,7 +289,10 @@ export function toWellFormedJson(text: string): string {
   return bytes.toString();
 }
 
-/** As {@link toWellFormedJson}, in the bytes themselves: another copy of a large body would not be counted. */
+/**
+ * Decodes JSON like {@link toWellFormedJson}, but replaces in the bytes themselves: another copy of a large body would
+ * not be counted.
+ */
 function decodeJson(bytes: Uint8Array<ArrayBuffer>): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   if (buffer.includes("\\ud") || buffer.includes("\\uD")) replaceHalves(buffer);
@@ -327,7 +330,7 @@ function readHalf(bytes: Uint8Array, at: number): "high" | "low" | undefined {
   return digit < 0xc ? "high" : "low";
 }
 
-/** The value of a hexadecimal digit; -1: it is none. */
+/** The value of a hexadecimal digit; -1 for any other byte. */
 function toDigit(byte = 0): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const lower = byte | 0x20;

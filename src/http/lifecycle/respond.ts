@@ -30,8 +30,9 @@ export function jsonReply(
 }
 
 /**
- * Answers with server-sent events: what is written to the sink, then the text that the answer resolves with, once the
- * call is settled. The status line waits for the first event or heartbeat: until then a failure is an ordinary HTTP error.
+ * Answers with server-sent events: first those that are written to the sink, then the text that `answer` resolves with,
+ * once the call is settled. The status line waits for the first event or heartbeat. A failure before that is an
+ * ordinary HTTP error.
  */
 export async function sseReply<Chunk>(
   deps: HttpDeps,
@@ -60,8 +61,8 @@ export async function sseReply<Chunk>(
 }
 
 /**
- * The same for a provider that does not stream: the whole answer becomes the events. The call is not cancelled when the
- * client disconnects, because the provider bills it all the same.
+ * Answers with server-sent events for a provider that does not stream: the whole answer becomes the events. The call is
+ * not cancelled when the client disconnects, because the provider bills it anyway.
  */
 export function sseReplyOf<Answer>(
   deps: HttpDeps,
@@ -137,7 +138,7 @@ function addFallbackHeaders(headers: ResponseHeaders, { run, failures }: ClientC
   );
 }
 
-/** A header holds no other characters than those of ASCII in every client. */
+/** Replaces all characters outside of printable ASCII, because not every client accepts them in a header. */
 export function toHeaderText(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, "?");
 }

@@ -28,19 +28,19 @@ export interface Route {
   readonly path: string;
   /** The operation in the OpenAPI document; absent: it is not in there. */
   readonly detail?: object | undefined;
-  /** Schemas for the document, by which the route validates as well. */
+  /** Schemas for the OpenAPI document and for validation. */
   readonly body?: TSchema | undefined;
   readonly query?: TSchema | undefined;
   /** The body is a form. */
   readonly isForm?: boolean;
-  /** Format of its client, in which errors are written. */
+  /** The client's format, which errors are written in. */
   readonly inbound?: ClientFormat | undefined;
-  /** Capability of its endpoint, by which refusals are counted. */
+  /** Capability of its endpoint; refusals are counted by it. */
   readonly capability?: Capability | undefined;
   answer(context: RequestContext): Promise<Response> | Response;
 }
 
-/** The same routes below another path. */
+/** Returns the routes moved below another path. */
 export function below(prefix: string, routes: readonly Route[]): Route[] {
   return routes.map((route) => ({ ...route, path: `${prefix}${route.path}` }));
 }
@@ -83,8 +83,8 @@ interface Options<Body extends TSchema, Query extends TSchema> {
 }
 
 /**
- * A route with the types of which the client of the dashboard is made; there are no such values. They are apart, and not yet nested,
- * because the compiler takes types that are nested four times for equal.
+ * A route with the types that the dashboard's client is made of; the fields have no values. They are separate and not
+ * nested yet, because the compiler considers types equal that are nested four times.
  */
 interface TypedRoute<Name extends string, Path extends string, Body, Query, Answer> extends Route {
   readonly "~name"?: Name;

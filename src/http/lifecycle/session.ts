@@ -84,7 +84,7 @@ export function withSession<const Prefix extends string = "">(deps: HttpDeps, pr
   return sessionRoutes(deps, readWriter, prefix);
 }
 
-/** As {@link withSession}, and members of a team only read. */
+/** Like {@link withSession}, and members of a team only read. */
 export function withTeamSession<const Prefix extends string = "">(deps: HttpDeps, prefix?: Prefix) {
   return sessionRoutes(deps, readTeamAdmin, prefix);
 }
@@ -94,7 +94,7 @@ export function withOwnSession<const Prefix extends string = "">(deps: HttpDeps,
   return sessionRoutes(deps, readUser, prefix);
 }
 
-/** As {@link withSession}, also for users who have to change their password first. */
+/** Like {@link withSession}, also for users who have to change their password first. */
 export function withAnySession<const Prefix extends string = "">(deps: HttpDeps, prefix?: Prefix) {
   return sessionRoutes(deps, readAnyUser, prefix);
 }
@@ -121,8 +121,8 @@ export function withAdminSession<const Prefix extends string = "">(deps: HttpDep
 }
 
 /**
- * Refuses the write of a tab that still shows another account than the one to which the user has switched elsewhere: it
- * would land in the wrong one. Other clients don't send the header.
+ * Refuses a write from a tab that shows another account than the user has switched to elsewhere: the write would change
+ * the wrong account. Clients other than the dashboard do not send the header.
  *
  * @throws {GatewayError} `conflict`
  */

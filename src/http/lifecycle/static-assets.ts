@@ -84,18 +84,18 @@ export function staticRoutes(site: StaticAssets): Route[] {
   ];
 }
 
-/** A file that was asked for before. */
+/** A file that was requested at least once. */
 interface ServedFile {
   readonly document: ConstantDocument;
   readonly policy: string;
 }
 
-/** The files of a site that were asked for, by path. */
+/** The requested files of a site, by path. */
 const served = new WeakMap<StaticAssets, Map<string, Promise<ServedFile>>>();
 
 async function answer(site: StaticAssets, request: Request, path: string, status = 200): Promise<Response> {
   const { document, policy } = await findFile(site, path);
-  // The name of an asset changes with its content; that of the page does not.
+  // The name of an asset changes with its content; the name of the page does not.
   const isImmutable = path.startsWith("/assets/");
   const headers = {
     ...pageHeaders(request, policy),
@@ -112,7 +112,7 @@ function findFile(site: StaticAssets, path: string): Promise<ServedFile> {
   const current = files.get(path);
   if (current !== undefined) return current;
   const file = openFile(site, path).catch((error) => {
-    // Anybody may ask for any path; only those of files are kept.
+    // Any path can be requested; only paths of files are kept.
     files.delete(path);
     throw error;
   });

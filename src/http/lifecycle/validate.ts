@@ -56,8 +56,8 @@ function validationError(error: SchemaError | undefined): GatewayError {
 }
 
 /**
- * The error to tell: the first, unless the `type` beside a missing field is wrong. That is what was meant: a tool of another
- * type lacks a `function` for good reason.
+ * Selects the error to report: the first, unless that is a missing field and the `type` next to it is wrong. Then the
+ * wrong `type` is the cause: a tool of another type rightly lacks a `function`.
  */
 function selectError([first, ...others]: SchemaError[]): SchemaError | undefined {
   if (first?.type !== ValueErrorType.ObjectRequiredProperty) return first;
@@ -152,7 +152,7 @@ function expectation(schema: TSchema): string {
   }
 }
 
-/** The `type` that an object of a union is told by. */
+/** The `type` that identifies an object of a union, as text for an error. */
 function ofType(schema: TSchema): string {
   const type = schema.properties?.type?.const;
   return type === undefined ? "" : ` of type ${JSON.stringify(type)}`;

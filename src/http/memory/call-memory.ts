@@ -2,7 +2,10 @@ import { setTimeout } from "node:timers";
 import { GatewayError } from "../../contract/index.ts";
 import type { CallMemoryBounds } from "../../kernel/index.ts";
 
-/** Less is not counted unless it is asked for, or has yet to arrive: thousands of short bodies and answers fit into memory. */
+/**
+ * A smaller reservation is not counted, unless the caller sets `countedMin` or the bytes are yet to arrive: thousands
+ * of short bodies and answers fit into memory.
+ */
 export const countedBytesMin = 256 * 1024;
 /** A body up to this size is always accepted if nothing else is in memory. */
 const singleBytesMax = 96 * 1024 * 1024;
@@ -11,7 +14,7 @@ const sameMax = 16;
 const retryAfterMs = 1000;
 /** After so many freed bytes garbage is collected: the platform would wait until there is several times as much. */
 const collectedBytesMin = 16 * 1024 * 1024;
-/** At most so often: it takes some 20 ms of CPU beside the event loop. */
+/** Minimum time between two collections: each takes some 20 ms of CPU outside of the event loop. */
 const collectEveryMs = 500;
 
 interface AccountantOptions {
@@ -25,18 +28,19 @@ interface AccountantOptions {
 export interface ReservationOptions {
   /** Fewer bytes are not counted; absent: {@link countedBytesMin}. */
   readonly countedMin?: number;
-  /** Limit when its owner has nothing else; absent: that of a single body. */
+  /** Maximum size while its owner has nothing else in memory; absent: the maximum of a single body. */
   readonly aloneMax?: number;
   /** Name of the content; at most {@link sameMax} reservations may be of the same at once. */
   readonly thing?: string;
 }
 
 /**
- * The one accountant of the bytes that are in memory on behalf of callers: bodies as they arrive and files that are fetched
- * for them, answers of providers as they grow, what is read from the database, and what a socket has not taken yet.
+ * The one accountant of the bytes in memory on behalf of callers: bodies as they arrive, files that are fetched for
+ * them, answers of providers as they grow, data read from the database, and data that a socket has not yet accepted.
  *
- * An owner is an account, or a client network where there is no key ({@link ownerOfNetwork}). It may have half of all, so that
- * nobody refuses everybody else, and a quarter while it has no call that was admitted: what can pay for nothing comes last.
+ * An owner is an account, or a client network if there is no key ({@link ownerOfNetwork}). It may use half of all
+ * memory, so no owner can shut out everybody else. While it has no admitted call, it may use only a quarter: owners
+ * that may be unable to pay come last.
  */
 export class MemoryAccountant {
   readonly #bytesMax: number;
@@ -373,7 +377,7 @@ export function sendBytes(
   );
 }
 
-/** The same of what a call's answer has reserved: from here on it takes no more than its bytes. */
+/** Sends a call's answer and shrinks its reservation to the size of the bytes. */
 export function sendReserved(
   bytes: Uint8Array<ArrayBuffer>,
   request: Pick<Request, "signal">,

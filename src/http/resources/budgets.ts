@@ -47,7 +47,10 @@ export async function deriveBudgets(
 
 const changes = "`raise_usd` is added to it until `raise_until`; `null` ends the raise. What is spent stays.";
 
-/** Budgets of a project: of itself, its keys, and the end users, tags, sessions and models of its calls; and those of the gateway. */
+/**
+ * Budgets of a project, of its keys, and of the end users, tags, sessions and models of its calls; and the budgets of
+ * the gateway.
+ */
 export const budgets = defineResource<StoredBudget, typeof budgetFields, DerivedOfBudget>()({
   name: "budget",
   area: "accounts",

@@ -16,7 +16,7 @@ import {
 } from "../../tenants/index.ts";
 import { defineResource, pageOf, type ResourceDeps } from "./resource.ts";
 
-/** The limits of a project for all of its models together, among those of single models. */
+/** The limits of a project for all its models together. They are listed with the limits of single models. */
 const limitOfAll = { id: "all", model: "*" };
 
 async function readLimitOfAll({ store, config }: ResourceDeps, accountId: string): Promise<StoredModelLimits> {

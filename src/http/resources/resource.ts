@@ -1,4 +1,7 @@
-/** Declarations of managed things, from which their routes, their section of the configuration document and their commands are made. */
+/**
+ * Declarations of managed resources. Their routes, their section of the configuration document and their commands are
+ * made from them.
+ */
 import type { TProperties } from "@sinclair/typebox";
 import type { Administrator } from "../../audit/index.ts";
 import { type ColumnsOf, type Fields, toColumns, toJson } from "../../lib/fields.ts";
@@ -11,9 +14,13 @@ export interface ResourceDeps extends Pick<HttpDeps, "store" | "now"> {
   readonly config: Pick<HttpDeps["config"], "requestsPerMinute" | "tokensPerMinute" | "concurrentCalls">;
   /** The id of a model by any of its names; an unknown name is returned as it is. */
   modelIdOf(name: string): Promise<string> | string;
-  /** The same for a model whose calls are counted. @throws For a virtual model, whose calls are counted at the models that serve them. */
+  /**
+   * Returns the id of a model whose calls are counted; an unknown name is returned as it is.
+   *
+   * @throws For a virtual model: its calls are counted at the models that serve them.
+   */
   countedModelIdOf(name: string): Promise<string> | string;
-  /** The name by which people know the model of an id. */
+  /** Returns the display name of a model. */
   modelNameOf(id: string): Promise<string> | string;
 }
 
@@ -27,7 +34,7 @@ export interface Mount<Row = never, Columns = never> {
   readonly lists?: string;
   readonly creates?: string;
   readonly changes?: string;
-  /** One that each owner has beside those of the list, in front of them; absent: none. */
+  /** An entry that each owner has in addition to the entries of the list; it comes first. Absent: no such entry. */
   readonly whole?: Whole<Row, Columns>;
 }
 
@@ -41,7 +48,7 @@ interface Whole<Row, Columns> {
 export interface Listed<Row, F extends Fields<Row>> {
   readonly section: string;
   readonly description?: string;
-  /** The fields by which an entry is found. No two entries of an account have all of them the same. */
+  /** The fields that identify an entry. No two entries of an account have the same values in all of them. */
   readonly identity: readonly (keyof F & string)[];
   /** The name in place of an account, in the label of an entry that is about each; absent: none. */
   readonly each?: string;
@@ -118,7 +125,10 @@ export interface Resource<Row extends { readonly id: string }, F extends Fields<
   ownerOf(row: Row): string;
   /** Puts names in their stored form, such as the id of a model. */
   resolve?(deps: ResourceDeps, columns: Partial<ColumnsOf<Row, F>>): Promise<Partial<ColumnsOf<Row, F>>>;
-  /** @param owners Absent: those of all. @param page.after The last one of the page before. */
+  /**
+   * @param owners Absent: all owners.
+   * @param page.after The last entry of the previous page.
+   */
   list(
     deps: ResourceDeps,
     owners: readonly string[] | undefined,
@@ -208,7 +218,7 @@ export async function toAnswers<Row extends { readonly id: string }, F extends F
   return (row) => ({ id: row.id, ...toJson<Row, Fields<Row>>(named, row), ...toDerived(row) });
 }
 
-/** A page of things that are never many, so that all were read. */
+/** Returns a page of a list that is always short: `rows` has all its entries. */
 export function pageOf<Row extends { readonly id: string }>(
   rows: readonly Row[],
   { limit, after }: { readonly limit: number; readonly after?: Row | undefined },

@@ -11,7 +11,10 @@ import {
 } from "../../tenants/index.ts";
 import { defineResource, pageOf } from "./resource.ts";
 
-/** Limits of accounts by the role of their holder, where they have none of their own. Each role is there. */
+/**
+ * Limits of accounts by the role of their holder. They apply where an account has no limits of its own. There is an
+ * entry for each role.
+ */
 export const roleLimits = defineResource<
   StoredRoleLimits,
   typeof roleLimitFields,

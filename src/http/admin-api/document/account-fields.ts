@@ -11,8 +11,8 @@ interface Budget {
 }
 
 /**
- * A budget as it is written here, so that `5.00` is no change of `5`: a period that is not given stays, and without an amount there is
- * none.
+ * Formats a budget as the document writes it, so `5.00` is not a change of `5`. An absent period stays, and without an
+ * amount there is no budget.
  *
  * @throws {GatewayError} `invalid_request`
  */
@@ -24,7 +24,10 @@ export function toBudget({ budget_usd: usd, budget_period: period }: Budget, cur
   return { budget_usd: amount, budget_period: period ?? current.budget_period ?? "month" };
 }
 
-/** Returns the fields of an entry that differ, so that only the plan is written. A budget is an amount and a period. */
+/**
+ * Returns the fields of an entry that differ, so only the planned changes are written. A budget is an amount and a
+ * period.
+ */
 export function toBody<Entry extends Budget>(target: Entry, fields: FieldChanges) {
   const isBudget = "budget_usd" in fields || "budget_period" in fields;
   const { budget_usd, budget_period, ...others } = target;

@@ -181,7 +181,7 @@ async function findUsersByEmail({ store }: HttpDeps, emails: readonly string[]):
   return new Map(users.map((user) => [user.email, user]));
 }
 
-/** The step by which somebody becomes a member, or gets another role. */
+/** Plans the step that makes somebody a member, or gives a member another role. */
 function planPerson(
   planning: Planning,
   place: {

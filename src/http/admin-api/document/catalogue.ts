@@ -16,12 +16,12 @@ export const catalogue = defineSection({
     planFiles(planning, { files, virtual: virtual as unknown[] | undefined }),
 });
 
-/** The virtual models, which stand in a file of the operator's too. */
+/** The virtual models, which are also a file of the operator. */
 export const virtualModels = defineSection({
   schema: entriesOf(Type.Unknown()),
   area: "catalogue",
   read: (deps) => toRows(deps.catalogue.read().files.virtual),
-  // With the other files they are planned there.
+  // If the document has the other files too, the virtual models are planned with them.
   plan: (planning, virtual, document) =>
     document.catalogue === undefined ? planFiles(planning, { files: undefined, virtual }) : [],
 });

@@ -1,8 +1,9 @@
 /**
- * One document with all that an operator decides: accounts and teams, API keys without their secrets, budgets, limits of models and roles,
- * providers, catalogue, virtual models, rules of alerts and issuers of tokens. Reading it gives the state; writing it makes the state what it says, which is
- * planned first, entry by entry, so that a plan can be read before anything changes and a document that is in force changes nothing.
- * What the document does not name is left as it is: an account is archived, a key revoked and a provider removed by saying so.
+ * One document with everything that an operator decides: accounts and teams, API keys without their secrets, budgets,
+ * limits of models and roles, providers, catalogue, virtual models, alert rules and token issuers. Reading it returns
+ * the state; writing it makes the state match it. A write is planned first, entry by entry, so a plan can be read
+ * before anything changes, and writing a document that matches the state changes nothing. Things that the document does
+ * not name are left as they are: to archive an account, revoke a key or remove a provider, the document must say so.
  */
 import { type Static, type TOptional, Type } from "@sinclair/typebox";
 import { quoteValue } from "../../../contract/index.ts";
@@ -42,7 +43,7 @@ const sections = {
 type SectionName = keyof typeof sections;
 const names = Object.keys(sections) as SectionName[];
 
-/** The order in which each entry finds what it names. */
+/** The sections in planning order: each comes after the sections that its entries refer to. */
 const planned: readonly SectionName[] = [
   ...new Set<SectionName>(["providers", "sandbox", "catalogue", "virtual_models", ...names]),
 ];

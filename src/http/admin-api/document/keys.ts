@@ -171,7 +171,7 @@ async function planKeys(planning: Planning, value: readonly KeyEntry[]): Promise
   return steps;
 }
 
-/** The service account of this name, which is created when there is none. @returns Its id. */
+/** Returns the id of the service account of this name. Creates the account if it does not exist. */
 async function openServiceAccount(
   { store, now }: HttpDeps,
   admin: ApiAdministrator,

@@ -103,14 +103,14 @@ type Values = Readonly<Record<string, unknown>>;
 /** How the entries of a section become what they say. `Present` is the thing as it is stored. */
 export interface EntryPlanner<Entry, Present> {
   readonly section: string;
-  /** The name by which people know an entry; none has that of another. */
+  /** The display name of an entry, unique in its section. */
   label(entry: Entry): string;
   /** The account that an entry belongs to; `undefined`: none, or one that the document makes. */
   owner?(entry: Entry): Account | undefined;
   find(entry: Entry): Promise<Present | undefined> | Present | undefined;
   /** The fields of an entry that say how it is to be, as they are stored; absent fields stay. */
   toTarget(entry: Entry): Promise<Values> | Values;
-  /** The same fields of what there is. */
+  /** The fields of `toTarget`, with their stored values. */
   toCurrent(present: Present): Values;
   /** @throws {GatewayError} for an entry that cannot be, before anything is written. */
   check?(entry: Entry, present: Present | undefined, fields: FieldChanges): Promise<void> | void;

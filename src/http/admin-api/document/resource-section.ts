@@ -114,7 +114,7 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
         return inForce(await readColumns(deps, resource, whole), now);
       };
       const prepare = async (entry: Entry): Promise<Prepared<Columns>> => {
-        // Names of models are ids in it, so that two entries of one thing are found.
+        // Model names become ids here, so two entries about one thing are recognized.
         const named = toJson(identified, (await readColumns(deps, resource, entry)) as Partial<Row>);
         const { account: email } = entry;
         const label = labelOf({ ...entry, ...named });
