@@ -317,7 +317,7 @@ export interface RunBounds {
   readonly searchesMax?: number;
   /** A long text is spoken in this number of parts, each by a request; absent: in one. */
   readonly parts?: number;
-  /** The request asks a provider to cache a part of the prompt for an hour or longer. */
+  /** A part of the prompt is to be cached by the provider for an hour or longer. */
   readonly keepsLonger?: boolean;
   /** Only its provider's report tells what the prompt costs. */
   readonly isOpenEnded?: boolean;

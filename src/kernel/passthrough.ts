@@ -113,7 +113,7 @@ export class Passthrough implements PassedAnswer {
    * The routes that can serve the call. A request whose only purpose is a web search goes only to routes that can
    * search; another would answer from memory, as if that were a search result.
    *
-   * @throws {GatewayError} When there is none.
+   * @throws {GatewayError} When no route can.
    */
   chooseRoutes(modelEntry: ModelEntry): ModelEntry {
     const { untranslatable, needsSearch } = this;

@@ -41,7 +41,7 @@ const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
  * serve costs nothing. Another model follows only while no output was sent, and only after a failure that it may not
  * have.
  *
- * @param candidates The models that may serve the call, in the order in which they are tried.
+ * @param candidates The models that may serve the call, in the order they are tried.
  * @throws {GatewayError} The error for the caller, with the outcomes of the models before the last.
  */
 export async function runCall<C extends Capability>(

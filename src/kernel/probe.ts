@@ -17,7 +17,10 @@ export const isProbed = ({ capability }: Pick<Model, "capability">): boolean => 
 /** Target of a probe: a plugin, one of its models, and one of its keys. */
 export interface Probe {
   readonly plugin: ProviderPlugin;
-  /** A model of the plugin that {@link isProbed}; absent: the probe lists the provider's models, by `GET /models`. */
+  /**
+   * A model of the plugin, accepted by {@link isProbed}; absent: the probe lists the provider's models, by
+   * `GET /models`.
+   */
   readonly model: Model | undefined;
   readonly credential: Credential;
   readonly msMax: number;

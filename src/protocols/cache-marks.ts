@@ -37,7 +37,7 @@ export function readMark(holder: object): CacheMark | undefined {
   return isRecord(breakpoint) ? plainMark : undefined;
 }
 
-/** The same as a member of an object; nothing where there is no mark. */
+/** The client's mark as an object member to spread; an empty object without a mark. */
 export function markOf(holder: object): { cache_control?: CacheMark } {
   const mark = readMark(holder);
   return mark === undefined ? {} : { cache_control: mark };
@@ -51,7 +51,7 @@ export function leavesCaching(body: object): boolean {
 
 type Change = <Holder extends object>(holder: Holder) => Holder;
 
-/** Calls `change` with everything that can have a mark, in the order in which a provider reads it. */
+/** Calls `change` with everything that can have a mark, in the order a provider reads it. */
 function mapHolders(request: ChatRequest, change: Change): ChatRequest {
   const tools = request.tools && mapChanged(request.tools, (tool) => changeTool(tool, change));
   const messages = mapChanged(request.messages, (message) => {
@@ -106,12 +106,12 @@ export function toAnthropicMarks(request: ChatRequest): ChatRequest {
   });
 }
 
-/** Members that are the caller's own values, in which nothing is a mark. */
+/** Members with values of the caller's own; nothing in them is a mark. */
 const freeForms: ReadonlySet<string> = new Set(["input_schema", "parameters", "schema", "json_schema", "metadata"]);
 
 /**
- * The body of a request in which no cache is asked to keep for longer than the price of the row covers. Lifetimes are looked for
- * wherever one may stand: on a part, a tool, a message, or the request.
+ * Returns the body without cache lifetimes that the row's price does not cover. A lifetime may be on a part, a tool, a
+ * message, or the request.
  */
 export function withCoveredLifetimes<Body extends object>(
   body: Body,
@@ -164,15 +164,16 @@ const refusing = new WeakSet<Model>();
 function isToBeMarked({ request, model, leavesCaching: isLeft }: Call<ChatRequest>): boolean {
   const { price } = model;
   if (isLeft !== true || price?.cacheWriteToken === undefined || price.cacheReadToken === undefined) return false;
-  // Several choices are asked for side by side, and each would write.
+  // Several choices are requested in parallel, and each request would write to the cache.
   if (refusing.has(model) || (request.n ?? 1) > 1) return false;
   const comesAgain = Boolean(request.tools?.length) || request.messages.some(({ role }) => role === "assistant");
   return comesAgain && countMarks(request) === 0;
 }
 
 /**
- * The request with the gateway's marks: on the last tool and the end of the system prompt, which other sessions have in common
- * with this one; at the end of the request before, so that it is found however much this one adds; and at its end.
+ * Returns the request with the gateway's marks. One is on the last tool and one at the end of the system prompt, which
+ * other sessions share. One is at the end of the previous request, so the cache is found however much this request
+ * adds. The last is at the end of this request.
  */
 function withMarks(request: ChatRequest, end: "request" | "message"): ChatRequest {
   const { messages, tools } = request;
@@ -191,10 +192,11 @@ function withMarks(request: ChatRequest, end: "request" | "message"): ChatReques
 }
 
 /**
- * Sends a chat request, with the gateway's marks where it gets them. A provider that refuses these is asked once more without;
- * where it takes none, it is sent no more of them.
+ * Sends a chat request, with the gateway's marks if it should have them. If the provider refuses the marks, the request
+ * is sent again without them. If the provider does not support marks at all, it gets no more of them.
  *
- * @param end Where the mark for all of it is: on the request, for a provider that takes it there, or on its last message.
+ * @param end Place of the mark for the whole request: on the request itself, if the provider supports that, or on the
+ * last message.
  */
 export async function sendMarked<Answer>(
   call: Call<ChatRequest>,

@@ -1,7 +1,7 @@
 /**
- * Ids of tool calls. A provider chooses those of its calls, the client brings them back with the results, and the next turn may go
- * to another provider or in another protocol, which refuses what it would not write itself. {@link fitCallId} is the one place
- * where an id gets the form of its target.
+ * Ids of tool calls. A provider chooses the ids of its calls, and the client returns them with the results. The next
+ * turn may use another provider or protocol, which refuses ids in a form that it does not write itself.
+ * {@link fitCallId} is the one place where an id gets the form of its target.
  */
 
 interface CallIdForm {
@@ -26,8 +26,8 @@ const forms = {
 export type CallIdTarget = keyof typeof forms;
 
 /**
- * The id of a call as its target takes it: itself, or where it has another form one that is made of it. The same id becomes the
- * same one in each turn, so that results find their calls.
+ * Returns the id of a call in the form of its target: unchanged if it has that form, otherwise an id derived from it.
+ * The same id yields the same result in each turn, so results find their calls.
  *
  * @example
  * fitCallId("call_1", "messages"); // => "call_1"
@@ -46,7 +46,7 @@ export function fitCallId(id: string, target: CallIdTarget): string {
 export class CallIds {
   readonly #target: CallIdTarget;
   readonly #taken = new Set<string>();
-  /** How often each was sent, so that the next free one is not searched for from the first on. */
+  /** Number of times each id was sent. The search for the next free id starts from it. */
   readonly #counts = new Map<string, number>();
 
   constructor(target: CallIdTarget) {

@@ -29,8 +29,9 @@ export class AssistantTurn {
 }
 
 /**
- * Puts a conversation of another format together as messages of the uniform one: results stand right behind the message with
- * their calls, wherever the client put them. The errors are the format's own, since they name its places.
+ * Assembles a conversation of another format as messages of the uniform format. Results follow directly after the
+ * message with their calls, wherever the client put them. The caller throws the errors, because they name places of its
+ * format.
  *
  * @example
  * const conversation = new Conversation();
@@ -70,7 +71,7 @@ export class Conversation {
     return true;
   }
 
-  /** Whether a call with this id stands before, answered or not. */
+  /** Whether there is an earlier call with this id, answered or not. */
   hasCall(id: string): boolean {
     return this.#turns.has(id);
   }

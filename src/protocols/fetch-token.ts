@@ -33,7 +33,7 @@ interface Entry<Value> {
   retryAt: number;
 }
 
-/** So long before its end, or half its life, a token is renewed. */
+/** A token is renewed this long before it expires, or at half its life if that is later. */
 const earlyMs = 300_000;
 /** A token with less than this left may end on its way. */
 const leftMsMin = 10_000;
@@ -42,11 +42,12 @@ const retryMs = 10_000;
 const lifeSecondsDefault = 60;
 
 /**
- * The OAuth token of a credential: fetched when it is first needed, by one request for all calls that wait for it, and renewed
- * before its end while the one before still serves. Only the plugin's declared `hosts`, and those that the credential itself
- * names, are asked.
+ * Returns the OAuth token of a credential. It is fetched when first needed, by one request for all waiting calls, and
+ * renewed before it expires, while the current one is still used. Only the plugin's declared `hosts`, and hosts that
+ * the credential itself names, are called.
  *
- * @param ask Says what the endpoint is asked. The same function stands for the same token.
+ * @param ask Returns the request to the endpoint. It also identifies the token: the same function yields the same
+ * token.
  * @throws {UpstreamError} `auth` when the endpoint refuses the credential, otherwise what kept it from answering.
  *
  * @example

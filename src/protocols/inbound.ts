@@ -82,7 +82,7 @@ export interface Exchange {
   readonly untranslatable?: GatewayError | undefined;
   /** Losses of the translation, one message each. */
   readonly warnings: readonly string[];
-  /** Whether the client leaves prompt caching to the gateway, as those of formats without marks do. */
+  /** Whether the client leaves prompt caching to the gateway, as clients of formats without marks do. */
   readonly leavesCaching?: boolean;
   /** The request as its client wrote it, for providers that speak the client's format; absent where none can. */
   readonly passthrough?: PassthroughRequest;
@@ -92,7 +92,11 @@ export interface Exchange {
   push(chunk: ChatChunk): string;
   /** The last text of a stream, once the call is settled. */
   end(): string | Promise<string>;
-  /** The text that ends a stream which broke off. @param passed What was passed through until then. */
+  /**
+   * The text that ends a stream which broke off.
+   *
+   * @param passed The events passed through so far.
+   */
   fail(error: GatewayError, passed?: PassedAnswer): string;
   /** Looks at a whole answer before it is sent, and may change it. @param isPassed It came in the client's format. */
   finish?(answer: object, isPassed: boolean): Promise<void>;
@@ -101,10 +105,10 @@ export interface Exchange {
   /** The last event of a stream that was passed through; absent: it is sent as it came. */
   endPassed?(event: ServerEvent): Promise<ServerEvent>;
   /**
-   * The text that keeps a silent stream alive, for a format whose clients wait for events; absent or `undefined`: a comment.
-   * It commits the call to no route.
+   * The text that keeps a silent stream alive, for a format whose clients wait for events; absent or `undefined`: a
+   * comment. It commits the call to no route.
    *
-   * @param passed What was passed through until then; absent before a provider of the format answers.
+   * @param passed The events passed through so far; absent before a provider of the format answers.
    */
   heartbeat?(passed?: PassedAnswer): string | undefined;
 }
@@ -139,9 +143,9 @@ const finalCodes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A translation, or why there is none.
+ * Returns a translation, or the error that explains why the request cannot be translated.
  *
- * @throws What a provider that speaks the client's format could not serve either.
+ * @throws Errors that a provider which speaks the client's format could not avoid either.
  */
 export function tryTranslate<Translated>(translate: () => Translated): Translated | GatewayError {
   try {

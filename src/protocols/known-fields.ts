@@ -1,9 +1,10 @@
 /**
- * The request fields that a server of the operator's own is sent. Such a server obeys more fields than a public provider does: a
- * caller could choose its template, put a call before those of others, or have it fetch from its neighbours. So what a caller wrote
- * goes there by a list: the fields that the wire formats have, and those by which clients of such servers shape the text that they get
- * (`top_k`, `min_p`, `structured_outputs`). Whatever names a file, an address, a place in a queue, code, a template or the work of
- * other callers is not among them. The manifest of a provider lists what else it takes.
+ * The request fields that are sent to a server of the operator. Such a server obeys more fields than a public provider:
+ * a caller could choose its template, put a call before those of others, or make it fetch from its neighbours. So only
+ * listed fields of a caller are sent: the fields of the wire formats, and the fields that clients of such servers use
+ * to shape their text (`top_k`, `min_p`, `structured_outputs`). The list excludes every field that names a file, an
+ * address, a place in a queue, code, a template or the work of other callers. The manifest of a provider lists the
+ * further fields that it takes.
  */
 import { KindGuard, type TSchema } from "@sinclair/typebox";
 import { getOwn } from "../contract/index.ts";
@@ -45,7 +46,7 @@ const cacheMark = { cache_control: named("type ttl scope"), prompt_cache_breakpo
 const cacheOptions = { prompt_cache_options: named("mode ttl") };
 const media = named("url detail data format min_pixels max_pixels fps");
 
-/** Sampling and its bounds, as vLLM, SGLang, llama.cpp and others have them beside OpenAI's. */
+/** Sampling and its bounds: fields of vLLM, SGLang, llama.cpp and others that OpenAI does not have. */
 const sampling: KnownFields = {
   ...named(`
     top_k min_p typical_p typ_p tfs_z top_a top_n_sigma repetition_penalty length_penalty do_sample
@@ -261,7 +262,8 @@ const restrictedHandlers = new WeakMap<Handlers, { readonly handlers: Handlers; 
  * @param listed Further fields of a request, whatever is in them, that the provider takes.
  */
 export function withKnownFields(defined: Handlers, listed: readonly string[]): Handlers {
-  // Those of a plugin that is defined once more, with other models: the circuits of its routes are found by the same object.
+  // Handlers from before, if a plugin is defined again with other models: the circuits of its routes are found by the
+  // same object.
   const before = restrictedHandlers.get(defined);
   if (before !== undefined && before.listed.join() === listed.join()) return defined;
   const handlers = before?.handlers ?? defined;
@@ -294,7 +296,10 @@ function toKnown(name: string, call: Call<unknown>, known: KnownFields, listed: 
   return { ...call, request };
 }
 
-/** The fields that the options of a row or a manifest name as those of the provider: it sends them on, or by another name. */
+/**
+ * The provider's own field names in the options of a row or a manifest: fields that it passes on, or sends under
+ * another name.
+ */
 export function listNamedFields(options: Readonly<Record<string, unknown>> = {}): string[] {
   const lists = [options.pass, options.fields].filter(Array.isArray) as string[][];
   return [...lists.flat(), ...Object.keys(isRecord(options.rename) ? options.rename : {})];
@@ -302,7 +307,7 @@ export function listNamedFields(options: Readonly<Record<string, unknown>> = {})
 
 /** State of a walk through a body. */
 interface Walk {
-  /** Members of this object that are known beside its fields. */
+  /** Members of this object that are allowed in addition to its known fields. */
   readonly further: readonly string[];
   /** Takes the names that are left out. */
   readonly dropped: Set<string>;
@@ -310,10 +315,10 @@ interface Walk {
   readonly path: string;
 }
 
-/** Most names that a caller is told of. */
+/** Maximum number of names in the warning to the caller. */
 const droppedMax = 20;
 
-/** The value without unknown members; itself where it has none. */
+/** Returns the value without unknown members; the value itself if it has only known ones. */
 function keepKnown(value: unknown, known: Known, walk: Walk): unknown {
   if (known === true || typeof value !== "object" || value === null || isExactNumber(value)) return value;
   if (Array.isArray(value)) return mapChanged(value, (item) => keepKnown(item, known, walk));
@@ -359,7 +364,7 @@ function unite(one: Known, other: Known): Known {
   return fields;
 }
 
-/** Known fields with others beside them, which go before those of a schema that leaves a value open. */
+/** Adds fields to known fields. The added fields replace a schema that leaves a value open. */
 function extend(known: Known, others: KnownFields): KnownFields {
   const fields: Record<string, Known> = known === true ? {} : { ...known };
   for (const [name, other] of Object.entries(others)) {

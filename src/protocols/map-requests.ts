@@ -15,7 +15,7 @@ export interface MappedRequest {
 }
 
 /**
- * Handlers of a dialect for a provider that has its endpoints elsewhere, or wants something else beside what they send.
+ * Changes the requests of a dialect's handlers, for a provider with other paths, or with further fields.
  *
  * @example
  * const handlers = openai({ chat: {} });

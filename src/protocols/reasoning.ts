@@ -27,7 +27,7 @@ export function toClaudeDetail(
   return { type: "reasoning.text", text: thinking, signature, format: claudeFormat, index };
 }
 
-/** The blocks of Claude's reasoning among details; those of other providers are left out. */
+/** Returns the reasoning blocks of Claude among details; blocks of other providers are left out. */
 export function readClaudeBlocks(details: unknown): ClaudeBlock[] {
   return listOf(details).flatMap(({ text, signature, data, format }): ClaudeBlock[] => {
     if (format !== claudeFormat) return [];
@@ -43,7 +43,7 @@ export function toResponsesDetail({ id, encrypted_content: data }: Record<string
   return { type: "reasoning.encrypted", id, data, format: responsesFormat, index };
 }
 
-/** The items of OpenAI's reasoning among details; those of other providers are left out. */
+/** Returns the reasoning items of OpenAI among details; items of other providers are left out. */
 export function readResponsesItems(details: unknown): Record<string, unknown>[] {
   return listOf(details).flatMap(({ id, data, format }) => {
     if (format !== responsesFormat || typeof data !== "string") return [];
@@ -82,9 +82,9 @@ export type OpenedReasoning =
   | { readonly origin: "own"; readonly reasoning: Reasoning }
   | { readonly origin: "altered" | "foreign" | "provider" };
 
-/** Makes and opens the text by which reasoning travels through a client and back. */
+/** Seals reasoning in a text that travels through a client and back, and opens it again. */
 export interface ReasoningEnvelope {
-  /** @param shownText Text that travels beside the envelope, and has to come back with it unchanged. */
+  /** @param shownText Text that travels together with the envelope, and must come back unchanged. */
   seal(reasoning: Reasoning, shownText?: string): string;
   open(sealed: string, shownText?: string): OpenedReasoning;
 }

@@ -5,7 +5,9 @@ export function nearestSampleRate(sampleRates: readonly number[], target: number
   return sampleRates.reduce((best, rate) => (Math.abs(rate - target) < Math.abs(best - target) ? rate : best));
 }
 
-/** The speed within what the models take, `undefined` for the ordinary one. The caller is told of a change. */
+/**
+ * Limits the speed to the range that the models take; `undefined` for the ordinary speed. Warns the caller of a change.
+ */
 export function boundSpeed(
   { request: { speed }, warn }: Pick<Call<SpeechRequest>, "request" | "warn">,
   [min, max]: readonly [min: number, max: number],

@@ -4,8 +4,8 @@ import type { Call, ChatRequest, Model } from "../provider/index.ts";
 const handled = ["model", "messages", "stream", "stream_options", "parallel_tool_calls"];
 
 /**
- * The part of a chat request that a provider with its own wire format can be told. Fields in the row's `omit`, and those
- * that are not translated, are left out and noted; `null` is taken for absent.
+ * Picks the fields of a chat request that a provider with its own wire format supports. Fields in the row's `omit`, and
+ * untranslated fields, are left out and noted; `null` counts as absent.
  *
  * @param translated The fields that have a counterpart there.
  *

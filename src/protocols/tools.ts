@@ -14,13 +14,13 @@ import {
 } from "../provider/index.ts";
 
 const allowedToolsParam = "tool_choice.allowed_tools.tools";
-/** So many of the tools an error names. */
+/** Maximum number of tools that an error names. */
 const namedMax = 128;
 
 /** Decision of `tool_choice` in all its forms. */
 export interface ToolDecision {
   mode: "none" | "auto" | "required";
-  /** The functions that may be called, when not all may: the one that is named, or those of `allowed_tools`. */
+  /** The functions that may be called, if not all of them: the named function, or the list in `allowed_tools`. */
   names?: ReadonlySet<string>;
 }
 
@@ -63,7 +63,7 @@ function readNames(choice: Exclude<ChatRequest["tool_choice"], string | null | u
   throw badRequest("allowed_tools names no functions, expected a list of them", allowedToolsParam);
 }
 
-/** A tool message, the call it answers, and where it stands in the conversation. */
+/** A tool message, the call it answers, and its index in the conversation. */
 export interface ToolResult {
   call: ToolCall;
   message: Message;
@@ -71,10 +71,10 @@ export interface ToolResult {
 }
 
 /**
- * The results of an assistant message's tool calls, one for each call and in the order of the calls, for providers that
- * pair them by their place.
+ * Returns the results of an assistant message's tool calls, one for each call and in the order of the calls, for
+ * providers that pair them by position.
  *
- * @param index Where the assistant message stands. Its results are the tool messages right after it.
+ * @param index Index of the assistant message. Its results are the tool messages right after it.
  * @throws {GatewayError} `invalid_request` when a call has no result or two, or a result has no call.
  *
  * @example
@@ -227,14 +227,14 @@ function toLegacyChoice(choice: ChunkChoice, called: Set<number>): void {
   }
 }
 
-/** Values of a choice of tools beside a tool's own type, in the protocols that have tools of the provider. */
+/** Types of `tool_choice` that are not the type of a tool, in the protocols with tools of the provider. */
 const choiceTypes: ReadonlySet<unknown> = new Set(["allowed_tools", "auto", "any", "none", "tool"]);
 
 /**
- * Takes the tools that cost money of their own out of a body that is passed through, wherever it can bring them, and a choice
- * of one of them.
+ * Removes the tools that cost extra from a body that is passed through, in every place that may bring tools, and a
+ * `tool_choice` of one of them.
  *
- * @param isFree Whether the client runs a tool, or it costs nothing beside the tokens that are counted.
+ * @param isFree Whether the client runs a tool, or it costs nothing except the tokens that are counted.
  * @param reason Why they are left out, for the warning.
  */
 export function dropPaidTools(

@@ -80,7 +80,10 @@ function readBody(text: string): unknown {
   }
 }
 
-/** So many values of an error are looked through, and so many characters of a text: an answer of another kind may be long. */
+/**
+ * Maximum number of values of an error, and of characters of a text, that are searched: an answer that is not an error
+ * may be long.
+ */
 const [valuesMax, textCharactersMax] = [1000, 8192];
 
 /** A text, or the beginning of a value as JSON. */
@@ -103,9 +106,9 @@ function toExcerpt(body: unknown): string {
 }
 
 /**
- * Reads the error of a response that failed, or of an event that tells of it, in the Responses protocol. Its codes are those of
- * the provider's own failures, which are known, and what is wrong with the prompt or its images: any other counts against no
- * route, because a caller can choose it.
+ * Reads the error of a failed response, or of an event that reports one, in the Responses protocol. The provider's own
+ * failures have known codes. Any other code is about the prompt or its images, and counts against no route, because a
+ * caller can provoke it.
  *
  * @param body The JSON value that holds the error.
  *
@@ -207,7 +210,10 @@ function readFigures({ n_prompt_tokens: prompt, n_ctx: max }: Record<string, unk
   return isAmount(prompt) && isAmount(max) ? { prompt, max } : undefined;
 }
 
-/** Google's machine-readable reason, which tells a bad key from a bad request, and a day's quota from a rate limit. */
+/**
+ * Google's machine-readable reason, which distinguishes a bad key from a bad request, and a day's quota from a rate
+ * limit.
+ */
 function readReason(error: Record<string, unknown>): string | undefined {
   const details: unknown[] = Array.isArray(error.details) ? error.details : [];
   if (/"quotaId":"[^"]*PerDay/.test(toExcerpt(details))) return "insufficient_quota";
@@ -252,8 +258,8 @@ function redact(message: string): string {
 }
 
 /**
- * The words by which providers name a failure (`code`, `type`, `status` or `reason` of the error) and what each means.
- * Words that providers use for several failures (`invalid_request_error`) stand in {@link vagueErrorCodes}.
+ * The words that providers use for a failure (`code`, `type`, `status` or `reason` of the error) and what each means.
+ * Words that providers use for several failures (`invalid_request_error`) are in {@link vagueErrorCodes}.
  */
 const errorCodes: Readonly<Record<string, UpstreamErrorKind>> = {
   context_length_exceeded: "context_length",
@@ -345,7 +351,10 @@ function classifyStatus(status: number): UpstreamErrorKind {
 const outOfMoney =
   /credit balance|insufficient (?:credits?|balance|funds)|exceeded your current quota, please check your plan and billing/i;
 
-/** A prompt that a provider's moderation refuses, for which some (OpenRouter, xAI) answer 403. */
+/**
+ * Messages of a provider's moderation that refuses a prompt. Some providers (OpenRouter, xAI) send them with status
+ * 403.
+ */
 const flagged = /\b(?:input was flagged|violates usage guidelines)\b/i;
 
 /** The figures of a rate limit's message: "Limit 7000, Used 0, Requested ~12903". */
@@ -368,7 +377,7 @@ function isBeyondLimit(message: string): boolean {
   return limit !== undefined && requested !== undefined && requested > limit;
 }
 
-/** Kinds of which a message may tell that the prompt is too long: some servers answer 500 for it, or without a status. */
+/** Kinds whose message may report that the prompt is too long: some servers answer 500 for it, or without a status. */
 const vagueKinds: ReadonlySet<UpstreamErrorKind> = new Set([
   "bad_request",
   "bad_response",

@@ -26,8 +26,8 @@ const guidEnd = "000000001000800000aa00389b71";
  * chunks after the samples make no sense, they count as samples too. If the file has 64-bit sizes (RF64), everything
  * after the header of the samples counts as samples.
  *
- * @returns `undefined` for anything but plain samples, and if the file declares two formats: decoders differ in which
- * one they use.
+ * @returns `undefined` for anything but plain samples, and if the file declares two formats: decoders disagree on the
+ * one to use.
  */
 export async function measureWav(reader: ByteReader): Promise<MeasuredLength | undefined> {
   let bytesPerMs: number | undefined;

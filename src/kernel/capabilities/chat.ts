@@ -67,8 +67,8 @@ import { createOpener, type OpenedPassthrough, sendPassthrough } from "./passthr
 const logprobBytes = 70;
 
 /**
- * Bounds a whole answer in which each token has its probability and the probabilities of alternatives. It can be 30
- * times the size of its text, and would be paid for and buffered before the gateway notices. A stream is never in
+ * Bounds a whole answer with logprobs: each token has its probability and the probabilities of alternatives. It can be
+ * 30 times the size of its text, and would be paid for and buffered before the gateway notices. A stream is never in
  * memory as a whole.
  *
  * @throws {GatewayError} `invalid_request`

@@ -186,7 +186,7 @@ async function checkTokens(inputs: Input[], model: Model): Promise<void> {
   }
 }
 
-/** Begins like OpenAI's message, by which clients recognize the error. */
+/** Begins like OpenAI's message, because clients recognize the error by it. */
 function contextLengthError(param: string, tokens: number, tokensMax: number): GatewayError {
   const message = `This model's maximum context length is ${tokensMax} tokens. However, ${param} has about ${tokens} tokens; send less`;
   return new GatewayError("context_length_exceeded", message, { param });

@@ -1,5 +1,5 @@
 /**
- * The models, their routes, the keys that may use them, and the order in which a call tries models. A change of
+ * The models, their routes, the keys that may use them, and the order of the models that a call tries. A change of
  * plugins, keys or settings builds a new registry. A registry never changes: a call ends on the one that it began with.
  */
 import {
@@ -312,8 +312,8 @@ export function pausedForMs({ circuitBreaker, health }: Route, nowMs: number, ac
 }
 
 /**
- * Sorts the routes in the order in which one call tries them: by priority, and routes of equal priority drawn by
- * weight. Routes with an open circuit come last. `random` returns a number from 0 to 1.
+ * Sorts the routes in the order one call tries them: by priority, and routes of equal priority drawn by weight. Routes
+ * with an open circuit come last. `random` returns a number from 0 to 1.
  */
 export function orderRoutes(
   routes: readonly Route[],
@@ -571,8 +571,8 @@ interface Chooser {
 }
 
 /**
- * Finds the models that may serve a request, in the order in which they are tried: the named model, the members of a
- * virtual model, or the models of a list of names. Models whose routes are all paused come last.
+ * Finds the models that may serve a request, in the order they are tried: the named model, the members of a virtual
+ * model, or the models of a list of names. Models whose routes are all paused come last.
  *
  * @throws {GatewayError} `model_not_found` or `model_not_allowed`, for a list also when one of its names is at fault.
  */

@@ -6,12 +6,12 @@ import { commonFields, type Exchange, type ServedInbound, toEvent, toOpenaiError
 import { effortOfBudget } from "../messages/inbound.ts";
 
 /**
- * A chat body in OpenAI's words where clients have brought those of other providers: `tool_choice` `any` (Mistral) and
- * `validated` (Gemini), `reasoning.effort` (OpenRouter) and `thinking.budget_tokens` (Anthropic). What OpenAI has no word for
- * passes as it is.
+ * Converts fields of other providers in a chat body to OpenAI's: `tool_choice` `any` (Mistral) and `validated`
+ * (Gemini), `reasoning.effort` (OpenRouter) and `thinking.budget_tokens` (Anthropic). Fields without a counterpart pass
+ * unchanged.
  *
- * @param onWeakened Takes the name of a field that says less than before.
- * @returns `undefined` for a body that has none of it.
+ * @param onWeakened Called with the name of a field whose new value says less.
+ * @returns `undefined` for a body without such fields.
  */
 export function fromOtherHabits(body: unknown, onWeakened: (field: string) => void): object | undefined {
   if (!isRecord(body)) return undefined;

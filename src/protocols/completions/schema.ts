@@ -9,7 +9,7 @@ const { model, temperature, stream, stream_options, top_p, ...ofChat } = ChatReq
 const { frequency_penalty, presence_penalty, stop, n, seed, user } = ofChat;
 const prompt = Type.String({ minLength: 1 });
 
-/** Body of POST /completions, OpenAI's legacy endpoint. Other fields pass through as those of chat do. */
+/** Body of POST /completions, OpenAI's legacy endpoint. Other fields pass through, as in chat. */
 export const CompletionsRequest = Type.Object(
   {
     model,

@@ -12,8 +12,8 @@ import { classifyError } from "../upstream-errors.ts";
 import { DecisionRequest } from "./schema.ts";
 
 /**
- * Hands decisions on to a provider that has the endpoint itself. Its price is that of the tier `decisions` in the price of a row:
- * OpenAI charges the input alone.
+ * Passes decisions on to a provider that has the endpoint itself. They are charged by the tier `decisions` in the price
+ * of a row: OpenAI charges only the input.
  */
 export function decisionsHandler(defaults: RequestOptions) {
   return async ({ request, model, upstream, warn }: Call<NativeRequest>): Promise<NativeAnswer> => {

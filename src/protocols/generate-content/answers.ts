@@ -192,10 +192,11 @@ export function readAnswerUsage(part: Record<string, unknown>, before?: AnswerUs
 }
 
 /**
- * The answers of one call in their order, each of which is a whole answer with the next parts: the events of a stream, or
- * a single one.
+ * Translates the answers of one call in their order: the events of a stream, or a single whole answer. Each event is a
+ * whole answer with the next parts.
  *
- * @throws {UpstreamError} When one holds an error, is not JSON, or the last comes before the model has finished.
+ * @throws {UpstreamError} When an answer holds an error or is not JSON, or when the last one comes before the model has
+ * finished.
  */
 export class GenerateContentStream implements ChatStream<ServerEvent> {
   readonly events: ChatStream<ServerEvent>["events"];
@@ -212,7 +213,7 @@ export class GenerateContentStream implements ChatStream<ServerEvent> {
     return this.read(readEvent(event));
   }
 
-  /** The usage so far goes along with every chunk, so that a broken stream can be charged by it. */
+  /** Every chunk carries the usage so far, because a broken stream is charged by it. */
   read(answer: GenerateAnswer): ChatChunk[] {
     const candidates = readCandidates(answer);
     const chunks: ChatChunk[] = [];
@@ -241,7 +242,10 @@ export class GenerateContentStream implements ChatStream<ServerEvent> {
     return this.finish();
   }
 
-  /** The reasons to end and the usage. Only now: some models name a reason on every event, and the last stands. */
+  /**
+   * The finish reasons and the usage. They come last, because some models send a reason with every event, and only the
+   * last one is valid.
+   */
   finish(): ChatChunk[] {
     const chunks = [...this.#choices].map(([index, output]): ChatChunk => {
       // Here a failure has the provider's message. A word that is not known is left to the kernel, which reports it.
@@ -307,14 +311,14 @@ function addPiece(choice: Choice, { delta, logprobs, finish_reason: finish }: Ch
 /** Reads the answers of Google's `generateContent`. */
 export interface GenerateContentReader {
   /**
-   * An event of a stream, each of which is a whole answer with the next parts.
+   * Reads an event of a stream. Each is a whole answer with the next parts.
    *
    * @throws {UpstreamError} When it is an error, or not JSON.
    */
   readEvent(event: ServerEvent): GenerateAnswer;
   /**
-   * The candidates of an answer or of an event. A prompt that was refused has none, and sometimes no reason but a
-   * message: it is read as a candidate that was filtered.
+   * Reads the candidates of an answer or of an event. A refused prompt has no candidates, and sometimes only a message
+   * instead of a reason: it is read as a candidate that was filtered.
    *
    * @throws {UpstreamError} When it holds an error, or is not an answer at all.
    */
@@ -322,20 +326,21 @@ export interface GenerateContentReader {
   /** @throws {UpstreamError} `bad_response` when the provider failed, or the model (a malformed function call, for one) and gave nothing. */
   toFinish(output: GeneratedSoFar): FinishReason;
   /**
-   * @param param What was asked by.
-   * @throws {GatewayError} `invalid_request` when that, or what came of it, was blocked; an error as `toFinish`.
+   * @param param The field of the request to name in the error.
+   * @throws {GatewayError} `invalid_request` when the request or its result was blocked; otherwise the errors of
+   * `toFinish`.
    */
   expectAllowed(candidate: GeneratedCandidate, hasOutput: boolean, param: string): void;
   /** A stream that stopped before a reason to end came. */
   endedEarly(): UpstreamError;
   /**
-   * The counts of an answer. Protobuf leaves zeros out, so a missing output is none when nothing was `given`, and otherwise
-   * one that was not counted yet: then there is no usage to rely on.
+   * Reads the counts of an answer. Protobuf leaves zeros out, so an absent output count is ambiguous. Without an answer
+   * it means 0. With `hasAnswered` it means that the output was not counted yet, so there is no usage.
    */
   readUsage(metadata: GenerateAnswer["usageMetadata"], hasAnswered: boolean): ChatUsage | undefined;
-  /** The same as images, speech and transcripts report it. */
+  /** Reads the counts of an answer in the form of the usage of images, speech and transcripts. */
   readTokenUsage(metadata: GenerateAnswer["usageMetadata"], hasAnswered: boolean): Record<string, unknown> | undefined;
-  /** The tier of service by which an answer was made, as OpenAI calls it. */
+  /** Reads the service tier of an answer, by OpenAI's name. */
   readServiceTier(metadata: GenerateAnswer["usageMetadata"]): string | undefined;
 }
 

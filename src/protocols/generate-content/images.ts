@@ -18,7 +18,7 @@ export async function images({ request, model, upstream, warn }: Call<ImagesRequ
   return fromImageAnswer(await upstream.json(path, toImageBody(request, model, warn)));
 }
 
-/** The same for images that are made of others. */
+/** Makes images from other images. */
 export async function imageEdits(call: Call<ImageEditsRequest>): Promise<GeneratedImages> {
   const { request, model, upstream, warn } = call;
   const { images: originals, ...fields } = request;

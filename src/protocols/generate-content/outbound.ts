@@ -73,7 +73,7 @@ export function gemini(): Outbound {
   };
 }
 
-/** Context of a translation beside the request. */
+/** Context of a translation in addition to the request. */
 interface TranslationContext {
   model: Model;
   signatures: Pick<Signatures, "get">;
@@ -114,8 +114,9 @@ function toSystem(request: ChatRequest, fetched: Fetched): GeneratePart[] {
 }
 
 /**
- * The conversation, in which turns of one side that follow each other become one. A system message behind the first of others is
- * a part of the user's turn there: moved to the front, it would change what the provider has in its cache.
+ * Translates the conversation; consecutive turns of one side become one turn. A system message after other messages
+ * becomes a part of the user's turn in its place: moved to the front, it would change the prompt that the provider has
+ * cached.
  */
 function toTurns(messages: Message[], surroundings: TranslationContext): GenerateTurn[] {
   const contents: GenerateTurn[] = [];

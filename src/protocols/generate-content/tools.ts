@@ -49,16 +49,19 @@ export type Signatures = LruMap<string>;
 
 /** How the tool calls of an answer are to be read. */
 export interface CallReading {
-  /** `parallel_tool_calls: false`, for which the provider has no switch: the first call is kept. */
+  /** `parallel_tool_calls: false`: only the first call is kept, because the provider has no such switch. */
   firstOnly: boolean;
   signatures: Signatures;
-  /** An id for a call that has none. */
+  /** Makes an id for a call without one. */
   newId: () => string;
 }
 
 export const randomCallId = () => `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
 
-/** A call as OpenAI writes it, its signature beside it as Google's own OpenAI-compatible endpoint hands it out. */
+/**
+ * Converts a call to OpenAI's form, with its signature in `extra_content`, as Google's own OpenAI-compatible endpoint
+ * has it.
+ */
 export function toToolCall(part: GeneratedPart, { signatures, newId }: CallReading): ToolCall {
   const { name = "", args, id: theirs = "" } = part.functionCall ?? {};
   const id = theirs === "" ? newId() : theirs;
@@ -70,8 +73,8 @@ export function toToolCall(part: GeneratedPart, { signatures, newId }: CallReadi
 }
 
 /**
- * The signatures for one request, each of which is given once: a request that repeats a short id a thousand times would
- * otherwise become far longer than what is held for it.
+ * Returns each signature at most once for one request. Otherwise a request that repeats a short id a thousand times
+ * would become far longer than the hold covers.
  */
 export function eachOnce(signatures: Pick<Signatures, "get">): Pick<Signatures, "get"> {
   const ids = new Set<string>();
@@ -84,7 +87,10 @@ export function eachOnce(signatures: Pick<Signatures, "get">): Pick<Signatures, 
   };
 }
 
-/** The signature of a call that comes back. Models refuse a turn whose first call has none; the others need none. */
+/**
+ * Returns the signature of a call that a client sent back. Models refuse a turn whose first call lacks a signature; the
+ * other calls do not need one.
+ */
 export function getSignature(
   call: ToolCall,
   signatures: Pick<Signatures, "get">,

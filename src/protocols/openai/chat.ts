@@ -41,7 +41,7 @@ export interface SplitText {
 
 /**
  * Takes a leading `<think>…</think>` out of a whole answer. Only a tag at the beginning (white space aside) counts, so
- * that text about the tag stays as it is. Thinking that was never closed is all reasoning.
+ * text about the tag stays as it is. If the tag is never closed, the whole text is reasoning.
  *
  * @example
  * splitReasoningTags("<think>Hm</think>Yes"); // => { content: "Yes", reasoning: "Hm" }
@@ -212,7 +212,10 @@ async function send(call: Call<ChatRequest>, options: ChatOptions): Promise<Chat
   return stopCompletion(toCompletion(answer, options, isLegacy), stops);
 }
 
-/** Whether the provider is asked for a stream. If it cannot, the kernel streams its whole answer to the caller. */
+/**
+ * Whether to request a stream from the provider. If the provider cannot stream, the kernel streams its whole answer to
+ * the caller.
+ */
 function streams({ stream, response_format: format }: ChatRequest, { streams: any, streamsSchemas }: ChatOptions) {
   return stream === true && any !== false && (streamsSchemas !== false || format?.type !== "json_schema");
 }
@@ -222,10 +225,10 @@ const serviceTiers = ["auto", "default", "flex", "scale", "priority", "fast", "u
 const reasoningFieldsDefault: readonly string[] = ["reasoning_content", "reasoning", "reasoning_text"];
 
 /**
- * A provider's completion in the uniform shape. Works on the object itself.
+ * Converts a provider's completion to the uniform shape, in place.
  *
- * @param isLegacy The client sent no `tools`, so that a `function_call` stays one.
- * @throws {UpstreamError} When it is an error, or a choice is or has no message.
+ * @param isLegacy The client sent no `tools`, so a `function_call` is kept as it is.
+ * @throws {UpstreamError} When the answer is an error, or has an invalid choice or none.
  */
 export function toCompletion(answer: unknown, options: ChatOptions, isLegacy = false): ChatCompletion {
   if (!isRecord(answer)) throw classifyError(answer);
@@ -318,7 +321,7 @@ function toChoice(choice: { message: Record<string, unknown>; [field: string]: u
   }
 }
 
-/** The older form of a call as a call of a tool, which was asked for: some servers answer `tools` with a `function_call`. */
+/** Converts a `function_call`, which some servers answer to `tools`, to a tool call. */
 function toToolCalls(
   choice: Record<string, unknown>,
   message: Record<string, unknown>,
@@ -351,7 +354,7 @@ export class OpenaiStream implements ChatStream<ServerEvent> {
   readonly #onTier: ((tier: unknown) => void) | undefined;
   readonly #isLegacy: boolean;
   readonly #splitters: Map<unknown, ReasoningTagSplitter> | undefined;
-  /** The choices of which a piece has come. */
+  /** The choices that at least one piece has come for. */
   readonly #begun = new Set<unknown>();
   readonly #reports = new UsageReports();
   /** A report has come, and no piece of a choice without one since. */
@@ -526,7 +529,10 @@ export function stopCompletion(completion: ChatCompletion, stops: readonly strin
   return completion;
 }
 
-/** The same in a stream. The end of the text is held back while a stop sequence can begin in it; usage still comes. */
+/**
+ * Ends each choice of a stream before its first stop sequence. The end of the text is held back while a stop sequence
+ * can begin in it; usage still comes.
+ */
 export function stopStream<Event>(stream: ChatStream<Event>, stops: readonly string[]): ChatStream<Event> {
   /** The text that is held back, by choice; `undefined` once the choice has stopped. */
   const textOf = new Map<number, string | undefined>();

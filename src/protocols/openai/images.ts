@@ -30,7 +30,7 @@ export function imagesHandler(defaults: ImagesOptions) {
   };
 }
 
-/** The same for images that are made of others. A stream is asked for in JSON, which holds the images as data URLs. */
+/** Makes images from other images. A stream is requested in JSON, with the images as data URLs. */
 export function imageEditsHandler(defaults: ImageEditsOptions) {
   return async (call: Call<ImageEditsRequest>): Promise<GeneratedImages | ImageStream> => {
     const options = resolveOptions(defaults, call.model);

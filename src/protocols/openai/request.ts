@@ -18,7 +18,10 @@ export interface RequestOptions {
   path?: string;
   /** Request fields the provider rejects: left out, and noted in the log. */
   omit?: readonly string[];
-  /** The only request fields that it takes, by OpenAI's names, beside those that make the request. Default: all of them. */
+  /**
+   * The only request fields that it accepts, by OpenAI's names, besides the fields that a request needs. Default: all
+   * of them.
+   */
   fields?: readonly string[];
   /** Request fields it knows by another name. If the request has a field of that name too, that one is sent. */
   rename?: Readonly<Record<string, string>>;
@@ -32,7 +35,7 @@ export interface RequestOptions {
 
 /** Options of a chat provider. */
 export interface ChatOptions extends RequestOptions {
-  /** Fields of a message it rejects. Default: those by which reasoning travels. */
+  /** Fields of a message it rejects. Default: the fields that carry reasoning. */
   messageOmit?: readonly string[];
   /**
    * Whether it wants back, in `reasoning_content`, what the model reasoned in earlier turns, and refuses a call of a tool
@@ -53,19 +56,25 @@ export interface ChatOptions extends RequestOptions {
   functions?: "pass" | "convert";
   /** The `reasoning_effort` values it takes; another is moved to the nearest; without a nearest one the field is left out. */
   reasoningEfforts?: readonly string[];
-  /** The same in a chat request with tools, where that differs. Where the provider has `/responses`, another effort is asked for there. */
+  /**
+   * The `reasoning_effort` values it takes in a chat request with tools, if they differ. If the provider has
+   * `/responses`, a request with another effort goes there.
+   */
   toolEfforts?: readonly string[];
-  /** The effort to send with tools when none is asked for, where it would reject them beside its own. */
+  /**
+   * The effort to send with tools when the request has no effort and the model's own default would be rejected with
+   * tools.
+   */
   toolEffortDefault?: string;
-  /** Request fields it rejects beside an effort other than `none`. */
+  /** Request fields it rejects together with an effort other than `none`. */
   reasoningOmit?: readonly string[];
   /** Whether it takes `stream_options`. Default true: usage is always asked for. */
   streamOptions?: boolean;
-  /** Whether it streams at all. Default true; else every answer is asked for whole. */
+  /** Whether it streams at all. Default true; otherwise every answer is requested whole. */
   streams?: boolean;
-  /** Whether it streams an answer held to a JSON schema. Default true; else such an answer is asked for whole. */
+  /** Whether it streams an answer held to a JSON schema. Default true; otherwise such an answer is requested whole. */
   streamsSchemas?: boolean;
-  /** Fields of an answer that no OpenAI client knows: dropped wherever they stand. */
+  /** Fields of an answer that no OpenAI client knows: dropped wherever they occur. */
   drop?: readonly string[];
   /** Where its messages carry reasoning. Default `["reasoning_content", "reasoning", "reasoning_text"]`. */
   reasoningFields?: readonly string[];
@@ -73,7 +82,10 @@ export interface ChatOptions extends RequestOptions {
   think?: boolean;
   /** Its own finish reasons in OpenAI's words, where they are not among those that the gateway knows. */
   finishReasons?: Readonly<Record<string, string>>;
-  /** The form that ids of tool calls need: those of OpenAI are short, those of Mistral have nine letters and digits. Default: any. */
+  /**
+   * The form that ids of tool calls need: `openai` limits their length, `mistral` needs nine letters and digits.
+   * Default: any.
+   */
   callIds?: "openai" | "mistral";
   /** The field of an answer or chunk that has the `usage` if it is not at the top level, such as `x_groq`. */
   usageIn?: string;
@@ -104,20 +116,20 @@ export interface ImageEditsOptions extends ImagesOptions {
 
 /** Options of a transcription provider. */
 export interface TranscriptionOptions extends RequestOptions {
-  /** Whether it has `verbose_json`, which tells the length of the audio. Default true. */
+  /** Whether it has `verbose_json`, which reports the length of the audio. Default true. */
   verbose?: boolean;
 }
 
 /** Options of a speech provider. */
 export interface SpeechOptions extends RequestOptions {
-  /** Whether it can send the audio in events, the last of which tells the tokens. Default false. */
+  /** Whether it can send the audio in events; the last event reports the tokens. Default false. */
   events?: boolean;
 }
 
 /** The capabilities of a provider of OpenAI's dialect, each with its options (`{}`: none). */
 export interface OpenaiOptions {
   chat?: ChatOptions;
-  /** The Responses protocol, where the provider speaks it beside chat. */
+  /** The Responses protocol, if the provider speaks it in addition to chat. */
   responses?: ResponsesOptions;
   embeddings?: EmbeddingsOptions;
   images?: ImagesOptions;
@@ -126,7 +138,7 @@ export interface OpenaiOptions {
   translation?: TranscriptionOptions;
   speech?: SpeechOptions;
   moderation?: RequestOptions;
-  /** As Cohere, Jina, Voyage and vLLM have it; OpenAI has none. */
+  /** An endpoint of Cohere, Jina, Voyage and vLLM; OpenAI does not have it. */
   rerank?: RequestOptions;
   /** For the rows whose price has the tier `decisions`. */
   decisions?: RequestOptions;
@@ -443,7 +455,9 @@ export function warnOfTier(
 
 const effortsRising = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
-/** Brings `reasoning_effort` to what the model takes, and takes out what it rejects beside it. */
+/**
+ * Changes `reasoning_effort` to a value that the model takes, and removes the fields that the model rejects with it.
+ */
 export function fitReasoning(
   body: Record<string, unknown>,
   call: Pick<Call<ChatRequest>, "request" | "warn">,

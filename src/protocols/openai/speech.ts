@@ -25,7 +25,7 @@ export function speechHandler(options: SpeechOptions) {
   };
 }
 
-/** The audio of events. It is complete with the last of them, which tells the tokens. */
+/** Reads the audio of events. It is complete with the last event, which reports the tokens. */
 function readEvents(events: AsyncIterable<ServerEvent>): Speech {
   let usage: Record<string, unknown> | undefined;
   let isComplete = false;

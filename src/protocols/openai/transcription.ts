@@ -12,7 +12,7 @@ export function transcriptionHandler(options: TranscriptionOptions) {
   };
 }
 
-/** The same into English. */
+/** Transcribes audio and translates it into English. */
 export function translationHandler(options: TranscriptionOptions) {
   return async (call: Call<TranscriptionRequest>): Promise<Transcript> => {
     const form = toForm(call, resolveOptions(options, call.model));

@@ -17,7 +17,7 @@ export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): 
   return usage;
 }
 
-/** The reports of each usage that was returned: an event comes with nothing but that of those before it. */
+/** The reports behind each usage that was returned. An event arrives with only the usage of the events before it. */
 const reportsOf = new WeakMap<object, KnownReports>();
 
 type Report = Record<string, unknown>;
@@ -38,10 +38,13 @@ interface KnownReports {
 }
 
 /**
- * Collects what one answer reports of its use, in whatever places. A report stands at the top level or in one of its members, as in
- * `response` of the Responses protocol, and is then one of all of the answer; a later one replaces an earlier one, but for a half that
- * it lacks. Or it stands in a choice (Moonshot), and is one of that choice: of several choices the prompt counts once, and their
- * output adds up. The same report in another choice repeats it, unless both ended at their limit and so are equally long.
+ * Collects the usage that one answer reports, in whatever places.
+ *
+ * - A report at the top level or in a member, such as `response` of the Responses protocol, is about the whole
+ *   answer. A later report replaces an earlier one, except for a half that it lacks.
+ * - A report in a choice (Moonshot) is about that choice. Of several choices the prompt counts once, and their output
+ *   adds up. The same report in another choice repeats it, unless both choices ended at their limit and so are equally
+ *   long.
  *
  * @example
  * const reports = new UsageReports();
@@ -104,7 +107,7 @@ export class UsageReports {
     return isReported;
   }
 
-  /** A report of all of the answer that came before those of choices holds where they have less. */
+  /** An earlier report of the whole answer stays valid while the reports of the choices have less output. */
   #combine(): AnswerUsage | undefined {
     const whole = this.#whole;
     if (this.#ofChoices === undefined) return whole;
@@ -158,14 +161,14 @@ function findReport(part: Record<string, unknown>): Record<string, unknown> | un
 }
 
 /**
- * A report in OpenAI's form, of a provider that puts its figures together otherwise. What belongs to what shows by the total, so
- * that no report of another meaning is changed:
+ * Converts a report to OpenAI's form, for providers that compose their figures differently. The total shows which
+ * figures include which, so no report with another meaning is changed:
  *
- * - reasoning or cached tokens that stand beside the others (xAI) are added to those that they belong to, and what only the total has
- *   (Gemini behind a proxy) to the output;
- * - cached tokens beside the details (`cached_tokens` of Moonshot, `prompt_cache_hit_tokens` of DeepSeek, `cache_read_input_tokens` and
- *   `cache_creation_input_tokens` of proxies) go into them;
- * - a total alone (Voyage, Jina) is that of the prompt, as for vectors.
+ * - Reasoning or cached tokens that are reported separately (xAI) are added to the output or the prompt. Tokens that
+ *   only the total has (Gemini behind a proxy) are added to the output.
+ * - Cached tokens outside of the details (`cached_tokens` of Moonshot, `prompt_cache_hit_tokens` of DeepSeek,
+ *   `cache_read_input_tokens` and `cache_creation_input_tokens` of proxies) are copied into them.
+ * - A total alone (Voyage, Jina) is the prompt, as for vectors.
  *
  * @example
  * completeUsage({ total_tokens: 7 }); // => { prompt_tokens: 7, total_tokens: 7 }

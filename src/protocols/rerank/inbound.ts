@@ -31,7 +31,7 @@ const Result = Type.Object({
 
 const Usage = Type.Object({ total_tokens: Type.Integer() });
 
-/** The answer in Cohere's and Jina's form, with Voyage's list beside it. */
+/** The answer in Cohere's and Jina's form, plus Voyage's list. */
 export const RerankResponse = Type.Object({
   id: Type.String(),
   object: Type.Literal("list"),

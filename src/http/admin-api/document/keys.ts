@@ -171,7 +171,11 @@ async function planKeys(planning: Planning, value: readonly KeyEntry[]): Promise
   return steps;
 }
 
-/** Returns the id of the service account of this name. Creates the account if it does not exist. */
+/**
+ * Finds the service account of this name, or creates it.
+ *
+ * @returns Its id.
+ */
 async function openServiceAccount(
   { store, now }: HttpDeps,
   admin: ApiAdministrator,
