@@ -206,10 +206,10 @@ export class ClientCall<C extends Capability = Capability> {
 
   /**
    * Ends the call: whatever it waits for is aborted, and it settles. Only the first reason counts. When the client
-   * disconnects, the call continues for a while if only the provider's report says what it costs. That applies to a
-   * model that may reason, since it hides a part of its answer, and to a prompt that only its provider can count. It
-   * does not apply to a free model without a declared `reasoning`: such a model usually runs on a server of the
-   * operator, which should not keep working for nobody.
+   * disconnects, the call continues for a while if only the provider's report says what it costs. That is the case for
+   * a model that may reason, since it hides a part of its answer, and for a prompt that only its provider can count. A
+   * free model without a declared `reasoning` is not taken for one that may reason: it usually runs on a server of the
+   * operator, which should not keep working when no client waits.
    */
   cancel(reason: CancelReason): void {
     const { run } = this;
