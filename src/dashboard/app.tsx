@@ -13,7 +13,7 @@ import { Toasts } from "./kit/toast.tsx";
 import { SwitchedAwayDialog } from "./shell/account-switch.tsx";
 import { Shell } from "./shell/shell.tsx";
 
-/** Extends the session first, so that somebody who visits daily stays signed in. */
+/** Extends the session before anything else, so people who visit daily stay signed in. */
 export function App() {
   const [session, setSession] = useState<{ isIn: boolean | undefined }>();
   useEffect(() => {

@@ -45,8 +45,8 @@ export function formatUsd(usd: string | number): string {
 }
 
 /**
- * Dollars with a fixed number of decimals, so that amounts below each other align and add up. What is too small for these
- * is not shown as nothing, but as `<$0.0001`.
+ * Formats dollars with a fixed number of decimals, so amounts below each other align and add up. An amount that is too
+ * small for the decimals is shown as `<$0.0001` instead of zero.
  */
 export function formatUsdColumn(text: string, decimals = 4): string {
   const value = Number(text);
@@ -70,7 +70,7 @@ export function formatMs(ms: number | null): string {
   return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
 }
 
-/** A change in percent, such as `+12 %`; undefined where there was nothing before. */
+/** Formats a change in percent, such as `+12 %`; undefined if the earlier value is zero and the new one is not. */
 export function formatChange(now: number, before: number): string | undefined {
   if (before === 0) return now === 0 ? "±0 %" : undefined;
   const percent = ((now - before) / Math.abs(before)) * 100;
@@ -117,7 +117,7 @@ export function formatAge(text: string | null, now: number = Date.now()): string
   return formatDay(text);
 }
 
-/** The time until then, such as `3 h 12 min`. */
+/** Formats the time that is left until a moment, such as `3 h 12 min`. */
 export function formatUntil(text: string, now: number = Date.now()): string {
   const minutes = Math.max(0, Math.ceil((Date.parse(text) - now) / minuteMs));
   const hours = Math.floor(minutes / 60);

@@ -14,7 +14,7 @@ function onError(error: unknown, key: string): void {
   if (isUnauthorized(error) && key !== "me") void mutate("me");
 }
 
-/** Tries again every few seconds, spread over the open tabs, so that a page recovers soon after the gateway did. */
+/** Retries every few seconds, spread over the open tabs, so a page recovers soon after the gateway does. */
 const onErrorRetry: SWRConfiguration["onErrorRetry"] = (error, ...[, , revalidate, { retryCount }]) => {
   if (!isUnauthorized(error)) setTimeout(() => void revalidate({ retryCount }), 3000 + Math.random() * 3000);
 };

@@ -18,7 +18,7 @@ export function applyTheme(theme = chosen.get()): void {
 
 export function setTheme(theme: Theme): void {
   writeItem(storageKey, theme === "system" ? null : theme);
-  // First, because charts read their colours when they are told of the change.
+  // First, because charts read their colours as soon as the store announces the change.
   applyTheme(theme);
   chosen.set(theme);
 }

@@ -11,7 +11,7 @@ export function useMe(isSignedIn = true) {
   return useSWR(isSignedIn ? "me" : null, getMe, { refreshInterval: refreshMs, keepPreviousData: true });
 }
 
-/** The event that tells of the end of a session, for work that must not outlive it. */
+/** Name of the event that announces the end of a session. Work that must not outlive the session listens for it. */
 export const signedOut = "modelgate-signed-out";
 
 /** Items of `sessionStorage` with this prefix belong to the session and are removed at its end. */
@@ -29,8 +29,8 @@ function forgetSession(): void {
 }
 
 /**
- * Reloads the page after someone has signed in or out: nothing that it has loaded belongs to the new session. Never
- * resolves, so that forms stay busy until then.
+ * Reloads the page after a sign-in or sign-out, because nothing that the page has loaded belongs to the new session.
+ * Never resolves, which keeps forms busy until the reload.
  */
 export function reloadSession(): Promise<never> {
   forgetSession();
@@ -92,7 +92,7 @@ export async function signUp(fields: {
   await fetchJson("/api/auth/sign-up/email", fields);
 }
 
-/** Sends a link to the e-mail of the user, by which they verify it. @throws {Error} Why it could not be sent. */
+/** Emails the user a link to verify their address. @throws {Error} Why it could not be sent. */
 export async function sendEmailVerification(): Promise<void> {
   const { mail_error } = await request(api.email.verification.post());
   if (mail_error !== null) throw new Error(mail_error);

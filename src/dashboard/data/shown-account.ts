@@ -1,6 +1,6 @@
 import { createStore } from "../kit/create-store.ts";
 
-/** The user and the account in which they work. */
+/** A user and the account that they are working in. */
 interface Place {
   readonly account: string;
   readonly account_name: string;
@@ -10,7 +10,7 @@ interface Place {
 /** The account that this tab shows; unknown before the first answer and after the session has ended. */
 let shown: Place | undefined;
 
-/** Another tab has switched the account, or signed in somebody else, since this one was loaded. */
+/** Set when another tab has switched the account, or signed in another user, since this tab was loaded. */
 export const accountMismatch = createStore<{ readonly from: Place; readonly to: Place } | undefined>(undefined);
 
 /** Compares where the session acts with what this tab shows. */
@@ -26,7 +26,10 @@ export function forgetAccount(): void {
   accountMismatch.set(undefined);
 }
 
-/** Sent with every request, so that the gateway refuses a write that would land in another account. */
+/**
+ * Header of every request that names the account of this tab: the gateway refuses a write that would land in another
+ * one.
+ */
 export function toAccountHeader(): Record<string, string> {
   return shown === undefined ? {} : { "x-modelgate-account": shown.account };
 }

@@ -5,7 +5,7 @@ const dayMs = 24 * hourMs;
 export const intervalNames = { hour: "Hourly", day: "Daily", week: "Weekly", month: "Monthly" } as const;
 export type Interval = keyof typeof intervalNames;
 
-/** The spans of time up to now, with the intervals in which charts can show them, the best one first. */
+/** Spans of time up to now, and the intervals that charts can show for each, best first. */
 export const timeRanges = {
   hour: { name: "hour", ms: hourMs, intervals: [] },
   day: { name: "24 hours", ms: dayMs, intervals: ["hour"] },
@@ -17,20 +17,20 @@ export const timeRanges = {
 
 export type TimeRange = keyof typeof timeRanges;
 
-/** Those that charts show. */
+/** Ranges that charts offer. */
 export type ChartRange = Exclude<TimeRange, "hour"> | "custom";
 export const chartRanges: readonly (readonly [ChartRange, string])[] = [
   ...(["day", "week", "month", "quarter", "year"] as const).map((range) => [range, timeRanges[range].name] as const),
   ["custom", "Custom"],
 ];
 
-/** Those that lists of events are narrowed to. */
+/** Ranges that lists of events can be narrowed to. */
 export const listRanges: readonly (readonly [string, string])[] = [
   ["", "Any time"],
   ...(["hour", "day", "week", "month"] as const).map((range) => [range, `Last ${timeRanges[range].name}`] as const),
 ];
 
-/** When a span up to now begins: at a whole minute, so that an answer can be cached. Absent for a name that is none. */
+/** Start of a span up to now, at a whole minute so an answer can be cached. Absent if the name is not a range. */
 export function startOfRange(range: string, now: number): string | undefined {
   if (!Object.hasOwn(timeRanges, range)) return undefined;
   const start = Math.floor(now / minuteMs) * minuteMs - timeRanges[range as TimeRange].ms;

@@ -2,7 +2,8 @@ import { createStore } from "../kit/create-store.ts";
 import { readItem, writeItem } from "../kit/storage.ts";
 
 /**
- * The time zone in which the dashboard tells moments: UTC, as days, budgets and invoices are counted, or that of the browser.
+ * Time zone of the times in the dashboard: UTC, which also counts days, budgets and invoices, or the browser's own
+ * zone.
  * Days and months are in UTC either way.
  */
 export type Zone = "utc" | "local";
@@ -18,7 +19,7 @@ export function setZone(zone: Zone): void {
   chosen.set(zone);
 }
 
-/** The label beside times: `UTC`, or the browser's own zone such as `GMT-8`. */
+/** Label next to times: `UTC`, or the browser's own zone such as `GMT-8`. */
 function zoneName(zone: Zone = chosen.get(), at: Date = new Date()): string {
   if (zone === "utc") return "UTC";
   const parts = new Intl.DateTimeFormat("en-US", { timeZoneName: "short" }).formatToParts(at);

@@ -9,7 +9,7 @@ interface ChartSpanProps {
   from: string;
   to: string;
   interval: Interval;
-  /** Those that the span can be shown in, the best one first. */
+  /** Intervals that the span can be shown in, best first. */
   intervals: readonly Interval[];
 }
 

@@ -4,7 +4,7 @@ import { toastError } from "./toast.tsx";
 
 const copiedMs = 1800;
 
-/** @param props `label` is for screen readers, `shown` stands on the button. */
+/** @param props `label` is for screen readers, `shown` is the text of the button. */
 export function CopyButton({ text, label = "Copy", shown = "Copy" }: { text: string; label?: string; shown?: string }) {
   const [isCopied, setCopied] = useState(false);
   const copy = async (from: HTMLElement) => {

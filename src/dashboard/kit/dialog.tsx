@@ -18,7 +18,7 @@ export function Modal({
   ...props
 }: ModalProps & { className: string; "aria-label"?: string; "aria-labelledby"?: string }) {
   const element = useRef<HTMLDialogElement>(null);
-  // A layout effect closes the dialog before it is removed, so that the browser restores the focus.
+  // A layout effect closes the dialog before React removes it; only then does the browser restore the focus.
   useLayoutEffect(() => {
     const dialog = element.current;
     dialog?.showModal();

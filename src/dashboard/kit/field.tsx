@@ -114,7 +114,7 @@ export function Check({ children, onCheck, ...input }: CheckProps) {
 interface CheckProps {
   checked: boolean;
   disabled?: boolean;
-  /** For the one of several that can be chosen: `radio`, and the name that they share. */
+  /** `radio` for a choice of one among several; `name` is then the name that they share. */
   type?: "radio";
   name?: string;
   onCheck: (isChecked: boolean) => void;
@@ -122,7 +122,7 @@ interface CheckProps {
 }
 
 interface SelectProps<T extends string> {
-  /** Value and label; those with a group stand below it. */
+  /** Value, label and optional group; options with a group are listed below it. */
   options: readonly (readonly [value: T, label: string, group?: string])[];
   value: T;
   onText: (value: T) => void;

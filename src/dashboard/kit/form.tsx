@@ -8,8 +8,9 @@ import { useAction } from "./use-action.ts";
 type TextName<Values> = { [Name in keyof Values]: Values[Name] extends string ? Name : never }[keyof Values] & string;
 
 /**
- * The state of a form: its values, whether it is being sent, and the error of the last attempt. The values are named like
- * the parameters of the API, so that the error about one of them is shown at its field.
+ * The state of a form: its values, whether it is being sent, and the error of the last attempt. Values have the names
+ * of the
+ * API's parameters, so an error about a parameter is shown at its field.
  */
 export function useForm<Values extends object>(initial: Values, act: (values: Values) => Promise<unknown>) {
   const [values, setValues] = useState(initial);

@@ -68,7 +68,7 @@ export function LoadMore({
   );
 }
 
-/** The empty state of a log of which nothing fits the filters. */
+/** The empty state of a log when no entry fits the filters. */
 export function NothingFits({ noun }: { noun: string }) {
   return (
     <Empty icon="list" title={`No ${noun} fits these filters`}>
@@ -86,7 +86,7 @@ export function DownloadLinks({ toAddress }: { toAddress: (format: (typeof forma
   return formats.map((format) => <DownloadLink key={format} href={toAddress(format)} label={format.toUpperCase()} />);
 }
 
-/** The filters of these names that stand in the address, as the API takes them. */
+/** Reads the filters with these names from the address, in the form that the API takes. */
 export function useFilters<Name extends string>(names: readonly Name[]) {
   const params = useUrlParams();
   return {

@@ -35,7 +35,7 @@ function toSizeClass({ length }: string): string {
   return length > 9 ? "is-longest" : length > 7 ? "is-long" : "";
 }
 
-/** How a figure differs from that of the period before, with the latter on hover. */
+/** How a figure differs from the previous period; its value in that period is shown on hover. */
 export function Change({
   now,
   before,

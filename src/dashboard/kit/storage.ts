@@ -1,6 +1,6 @@
 type Area = "localStorage" | "sessionStorage";
 
-/** An item of the browser's storage; `null` where there is none, and where the browser blocks it. */
+/** Reads an item of the browser's storage; `null` if there is no such item or the browser blocks storage. */
 export function readItem(key: string, area: Area = "localStorage"): string | null {
   try {
     return window[area].getItem(key);

@@ -24,7 +24,7 @@ export function actionsColumn<Row>(cell: (row: Row) => ReactNode): Column<Row> {
   return { name: "Actions", className: "actions tight end", isUnnamed: true, cell };
 }
 
-/** A column of figures to sort by; `none` stands in place of an absent one. */
+/** A column of figures to sort by. `none` is shown in place of an absent figure. */
 export function figureColumn<Row>(
   name: string,
   read: (row: Row) => number | null,

@@ -24,7 +24,7 @@ export function toastError(error: unknown): void {
 export function Toasts() {
   const shown = toasts.use();
   const element = useRef<HTMLDivElement>(null);
-  // Reopened for each toast, so that it stays above dialogs opened meanwhile.
+  // Reopened for each toast, to lift it above dialogs that have opened since the last one.
   useEffect(() => {
     if (element.current?.matches(":popover-open")) element.current.hidePopover();
     if (shown.length > 0) element.current?.showPopover();

@@ -4,8 +4,9 @@ import { navigate } from "wouter/use-browser-location";
 import { withoutSecrets } from "../data/secrets.ts";
 
 /**
- * All that is chosen on a page is in its address, so that it survives a reload, Back and being sent to somebody. This file is
- * the only one that reads and writes the parameters of the address. A secret that somebody pasted is cut before it gets there.
+ * The address of a page has all that is chosen on it, so the choice survives a reload, Back and being sent to another
+ * person. Only this file reads and writes the parameters of the address. It cuts a pasted secret before the secret gets
+ * there.
  */
 
 /** Changes parameters of the address; an empty text removes one. */
@@ -26,7 +27,7 @@ export function clearParams(): void {
   replaceParams("");
 }
 
-/** Replaces all parameters by those of a query string without its `?`. */
+/** Replaces all parameters by the parameters of a query string without its `?`. */
 export function replaceParams(search: string): void {
   navigate(`${location.pathname}${search === "" ? "" : `?${withoutSecrets(search)}`}`, { replace: true });
 }

@@ -139,7 +139,7 @@ const adminPages: readonly PageEntry[] = [
   ),
 ];
 
-/** Whoever sees all accounts begins with the gateway; what is of their own account stands apart. */
+/** Operators see pages of the gateway first, and pages of their own account in a separate group. */
 const operatorPages: readonly PageGroup[] = [
   {
     pages: [
@@ -163,7 +163,7 @@ export function listPages(role: Role): readonly PageGroup[] {
   return maySeeAll(role) ? operatorPages : memberPages;
 }
 
-/** Pages that no link of the navigation leads to; those of `/admin` are for whoever sees all accounts. */
+/** Pages that the navigation does not link to. Only users who see all accounts get the pages below `/admin`. */
 export const otherPages: readonly Omit<PageEntry, "name" | "icon">[] = [
   {
     path: "/admin/accounts/:id",

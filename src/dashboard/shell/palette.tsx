@@ -64,7 +64,7 @@ export default function Palette({ me, onClose }: { me: Me; onClose: () => void }
         />
         <div id={id} role="listbox" aria-label="Results" className="palette-hits">
           {hits.map((hit, place) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the field handles the keys
             // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the field
             <div
               key={`${hit.path} ${hit.name}`}
@@ -138,7 +138,7 @@ function useSettled(text: string): string {
   return settled;
 }
 
-/** Requests by their id or that of the client; accounts and keys for those who see all. */
+/** Searches requests by their own id or the client's id, and, for users who see all accounts, accounts and keys. */
 async function search(me: Me, text: string, nameOf: (model: string) => string): Promise<Hit[]> {
   const isId = /^[\w-]{6,}$/.test(text);
   const [requests, accounts, keys] = await Promise.all([

@@ -70,7 +70,7 @@ function Source({ own, ofRole }: { own: number | null; ofRole: number | null }) 
   return <span className="faint">({ofRole === null ? "default" : "from the role’s default"})</span>;
 }
 
-/** Sets the limits of the account, or gives back those of its role or the configured ones. */
+/** Sets the account's own limits. An empty field restores the limit of its role, or else the configured one. */
 function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail }) {
   const initial = toFigureTexts({
     requests_per_minute: limits.own_requests_per_minute,

@@ -19,7 +19,7 @@ export function useAdminKeys() {
   return useSWR("admin-keys", getAdminKeys, slowRefresh);
 }
 
-/** Creates an admin key, and returns it: nothing else ever tells the secret. */
+/** Creates an admin key and returns it. The secret cannot be read again later. */
 export async function createAdminKey({
   expires_at: expiresAt,
   ...fields

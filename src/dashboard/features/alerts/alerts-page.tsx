@@ -185,7 +185,7 @@ function MailSection({ smtp }: { smtp: SmtpServer | null }) {
   const { data: me } = useMe();
   const [open, setOpen] = useState<"edit" | "remove">();
   const close = () => setOpen(undefined);
-  // It carries the links by which owners set their passwords.
+  // Only owners may change the server: it delivers the links that owners set their passwords with.
   const isOwner = me?.role === "owner";
   const isEditable = isOwner && smtp?.from_environment !== true;
   return (

@@ -4,7 +4,7 @@ import { api, fromSeconds, organization, readPages, request, slowRefresh } from 
 const { alerts, mail_server: mailServer } = organization;
 const getOwnAlerts = () => request(api.alerts.get());
 
-/** The alerts of the gateway in the form of those of an account. */
+/** Alerts of the gateway, in the same form as an account's alerts. */
 async function getAdminAlerts() {
   const list = (state: "active" | "ended") => readPages((query) => request(alerts.get({ query: { ...query, state } })));
   const [active, ended, rules, metricRules, channels, mail] = await Promise.all([

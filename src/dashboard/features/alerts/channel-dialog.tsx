@@ -10,7 +10,7 @@ const kinds = [
   ["email", "Email"],
 ] as const;
 
-/** Made in the browser, so that no answer of the gateway ever contains it. */
+/** Made in the browser, so no answer of the gateway ever contains the secret. */
 function createSecret(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(32));
   return `whsec_${btoa(String.fromCharCode(...bytes))}`;

@@ -52,7 +52,7 @@ export const ruleTitles: Readonly<Record<string, RuleTitle>> = {
   disk_full: { title: "Disk nearly full", description: "The disk of the home folder fills up.", threshold: "From (%)" },
 };
 
-/** The title of a rule; those that an operator adds are told apart by their texts. */
+/** Title of a rule. All rules added by an operator have the same title; their texts distinguish them. */
 export function titleOfRule(rule: string): string {
   return rule === "metric" ? "Custom rule" : (ruleTitles[rule]?.title ?? rule);
 }

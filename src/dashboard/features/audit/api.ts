@@ -1,7 +1,7 @@
 import { api, request, slowRefresh } from "../../data/api.ts";
 import { useLog } from "../../kit/log.tsx";
 
-/** The filters of the API, as they stand in the address of the page. */
+/** Filters of the API, under the names they have in the address of the page. */
 export const filterNames = ["from", "until", "actor", "action", "subject"] as const;
 
 export type AuditQuery = Partial<Record<(typeof filterNames)[number], string>>;

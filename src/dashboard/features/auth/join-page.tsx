@@ -68,7 +68,7 @@ function JoinAsNew({
   onSignIn,
 }: Omit<JoinProps, "me"> & { invitation: Invitation; onSignIn: () => void }) {
   const join = async () => {
-    // Whoever had an account already is signed in now, and has not joined yet.
+    // A person who already had an account is signed in by now, but has not joined the team yet.
     await joinTeam(token);
     onDismiss();
     await reloadSession();

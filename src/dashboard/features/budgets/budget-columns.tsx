@@ -19,7 +19,7 @@ export interface ListedBudget {
   readonly used_usd: string | null;
 }
 
-/** The name by which people know a key or a model. */
+/** Returns the name that people know a key or a model by. */
 export type ToName = (subject: "key" | "model", name: string) => string;
 
 /** The owner of a budget: `each end user`, `model gpt-4.1`, with the key whose calls alone it counts. */

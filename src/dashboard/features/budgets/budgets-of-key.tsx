@@ -5,7 +5,10 @@ import { useModelNames } from "../models/api.ts";
 import { useBudgets } from "./api.ts";
 import { toBudgetText, toLimit, toPeriodText } from "./budget-columns.tsx";
 
-/** The budgets that count calls of one key and not of all, for administrators; they are set with those of the account. */
+/**
+ * Budgets that count the calls of a single key, for administrators. They are set together with the budgets of the
+ * account.
+ */
 export function BudgetsOfKey({ account, apiKey }: { account: string; apiKey: Key }) {
   const { data: budgets } = useBudgets(account);
   const nameOfModel = useModelNames();

@@ -80,7 +80,10 @@ export async function writeRow(
   await refresh();
 }
 
-/** Sets the operator's terms for a provider's unlisted models; `null`: they are not sold; absent: those of its plugin apply. */
+/**
+ * Sets the operator's terms for a provider's unlisted models. `null` stops their sale; absent restores the plugin's
+ * terms.
+ */
 export async function writeTerms(plugin: string, terms: Terms | null | undefined, revision: string): Promise<void> {
   const one = catalogue.unlisted({ provider_id: plugin });
   await (terms === undefined
@@ -98,7 +101,10 @@ export async function writeFile(name: string, content: unknown, revision: string
   await refresh();
 }
 
-/** Writes all files as a person wrote them, so that an error names the line. @throws {ApiError} With what is wrong. */
+/**
+ * Writes all files exactly as a person typed them, so an error names the right line. @throws {ApiError} With what is
+ * wrong.
+ */
 export async function writeText(text: string, revision: string): Promise<void> {
   await fetchJson("/v1/organization/catalogue", undefined, {
     method: "PUT",

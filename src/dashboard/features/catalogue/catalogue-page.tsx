@@ -36,7 +36,8 @@ const parts = [
 ] as const;
 
 /**
- * The open dialog: the form of a model, of a new one, or the files. The document is that of the moment it was opened.
+ * The open dialog: the form of a model or of a new model, or the files. Keeps the document as it was when the dialog
+ * opened.
  */
 type Open = { document: CatalogueDocument } & ({ json: true } | { model: CatalogueModel | undefined });
 

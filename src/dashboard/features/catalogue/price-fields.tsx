@@ -12,7 +12,7 @@ export function PriceFields({
   onChange,
 }: {
   draft: RowDraft;
-  /** The rates that the price has beside those shown. */
+  /** Rates of the price that the form does not show. */
   hidden?: ModelRow["price"];
   onChange: (change: Partial<RowDraft>) => void;
 }) {

@@ -37,7 +37,7 @@ export const featuresOf: Partial<Record<Capability, readonly string[]>> = {
   transcription: ["translation"],
 };
 
-/** The features of the form; an image model of which the row says nothing is sent edits too. */
+/** Features to write to the row. An image model whose row has no features also accepts edits. */
 function toFeatures({ capability, features }: RowDraft, under: Partial<ModelRow>): readonly string[] | undefined {
   const names: readonly string[] = featuresOf[capability] ?? [];
   const own = features.filter((name) => names.includes(name));
@@ -68,7 +68,7 @@ export interface RowDraft {
   pagesMax: string;
   secondsMax: string;
   features: readonly string[];
-  /** Empty: what stands below the row, or what the gateway knows of the model by its name. */
+  /** Empty: the value below the operator's row, or else what the gateway derives from the model's name. */
   reasoning: "" | "yes" | "no";
   retiredOn: string;
   successor: string;
@@ -132,10 +132,11 @@ export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed"
 }
 
 /**
- * The operator's row that makes the draft of what stands below it: only the fields that differ, `null` for one that is
- * taken away.
+ * Computes the operator's row that turns the row below it into the draft. It has only the fields that differ, with
+ * `null`
+ * for a field that is removed.
  *
- * @returns `undefined` when nothing differs, so that no row is needed.
+ * @returns `undefined` if nothing differs: no row is needed then.
  */
 export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow["price"]): FileRow | undefined {
   const draftRow: Record<string, unknown> = {

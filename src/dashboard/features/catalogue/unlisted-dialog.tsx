@@ -17,7 +17,7 @@ export function UnlistedDialog({
 }: {
   plugin: string;
   terms: Terms | undefined;
-  /** Those to choose from. */
+  /** Providers to choose from. */
   plugins: readonly string[];
   /** The revision of the catalogue that the form shows. */
   revision: string;

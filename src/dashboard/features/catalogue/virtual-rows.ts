@@ -15,7 +15,7 @@ export function readVirtual(files: CatalogueDocument["files"]): readonly Virtual
   return (Array.isArray(file) ? file : (file as { models?: readonly VirtualRow[] } | undefined)?.models) ?? [];
 }
 
-/** The file with another row of a virtual model, or without one; `undefined`: it has none any more. */
+/** Returns the file with the row of a virtual model set or removed; `undefined` if the file has no models left. */
 export function setVirtual(
   files: CatalogueDocument["files"],
   id: string,

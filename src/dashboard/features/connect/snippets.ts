@@ -7,7 +7,7 @@ export interface SnippetOptions {
   readonly model: string;
   /** The model for the small work of an agent; absent: the same. */
   readonly smallModel?: string | undefined;
-  /** Facts of the model, for clients that are told them; absent: usual ones. */
+  /** Facts of the model, for clients that need them in their configuration; absent: usual values. */
   readonly facts?: Pick<Model, "contextTokens" | "outputTokensMax" | "features"> | undefined;
 }
 
@@ -35,7 +35,7 @@ const hello = "Say hello";
 /** Anthropic's clients put `/v1/messages` behind the address, which is served whatever the base path is. */
 const toOrigin = (baseUrl: string) => new URL(baseUrl).origin;
 
-/** The clients with an example each; those of the first six are shown with a new key. */
+/** Clients, each with an example. {@link newKeyClients} are also shown with a new key. */
 export const clients = {
   curl: {
     name: "curl",
@@ -221,7 +221,7 @@ export const clients = {
 export type ClientName = keyof typeof clients;
 /** All clients by name, and as people call them. */
 export const clientChoices = Object.entries(clients).map(([client, { name }]) => [client as ClientName, name] as const);
-/** Those that are shown with a new key. */
+/** Clients that are shown with a new key. */
 export const newKeyClients: readonly (readonly [ClientName, string])[] = (
   ["curl", "node", "python", "codex", "claude"] as const
 ).map((client) => [client, clients[client].name]);

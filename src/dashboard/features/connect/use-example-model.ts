@@ -9,7 +9,8 @@ export function useExampleModel(maker?: string): Model | undefined {
 }
 
 /**
- * The model for the small work of an agent beside this one, as {@link pickSmallModel} chooses it from those that can be reached now.
+ * Chooses a second model for the small work of an agent with {@link pickSmallModel}, among the models that can be
+ * reached now.
  *
  * @param allowed The models of the key; absent: all.
  */

@@ -12,7 +12,7 @@ const searchedLengthMin = 2;
 const foundMax = 30;
 const isKept = { revalidateOnFocus: false, revalidateIfStale: false } as const;
 
-/** The documentation, as it stands beside the code of this version: a page of it, or the list of pages. */
+/** The documentation of this version of the gateway: one page, or the list of pages. */
 export default function Help() {
   const { "*": name = "" } = useParams<{ "*"?: string }>();
   const page = helpPages.find((each) => each.name === name);

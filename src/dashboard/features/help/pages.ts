@@ -182,7 +182,7 @@ export const helpGroups: readonly HelpGroup[] = [
 
 export const helpPages: readonly HelpPage[] = helpGroups.flatMap(({ pages }) => pages);
 
-/** The anchor of a heading, as GitHub makes it, so that the links between the pages work here too. */
+/** Anchor of a heading, made as GitHub makes it, so the links between the pages also work here. */
 export function toAnchor(heading: string): string {
   return heading
     .toLowerCase()
@@ -195,9 +195,9 @@ const sourceUrl = "https://github.com/modelgate/modelgate/blob/main/";
 const toSource = (name: string) => `${sourceUrl}${name === changelog ? "CHANGELOG.md" : `docs/${name}.md`}`;
 
 /**
- * Where a link of a page leads: to a page that is served here, else to the file in the repository.
+ * Target of a link in a page: a page that is served here, else the file in the repository.
  *
- * @param page The name of the page on which the link stands.
+ * @param page Name of the page that contains the link.
  */
 export function toHelpAddress(href: string, page: string): string {
   const { href: address, hash } = new URL(href, toSource(page));

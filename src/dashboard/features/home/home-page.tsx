@@ -18,7 +18,7 @@ const getHealth = () => request(api.admin.health.get());
 
 type Home = Awaited<ReturnType<typeof getHome>>;
 
-/** The first page of an operator: the gateway as a whole, against the period before. */
+/** First page of an operator: the whole gateway, compared with the previous period. */
 export default function HomePage() {
   const home = useSWR("home", getHome, { refreshInterval: 60_000, keepPreviousData: true });
   return (

@@ -68,9 +68,9 @@ export interface NewKey {
 const keysOf = (account: string) => organization.projects({ project_id: account }).api_keys;
 
 /**
- * Creates a key, and returns it: nothing else ever tells the secret.
+ * Creates a key and returns it. The secret cannot be read again later.
  *
- * @param account The account of the key, for administrators; absent, as below: that in which the user works.
+ * @param account Account of the key, for administrators; absent: the account that the user is working in.
  */
 export async function createKey(
   { expires_at: expiresAt, ...fields }: NewKey,
@@ -110,7 +110,7 @@ export async function changeKey(account: string | undefined, id: string, change:
   await refreshKeys();
 }
 
-/** Gives a key another secret, and returns it: nothing else ever tells it. */
+/** Replaces the secret of a key and returns the new one, which cannot be read again later. */
 export async function rotateKey(account: string | undefined, id: string, graceSeconds: number): Promise<string> {
   const grace = { grace_seconds: graceSeconds };
   const key =

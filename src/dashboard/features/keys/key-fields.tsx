@@ -30,7 +30,7 @@ export interface KeyDraft {
   readonly allowed_models: readonly string[] | undefined;
   /** Addresses and ranges, separated by commas; empty: any. */
   readonly allowed_networks: string;
-  /** Empty: no limit besides that of the account; so are the next two. */
+  /** Empty here and in the next two: only the limit of the account applies. */
   readonly requests_per_minute: string;
   readonly tokens_per_minute: string;
   readonly concurrent_calls: string;

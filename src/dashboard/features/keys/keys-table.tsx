@@ -14,7 +14,10 @@ const never = <span className="faint">never</span>;
 
 interface KeysTableProps<Row extends Key> {
   keys: readonly Row[];
-  /** The account of a key, for administrators, who may change any; absent: keys of the account in which the user works. */
+  /**
+   * Returns the account of a key, for administrators, who may change any key; absent: all keys belong to the user's
+   * account.
+   */
   accountOf?: (key: Row) => string;
   /** Columns after the name. */
   more?: readonly Column<Row>[];
@@ -94,7 +97,11 @@ function useMayChangeKey(): (key: Key) => boolean {
   return ({ created_by }) => me !== undefined && (me.team_role === "admin" || created_by === me.email);
 }
 
-/** Further columns take the room of those that say the least about a key of somebody else; its end stands below its status. */
+/**
+ * Puts further columns in place of the columns that matter least for another user's key. The end of a key moves below
+ * its
+ * status.
+ */
 function withMore(columns: readonly Column<Key>[], more: readonly Column<Key>[]): readonly Column<Key>[] {
   if (more.length === 0) return columns;
   return columns
@@ -128,7 +135,7 @@ function toColumns(keeps: KeysTableProps<Key>["keeps"]): readonly Column<Key>[] 
   return columns.map((column) => (column.name === "Status" ? { ...column, cell: status } : column));
 }
 
-/** When a key was used last, when it ends, and when and by whom it was created. */
+/** Columns for when a key was last used, when it ends, when it was created, and its creator. */
 export const keyTimes: readonly Column<
   Pick<Key, "last_used_at" | "expires_at" | "created_at"> & { created_by: string | null }
 >[] = [

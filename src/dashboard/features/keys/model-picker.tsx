@@ -57,7 +57,7 @@ function ModelChecklist({
   const [search, setSearch] = useState("");
   const query = search.trim().toLowerCase();
   const [first] = useState(selected);
-  /** Names that the list lacks, such as those of virtual models, can be removed too. */
+  /** The list lacks some selected names, such as virtual models; people must be able to remove these too. */
   const others = first.filter((id) => !models.some((model) => model.id === id)).map((id): ModelChoice => ({ id }));
   const shown = [...models, ...others]
     .filter(({ id, name = id }) => `${name} ${id}`.toLowerCase().includes(query))

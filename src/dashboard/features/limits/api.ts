@@ -6,7 +6,7 @@ const limitsOf = (account: string) => organization.projects({ project_id: accoun
 const getLimits = (account: string) => readPages((query) => request(limitsOf(account).get({ query })));
 const getSharedLimits = () => readPages((query) => request(organization.rate_limits.get({ query })));
 
-/** Limits of a model, of an account or one of its keys; or those of the account for all models. */
+/** Limits of an account or of one of its keys, for one model or for all models. */
 export type RateLimit = Awaited<ReturnType<typeof getLimits>>[number];
 
 /**
@@ -50,7 +50,7 @@ export async function deleteModelLimits(account: string | undefined, id: string)
 
 const getRoleLimits = () => readPages((query) => request(organization.role_limits.get({ query })));
 
-/** The limits of accounts of a role, which have none of their own. */
+/** Limits of a role. They apply to its accounts that have no limits of their own. */
 export type RoleLimit = Awaited<ReturnType<typeof getRoleLimits>>[number];
 
 export function useRoleLimits() {

@@ -138,7 +138,7 @@ const noLimit = <span className="faint">No limit</span>;
 const toFigure = (name: string, read: (limit: RateLimit) => number | null) =>
   figureColumn(name, read, formatCount, noLimit);
 
-/** Sets the limits of a model, or changes those of one. */
+/** Adds limits for a model, or changes existing ones. */
 function LimitDialog({
   scope,
   limit,

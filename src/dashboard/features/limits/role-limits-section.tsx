@@ -16,7 +16,7 @@ const labels: Readonly<Record<RoleLimit["id"], string>> = {
   none: "Teams and programs",
 };
 
-/** The limits that accounts have by their role, where they have none of their own. */
+/** Limits by role, for accounts without limits of their own. */
 export function RoleLimitsSection() {
   const limits = useRoleLimits();
   const { data: me } = useMe();

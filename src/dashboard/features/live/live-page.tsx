@@ -73,7 +73,7 @@ function ModelName({ id }: { id: string | null }) {
   return <span className="cut">{id === null ? "–" : nameOf(id)}</span>;
 }
 
-/** As much of the random id of a process as tells a few of them apart. */
+/** Characters shown of the random id of a process: enough to distinguish a few processes. */
 const processIdShown = 8;
 
 const columns: readonly Column<LiveCall>[] = [

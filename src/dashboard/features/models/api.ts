@@ -24,7 +24,7 @@ export const capabilityChoices = Object.entries(capabilityNames) as [Capability,
 /** The names of the kinds of calls, also at the further endpoints of a model. */
 export const callNames = { ...capabilityNames, imageEdits: "Image edits", translation: "Translation" };
 
-/** The features of a chat model beside answering text by text. */
+/** Names of the features that a chat model may have in addition to answering text with text. */
 export const featureNames: Readonly<Record<string, string>> = {
   vision: "Vision",
   tools: "Tools",
@@ -36,7 +36,7 @@ export const featureNames: Readonly<Record<string, string>> = {
   reasoning: "Reasoning",
 };
 
-/** The known features of a model; a model of which nothing is known has none. */
+/** Features of a model that the catalogue lists; empty if it lists none. */
 export function listFeatures({ features = [], reasoning }: Pick<Model, "features" | "reasoning">): readonly string[] {
   return reasoning === true ? [...features, "reasoning"] : features;
 }
@@ -51,7 +51,7 @@ export function useModels() {
   return useSWR("models", getModels, { refreshInterval: 60_000 });
 }
 
-/** The name by which people know a model, by its id; the id itself for a model that is not listed. */
+/** Returns a function from the id of a model to its name, or to the id itself for a model that is not listed. */
 export function useModelNames(): (id: string) => string {
   const { data } = useModels();
   const names = new Map(data?.data.map(({ id, name }) => [id, name]));

@@ -10,10 +10,13 @@ const agentContextTokens = 100_000;
 const makerDefault = "openai";
 
 /**
- * A chat model for an example: a capable one, if possible of this maker, that its own name calls. Capable is one that is not
- * retired, uses tools, and has room for the files of an agent and a known price. Dear ones, of which the first call might empty a
- * wallet, come after others. Of those that remain it is the latest version, and of one version the most expensive, which a maker has for
- * the hardest work: the date of a row is often that of the catalogue.
+ * Chooses a chat model for an example: a capable model that is called by its own name, if possible from this maker.
+ * Capable models are not retired, use tools, have room for the files of an agent, and have a price. A model whose first
+ * call
+ * might empty a wallet comes after others. Among the rest the latest version wins, and within a version the most
+ * expensive,
+ * because makers sell it for the hardest work. The date of a row decides last: it is often just the date of the
+ * catalogue.
  *
  * @param isReachable Whether its provider answers now; a model that cannot be reached comes after all others.
  */
@@ -45,8 +48,8 @@ export function pickExampleModel(
 }
 
 /**
- * The model for the small work of an agent, such as titles and summaries, beside the one that it works with: the cheapest of the same
- * maker that uses tools and has room for the files of an agent. That one itself where no other is cheaper.
+ * Chooses a second model for the small work of an agent, such as titles and summaries: the cheapest model of the same
+ * maker that uses tools and has room for the files of an agent. Returns the main model if no other model is cheaper.
  */
 export function pickSmallModel(models: readonly Model[], main: Model): Model {
   const isSmall = (model: Model) =>
@@ -66,12 +69,12 @@ export function pickSmallModel(models: readonly Model[], main: Model): Model {
   return usdOf(main) === undefined ? main : (able.toSorted(order)[0]?.model ?? main);
 }
 
-/** Ranks models of one price: the maker's own comes before those of others who serve it, and then the latest. */
+/** Ranks models with the same price: first models served by their own maker, then the latest version. */
 function rankAmongEquals({ name }: Model): number[] {
   return [Number(!name.includes("/")), ...versionOf(name)];
 }
 
-/** The version that a name tells, such as 6 and 1 of `gpt-6.1-sol`; sizes such as `24b` and dates are none. */
+/** Reads the version from a name, such as 6 and 1 from `gpt-6.1-sol`. Sizes such as `24b` and dates do not count. */
 function versionOf(name: string): [major: number, minor: number] {
   const [, major = 0, minor = 0] = /(?<!\d)(\d{1,2})(?![\da-z])(?:[.-](\d{1,2})(?![\da-z]))?/.exec(name) ?? [];
   return [Number(major), Number(minor)];

@@ -33,7 +33,7 @@ const lengths = [
   [1000, "second"],
 ] as const;
 
-/** Every meter, in the order in which prices and amounts are shown. */
+/** All meters. Prices and amounts are shown in this order. */
 export const meters: Readonly<Record<Meter, MeterText>> = {
   inputToken: {
     column: "input_tokens",

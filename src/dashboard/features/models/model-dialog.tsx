@@ -151,7 +151,7 @@ function Price({ price }: { price: Model["price"] }) {
   );
 }
 
-/** Other rates of a price, such as those of long prompts. */
+/** Describes further rates of a price, such as the rates for long prompts. */
 function describeRates(price: Model["price"], rates: object): string {
   const lines = priceLines({ markupPercent: price?.markupPercent, ...rates } as Model["price"]);
   return lines.map(({ usd, unit }) => `${usd} ${unit}`).join(", ");

@@ -9,7 +9,7 @@ import { type StatisticsGroup, useStatistics } from "../statistics/api.ts";
 import { toGroupName } from "../statistics/group-name.ts";
 
 const minutesPerDay = 1440;
-/** The share of failed requests from which it is marked. */
+/** A higher share of failed requests is marked. */
 const errorShareMax = 0.05;
 
 const groups = [

@@ -32,7 +32,7 @@ function findOutput(price: Model["price"]): Meter {
   return isSpeech ? "audioOutputToken" : "outputToken";
 }
 
-/** The rate by which a column of prices is sorted: the first. */
+/** First rate of a price; columns of prices are sorted by it. */
 export function firstRate(price: Model["price"]): number | undefined {
   const first = priceLines(price)[0];
   return first === undefined ? undefined : Number(first.usd.replaceAll(/[$,]/g, ""));

@@ -1,6 +1,6 @@
 /** A model, or a row of a catalogue. */
 interface Retiring {
-  /** The UTC day on which its provider ends it; absent: none is announced. */
+  /** UTC day when its provider retires it; absent: no day is announced. */
   readonly retiredOn?: string | undefined;
 }
 

@@ -74,7 +74,7 @@ function useRefresh(stamp: string | undefined, load: () => unknown): void {
   }, [stamp, load]);
 }
 
-/** Re-renders every minute, so that relative times stay right. */
+/** Re-renders every minute to keep relative times right. */
 function useMinuteTick(): void {
   const [, setMinute] = useState(0);
   useEffect(() => {

@@ -69,7 +69,9 @@ export function ChatPanel(props: PanelProps) {
   );
 }
 
-/** Adds the result of the next tool; the model is asked again when all of its calls have one. */
+/**
+ * Adds the result of the next tool. Once each tool call has its result, the conversation is sent to the model again.
+ */
 function sendResult(
   fields: ChatFields,
   { text, pending }: { text: string; pending: ReturnType<typeof listPendingCalls> },

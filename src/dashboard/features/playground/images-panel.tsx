@@ -35,13 +35,13 @@ export function ImagesPanel(props: PanelProps) {
   const [size, setSize] = useState("1024x1024");
   const [quality, setQuality] = useState("standard");
   const [images, setImages] = useState<Images>();
-  // As in requests, a model of which nothing is known may be able to.
+  // As in requests, a model whose features are unknown may accept edits.
   const edit = useSecondTask(props, "edit", ({ features }) => features?.includes("edits") !== false);
   const isEdit = edit.isChosen;
   const example = isEdit ? editExample : "A lighthouse at dusk";
   const body = { model: edit.panel.model.id, prompt: prompt === "" ? example : prompt, size, quality };
   const call = async () => {
-    // As base64, so that no image is stored on the gateway.
+    // Requested as base64 to keep the gateway from storing the images.
     const fields = { ...body, response_format: "b64_json" };
     const source = isEdit ? file : undefined;
     const response =

@@ -24,7 +24,7 @@ export interface PanelProps {
   readonly onModel: (id: string) => void;
 }
 
-/** The layout of a panel: settings beside the content, or above it on a phone. */
+/** Layout of a panel: settings next to the content, or above it on a phone. */
 export function Panel({
   settings,
   curl,
@@ -37,7 +37,7 @@ export function Panel({
 }) {
   const baseUrl = useBaseUrl();
   const [showsCurl, setShowsCurl] = useState(false);
-  /** On a phone the settings are folded, so that the chat is in sight. */
+  /** Whether the settings are open on a phone. They start closed to keep the chat in sight. */
   const [isOpen, setOpen] = useState(false);
   return (
     <div className="play">

@@ -9,7 +9,7 @@ import { createKey, playgroundKeyMs, playgroundKeyName, revokeKey } from "../key
  */
 let key: Promise<{ id: string; key: string; endsAt: number }> | undefined;
 
-/** A key is replaced this long before it expires, so that a running call can finish. */
+/** A key is replaced this long before it expires, because a running call must be able to finish. */
 const marginMs = 300_000;
 
 let lastCallId: string | undefined;

@@ -186,7 +186,7 @@ function SettingsPart({ provider, onRemove }: { provider: Provider; onRemove: ()
   );
 }
 
-/** The order in which routes of several providers to one model are called. */
+/** Edits the priority and weight that order the routes of several providers to one model. */
 function OrderForm({ provider: { name, priority, weight } }: { provider: Provider }) {
   const form = useForm(toFigureTexts({ priority, weight }), async (texts) => {
     await request(providerOf(name).post(readFigures(texts)));

@@ -59,7 +59,7 @@ const statusOrder = ["refused", "no_models", "previous", "serving", "disabled"];
 /** Statuses whose error is shown whole. */
 const troubled = ["refused", "no_models", "previous"];
 
-/** Those in trouble first, then those in use. */
+/** Sorts providers with problems first, then providers in use. */
 function sortProviders(data: readonly Provider[]): Provider[] {
   const rank = ({ status, health }: Provider) =>
     healthOrder.indexOf(health.state ?? "") + 1 || 10 + (statusOrder.indexOf(status) + 1 || 9);

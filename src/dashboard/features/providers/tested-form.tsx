@@ -32,7 +32,7 @@ export function useTestedForm<Values extends object>(initial: Values, { test, sa
   const failure = failed?.text === JSON.stringify(form.values) ? failed.result : undefined;
   return {
     ...form,
-    /** Why the test of these values failed; shown beside the button that saves them anyway. */
+    /** Why the test of these values failed. Shown next to the button that saves them anyway. */
     failure: failure && describeTest(nameOf(form.values), failure, modelNameOf),
   };
 }

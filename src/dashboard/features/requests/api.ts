@@ -3,7 +3,7 @@ import { api, request } from "../../data/api.ts";
 import { refreshMs } from "../../data/session.ts";
 import { useLog } from "../../kit/log.tsx";
 
-/** The filters of the API, as they stand in the address of the page. */
+/** Filters of the API, under the names they have in the address of the page. */
 export const filterNames = [
   "from",
   "until",

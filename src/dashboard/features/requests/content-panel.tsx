@@ -10,7 +10,7 @@ import type { RequestDetail } from "./api.ts";
 
 const shownCharactersMax = 1500;
 
-/** Prompt and answer, fetched only when they are asked for: looking at somebody else's is recorded. */
+/** Prompt and answer. They are fetched only on demand, because reading another user's content is recorded. */
 export function ContentPanel({ request: { id, account } }: { request: RequestDetail }) {
   const { data: me } = useMe();
   const [content, setContent] = useState<Content>();

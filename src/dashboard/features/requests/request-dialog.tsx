@@ -168,7 +168,7 @@ function Timeline({ detail }: { detail: RequestDetail }) {
   );
 }
 
-/** Another model by which the same call was tried. */
+/** An attempt of the same call with another model. */
 function Run({ run: { id, model, plugin, status, error_code } }: { run: RequestDetail["runs"][number] }) {
   return (
     <li>

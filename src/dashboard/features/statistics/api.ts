@@ -36,7 +36,7 @@ export const targetUnits: Partial<Record<MetricName, "%" | "ms">> = {
   duration: "ms",
 };
 
-/** The filters of sums of requests; those of sessions and tags by account alone. */
+/** Filters for sums of requests. Sums of sessions and tags can be filtered by account only. */
 export const filterNames = ["account", "key", "model", "plugin", "status"] as const;
 export type FilterName = (typeof filterNames)[number];
 

@@ -6,7 +6,7 @@ import { Section } from "../../kit/page.tsx";
 import { toastError } from "../../kit/toast.tsx";
 import { createTeam, switchAccount, useTeams } from "./api.ts";
 
-/** The accounts in which the user can work: their own and their teams'. */
+/** Accounts that the user can work in: their own and the accounts of their teams. */
 export function AccountsSection() {
   const { data: teams } = useTeams();
   const mayChange = useMayChange();

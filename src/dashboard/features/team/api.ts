@@ -24,7 +24,10 @@ export function useTeams() {
   return useSWR("teams", getTeams);
 }
 
-/** The team of an account for administrators of the gateway; without it, of the account in which the user works. */
+/**
+ * Loads the team of an account, for administrators of the gateway; without an account, the team that the user is
+ * working in.
+ */
 export function useTeam(account?: string) {
   return useSWR(
     ["team", account],
@@ -112,7 +115,7 @@ export async function createTeam(name: string): Promise<void> {
   await switchAccount(account);
 }
 
-/** Renames the team in which the user works. */
+/** Renames the team that the user is working in. */
 export async function renameTeam(name: string): Promise<void> {
   await change(request(api.team.patch({ name })));
   await Promise.all([mutate("teams"), mutate("me")]);

@@ -49,7 +49,7 @@ function BudgetForm({ account, budget }: BudgetProps) {
   );
 }
 
-/** The budgets by subject of the own account, which its administrators set; nothing where there is none. */
+/** Budgets by subject of the own account, which its administrators set. Renders nothing if there are no budgets. */
 export function SubjectBudgets({ budgets }: { budgets: readonly Budget[] }) {
   const nameOfModel = useModelNames();
   const nameOfKey = useKeyNames();

@@ -12,7 +12,7 @@ const lifetimes = [
   ["30", "30 days"],
 ] as const;
 
-/** Makes a link with which one person joins, and shows it once. */
+/** Creates a link that lets one person join, and shows it once. */
 export function InviteDialog({
   account,
   canMail,

@@ -25,7 +25,7 @@ import { BudgetSection, SubjectBudgets } from "./budget-form.tsx";
 import { InviteDialog, RemoveDialog } from "./team-dialogs.tsx";
 
 interface TeamProps {
-  /** The account, for administrators of the gateway; absent: the one in which the user works. */
+  /** Account, for administrators of the gateway; absent: the account that the user is working in. */
   account?: string;
   /** Whether the user may change the team. */
   mayManage: boolean;
@@ -38,7 +38,7 @@ export function TeamSection({ account, mayManage }: TeamProps) {
   const [isInviting, setInviting] = useState(false);
   const [isLeaving, setLeaving] = useState(false);
   const [isRenaming, setRenaming] = useState(false);
-  /** The name of a personal account is that of the person. */
+  /** A personal account is named after its person, so it cannot be renamed. */
   const canRename = account === undefined && team.data?.people.every(({ is_holder }) => !is_holder) === true;
   const [removing, setRemoving] = useState<Person>();
   const rename = async (name: string) => {

@@ -20,7 +20,7 @@ export function useVouchers() {
   return useSWR("admin-vouchers", getVouchers, slowRefresh);
 }
 
-/** Creates a voucher, and returns its code: nothing else ever tells it. */
+/** Creates a voucher and returns its code, which cannot be read again later. */
 export async function createVoucher({
   usd,
   expires_at: expiresAt,

@@ -249,7 +249,9 @@ function listenForSelection(plot: uPlot, bars: number, onSelect: (first: number,
   });
 }
 
-/** Without the zeros with which all decimals end, such as `$2` in place of `$2.0000`, but never with one decimal of cents. */
+/**
+ * Removes zeros that all decimals end with, such as `$2` instead of `$2.0000`, but never leaves one decimal of cents.
+ */
 function trimDecimals(labels: readonly string[]): string[] {
   const decimals = labels.map((label) => {
     const digits = /\.(\d+)$/.exec(label)?.[1] ?? "";
