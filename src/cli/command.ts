@@ -6,11 +6,14 @@ export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   stdout(text: string): void;
   stderr(text: string): void;
-  /** Reads standard input to its end, at most 64 kB; absent: there is none. */
+  /** Reads standard input to its end, at most 64 kB; absent: there is no standard input. */
   stdin?(): Promise<string>;
   /** Resolves when standard output has drained, for commands with much output; absent: there is no need to wait. */
   drained?(): Promise<void>;
-  /** Loads what is compiled in, which takes longer than most commands do and which few of them need. */
+  /**
+   * Loads the compiled-in plugins and manifests. Few commands need them, and loading takes longer than most commands
+   * run.
+   */
   loadBuiltIns(): Promise<BuiltIns>;
   /** Starts the gateway; resolves when it has stopped. */
   serve(config: Config): Promise<void>;

@@ -42,7 +42,7 @@ function splitWords(argv: readonly string[]): { words: readonly string[]; rest: 
 
 function findCommand(words: readonly string[], commands: readonly Command[]): Command | undefined {
   const matches = commands.filter(({ name }) => name.split(" ").every((part, index) => words[index] === part));
-  // `export calls` is a command of its own beside `export`.
+  // The longest name wins: `export calls` is a separate command from `export`.
   return matches.sort((one, other) => other.name.length - one.name.length)[0];
 }
 

@@ -30,9 +30,9 @@ const contractChanges: Readonly<Record<number, string>> = {
 };
 
 /**
- * Why a plugin written for another version of the contract is refused, with what changed since and what to do.
+ * Explains why a plugin for another version of the contract is refused: what changed since, and what to do.
  *
- * @param written The plugin's own `contractVersion`, whatever stands there.
+ * @param written The plugin's own `contractVersion`, unchecked.
  * @returns `undefined` when it is the version this gateway speaks.
  */
 function contractMismatch(
@@ -51,7 +51,7 @@ function contractMismatch(
   return `${versions}; what changed: ${list}; adapt the plugin and write contractVersion: ${spoken}`;
 }
 
-/** An author's definition: a {@link ProviderPlugin} of which most can be left out. */
+/** Definition of a plugin as its author writes it: a {@link ProviderPlugin} with most fields optional. */
 export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "handlers"> &
   Partial<Omit<ProviderPlugin, "contractVersion" | "models">> & {
     models: readonly ModelRow[];
@@ -92,11 +92,12 @@ export function bearer(key: string): Record<string, string> {
 }
 
 /**
- * Checks a plugin and fills in what it leaves out: `authorize` is {@link bearer}, `hosts` are none beside the base URL's,
- * rows of models are completed, `credential` is `"key"`, `maxChoices` has no bound, refusals are read by {@link classifyRefusal}, and
- * what an answer reports of its use by {@link readUsage}.
+ * Checks a plugin and fills in what it leaves out: `authorize` is {@link bearer}, `hosts` is empty, rows of models are
+ * completed, `credential` is `"key"`, and `maxChoices` has no bound. {@link classifyRefusal} reads refusals, and
+ * {@link readUsage} reads the usage that an answer reports.
  *
- * @throws {PluginError} When something is missing, misspelt or does not fit together; the message says where, and how to fix it.
+ * @throws {PluginError} When something is missing, misspelt or does not fit together; the message says where, and how
+ * to fix it.
  *
  * @example
  * const row = { id: "acme-1", upstreamId: "one", premium: false };

@@ -78,7 +78,7 @@ function toPath(path: string, model: Model, options: OpenaiOptions): string {
   const ownPath = ownPaths.find(([, own]) => path === own || path.startsWith(`${own}/`));
   if (ownPath === undefined) return path;
   const [capability, own] = ownPath;
-  // The path of a row is that of the endpoint that serves it.
+  // The path in a row applies only to the endpoint that serves the row.
   const isOfRow = capability === (model.endpoint ?? model.capability);
   const defaults = options[capability] ?? {};
   const pathOfRow = isOfRow ? resolveOptions(defaults, model).path : defaults.path;

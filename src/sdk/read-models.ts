@@ -17,7 +17,7 @@ export function findMissingRates(price: Price | undefined, capability: Capabilit
 }
 
 /**
- * A rate of a unit that any answer may report, of which a row does not say the most: no hold would cover it.
+ * Finds a rate of a unit that any answer may report and that the row sets no maximum for: no hold would cover it.
  *
  * @returns What is missing, as the end of an error message; `undefined` where nothing is.
  */
@@ -44,7 +44,7 @@ export function findUnboundedRate({
 }
 
 const findRowError = shapeChecker(ModelRow);
-/** Rows that are known to be right, so that a plugin made of others is not checked once more. */
+/** Rows that passed the check. Other plugins made of them need not check them again. */
 const checked = new WeakSet<ModelRow>();
 
 /**

@@ -143,7 +143,11 @@ async function preview(context: CliContext, config: Config, { file, catalogue }:
   }
 }
 
-/** The preview takes seconds, in which another update may have put a newer file in force: so the serial is compared again. */
+/**
+ * Installs the file. Another update may have installed a newer one during the preview, which takes seconds, so the
+ * serial
+ * is compared again.
+ */
 function install(target: string, { file, catalogue }: Update): void {
   const fresh = prepareFile(target, `${JSON.stringify(catalogue, null, 2)}\n`);
   try {

@@ -57,7 +57,7 @@ function formatRate({ usd, per }: Rate): string {
   return `$${amount}${unit}`;
 }
 
-/** The age from which a price is no longer relied on. */
+/** A price that was checked longer ago counts as outdated. */
 const checkedMsMax = 60 * 86_400_000;
 
 /** Problems of a row, most severe first. */

@@ -6,7 +6,9 @@ import { toTerminalLine } from "../../lib/terminal-text.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { UnreachableError } from "../unreachable.ts";
 
-/** Both commands ask a running gateway, so that what they change is in force at once and is checked as everything else is. */
+/**
+ * Flags of both commands. They go through a running gateway, so changes get its usual checks and take effect at once.
+ */
 const flags = {
   url: { value: "URL", description: "The gateway (default: MODELGATE_URL, else the one of this machine)" },
   "admin-key": { value: "KEY", description: "An admin key (default: MODELGATE_ADMIN_KEY)" },
@@ -95,7 +97,7 @@ async function ask({ origin, key }: Target, method: string, query: string, body?
   try {
     response = await fetch(`${origin}/v1/organization/config${query}`, {
       method,
-      // Another address was not meant by who gave this one.
+      // A redirect would lead to a server that the operator did not name.
       redirect: "manual",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
       ...(body !== undefined && { body: JSON.stringify(body) }),

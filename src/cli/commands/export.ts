@@ -35,7 +35,7 @@ export const exportCallsCommand = defineCommand({
       const written: { name: string; calls: number }[] = [];
       let cursor = await readCursor(destination);
       while (true) {
-        // A range that was begun is written again as it was, so that a call is never in two files.
+        // An interrupted range is written again with the same bounds, so no call ends up in two files.
         const last = cursor.until ?? (await readLastSeq(store));
         if (last === undefined || last <= cursor.seq) return written;
         const until = cursor.until ?? Math.min(last, cursor.seq + callsPerFile);
@@ -75,7 +75,7 @@ function writeCursor(destination: Destination, cursor: Cursor): Promise<void> {
   return destination.write(cursorFile, `${JSON.stringify(cursor)}\n`);
 }
 
-/** So that names sort as the calls do. */
+/** Pads the number, so file names sort in the order of the calls. */
 function toPlace(seq: number): string {
   return String(seq).padStart(12, "0");
 }

@@ -87,8 +87,8 @@ function toCells({ day, model, figure, ledger, provider }: Difference): string[]
 }
 
 /**
- * Maps any name of a model to the id by which both sides are compared: of a provider, to the first of its rows that has the same model
- * there. Names that no row has may be those of models without a row.
+ * Maps any name of a model to the id that both sides are compared by. With a provider, it is the id of the provider's
+ * first row for the same upstream model. A name without a row may belong to a model that is sold without a row.
  */
 function createModelLookup(
   { plugins: builtIns }: BuiltIns,

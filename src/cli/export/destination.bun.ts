@@ -52,7 +52,7 @@ export function openDestination(target: string, env: Environment): Destination {
   };
 }
 
-/** Files are renamed into place, so that a reader sees all of one or nothing. */
+/** Opens a folder as a destination. Files are renamed into place, so a reader sees a whole file or no file. */
 function openFolder(folder: string): Destination {
   return {
     async read(name) {

@@ -25,7 +25,7 @@ export async function withoutMade(
   return fresh;
 }
 
-/** Makes keys like those of OpenRouter. */
+/** Creates keys that are modelled on OpenRouter's keys. */
 export async function makeKeys(
   keys: readonly OpenRouterKey[],
   { store, accounts }: OpenedStore,

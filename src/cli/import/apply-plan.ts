@@ -126,9 +126,9 @@ function refusalOf(error: unknown): GatewayError {
 }
 
 /**
- * Adds the limits and budgets of an account or a key. Limits that a model has there already stay, and so do budgets.
+ * Adds the limits and budgets of an account or a key. Existing limits of a model stay, and so do existing budgets.
  *
- * @returns Budgets for which there is no room.
+ * @returns Budgets that were not added because the account is full.
  */
 async function restrict(
   scope: TransactionScope,
@@ -154,9 +154,9 @@ async function restrict(
 }
 
 /**
- * Adds the budgets beside the own one of an account or of a key. Those that are there stay, with what they have counted.
+ * Adds the budgets that an account or a key has besides its own. Existing budgets stay, with the spending they counted.
  *
- * @returns Those that were not added, because the account has as many as it can.
+ * @returns Budgets that were not added because the account already has the maximum number.
  */
 export async function addBudgets(
   store: TransactionScope,
@@ -215,7 +215,7 @@ async function addProviders(
   return added;
 }
 
-/** Adds virtual models to the operator's file. Names that stand there stay. */
+/** Adds virtual models to the operator's file. Names that the file already has stay as they are. */
 function addVirtualModels(models: readonly PlannedModel[], config: Config): number {
   const rows = models
     .filter(({ kind }) => kind === "virtual")

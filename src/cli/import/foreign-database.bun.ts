@@ -5,7 +5,7 @@ import { UnreachableError } from "../unreachable.ts";
 /** A row of another gateway's database. Its columns differ by version, so each is looked at before it is used. */
 export type ForeignRow = Readonly<Record<string, unknown>>;
 
-/** The database of another gateway, of which nothing is changed. */
+/** The database of another gateway. The import only reads it. */
 export interface ForeignDatabase {
   /** All rows of a table; empty when there is no such table. */
   readTable(name: string): Promise<ForeignRow[]>;
@@ -29,7 +29,7 @@ export async function openForeignDatabase(url: string): Promise<ForeignDatabase>
     throw new UnreachableError(`The database cannot be opened: ${(error as Error).message}`);
   }
   const mark = isServer && !isPostgres ? "`" : '"';
-  // Names of tables are those of the other database too.
+  // Table names can come from the other database, so they are quoted too.
   const quote = (name: string) => `${mark}${name.replaceAll(mark, mark + mark)}${mark}`;
   return {
     async readTable(name) {

@@ -144,7 +144,7 @@ export const litellmTables = {
   object_permissions: {
     table: "LiteLLM_ObjectPermissionTable",
     used: ["object_permission_id"],
-    // Servers of tools and stores of LiteLLM itself, of which there are none here.
+    // MCP servers, vector stores, agents and other parts of LiteLLM that this gateway does not have.
     harmless: [
       ...["mcp_servers", "mcp_access_groups", "mcp_tool_permissions", "vector_stores", "agents", "agent_access_groups"],
       ...["mcp_toolsets", "search_tools", "mcp_tool_search_enabled", "skills"],
@@ -229,7 +229,7 @@ export const metadataRules: Readonly<Record<"keys" | "teams" | "users" | "projec
 
 /** Kinds of keys that may call models. Others only manage or read LiteLLM. */
 export const callingKeyTypes: ReadonlySet<string> = new Set(["llm_api", "default"]);
-/** Routes by which a key may call models; the others are no calls. */
+/** Groups of routes that let a key call models. Other routes do not call models. */
 export const callingRoutes: ReadonlySet<string> = new Set(["llm_api_routes", "openai_routes"]);
 export const managingRoutes =
   /^(management_routes|info_routes|ui_routes|spend_tracking_routes|global_spend_tracking_routes|\/(key|team|user|customer|spend|global|model|health)\/)/;
@@ -364,7 +364,7 @@ export const deploymentRules = {
       "max_retries",
       "allowed_openai_params",
     ],
-    // Bounds by which LiteLLM chooses among deployments.
+    // LiteLLM uses these bounds only to choose among deployments.
     noted: ["rpm", "tpm"],
   },
   model_info: {

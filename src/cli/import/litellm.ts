@@ -84,7 +84,7 @@ interface Gathered {
   readonly keys: Set<string>;
 }
 
-/** Reads a `config.yaml`, and the database beside it if there is one. @throws {UsageError} For a file that is none of LiteLLM's. */
+/** Reads a `config.yaml`, and LiteLLM's database if one is given. @throws {UsageError} If the file is not LiteLLM's. */
 export async function planLiteLlm(
   config: unknown,
   database: ForeignDatabase | undefined,
@@ -126,10 +126,10 @@ function defaultsOf(name: LiteLlmTable): ForeignRow | undefined {
 }
 
 /**
- * Looks at the tables that are not read for accounts and keys. What restricts by them restricts everybody, or those whom
- * nothing here tells.
+ * Examines the tables that are not read for accounts and keys. A restriction in them applies to everybody, or to people
+ * that this import cannot identify.
  *
- * @returns The names of the restrictions for which all keys are held back.
+ * @returns Names of the restrictions that hold all keys back.
  */
 async function examineOtherTables(
   database: ForeignDatabase | undefined,
@@ -352,9 +352,9 @@ function slugOf(baseUrl: string): string {
 
 /** Restrictions of all keys by the settings. */
 interface GatewaySettings {
-  /** The names of restrictions for which all keys are held back. */
+  /** Names of the restrictions that hold all keys back. */
   readonly heldFor: string[];
-  /** Networks from which LiteLLM is called; absent: any. */
+  /** Networks that may call LiteLLM; absent: any. */
   readonly networks: readonly string[] | undefined;
   /** Whether the budgets of users bind their keys in teams too. */
   readonly appliesUserBudgets: boolean;
@@ -495,7 +495,7 @@ type Read = (
   owner: string,
 ) => { readonly restriction: Restriction; readonly heldFor: readonly string[] };
 
-/** Puts a restriction on the keys of whom it restricts: each gets a part, so that together they have no more. */
+/** Splits a restriction over the keys of its owner, so together they may do no more than the owner. */
 function restrictKeys(drafts: readonly Draft[], { restriction, heldFor }: ReturnType<Read>): void {
   const part = share(restriction, drafts.length);
   for (const draft of drafts) {
@@ -784,7 +784,10 @@ function toModelList(
   return readList(names.slice(0, 500));
 }
 
-/** A list of texts, also as a database without lists has it. Text that is none is a name that nothing has. */
+/**
+ * Reads a list of texts. A database without lists stores it as JSON. Other text becomes one name, which matches
+ * nothing.
+ */
 function toList(value: unknown): string[] {
   const parsed = typeof value === "string" ? (parseJson(value, "file") ?? [value]) : value;
   return (Array.isArray(parsed) ? parsed : []).flatMap((one) => textOf(one) ?? []);

@@ -15,7 +15,7 @@ export interface TableRules {
   readonly harmless: readonly string[];
   /** Columns that restrict somebody although their names do not tell. */
   readonly restricting?: readonly string[];
-  /** Columns whose names look like a restriction and that are none: they are noted. */
+  /** Columns that restrict nobody although their names look like it: they are noted. */
   readonly noted?: readonly string[];
 }
 

@@ -122,7 +122,7 @@ const unitsPerUsd = 500_000;
 /** A ratio of 1 is $0.002 for a thousand tokens. */
 const usdPerRatio = 2;
 
-/** Reads the database of new-api, or of one-api. @throws {UsageError} When it has none of their tables. */
+/** Reads the database of new-api, or of one-api. @throws {UsageError} If it has no tokens, users or channels. */
 export async function planNewApi(
   database: ForeignDatabase,
   {
@@ -131,7 +131,8 @@ export async function planNewApi(
     losses,
   }: { known: ModelNames; manifests: Readonly<Record<string, unknown>>; losses: Losses },
 ): Promise<DraftPlan> {
-  // The first of two rows with one e-mail or one key is meant there, whatever the order in which a database keeps them.
+  // If two rows share an e-mail or a key, the first counts there. Sorting makes this independent of the database's
+  // order.
   const [tokens = [], users = [], channels = [], options = []] = await Promise.all(
     ["tokens", "users", "channels", "options"].map(async (name) => sortById(await database.readTable(name))),
   );
@@ -427,7 +428,9 @@ function toAccount(
       `The group ${groupOfUser(row)} of the user ${name} has ${ofGroup.models.length} of the models, and so has the account`,
     );
   }
-  // Tokens of another group may use models that the group of the user has not: the lists are those of the tokens.
+  // The account gets no list of models: a token may belong to a group with more models than the user's group. Each
+  // token
+  // has its own list instead.
   return {
     ref: refOf(row),
     name,
@@ -443,8 +446,10 @@ function isOn({ status }: ForeignRow): boolean {
 }
 
 /**
- * Users of two databases that are imported have the same numbers. A user may take another name there, and would be another one here,
- * whose balance is credited anew: the code by which they invite others stays.
+ * Identifies a user across imports. The number alone is ambiguous, because two imported databases number their users
+ * alike. A user can change their name, and would then be imported as a new user and credited again. The code that they
+ * invite
+ * others with never changes.
  */
 function refOf({ id, username, aff_code: code }: ForeignRow): string {
   return `user:${id}:${textOf(code) ?? username}`;

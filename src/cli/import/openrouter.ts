@@ -82,8 +82,8 @@ function whyUnusable(
 }
 
 /**
- * Hashes of keys and ids of their makers with a guardrail: a budget, models or providers. Undefined where that cannot be read, so that
- * any may have one.
+ * Hashes of keys, and ids of their creators, that have a guardrail: a budget, models or providers. Undefined if the
+ * guardrails cannot be read: any key may have one then.
  */
 async function readGuarded(source: Source): Promise<ReadonlySet<string> | undefined> {
   try {

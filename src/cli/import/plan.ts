@@ -68,7 +68,7 @@ export interface DraftKey extends Pick<ForeignKey, "name" | "sha256" | "expiresA
   readonly heldFor: readonly string[];
 }
 
-/** Another gateway as an import reads it. */
+/** Contents of another gateway, as an import reads them. */
 export interface DraftPlan extends Pick<ImportPlan, "source" | "models" | "providers"> {
   readonly accounts: readonly DraftAccount[];
   readonly keys: readonly DraftKey[];
@@ -95,8 +95,10 @@ export interface PlannedKey extends Omit<ForeignKey, "accountId"> {
 }
 
 /**
- * The e-mail of a user there; `undefined` for none, and with a note for one that nobody has here. An address of the gateway's own,
- * such as that of an imported team, is none either: it would lead to the account of another.
+ * Reads the e-mail of a user of the other gateway. Returns `undefined` without an address, and, with a note, for an
+ * address that is not valid here. The gateway's own addresses, such as an imported team's, are not valid either: such
+ * an
+ * address would lead to another account.
  */
 export function readEmail(value: unknown, owner: string, note: (message: string) => void): string | undefined {
   const text = textOf(value);
@@ -112,7 +114,7 @@ export function readEmail(value: unknown, owner: string, note: (message: string)
   }
 }
 
-/** Turns a sum in floating point into nanodollars; `undefined` for one that is none. */
+/** Converts an amount in floating point to nanodollars; `undefined` for anything but a number from 0. */
 export function toNanodollars(usd: unknown): number | undefined {
   const value = typeof usd === "string" ? Number(usd) : usd;
   if (typeof value !== "number" || !Number.isFinite(value) || value < 0) return undefined;
@@ -120,8 +122,9 @@ export function toNanodollars(usd: unknown): number | undefined {
 }
 
 /**
- * A budget for a time in days as one of ours: for the next longer period, or of a longer one the share of a month, so that it is
- * never looser. Without a time it lasts for ever, and what is left of it is the limit.
+ * Converts a budget for a number of days to the next longer period, or, if it is longer than a month, to its share of a
+ * month. The result is never looser. Without a number of days the budget lasts for ever, and its limit is what is left
+ * of it.
  */
 export function toBudget(
   { limit, spent, days }: { limit: number; spent: number; days: number | undefined },
@@ -147,8 +150,10 @@ export function toRates({ price }: Model): Rates | undefined {
 }
 
 /**
- * The price in the row of a model at an address of its own: theirs, else that of the model which has the same name here, with
- * what it is sold as. Without both it is not known, and its calls draw on the free quota until the operator sets one.
+ * Fields of the row for a model at an address of its own. The price is the other gateway's; else it comes, with the
+ * capability, from the model that has the same name here. Without either the price is unknown, and calls draw on the
+ * free
+ * quota until the operator sets one.
  */
 export function toPricedRow(theirs: Rates | undefined, same: Model | undefined): Record<string, unknown> {
   const rate = (usd: number) => ({ usd: String(Number(usd.toFixed(9))), per: 1_000_000 });

@@ -7,7 +7,7 @@ export interface PlannedModelLimits {
   readonly limits: RateLimits;
 }
 
-/** A budget beside the one that an account or key has by itself: of one model, or one that never begins anew. */
+/** A budget that an account or key has besides its own: for one model, or one that never begins anew. */
 export interface PlannedBudget extends Pick<Budget, "limitNanodollars" | "period"> {
   /** The id of a model here; absent: the budget counts all calls of the account or key. */
   readonly model?: string | undefined;
@@ -78,7 +78,7 @@ function lesser(one: Limits, other: Limits): Partial<Record<LimitName, number>> 
   return mapLimits({ ...one, ...other }, (limit, name) => Math.min(limit, one[name] ?? limit));
 }
 
-/** The part of a restriction that each of some keys gets, so that together they can do no more than their owner. */
+/** The part of a restriction that each of several keys gets. Together they can do no more than their owner. */
 export function share(restriction: Restriction, among: number): Restriction {
   if (among <= 1) return restriction;
   const part = (limit: number) => Math.floor(limit / among);
@@ -114,14 +114,16 @@ interface Fields {
   readonly models: readonly string[] | undefined;
   /** The budget that an account or key has by itself. */
   readonly own: { readonly limitNanodollars: number; readonly period: BudgetPeriod } | undefined;
-  /** Those beside it. */
+  /** The other budgets of the account or key. */
   readonly budgets: readonly PlannedBudget[];
   readonly modelLimits: readonly PlannedModelLimits[];
 }
 
 function toFields({ limits, budgets, models, modelLimits }: Restriction): Fields {
   const own = budgets.find(({ model, period }) => model === undefined && period !== "lifetime");
-  // Those of 0 end the key or the account. One that is too large to be counted never ends anything.
+  // A limit of 0 is dropped: it revokes the key or disables the account instead. A limit too large to count never
+  // binds, so
+  // it is only lowered to a safe number.
   const above = (values: Limits) =>
     Object.fromEntries(
       Object.entries(mapLimits(values, (limit) => Math.min(limit, Number.MAX_SAFE_INTEGER))).filter(
@@ -159,7 +161,9 @@ export function toKeyFields(restriction: Restriction): {
   };
 }
 
-/** A restriction as changes of an account, and what stands beside them. */
+/**
+ * Converts a restriction to changes of an account, and to the limits and budgets that are stored outside the account.
+ */
 export function toAccountFields(restriction: Restriction): {
   readonly changes: ProjectChanges;
   readonly modelLimits: readonly PlannedModelLimits[];

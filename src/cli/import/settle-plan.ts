@@ -18,7 +18,10 @@ import {
 
 interface Settling {
   readonly known: ModelNames;
-  /** Free tokens a day of each account that is made. A free model is paid from no budget, so there are none unless they are asked for. */
+  /**
+   * Free tokens per day of each account that the import creates. Calls of free models count in no budget, so the
+   * default is 0.
+   */
   readonly freeTokensPerDay: number;
 }
 
@@ -155,7 +158,7 @@ function noteFreeModels(
   );
 }
 
-/** The address of a team that was imported, by which the next import finds it again. */
+/** Address of an imported team. The next import finds the team by it. */
 export function addressOf(source: string, ref: string): string {
   const digest = createHash("sha256")
     .update(JSON.stringify([source, ref]))

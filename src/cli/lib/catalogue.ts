@@ -19,8 +19,8 @@ export function toCatalogueRows(plugins: readonly ProviderPlugin[]): CatalogueRo
 }
 
 /**
- * Loads what a server with this configuration would serve, drop-in plugins and catalogue files included. Providers of which
- * all models are sold are asked for them.
+ * Loads the models that a server with this configuration would serve, including drop-in plugins and catalogue files. A
+ * provider that sells all of its models is requested to list them.
  *
  * @param settings What the database says of providers, from {@link readProviderSettings}.
  */

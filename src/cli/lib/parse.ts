@@ -123,9 +123,9 @@ export async function parseAllowedModels(text: string, context: CliContext, conf
 }
 
 /**
- * Reads any name of a model as its id. An unknown one is kept with a warning.
+ * Reads any name of a model as its id. An unknown name is kept with a warning.
  *
- * @throws {UsageError} For a virtual model, whose calls are those of the models that serve them.
+ * @throws {UsageError} For a virtual model: its calls are recorded under the models that serve them.
  */
 export async function parseModel(name: string, context: CliContext, config: Config): Promise<string> {
   const models = await loadModelNames(context, config);

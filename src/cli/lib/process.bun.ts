@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 
-/** The exit codes by which shells report that a signal ended a process. */
+/** Exit codes that shells use for a process that was ended by a signal. */
 const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 type EndSignal = keyof typeof exitCodes;
 
 /**
- * The signals that end a process in order. SIGHUP is none of them where whoever started the process has it ignored, as `nohup`
- * does: a listener would undo that. Only Linux says so.
+ * Signals that request an orderly end of the process. SIGHUP is not among them if the process was started with SIGHUP
+ * ignored, as `nohup` does: a listener would undo that. Only Linux reports this.
  */
 function getEndSignals(): EndSignal[] {
   const signals = Object.keys(exitCodes) as EndSignal[];
@@ -54,12 +54,14 @@ export function watchSignals(onSecond: () => void): ShutdownSignals {
   };
 }
 
-/** Interval in which a worker shows its parent that it runs. */
+/** Interval between the messages that show a parent that its worker runs. */
 export const signOfLifeMs = 1000;
 
 /**
- * The same for a worker, which its parent ends. A terminal sends SIGINT and SIGHUP to the whole process group, so a worker ignores
- * them; when the parent dies, the worker's standard input closes and ends the worker. From now on the parent gets signs of life.
+ * Listens for the end of a worker. Its parent ends it with SIGTERM. A terminal sends SIGINT and SIGHUP to the whole
+ * process group, so a worker ignores them. If the parent dies, the worker's standard input closes, which ends the
+ * worker too.
+ * From this call on, the worker sends its parent signs of life.
  */
 export function watchParent(): ShutdownSignals {
   const { promise, resolve } = Promise.withResolvers<void>();

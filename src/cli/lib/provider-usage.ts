@@ -101,7 +101,7 @@ function createError(file: string, line: number, reason: string): UsageError {
 
 /** One row of a CSV file. */
 export interface CsvRow {
-  /** The line on which it begins, from 1. */
+  /** Line where the row begins, from 1. */
   line: number;
   cells: string[];
 }

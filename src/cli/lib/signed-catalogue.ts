@@ -17,7 +17,7 @@ export type SignedCatalogue = Static<typeof SignedCatalogue>;
 
 const findError = shapeChecker(SignedCatalogue);
 
-/** @throws {Error} With the place of what is wrong, to stand after the file's name. */
+/** @throws {Error} With the place and the reason; the text is worded to follow the file's name. */
 export function checkCatalogue(value: unknown): SignedCatalogue {
   const error = findError(value);
   if (error === undefined) return value as SignedCatalogue;

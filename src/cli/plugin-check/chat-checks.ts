@@ -15,7 +15,7 @@ const anywhere =
 const broken =
   'throw new UpstreamError("bad_response", …) when the stream ends before the provider said that it is done';
 
-/** Checks of every chat fixture with a good answer, beside the answer itself. */
+/** Checks that chat fixtures with a good answer must pass in addition to the answer itself. */
 export function chatChecks(plugin: ProviderPlugin, fixtures: readonly Fixture[]): Check[] {
   const good = fixtures.filter(({ expect }) => expect?.error === undefined);
   const whole = good.find(({ request }) => request.stream !== true);
@@ -120,7 +120,11 @@ function withoutUsage(value: unknown, figures: readonly unknown[]): unknown {
   return Object.fromEntries(members.map(([name, inner]) => [name, withoutUsage(inner, figures)]));
 }
 
-/** Takes usage out of a stream of text: JSON as a whole, or in lines, behind whatever stands before it (`data: `, nothing, `0:`). */
+/**
+ * Removes usage from the text of a stream: from one JSON value, or from a JSON value in each line, which may have a
+ * prefix
+ * such as `data: ` or `0:`.
+ */
 function eventsWithoutUsage(text: string, figures: readonly unknown[]): string {
   const strip = (json: string) => {
     const value = parseJson(json, "event");

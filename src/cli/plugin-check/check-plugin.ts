@@ -16,7 +16,10 @@ export interface Mark {
   readonly fix?: string;
 }
 
-/** Runs the whole suite over a plugin: its own fixtures, or those of OpenAI's dialect where it speaks that. */
+/**
+ * Runs the whole suite over a plugin: its own fixtures, and OpenAI's fixtures for capabilities that use OpenAI's
+ * dialect.
+ */
 export async function checkPlugin(plugin: ProviderPlugin, own: readonly Fixture[]): Promise<Mark[]> {
   const ofKey: Check = { name: "the key travels encrypted", run: async () => findClearText(plugin) };
   const capabilities = new Set<Capability>(plugin.models.map(({ capability }) => capability));

@@ -3,7 +3,7 @@ import { quoteValue, sumPromptTokens } from "../../contract/index.ts";
 import type { Fixture } from "./fixture.ts";
 import { type Outcome, readReply, simulatedKey } from "./simulate.ts";
 
-/** A problem and its fix; `undefined` if there is none. */
+/** A problem and its fix; `undefined` if the check passed. */
 export type CheckFinding = { readonly wrong: string; readonly fix: string } | undefined;
 
 /** Finds what no plugin may do in any call: throw what is not an `UpstreamError`, or show its key. */

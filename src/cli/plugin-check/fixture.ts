@@ -65,7 +65,7 @@ export type Fixture = Static<typeof Fixture>;
 const findFixtureError = shapeChecker(Fixture);
 
 /**
- * Reads the fixtures of a plugin: `fixtures/*.json` beside its index file.
+ * Reads the fixtures of a plugin: `fixtures/*.json` in the folder of its index file.
  *
  * @throws {PluginError} With the file, the place and what was expected there.
  */

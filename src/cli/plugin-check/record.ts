@@ -25,9 +25,9 @@ interface RecordOptions {
 const secretForms = /\b(?:sk|gsk|pk|rk|tgp|xai|key)[-_][\w-]{8,}|\bAIza[\w-]{10,}|Bearer\s+[\w.~+/=-]+/g;
 
 /**
- * Asks the provider once through the plugin and makes a fixture of what went over the network.
+ * Sends one request to the provider through the plugin, and makes a fixture of what went over the network.
  *
- * @throws {GatewayError} What a caller would have been told.
+ * @throws {GatewayError} The error that a caller would have received.
  */
 export async function recordCall(
   plugin: ProviderPlugin,

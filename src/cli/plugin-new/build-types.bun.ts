@@ -69,7 +69,7 @@ function readDeclarations(path: string): Map<string, Declaration> {
   return declarations;
 }
 
-/** The declarations of a file with their comments; those of schemas as the types they stand for. */
+/** Splits a file into its declarations, each with its comment. A schema becomes the type that it describes. */
 function split(text: string): Declaration[] {
   const statement =
     /((?:^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n)?)^(?:export )?(?:declare )?(const|function|class|interface|type) (\w+)([\s\S]*?)(?=\n(?:\/\*\*|export |declare |const |function |class |interface |type |import )|(?![\s\S]))/gm;
