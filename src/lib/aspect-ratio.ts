@@ -5,7 +5,7 @@ export function nearestTo(choices: Readonly<Record<string, number>>, target: num
 }
 
 /**
- * The aspect ratio nearest to that of an image, of those that a provider takes.
+ * Picks the aspect ratio nearest to an image's from the ratios that a provider takes.
  *
  * @example
  * nearestAspectRatio(["1:1", "16:9"], 1920 / 1080); // => "16:9"

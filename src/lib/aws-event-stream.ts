@@ -8,14 +8,14 @@ import { isRecord, parseJson } from "./json.ts";
 const preludeBytes = 12;
 const checksumBytes = 4;
 const headersBytesMax = 128 * 1024;
-/** As AWS bounds a message: its payload and all around it. */
+/** AWS bounds a message by its payload; headers, lengths and checksums come on top. */
 const messageBytesMax = 24 * 1024 * 1024 + headersBytesMax + preludeBytes + checksumBytes;
 
-/** The lengths of header values by their type; of 6 and 7 it stands before the value. */
+/** Length of header values by their type, in bytes. A value of type 6 or 7 follows its own length. */
 const valueBytes: readonly number[] = [0, 0, 1, 2, 4, 8, -1, -1, 8, 16];
 const textType = 7;
 
-/** One message of an AWS event stream. Of its headers, those that are text. */
+/** One message of an AWS event stream, with its text headers only. */
 interface EventMessage {
   readonly headers: Readonly<Record<string, string>>;
   readonly payload: Uint8Array;

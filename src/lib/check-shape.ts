@@ -7,7 +7,7 @@ import { suggestName } from "./did-you-mean.ts";
 export interface ShapeError {
   /** Such as `.price.inputToken.per` or `.models[2]`; empty when it is the value itself. */
   path: string;
-  /** Without a capital, to stand after the place: `got 1, expected string`. */
+  /** Begins in lower case, because it follows the path: `got 1, expected string`. */
   reason: string;
 }
 

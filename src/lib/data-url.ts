@@ -12,7 +12,7 @@ export interface DataUrl {
 /**
  * Reads a `data:` URL, as clients send images in a message.
  *
- * @param param The request field it stands in, for the error.
+ * @param param Request field that contains the URL, for the error.
  * @returns `undefined` when the text is no `data:` URL (an https address, most likely).
  * @throws {GatewayError} `invalid_request` when it is one, but malformed or empty.
  *
@@ -45,15 +45,15 @@ const synonyms: Record<string, string> = {
 };
 
 /**
- * Reads an image, audio or a file that a client sent along, and holds it to what the model takes.
+ * Reads an image, audio or a file that a client sent along, and checks that the model takes its type.
  *
  * @param source A `data:` URL, or what was fetched from an address.
- * @param mediaTypes Those the model takes; two names of one type are both read.
- * @param param The request field it stands in, for the error.
+ * @param mediaTypes Types that the model takes; two names of one type are both read.
+ * @param param Request field that contains the URL, for the error.
  * @throws {GatewayError} `invalid_request` when it is not a data URL, malformed, or of another type.
  *
  * @example
- * readMedia("data:image/png;base64,aGk=", ["image/png"], "messages[0].content[1]"); // => { mediaType: "image/png", base64: "aGk=" }
+ *   readMedia("data:image/png;base64,aGk=", ["image/png"], "messages[0].content[1]"); // => { mediaType: "image/png", base64: "aGk=" }
  */
 export function readMedia(source: string | DataUrl, mediaTypes: readonly string[], param: string): DataUrl {
   const url = typeof source === "string" ? readDataUrl(source, param) : source;
@@ -72,14 +72,15 @@ const hexValues = Uint8Array.from({ length: 256 }, (_, byte) => {
 });
 
 /**
- * The bytes of percent-encoded text; undefined where it is none. Over bytes, because the platform's decoder takes several times
- * as long.
+ * Decodes percent-encoded text to bytes; undefined if it is malformed. Works on bytes, because the platform's decoder
+ * takes
+ * several times as long.
  */
 export function decodePercentBytes(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, "utf8");
   let length = bytes.indexOf(percent);
   if (length === -1) return bytes;
-  /** Has a bit above the low four once a digit was none. */
+  /** Has a bit above the low four as soon as one digit was not hexadecimal. */
   let digits = 0;
   for (let at = length; at < bytes.length; at++) {
     let byte = bytes[at] as number;

@@ -1,4 +1,7 @@
-/** Whoever mistypes more letters of a long name meant another. The cost of a comparison grows with it. */
+/**
+ * Maximum number of mistyped letters: with more, another name was meant, and each further letter makes a comparison
+ * slower.
+ */
 const lettersMax = 6;
 
 /**

@@ -1,8 +1,10 @@
 import { Buffer } from "node:buffer";
 
 /**
- * The forms in which a secret may stand in a text: as it is, in hexadecimal digits, and in base64, where its characters depend on
- * how many bytes are in front of it (`user:key` of Basic authentication). What a base64 form shares with its neighbours is left out.
+ * Lists the forms that a secret may have within a text: plain, in hexadecimal digits, and in base64. Its characters in
+ * base64
+ * depend on the number of bytes before it (`user:key` of Basic authentication). A character that base64 shares with
+ * neighbouring bytes is left out.
  *
  * @example
  * encodedForms("key").includes("6b6579"); // => true

@@ -7,7 +7,9 @@
 /** A text with one more level of escapes put back to characters than the reading before it. */
 export interface EscapeReading {
   readonly text: string;
-  /** Places in this text and in that of the reading before, from which both go on alike; empty for the text itself. */
+  /**
+   * Pairs of places, in this text and in the previous reading, where both continue alike; empty for the text itself.
+   */
   readonly anchors: readonly (readonly [place: number, before: number])[];
 }
 
@@ -23,8 +25,9 @@ const levelsMax = 5;
 const hasEscape = /[\\%&\u001b]/;
 
 /**
- * Escapes of JSON, JavaScript and shells; of addresses; of HTML; and the sequences by which a terminal changes colours, which stand for
- * nothing.
+ * Escapes of JSON, JavaScript and shells, of addresses, and of HTML; and the sequences that change colours in a
+ * terminal,
+ * which become nothing.
  */
 const escapes =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: ESC begins the sequences of terminals.
@@ -88,7 +91,11 @@ export function toSourceSpan(readings: readonly EscapeReading[], depth: number, 
   return { start: first, end: behind };
 }
 
-/** The last anchor of a place counts, so that a terminal's sequence is not part of what follows it. */
+/**
+ * Maps a place to the previous reading. If several anchors share the place, the last one counts; this keeps a
+ * terminal's
+ * sequence out of the text that follows it.
+ */
 function toPlaceBefore(anchors: EscapeReading["anchors"], place: number): number {
   let [low, high] = [0, anchors.length - 1];
   while (low < high) {
@@ -112,7 +119,9 @@ export function replaceSpans(text: string, spans: readonly Span[], replacement: 
   return replaced + text.slice(from);
 }
 
-/** Replaces each of these texts wherever it stands, in clear or by escapes. The longest goes first, as one may contain another. */
+/**
+ * Replaces every occurrence of these texts, plain or escaped. Longer texts go first, because one may contain another.
+ */
 export function replaceTexts(text: string, hidden: Iterable<string>, replacement: string): string {
   let readings = readEscapes(text);
   for (const one of [...hidden].sort((a, b) => b.length - a.length)) {

@@ -18,7 +18,9 @@ export interface Field<Row> {
   readonly changes?: true;
   /** Converts between JSON and the column; absent: they are the same. */
   readonly unit?: Unit;
-  /** The name that OpenAI's API has for it, which the management API has too; absent: there is none. */
+  /**
+   * Name of the field in OpenAI's API, which the management API uses too; absent: the field keeps its own name there.
+   */
   readonly apiName?: string;
   /** The flag of commands; absent: its name. */
   readonly flag?: string;
@@ -83,7 +85,7 @@ export type ApiFields<F extends Fields<never>> = {
   [Name in keyof F as F[Name] extends { readonly apiName: infer ApiName extends string } ? ApiName : Name]: F[Name];
 };
 
-/** The same fields by the names of the management API. */
+/** Returns the fields by their names in the management API. */
 export function apiFields<F extends Fields<never>>(fields: F): ApiFields<F> {
   return Object.fromEntries(
     Object.entries(fields).map(([name, field]) => [field.apiName ?? name, field]),
@@ -112,7 +114,7 @@ export function answerFields(fields: Fields<never>): TProperties {
   return Type.Required(Type.Object(mapFields(fields, ({ schema }) => schema))).properties;
 }
 
-/** The columns of a thing that has none of its fields: all are null. */
+/** Columns of a thing without any of these fields: all are null. */
 export function emptyColumns<F extends Fields<never>>(fields: F): Record<F[keyof F]["column"], null> {
   const columns = Object.values(fields).map(({ column }) => [column, null]);
   return Object.fromEntries(columns) as Record<F[keyof F]["column"], null>;

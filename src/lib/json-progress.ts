@@ -14,7 +14,9 @@ function endsAsJson(text: string): boolean {
 const codes = { space: 32, quote: 34, backslash: 92, brace: 123, closingBrace: 125, bracket: 91, closingBracket: 93 };
 
 /**
- * A text of JSON as far as it came: whether its object or list has ended, and what tells it from another. The text is not kept.
+ * Follows a JSON text piece by piece without keeping it: reports whether its object or list has ended, and whether it
+ * equals
+ * another text.
  *
  * @example
  * const progress = new JsonProgress();
@@ -71,7 +73,7 @@ export class JsonProgress {
     return this.#hasOpened && (this.#depth > 0 || this.#isInText);
   }
 
-  /** It is no whole JSON, and will not become it: it breaks off, or something stands behind its end. */
+  /** Whether the text is not whole JSON and cannot become it: it breaks off, or something follows its end. */
   get isBroken(): boolean {
     return this.isOpen || this.#hasRest;
   }

@@ -2,7 +2,7 @@ import { badRequest, decodePercent, GatewayError, getOwn } from "../contract/ind
 import { isExactNumber, isRecord } from "./json.ts";
 
 const budgetStepsMax = 20_000;
-/** So many characters that are compared or written out take as long as one step. */
+/** Number of characters that take as long as one step to compare or write out. */
 const charactersPerStep = 100;
 
 /**
@@ -28,7 +28,7 @@ export class SchemaBudget {
     throw badRequest(message, param);
   }
 
-  /** The steps that it takes to copy or compare a value: one for each of a list, and those of its text. */
+  /** Steps that it takes to copy or compare a value: one for each member of a list, plus the steps for its text. */
   weigh(value: unknown): number {
     const count = Array.isArray(value) ? value.length : 0;
     const characters =
@@ -114,7 +114,7 @@ interface Place {
   readonly taken: Set<unknown>;
 }
 
-/** Flattens the places of one schema document, and pays for each step, so that a small text cannot unfold without end. */
+/** Flattens the places of one schema document. It pays for each step, which bounds how far a small text can unfold. */
 class SchemaFlattener {
   readonly #dropped = new Set<string>();
   readonly #root: unknown;
@@ -212,7 +212,7 @@ class SchemaFlattener {
     return subschemas.has(keyword) ? 0 : this.#budget.weigh(value);
   }
 
-  /** @returns Whether the keyword could be taken beside what is there already. */
+  /** @returns Whether the keyword could be merged into what is there already. */
   #takeKeyword(flat: FlatSchema, keyword: string, value: unknown, targets: readonly unknown[]): boolean {
     const piece = (schema: unknown): Piece[] => [{ schema, targets }];
     switch (keyword) {
@@ -325,11 +325,14 @@ function resolve(root: unknown, ref: string): unknown {
 
 /** The subset of JSON schemas that a provider takes, as data. */
 export interface SchemaSubset {
-  /** Keywords kept beside `type`, `enum`, `properties`, `required`, `items` and `anyOf`, which every subset has. */
+  /**
+   * Keywords that are kept in addition to `type`, `enum`, `properties`, `required`, `items` and `anyOf`, which all
+   * subsets have.
+   */
   readonly keywords: ReadonlySet<string>;
   /** Values of `format` that are kept. */
   readonly formats: ReadonlySet<string>;
-  /** How "or null" is said: `nullable: true` beside the type, or an `anyOf` with `{ "type": "null" }`. */
+  /** Form of "or null": `nullable: true` next to the type, or an `anyOf` with `{ "type": "null" }`. */
   readonly nullForm: "nullable" | "anyOf";
   /** `strings`: an `enum` of anything else becomes a sentence of the description. */
   readonly enumOf: "strings" | "anything";
@@ -424,11 +427,12 @@ const keywordTypes: Readonly<Record<string, readonly string[]>> = {
 /**
  * Rewrites a JSON schema in the words a provider takes: references are put in place (a cycle ends in a bare type),
  * `allOf` is merged, `oneOf` becomes `anyOf`, `const` a one-value `enum`, and "or null" takes the subset's form.
- * What the subset has no word for is left out and reported.
+ * Keywords that the subset lacks are left out and reported.
  *
- * @param param The request field the schema stands in, for the error.
+ * @param param Request field that contains the schema, for the error.
  * @param budget Shared by all schemas of one request, which bounds what they unfold to together.
- * @throws {GatewayError} `invalid_request` when it is not an object, nested beyond 128 steps or unfolding to more than the
+ * @throws {GatewayError} `invalid_request` when it is not an object, nested beyond 128 steps or unfolding to more than
+ * the
  *   budget has left.
  *
  * @example
@@ -536,7 +540,7 @@ function getType(value: unknown): string {
   return Number.isInteger(value) ? "integer" : typeof value;
 }
 
-/** The alternatives at one place; "or null" stands apart from them. */
+/** Reduces the alternatives at one place. "Or null" is returned apart from them. */
 function reduceChoices(reduction: Reduction, choices: readonly Pieces[], pointer: Pointer) {
   const all = choices.map((pieces, index) => reducePlace(reduction, pieces, pointBelow(pointer, index)));
   const others = all.filter((schema) => schema.type !== "null");
@@ -632,7 +636,7 @@ function addValues(reduction: Reduction, values: unknown[], result: Schema, poin
   }
 }
 
-/** Puts the only schema left of a choice into its place; a description of the place itself stands. */
+/** Merges the only remaining alternative of a choice into its place. A description of the place itself stays. */
 function mergeInto(result: Schema, only: Schema): void {
   for (const [keyword, value] of Object.entries(only)) {
     const memberValue = result[keyword];

@@ -55,7 +55,7 @@ export const jsonBounds = {
   longAnswer: { depthMax: 200, weightMax: 20_000_000 },
   /** An event or a message of a stream. */
   event: { depthMax: 200, weightMax: 500_000, exactFrom: 2 },
-  /** A short document beside the answers: an error, a token, keys of an issuer. */
+  /** A short document that is not an answer: an error, a token, keys of an issuer. */
   document: { depthMax: 64, weightMax: 100_000 },
   /** Values of callers and providers that the gateway keeps, or seals and gives out, some levels deeper than they came. */
   stored: { depthMax: 256, weightMax: 2_000_000, exactFrom: 2 },
@@ -66,7 +66,7 @@ export const jsonBounds = {
 /** Where a JSON text comes from, which decides its bounds. */
 export type JsonSource = keyof typeof jsonBounds;
 
-/** A string takes as long to parse as this many numbers, and so does a field with a name that was not seen before. */
+/** Time to parse a string, and a field with a new name, as the number of numbers that take as long. */
 export const [stringWeight, fieldWeight] = [3, 7];
 /** The most escapes in a text: 32 MB have more only where each character is one. */
 export const escapesMax = 2_500_000;
@@ -78,7 +78,10 @@ export const otherCharsMax = 16_000_000;
  * takes 70 bytes.
  */
 const [weightBytes, containerBytes] = [16, 64];
-/** The same of a long text, whose names are counted: most of its objects have the same. */
+/**
+ * Bytes in memory for a long text: each member, each string, and each distinct name, because most objects share their
+ * names.
+ */
 const [slotBytes, stringBytes, nameBytes] = [8, 32, 104];
 
 const [quote, backslash] = [34, 92];
@@ -136,7 +139,10 @@ export function readJson(text: string, source: JsonSource): unknown {
 
 /** Something that the values of the language may not keep: a long number, a large exponent, a name that is a number. */
 const inexact = /\d{16}|\d[eE][+-]?\d{3}|"\d+"\s*:/;
-/** The same of a short event, of which thousands come: the search for the others takes half as long as reading it. */
+/**
+ * Matches long numbers only, for short events: they come by the thousands, and the full search takes half as long as
+ * reading.
+ */
 const inexactEvent = /\d{16}/;
 
 function parseShort(text: string, source: JsonSource): unknown {
@@ -165,7 +171,7 @@ export function parseJson(text: string, source: JsonSource = "text"): unknown {
   }
 }
 
-/** Reads the JSON texts that stand within one body or answer: together they are bounded as one text is. */
+/** Reads the JSON texts within one body or answer. Together they have the bounds of one text. */
 export class JsonTexts {
   #weightLeft: number = jsonBounds.text.weightMax;
   #exactLeft: number = exactWeightMax;
@@ -179,7 +185,7 @@ export class JsonTexts {
   }
 
   /**
-   * As {@link check}, for a field of a request.
+   * Checks a field of a request as {@link check} does.
    *
    * @param name What the text is, for the error.
    * @throws {GatewayError} `invalid_request`, which names the field.
@@ -192,7 +198,7 @@ export class JsonTexts {
     }
   }
 
-  /** As {@link parseJson}. */
+  /** Parses a text; `undefined` if it is not JSON, or is beyond the bounds. */
   parse(text: string): unknown {
     try {
       const checked = this.check(text);
@@ -209,16 +215,17 @@ const turnCharsMax = 512 * 1024;
 /** The most different names in one of these: each takes as long as ten numbers, and a hundred bytes. */
 const namesMax = 100_000;
 const nameBits = 2 ** 20;
-/** A longer name counts as another one each time. */
+/** A longer name counts as a new name each time. */
 const hashedCharsMax = 64;
-/** So much is scanned in one turn, and the values of one part weigh so much, or it has so many characters. */
+/** Characters that are scanned in one turn, and the maximum weight and characters of one part. */
 const [scanCharsMax, partWeightMax, partCharsMax] = [1024 * 1024, 100_000, 2 * 1024 * 1024];
 
 /**
- * Reads a JSON text as {@link readJson} does, a long one in several turns of the event loop: it is cut into parts at commas,
- * each of which is parsed in a turn of its own and added to those before it.
+ * Reads a JSON text as {@link readJson} does, but a long one in several turns of the event loop: the text is cut into
+ * parts
+ * at commas. Each part is parsed in a turn of its own and added to the parts before it.
  *
- * @param count Called with the most bytes that its values take, before there are any; may throw.
+ * @param count Called with the most bytes that the values can take, before they exist; may throw.
  * @returns The value, or a promise of it.
  * @throws {JsonBoundsError | SyntaxError}
  */
@@ -256,25 +263,28 @@ async function readParts(text: string, source: JsonSource, count: (valueBytes: n
 /** A container that is open at a place of a text. */
 interface OpenContainer {
   readonly isObject: boolean;
-  /** Where the name of its member there stands; of an array there is none. */
+  /** Where the name of an object's current member is; unused for an array. */
   name: ValueSpan["name"];
 }
 
-/** A comma at which a text is cut. */
+/** A comma that the text is cut at. */
 interface Cut {
   readonly at: number;
   /** The containers that are open there, the outermost first. */
   readonly path: readonly OpenContainer[];
 }
 
-/** A part with the containers opened again that were open at its beginning, and closed that are open at its end. */
+/**
+ * Parses one part. Containers that are open at its beginning are opened again, and containers open at its end are
+ * closed.
+ */
 function parsePart(
   text: string,
   { cut, next, mark }: { cut?: Cut | undefined; next?: Cut | undefined; mark: string },
 ): unknown {
   const own = text.slice(cut === undefined ? 0 : cut.at + 1, next?.at);
   if (cut === undefined) return JSON.parse(own + close(next));
-  // A comma stands between two members of a container: what opens the part again would hide that one of them is missing.
+  // A comma needs a member on both sides: reopening the containers would hide that the second member is missing.
   if (cut.path.length === 0 || /^\s*(?:[\]}]|$)/.test(own))
     throw new SyntaxError("JSON Parse error: Unexpected token ','");
   const innermost = cut.path.length - 1;
@@ -315,13 +325,16 @@ function setMember(holder: Record<string, unknown>, name: string, value: unknown
   else Object.defineProperty(holder, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
-/** A text of more values is read by the platform, which takes a tenth of the time and of the memory, and its numbers as those of the language. */
+/** The platform reads texts of a greater weight, in a tenth of the time and memory. Their numbers are ordinary ones. */
 const exactWeightMax = 50_000;
 
-/** More characters than a number has where the platform writes it: `-1.7976931348623157e+308`. */
+/** Longer than any number that the platform writes, such as `-1.7976931348623157e+308`. */
 export const numberCharsMax = 25;
 
-/** Whether a number of the language would lose digits of this one that count: those of a whole number, or too many to be counted as one. */
+/**
+ * Whether an ordinary number would lose what counts: any digit of a whole number, or the size of a number that becomes
+ * infinity or zero. A number that is longer than the platform writes always counts as one.
+ */
 function losesDigits(token: string): boolean {
   if (token.length > numberCharsMax) return true;
   const value = Number(token);
@@ -330,9 +343,11 @@ function losesDigits(token: string): boolean {
 }
 
 /**
- * Reads a JSON text, which is known to be one, so that it can be handed on: whole numbers beyond 2^53 and others that would lose digits
- * keep them ({@link isExactNumber}), and names that are numbers the place that they have among the others. The platform's own reader is
- * many times faster, so few texts are read by this one.
+ * Reads a text that is known to be JSON, for values that are handed on. Whole numbers beyond 2^53, and others that
+ * would
+ * lose digits, keep them ({@link isExactNumber}), and names that are numbers keep their order. The platform's own
+ * reader is
+ * many times faster, so it reads all other texts.
  */
 class ExactReader {
   readonly #text: string;
@@ -454,11 +469,11 @@ class JsonScan implements CheckedJson {
   /** Name of the member at work of the outermost object, and where its value begins. */
   #name: ValueSpan["name"] = [0, 0];
   #start = 0;
-  /** The last place where a character outside of strings may stand. */
+  /** Last position that a character outside of strings may have. */
   #last = otherCharsMax;
   /** The last string. */
   #string: ValueSpan["name"] = [0, 0];
-  /** Where the part at work began, and the weight until then. */
+  /** Start of the part at work, and the weight of the text before it. */
   #partAt = 0;
   #partWeight = 0;
 
@@ -697,8 +712,9 @@ function* writePieces(value: unknown, depth: number): Generator<string, undefine
 }
 
 /**
- * A list with each member as `change` returns it: the same list where nothing changed, so that a large part of a request
- * goes out as it came in, without being written again.
+ * Maps a list. Returns the same list if no member changed: a large part of a request is then sent as it came, without
+ * being
+ * serialized again.
  *
  * @example
  * mapChanged([1, 2], (value) => value * 2); // => [2, 4]
@@ -713,7 +729,7 @@ const texts = new WeakMap<object, string>();
 
 /** Shorter values are written again as quickly. */
 const keptCharsMin = 4096;
-/** A larger text would stay in memory beside the values for the duration of the call. */
+/** A larger text would take memory in addition to its values for the whole call. */
 const keptCharsMax = 1024 * 1024;
 /** Freezing takes half a microsecond for a member of a list: lists with more together, or a longer object, are not a conversation. */
 const membersMax = 10_000;
@@ -725,11 +741,13 @@ export interface ValueSpan {
 }
 
 /**
- * Remembers the text of large values of a request, so that {@link toJsonText} writes them to a provider as the client sent
- * them. The values are frozen: a change in place would not be sent. The request itself is not.
+ * Remembers the text of large values of a request, for {@link toJsonText} to send to a provider as the client sent it.
+ * The
+ * values are frozen, because a change in place would not be sent. The request itself is not frozen.
  *
- * @param fields How many fields the text has. Where one is given twice, which a provider may read otherwise than we do, no
- *   text is kept.
+ * @param fields Number of fields in the text. If a field is given twice, which a provider may read differently, no text
+ * is
+ *   kept.
  */
 export function keepJsonText(body: unknown, text: string, spans: readonly ValueSpan[], fields: number): void {
   if (spans.length === 0 || !isRecord(body) || text.length > keptCharsMax) return;
@@ -747,7 +765,7 @@ function freeze(value: unknown, lists: { membersLeft: number }): number {
   if (typeof value !== "object" || value === null) return 0;
   if (Array.isArray(value)) lists.membersLeft -= value.length;
   if (lists.membersLeft < 0) return Number.NaN;
-  // The platform takes long for the values of a list where they are asked for as an object's.
+  // `Object.values` of a list is slow.
   const members: unknown[] = Array.isArray(value) ? value : Object.values(value);
   if (members.length > membersMax) return Number.NaN;
   const own = Array.isArray(value) ? 0 : members.length;

@@ -21,12 +21,13 @@ export type ParsedShape<S> = S extends "string"
             : { -readonly [Name in keyof S]?: ParsedShape<S[Name]> | undefined };
 
 /**
- * Makes an answer what it should be, in place: numbers that are texts and texts that are parts or numbers become what is
- * expected, and other members of another kind (`null`, most often) are taken away, so that they count as absent. Members that the
- * shape does not name stay as they are.
+ * Repairs an answer in place to fit a shape. A number that came as text, or a text that came as parts or a number, is
+ * converted. Other members of a wrong kind, most often `null`, are deleted and count as absent. Members that the shape
+ * does not
+ * name stay as they are.
  *
  * @returns Whether the value itself is of the kind.
- * @throws {UpstreamError} `bad_response` for a list with something else in it, as what it says would be told in part.
+ * @throws {UpstreamError} `bad_response` for a list with a wrong member: only part of its content could be returned.
  *
  * @example
  * parseShape({ text: "Hi", signature: null }, { text: "string", signature: "string" }); // => true

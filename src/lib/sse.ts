@@ -34,7 +34,7 @@ export class SseParser {
   #hasStarted = false;
   #endedInReturn = false;
   readonly #reserve: ((bytes: number) => void) | undefined;
-  /** Characters of the event that has come in part, and those of them that are counted. */
+  /** Characters of the incomplete event, and how many of them are counted. */
   #pending = 0;
   #counted = 0;
 
@@ -75,7 +75,11 @@ export class SseParser {
     return this.#takeEvents();
   }
 
-  /** Each line end as `\n`, so that none has to be waited for: a `\r` at the end of a piece may be half of one. */
+  /**
+   * Feeds a piece with each line end as `\n`. The parser then waits for no second half: a `\r` at the end of a piece
+   * may be the
+   * first half of a line end.
+   */
   #feed(piece: string): void {
     if (piece === "") return;
     let text = piece;
@@ -124,7 +128,9 @@ export class SseParser {
   }
 }
 
-/** Whether an event's data is the mark by which OpenAI's dialect ends a stream. Some servers write white space around it. */
+/**
+ * Whether an event's data is the mark that ends a stream in OpenAI's dialect. Some servers write white space around it.
+ */
 export function isEndMark(data: string): boolean {
   return data.length < 16 && data.trim() === "[DONE]";
 }

@@ -11,7 +11,7 @@ const unsafeOrBreak = new RegExp(`[${unsafeCharacters}]`, "g");
  * toTerminalText("Ada\u001b[2J"); // => "Ada\\u001b[2J"
  */
 export function toTerminalText(text: string): string {
-  // A search for a regular expression is cheap; most texts have none.
+  // The search is cheap, and most texts have nothing to escape.
   return text.search(unsafe) === -1 ? text : text.replaceAll(unsafe, toEscape);
 }
 
