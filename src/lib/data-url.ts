@@ -53,7 +53,7 @@ const synonyms: Record<string, string> = {
  * @throws {GatewayError} `invalid_request` when it is not a data URL, malformed, or of another type.
  *
  * @example
- *   readMedia("data:image/png;base64,aGk=", ["image/png"], "messages[0].content[1]"); // => { mediaType: "image/png", base64: "aGk=" }
+ * readMedia("data:image/png;base64,aGk=", ["image/png"], "messages[0].content[1]"); // => { mediaType: "image/png", base64: "aGk=" }
  */
 export function readMedia(source: string | DataUrl, mediaTypes: readonly string[], param: string): DataUrl {
   const url = typeof source === "string" ? readDataUrl(source, param) : source;
@@ -73,8 +73,7 @@ const hexValues = Uint8Array.from({ length: 256 }, (_, byte) => {
 
 /**
  * Decodes percent-encoded text to bytes; undefined if it is malformed. Works on bytes, because the platform's decoder
- * takes
- * several times as long.
+ * takes several times as long.
  */
 export function decodePercentBytes(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, "utf8");

@@ -2,9 +2,8 @@ import { Buffer } from "node:buffer";
 
 /**
  * Lists the forms that a secret may have within a text: plain, in hexadecimal digits, and in base64. Its characters in
- * base64
- * depend on the number of bytes before it (`user:key` of Basic authentication). A character that base64 shares with
- * neighbouring bytes is left out.
+ * base64 depend on the number of bytes before it (`user:key` of Basic authentication). A character that base64 shares
+ * with neighbouring bytes is left out.
  *
  * @example
  * encodedForms("key").includes("6b6579"); // => true

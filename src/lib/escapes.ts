@@ -26,8 +26,7 @@ const hasEscape = /[\\%&\u001b]/;
 
 /**
  * Escapes of JSON, JavaScript and shells, of addresses, and of HTML; and the sequences that change colours in a
- * terminal,
- * which become nothing.
+ * terminal, which become nothing.
  */
 const escapes =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: ESC begins the sequences of terminals.
@@ -93,8 +92,7 @@ export function toSourceSpan(readings: readonly EscapeReading[], depth: number, 
 
 /**
  * Maps a place to the previous reading. If several anchors share the place, the last one counts; this keeps a
- * terminal's
- * sequence out of the text that follows it.
+ * terminal's sequence out of the text that follows it.
  */
 function toPlaceBefore(anchors: EscapeReading["anchors"], place: number): number {
   let [low, high] = [0, anchors.length - 1];

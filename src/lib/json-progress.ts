@@ -15,8 +15,7 @@ const codes = { space: 32, quote: 34, backslash: 92, brace: 123, closingBrace: 1
 
 /**
  * Follows a JSON text piece by piece without keeping it: reports whether its object or list has ended, and whether it
- * equals
- * another text.
+ * equals another text.
  *
  * @example
  * const progress = new JsonProgress();

@@ -432,8 +432,7 @@ const keywordTypes: Readonly<Record<string, readonly string[]>> = {
  * @param param Request field that contains the schema, for the error.
  * @param budget Shared by all schemas of one request, which bounds what they unfold to together.
  * @throws {GatewayError} `invalid_request` when it is not an object, nested beyond 128 steps or unfolding to more than
- * the
- *   budget has left.
+ *   the budget has left.
  *
  * @example
  * const { schema } = reduceSchema({ const: "yes" }, openApiSubset);

@@ -222,8 +222,7 @@ const [scanCharsMax, partWeightMax, partCharsMax] = [1024 * 1024, 100_000, 2 * 1
 
 /**
  * Reads a JSON text as {@link readJson} does, but a long one in several turns of the event loop: the text is cut into
- * parts
- * at commas. Each part is parsed in a turn of its own and added to the parts before it.
+ * parts at commas. Each part is parsed in a turn of its own and added to the parts before it.
  *
  * @param count Called with the most bytes that the values can take, before they exist; may throw.
  * @returns The value, or a promise of it.
@@ -344,10 +343,8 @@ function losesDigits(token: string): boolean {
 
 /**
  * Reads a text that is known to be JSON, for values that are handed on. Whole numbers beyond 2^53, and others that
- * would
- * lose digits, keep them ({@link isExactNumber}), and names that are numbers keep their order. The platform's own
- * reader is
- * many times faster, so it reads all other texts.
+ * would lose digits, keep them ({@link isExactNumber}), and names that are numbers keep their order. The platform's own
+ * reader is many times faster, so it reads all other texts.
  */
 class ExactReader {
   readonly #text: string;
@@ -713,8 +710,7 @@ function* writePieces(value: unknown, depth: number): Generator<string, undefine
 
 /**
  * Maps a list. Returns the same list if no member changed: a large part of a request is then sent as it came, without
- * being
- * serialized again.
+ * being serialized again.
  *
  * @example
  * mapChanged([1, 2], (value) => value * 2); // => [2, 4]
@@ -742,12 +738,10 @@ export interface ValueSpan {
 
 /**
  * Remembers the text of large values of a request, for {@link toJsonText} to send to a provider as the client sent it.
- * The
- * values are frozen, because a change in place would not be sent. The request itself is not frozen.
+ * The values are frozen, because a change in place would not be sent. The request itself is not frozen.
  *
  * @param fields Number of fields in the text. If a field is given twice, which a provider may read differently, no text
- * is
- *   kept.
+ *   is kept.
  */
 export function keepJsonText(body: unknown, text: string, spans: readonly ValueSpan[], fields: number): void {
   if (spans.length === 0 || !isRecord(body) || text.length > keptCharsMax) return;

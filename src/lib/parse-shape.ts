@@ -23,8 +23,7 @@ export type ParsedShape<S> = S extends "string"
 /**
  * Repairs an answer in place to fit a shape. A number that came as text, or a text that came as parts or a number, is
  * converted. Other members of a wrong kind, most often `null`, are deleted and count as absent. Members that the shape
- * does not
- * name stay as they are.
+ * does not name stay as they are.
  *
  * @returns Whether the value itself is of the kind.
  * @throws {UpstreamError} `bad_response` for a list with a wrong member: only part of its content could be returned.

@@ -77,8 +77,7 @@ export class SseParser {
 
   /**
    * Feeds a piece with each line end as `\n`. The parser then waits for no second half: a `\r` at the end of a piece
-   * may be the
-   * first half of a line end.
+   * may be the first half of a line end.
    */
   #feed(piece: string): void {
     if (piece === "") return;

@@ -35,8 +35,7 @@ interface Frame {
 /**
  * Reads the messages that a server sends by WebSocket (RFC 6455), from pieces that are cut anywhere. No extension is
  * negotiated, so nothing is compressed. Memory grows with the bytes of a message that have come, never with the length
- * that a
- * frame announces.
+ * that a frame announces.
  *
  * @example
  * const parser = new WebSocketParser();

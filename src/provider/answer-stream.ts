@@ -23,11 +23,11 @@ export interface AnswerStream<Piece, Event = unknown> {
    * @throws {UpstreamError} `bad_response` when the events ended before the answer did.
    */
   end(): readonly Piece[];
-  /** Whether the answer is complete, so that no more events are needed. Absent: their end is its end. */
+  /** Whether the answer is complete and needs no more events. Absent: it is complete when the events end. */
   readonly isComplete?: boolean;
   /**
-   * Whether the complete answer has not reported its use, which may follow: events that come within a moment are still pushed. Absent:
-   * what follows is of no use.
+   * Whether the complete answer still lacks its usage report: events that come within a moment are still pushed.
+   * Absent: nothing of use follows a complete answer.
    */
   readonly awaitsReport?: boolean;
   /** The pieces that are left of an answer that broke off, such as one with the usage that is known so far. */
@@ -52,7 +52,7 @@ export function fromIterable<Piece, Pieces extends AsyncIterable<Piece> | Iterab
   return { events: pieces, push: (piece: Piece): Piece[] => [piece], end: (): Piece[] => [] };
 }
 
-/** The same stream with its pieces changed; a piece for which `change` returns `undefined` is left out. */
+/** Changes the pieces of a stream. A piece is left out if `change` returns `undefined` for it. */
 export function mapPieces<Piece, Event>(
   stream: AnswerStream<Piece, Event>,
   change: (piece: Piece) => Piece | undefined,

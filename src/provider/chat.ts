@@ -39,8 +39,8 @@ export function toAnswerText(value: unknown): string {
 }
 
 /**
- * The text that a model wrote, in whatever form a server has it: a list of parts, of which those of text count, one part, or
- * another value, which is its JSON.
+ * Returns the text that a model wrote, in any form that servers use: a list of parts (only text parts count), one part,
+ * or another value, which is returned as JSON.
  *
  * @example
  * toWrittenText([{ type: "text", text: "Hello" }, " you"]); // => "Hello you"
@@ -79,7 +79,9 @@ export function toFigures<Report>(report: Report): Report {
   return (changed ?? report) as Report;
 }
 
-/** Calls of custom tools exist only where a plugin takes `customTools`, so that others need not know of them. */
+/**
+ * A tool call. Calls of custom tools exist only where a plugin takes `customTools`; other plugins need not handle them.
+ */
 export const ToolCall = Type.Unsafe<ToolCall>(Type.Union([FunctionCall, CustomCall]));
 
 /** A part of a message's content: text, an image by URL or data URL, or audio as base64. */
@@ -288,7 +290,7 @@ export interface ChunkChoice {
   finish_reason?: FinishReason | null;
 }
 
-/** One piece of a streamed chat answer. `usage` may come on any chunk, also with `choices: []`; the last stands. */
+/** One piece of a streamed chat answer. `usage` may come on any chunk, also with `choices: []`; the last one counts. */
 export interface ChatChunk {
   id?: string;
   object?: "chat.completion.chunk";

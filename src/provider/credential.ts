@@ -1,11 +1,11 @@
 /**
- * The services by which the machine of a cloud learns its own credentials: a container of ECS or EKS, an instance of EC2, and
- * a machine or container of Google Cloud. They are asked only where a credential says so expressly.
+ * Services that give a machine in a cloud its own credentials: a container of ECS or EKS, an instance of EC2, and a
+ * machine or container of Google Cloud. They are used only where a credential explicitly says so.
  */
 export const machineServices = ["aws-container", "aws-instance", "google"] as const;
 export type MachineService = (typeof machineServices)[number];
 
-/** Where such a service is, and what it wants to be shown. */
+/** Address of a service of the machine, and the token that it requires. */
 export interface MachineAddress {
   readonly url: string;
   /** The token of the container, read anew for each request because it is replaced; absent: none is shown. */
@@ -49,14 +49,14 @@ export interface CredentialForm {
   baseUrl?(fields: CredentialFields): string | undefined;
   /** Path between the base URL and the paths of requests: `/projects/PROJECT`. */
   basePath?(fields: CredentialFields): string;
-  /** The addresses, beside the plugin's `hosts`, at which these fields want their tokens to be fetched. */
+  /** Addresses that these fields fetch their tokens from, in addition to the plugin's `hosts`. */
   tokenUrls?(fields: CredentialFields): readonly string[];
-  /** The service of the machine that these fields say is to be asked for credentials; `undefined` for none. */
+  /** Service of the machine that provides the credentials for these fields; `undefined` if they name no service. */
   machine?(fields: CredentialFields): MachineService | undefined;
   /**
-   * Checks a whole set of fields: an error as `field: what was expected`, without the value.
+   * Checks a whole set of fields.
    *
-   * @returns `undefined` when nothing is.
+   * @returns The error as `field: what was expected`, without the value; `undefined` if the fields are valid.
    */
   check?(fields: CredentialFields): string | undefined;
 }
@@ -75,7 +75,8 @@ export function getForm(credential: "key" | "none" | CredentialForm): Credential
 }
 
 /**
- * A credential with fields as the text that is stored encrypted and takes turns with others; what is secret stands apart.
+ * Formats a credential with fields as the text that is stored encrypted and takes turns with others. Secret fields are
+ * in an object of their own.
  *
  * @example
  * const form = { fields: [{ name: "region", label: "Region" }], sets: [] };

@@ -2,8 +2,8 @@ import { quoteValue, UpstreamError } from "../contract/index.ts";
 import { type FinishReason, finishReasons } from "./chat.ts";
 
 /**
- * The words by which providers name the end of an answer, by OpenAI's word for it. In lower case, with `_` between words:
- * providers differ in that. A word that stands nowhere here is never a success.
+ * Words of providers for the end of an answer, by OpenAI's finish reason. They are in lower case with `_` between
+ * words, because providers differ in that. A word that is not listed never means success.
  */
 const words: Readonly<Record<FinishReason, string>> = {
   stop: `stop stopped stop_sequence stop_token eos eos_token endoftext end end_turn end_of_turn complete completed done finish
@@ -49,12 +49,12 @@ export function toFinishReason(word: unknown, hasCalls?: boolean): FinishReason 
   return reason ?? (word as FinishReason);
 }
 
-/** Whether a provider's word says that its answer failed, whatever was written before. */
+/** Whether a provider's word says that its answer failed, regardless of the output so far. */
 export function isFailedFinish(word: unknown): boolean {
   return typeof word === "string" && failureWords.has(fold(word));
 }
 
-/** The ends after which a caller makes the calls of an answer. */
+/** Finish reasons that let a caller run the tool calls of an answer. */
 const callReasons: ReadonlySet<FinishReason> = new Set(["stop", "tool_calls", "function_call"]);
 
 /** An answer at its end, as far as it is known. */
@@ -71,8 +71,8 @@ export interface AnswerSoFar {
 }
 
 /**
- * The finish reason of an answer that came to its end. A word that is not known is never a success: the answer was cut, or
- * where there is none it failed.
+ * Judges the finish reason of an answer that has ended. An unknown word never means success: an answer with output was
+ * cut off, and one without output failed.
  *
  * @throws {UpstreamError} `bad_response` when the provider or its model failed.
  *

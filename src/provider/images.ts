@@ -47,7 +47,7 @@ export type ImagesRequest = Static<typeof ImagesRequest>;
 /** The most images that one is made of: OpenAI's limit. */
 export const editedImagesMax = 16;
 
-/** Fields of POST /images/edits beside the images. */
+/** Fields of POST /images/edits other than the images. */
 export const ImageEditsFields = Type.Object(
   {
     ...ImagesRequest.properties,
@@ -62,11 +62,11 @@ export const ImageEditsFields = Type.Object(
 export interface ImageEditsRequest extends Static<typeof ImageEditsFields> {
   /** At least one, each with its media type. */
   images: File[];
-  /** Its transparent parts are those of the first image that may change. */
+  /** Its transparent parts mark what may change in the first image. */
   mask?: File | undefined;
 }
 
-/** The same before images that are named by their address are fetched. */
+/** Request for image edits before images that are named by their address are fetched. */
 export interface ImageEditsBody extends Static<typeof ImageEditsFields> {
   images: (File | string)[];
   mask?: File | string | undefined;

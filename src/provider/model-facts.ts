@@ -1,10 +1,11 @@
 /**
- * What is true of a model wherever it is sold: whether it reasons, what an image costs it, how long its answers are. It stands here
- * once, by the family of the model, and serves every provider's row of it, an operator's own too. A row has what is its provider's:
- * the price, the name, the context that is offered. What a row says itself counts before this.
+ * Facts of a model that hold wherever it is sold: whether it reasons, what an image costs it, how long its answers are.
+ * Each fact is declared once, by the family of the model, and applies to every provider's row of it, also to an
+ * operator's own. A row has only what its provider decides: the price, the name, the context that is offered. A fact in
+ * a row takes precedence.
  *
- * What nobody knows is absent, and the kernel takes it as the case that costs more. So `reasoning: false` stands here only for
- * families whose makers sell no mode of them that reasons.
+ * An unknown fact is absent, and the kernel assumes the case that costs more. So `reasoning: false` is declared only
+ * for families whose makers sell no mode of them that reasons.
  */
 
 /** Facts of a model. An absent one is not known. */
@@ -23,14 +24,14 @@ type Family = readonly [names: RegExp, facts: ModelFacts];
 const reasons: ModelFacts = { reasoning: true };
 const plain: ModelFacts = { reasoning: false };
 
-/** A pattern for names that begin with these words, or have them behind that of their maker. */
+/** Matches names that begin with these words, or have them after the name of their maker. */
 const named = (words: string): RegExp => new RegExp(`(?:^|-)(?:${words})(?=-|$)`);
 
 /**
- * Families, of which the first that fits counts for each fact. The pages that say it: of OpenAI
- * https://platform.openai.com/docs/guides/images-vision and /docs/models, of Anthropic
- * https://platform.claude.com/docs/en/build-with-claude/vision and /extended-thinking, of Google
- * https://ai.google.dev/gemini-api/docs/tokens and /thinking, of the others their cards of models.
+ * Families of models. Each fact comes from the first family that matches and declares it. Sources: for OpenAI
+ * https://platform.openai.com/docs/guides/images-vision and /docs/models, for Anthropic
+ * https://platform.claude.com/docs/en/build-with-claude/vision and /extended-thinking, for Google
+ * https://ai.google.dev/gemini-api/docs/tokens and /thinking, for others their model cards.
  */
 const families: readonly Family[] = [
   // Names that say it

@@ -22,7 +22,10 @@ const unitWeights = Object.fromEntries(
 ) as Record<MeterName, TOptional<TNumber>>;
 const unitDefaults = unitMeters.map((name) => `${name} ${quotaWeights[name]}`).join(", ");
 
-/** Abilities of a model beyond its capability: chat beside text, images and transcriptions at a further endpoint. */
+/**
+ * Abilities of a model beyond its capability: of chat besides text, and of images and transcriptions at a further
+ * endpoint.
+ */
 const modelFeatures = ["vision", "tools", "json_schema", "audio", "pdf", "edits", "translation"] as const;
 
 /** Context of a model whose row declares none: as much as the largest that are sold. */
@@ -190,7 +193,7 @@ export function completeRow(row: ModelRow, plugin: { name: string; prefix?: stri
 /** A row of a chat model with the facts of the model that it leaves out. */
 function withFacts(row: Model): Model {
   if (row.capability !== "chat") return row;
-  // The provider's name may be that of a deployment.
+  // The provider's name may be just the name of a deployment: the id fills in the facts that it lacks.
   const { reasoning, imageTokensMax, outputTokensMax } = {
     ...findModelFacts(row.id),
     ...findModelFacts(row.upstreamId),
@@ -244,7 +247,7 @@ export function getRetirement({ retiredOn }: Pick<Model, "retiredOn">, now: numb
   return endsAt <= now ? "past" : endsAt <= now + noticeMs ? "soon" : undefined;
 }
 
-/** Whether calls of the model itself are refused: it has ended, and its row does not say that it is still to be asked for. */
+/** Whether calls of the model itself are refused: it has ended, and its row does not say `whenRetired: "serve"`. */
 export function isEnded(model: Model, now: number): boolean {
   return getRetirement(model, now) === "past" && model.whenRetired !== "serve";
 }
@@ -257,7 +260,10 @@ export const membersMax = 16;
 
 const name = Type.String({ minLength: 1, maxLength: 200, description: "The id or an alias of a model" });
 
-/** A row of `catalogue/virtual.json`: a name that stands for several models, of which the first that can serves a call. */
+/**
+ * A row of `catalogue/virtual.json`: a name for several models. A call is served by the first of them that can serve
+ * it.
+ */
 export const VirtualModelRow = Type.Object(
   {
     id: ModelRow.properties.id,

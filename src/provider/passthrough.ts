@@ -10,19 +10,19 @@ export type WirePart = Record<string, unknown>;
 export type PromptPartKind = "text" | "image" | "audio" | "file" | "parts";
 
 /**
- * Where a wire format has its conversation, so that the tokens of a body can be bounded as it is sent. Every value counts,
- * whatever field it stands in; this only tells media from text.
+ * Describes where a wire format has its conversation, which lets the tokens of a body be bounded as it is sent. Every
+ * value counts, whatever its field; this only distinguishes media from text.
  */
 export interface PromptForm {
   /** The field of the messages or items. */
   readonly list: string;
   /** The fields that can hold no text. */
   readonly scalars: ReadonlySet<string>;
-  /** The kinds of parts. A part of another kind may refer to anything, so that only the context of the model bounds it. */
+  /** Kinds of parts. A part of another kind may refer to anything: only the context of the model bounds it. */
   readonly parts: Readonly<Record<string, PromptPartKind>>;
   /** The members of a message or an item that hold parts. */
   readonly partsMembers: ReadonlySet<string>;
-  /** The kinds of items whose cost is that of their text; absent: all are. */
+  /** Kinds of items that cost as much as their text; absent: all kinds do. */
   readonly items?: ReadonlySet<unknown> | undefined;
   /** Audio is sent along and can be measured; otherwise only the context bounds it. */
   readonly measuresAudio?: boolean;
@@ -30,7 +30,7 @@ export interface PromptForm {
   readonly hasAudioAnswers?: boolean;
   /** A schema is sent with its references put in place. */
   readonly unfoldsSchemas?: boolean;
-  /** A part may stand without a list around it. */
+  /** A part may occur without a list around it. */
   readonly hasSingleParts?: boolean;
   /** Where a file has its bytes: in an object of its own, in the part itself, or in a `source` of one of several types. */
   readonly files: "object" | "part" | "source";
@@ -54,20 +54,23 @@ export function isScalarSchema(schema: TSchema | undefined): boolean {
  */
 export interface PassthroughFormat {
   readonly protocol: "responses" | "messages" | "decisions";
-  /** The field of a request that bounds the answer; absent: there is none. */
+  /** The field of a request that bounds the answer; absent: no field does. */
   readonly outputLimit?: string;
   readonly prompt: PromptForm;
   /** The handler of a plugin that counts the tokens of a body; absent: none does. */
   readonly countHandler?: "countResponsesTokens" | "countMessagesTokens";
-  /** Whether a row is asked in the format, where its plugin can; absent: all are. */
+  /** Whether a row is served in this format, if its plugin can; absent: every row is. */
   serves?(model: Model): boolean;
-  /** Whether a header of the client's belongs to the format, and goes to the provider; absent: it has none. */
+  /**
+   * Whether a header of the client's belongs to the format, and goes to the provider; absent: the format has no
+   * headers.
+   */
   isOwnHeader?(name: string): boolean;
-  /** The body's request for reasoning; absent: there is none. */
+  /** Returns a body's request for reasoning; `undefined` if it has no such request. */
   reasoningOf(body: WirePart): unknown;
-  /** The name that the price has for the tier of service that is asked for. */
+  /** Returns the service tier that a body requests, under the name that it has in the price. */
   tierOf(body: WirePart): unknown;
-  /** The name of the tier that served, where the answer says it. */
+  /** Returns the name of the tier that served, if the answer says it. */
   servedTierOf(head: WirePart): unknown;
   /** Whether the provider itself shortens a prompt that is too long. */
   shortensPrompt(body: WirePart): boolean;
@@ -89,21 +92,24 @@ export interface PassthroughFormat {
   isAnswer(value: WirePart): boolean;
   /** The object that stands for the whole answer in an event and has the model's name; absent in most. */
   headOf(event: WirePart): WirePart | undefined;
-  /** The failure that an answer or event tells of. */
+  /** Returns the failure that an answer or event reports. */
   errorOf(part: WirePart): UpstreamError | undefined;
-  /** The failure that stands in place of an event. */
+  /** Reads a failure that came in place of an event. */
   readError(body: unknown): UpstreamError;
-  /** Tells the text that an event or a whole answer brings. */
+  /** Passes the text of an event or of a whole answer to the reader. */
   readOutput(part: WirePart, reader: OutputReader): void;
-  /** Makes what puts one answer right where its provider departs from the format; absent: nothing does. */
+  /** Creates a repair for one answer of a provider that departs from the format; absent: answers need no repair. */
   createRepair?(): AnswerRepair;
-  /** The last event of a stream, where it says nothing that those before it have not said. */
+  /** Last event of a stream, if it adds nothing to the events before it. */
   closing?: ServerEvent;
-  /** Why the model stopped, in the words of chat, or in the provider's where chat has none; absent where the part does not say. */
+  /**
+   * Returns why the model stopped, in the words of chat, or in the provider's if chat has no word for it. `undefined`
+   * if the part does not say.
+   */
   finishReasonOf(part: WirePart): string | undefined;
 }
 
-/** Puts an answer right where its provider departs from the wire format in a way that clients stumble over. */
+/** Repairs an answer whose provider departs from the wire format in a way that breaks clients. */
 export interface AnswerRepair {
   /** How much of a stream is kept until its end, in characters; absent: nothing is. */
   readonly keptCharacters?: number;
@@ -114,7 +120,7 @@ export interface AnswerRepair {
    * @returns Whether it changed something.
    */
   repair(part: WirePart, characters: number): boolean;
-  /** Events that its provider has left out before one, which comes here after {@link repair}; absent: none are. */
+  /** Returns the events that the provider left out in front of an event, after its {@link repair}; absent: none are. */
   missingBefore?(part: WirePart): readonly ServerEvent[];
 }
 
@@ -143,7 +149,7 @@ export interface PassthroughRequest {
 export interface PassedAnswer {
   /** The answer as its last event showed it. */
   readonly head?: WirePart | undefined;
-  /** The number of the last event; 0 where events have none. */
+  /** Number of the last event; 0 if events have no numbers. */
   readonly sequence: number;
   /** The last event of a stream, to be sent once the call is settled. */
   readonly lastEvent?: ServerEvent | undefined;

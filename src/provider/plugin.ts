@@ -53,7 +53,10 @@ export interface WebSocketOptions {
   headers?: Record<string, string>;
   /** Subprotocols to choose from; the provider must choose one of them. */
   protocols?: readonly string[];
-  /** Whether a message is a part of the answer, so that the call is owed from then on. Absent: every one that is no error. */
+  /**
+   * Whether a message is part of the answer. From the first such message on, the call is owed. Absent: every message is
+   * that does not report an error.
+   */
   isAnswer?(message: WebSocketMessage): boolean;
 }
 
@@ -66,7 +69,7 @@ export interface WebSocketOptions {
 export interface UpstreamWebSocket extends AsyncIterable<WebSocketMessage> {
   /** The subprotocol that the provider chose; empty when none was offered. */
   readonly protocol: string;
-  /** Sends a message. Resolves when the connection takes more, so that who waits keeps little in memory. */
+  /** Sends a message. Resolves when the connection accepts more data: await it to limit buffering. */
   send(message: string | Uint8Array): Promise<void>;
   /** Closes the connection. What has not been read is dropped. Also done when the stream is complete and when the call ends. */
   close(): void;
@@ -77,13 +80,13 @@ export interface AuthorizedRequest {
   readonly method: HttpMethod;
   /** Whole, as it is sent. */
   readonly url: string;
-  /** Those that are sent beside the ones of `authorize`; names in lower case. */
+  /** Headers that are sent in addition to the result of `authorize`; names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON as it is sent, a file, or a form, whose bytes are not known before. */
+  /** JSON as it is sent, a file, or a form. The bytes of a form are not known in advance. */
   readonly body: string | FormData | Blob | undefined;
   /** POSTs a form for a token, without a credential; {@link fetchToken} of the SDK does the rest. */
   postForm(url: string, form: Readonly<Record<string, string>>): Promise<TokenResponse>;
-  /** Asks the service of the machine that the credential names by `machine`. */
+  /** Sends a request to the service of the machine that the credential names by `machine`. */
   askMachine(request: MachineRequest): Promise<TokenResponse>;
 }
 
@@ -111,11 +114,14 @@ export interface Upstream {
   form<T = unknown>(path: string, form: FormData | Blob, init?: UpstreamRequestOptions): Promise<T>;
   /** Sends JSON and hands the binary answer on as it arrives. */
   bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes>;
-  /** Sends JSON and reads an answer of SSE or of an AWS event stream; resolves with the first byte's headers, so that a refusal keeps its status. */
+  /**
+   * Sends JSON and reads an answer of SSE or of an AWS event stream. Resolves with the headers, when the first byte
+   * comes: a refusal then keeps its status.
+   */
   events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>>;
   /**
-   * Opens a WebSocket, which is closed with the attempt at the latest. `authorize` sees its handshake, a `GET`, whose refusal
-   * is that of a request. A whole URL begins with `wss:` or `https:`.
+   * Opens a WebSocket, which is closed when the attempt ends, or earlier. `authorize` sees its handshake as a `GET`. A
+   * refused handshake is handled like a refused request. A whole URL begins with `wss:` or `https:`.
    */
   webSocket(path: string, options?: WebSocketOptions): Promise<UpstreamWebSocket>;
   /**
@@ -137,7 +143,10 @@ export interface Call<Request> {
   /** Aborted when the caller leaves or the deadline passes. `upstream` observes it by itself. */
   readonly signal: AbortSignal;
   readonly upstream: Upstream;
-  /** Whether the client leaves prompt caching to who serves it, as those of OpenAI's protocols do unless they say otherwise. */
+  /**
+   * Whether the client leaves prompt caching to the provider. Clients of OpenAI's protocols do unless they say
+   * otherwise.
+   */
   readonly leavesCaching?: boolean;
   /**
    * Whether the provider is a server of the operator's own, by its private address: its handlers are given only the fields of the
@@ -165,8 +174,8 @@ export interface NativeRequest {
 export interface NativeAnswer {
   readonly content: Record<string, unknown> | AsyncIterable<ServerEvent>;
   /**
-   * Reads usage from the whole answer, or from the JSON of an event; events are given in order, so that partial reports
-   * can be added up here. Returns all that is known so far, or `undefined` when this part reports nothing.
+   * Reads usage from the whole answer, or from the JSON of an event. Events come in order, so partial reports can be
+   * added up here. Returns all that is known so far, or `undefined` when this part reports nothing.
    */
   readUsage(part: Record<string, unknown>): ChatUsage | undefined;
 }
@@ -189,8 +198,9 @@ export const optionalHandlers = [
 export interface ChatHandler {
   (call: Call<ChatRequest>): Promise<ChatCompletion | ChatStream>;
   /**
-   * The request fields that it does not send for a model, beside those in `omit` of the row. A limit of the output that is
-   * not sent bounds nothing, so that more is held. Without it nothing is known to be sent, and the most of the model is held.
+   * Returns the request fields that it does not send for a model, in addition to `omit` of the row. An output limit
+   * that is not sent bounds nothing, so more is held. Absent: no field is known to be sent, and the model's maximum is
+   * held.
    */
   omits?: ((model: Model) => readonly string[]) | undefined;
 }
@@ -211,7 +221,7 @@ export interface Handlers {
   embeddings?(call: Call<EmbeddingsRequest>): Promise<Embeddings>;
   /** Returns a stream only where `partial_images` of the request is above 0. */
   images?(call: Call<ImagesRequest>): Promise<GeneratedImages | ImageStream>;
-  /** The same for images that are made of others. */
+  /** Makes images from others. Returns a stream only where `partial_images` of the request is above 0. */
   imageEdits?(call: Call<ImageEditsRequest>): Promise<GeneratedImages | ImageStream>;
   transcription?(call: Call<TranscriptionRequest>): Promise<Transcript>;
   /** A transcript in English, of speech in any language. */
@@ -221,18 +231,18 @@ export interface Handlers {
   rerank?(call: Call<RerankRequest>): Promise<Ranking>;
   /** Hands on a body of OpenAI's Responses protocol. The price must cover all that is sent. */
   responses?(call: Call<NativeRequest>): Promise<NativeAnswer>;
-  /** Hands on a body of Anthropic's Messages protocol; likewise. */
+  /** Hands on a body of OpenAI's Responses protocol. The price must cover all that is sent. */
   messages?(call: Call<NativeRequest>): Promise<NativeAnswer>;
-  /** Hands on a body of OpenAI's decisions; likewise. */
+  /** Hands on a body of Anthropic's Messages protocol. The price must cover all that is sent. */
   decisions?(call: Call<NativeRequest>): Promise<NativeAnswer>;
-  /** Compacts a conversation of the Responses protocol; the answer is whole, and no field bounds its output. */
+  /** Hands on a body of OpenAI's decisions. The price must cover all that is sent. */
   compactResponse?(call: Call<NativeRequest>): Promise<NativeAnswer>;
   /**
    * Asks the provider for the tokens of a prompt, free of charge. The gateway asks where it can bound a prompt by the
    * model's context alone (a PDF, a document by its address) and that is more than the caller can pay.
    */
   countChatTokens?(call: Call<ChatRequest>): Promise<number>;
-  /** The same for the body of another protocol, also for clients that ask for a count. */
+  /** Counts the tokens of a Responses body, also for clients that call the count endpoint. */
   countResponsesTokens?(call: Call<NativeRequest>): Promise<number>;
   countMessagesTokens?(call: Call<NativeRequest>): Promise<number>;
 }
@@ -316,15 +326,16 @@ export interface ProviderPlugin {
   /** Where the provider is, without a trailing slash. `<NAME>_BASE_URL` replaces it. */
   readonly baseUrl: string;
   /**
-   * Hosts beside that of `baseUrl` which the plugin may ask by a whole URL, or for tokens: `files.example.com`, with a port
-   * if any, or `*.example.com` for those below.
+   * Hosts besides the host of `baseUrl` that the plugin may request by a whole URL, or for tokens: `files.example.com`,
+   * with a port if any, or `*.example.com` for its subdomains.
    */
   readonly hosts: readonly string[];
   /** `none`: needs no key and is served without one. */
   readonly credential: "key" | "none" | CredentialForm;
   /**
-   * `false`: neither a key nor an address of the environment is for it, as of every provider that is added on the dashboard,
-   * by the API or by a command: whoever chose its name and address is not who set the environment. Absent: both are.
+   * `false`: the provider uses no key and no address of the environment. This holds for every provider that is added on
+   * the dashboard, by the API or by a command: the person who chose its name and address did not set the environment.
+   * Absent: it uses both.
    */
   readonly environment?: false | undefined;
   /** The headers that carry a credential: of a key as it is, of a signature, or of a token that is fetched first. */
@@ -335,7 +346,7 @@ export interface ProviderPlugin {
   readonly models: readonly Model[];
   /**
    * Parts that serve a model in place of the handlers and the rest below, where a provider speaks several protocols:
-   * Azure has Claude beside OpenAI's models. The same object stands for the same protocol.
+   * Azure serves Claude as well as OpenAI's models. The same object means the same protocol.
    */
   forModel?(model: Model): ModelParts | undefined;
   /** Options of its rows; a misspelt one is an error. Absent: anything. */
@@ -349,7 +360,10 @@ export interface ProviderPlugin {
   readonly maxChoices: Partial<Record<Extract<Capability, "chat" | "images">, number>>;
   /** Forms that it takes as they are; default none. */
   readonly takes?: readonly NativeForm[] | undefined;
-  /** Request fields that it takes, beside those that the gateway knows, where its base URL is a private address; default none. */
+  /**
+   * Request fields that it takes in addition to the gateway's own, where its base URL is a private address; default
+   * none.
+   */
   readonly requestFields?: readonly string[] | undefined;
   /** Reads a refusal into an error. */
   readError(answer: RefusedResponse): UpstreamError;

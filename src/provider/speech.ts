@@ -29,8 +29,8 @@ export const SpeechRequest = Type.Object(
 export type SpeechRequest = Static<typeof SpeechRequest>;
 
 /**
- * Answer of a `speech` handler, whole or as a stream of its bytes: one valid WAV file, or a file of the
- * `response_format` that was asked for. It is asked only for formats that the row of the model names.
+ * Answer of a `speech` handler, whole or as a stream of its bytes: one valid WAV file, or a file of the requested
+ * `response_format`. A handler is called only with formats that the row of the model names.
  */
 export interface Speech {
   audio: Uint8Array<ArrayBuffer> | AnswerStream<Uint8Array<ArrayBuffer>>;

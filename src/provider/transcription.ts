@@ -6,7 +6,7 @@ export const audioFileBytesMax = 25 * 1024 * 1024;
 /** The accepted audio formats, by file extension. */
 export const audioFormats = ["mp3", "mp4", "mpeg", "mpga", "m4a", "wav", "webm"] as const;
 
-/** Fields of POST /audio/transcriptions beside the file, as text from the multipart form made typed. */
+/** Fields of POST /audio/transcriptions other than the file, converted from the text of the multipart form. */
 export const TranscriptionFields = Type.Object({
   model: Type.String({ minLength: 1, maxLength: 200, default: "famW-large-v3-turbo" }),
   language: Type.Optional(Type.String({ pattern: "^[a-z]{2,3}(-[A-Za-z]{2,4})?$", description: "ISO 639-1 code" })),
@@ -30,7 +30,7 @@ export interface TranscriptionRequest extends TranscriptionFields {
   /** The least and the most that so many bytes of this format can play, in milliseconds. Set by the kernel. */
   audioMsMin?: number | undefined;
   audioMsMax?: number | undefined;
-  /** Names of the form's fields that no transcription takes. They are not sent, and the caller is told. */
+  /** Names of the form's fields that no transcription takes. They are not sent, and are reported to the caller. */
   unknownFields?: readonly string[] | undefined;
 }
 

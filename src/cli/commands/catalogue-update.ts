@@ -145,8 +145,7 @@ async function preview(context: CliContext, config: Config, { file, catalogue }:
 
 /**
  * Installs the file. Another update may have installed a newer one during the preview, which takes seconds, so the
- * serial
- * is compared again.
+ * serial is compared again.
  */
 function install(target: string, { file, catalogue }: Update): void {
   const fresh = prepareFile(target, `${JSON.stringify(catalogue, null, 2)}\n`);

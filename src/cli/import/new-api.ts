@@ -429,8 +429,7 @@ function toAccount(
     );
   }
   // The account gets no list of models: a token may belong to a group with more models than the user's group. Each
-  // token
-  // has its own list instead.
+  // token has its own list instead.
   return {
     ref: refOf(row),
     name,
@@ -448,8 +447,7 @@ function isOn({ status }: ForeignRow): boolean {
 /**
  * Identifies a user across imports. The number alone is ambiguous, because two imported databases number their users
  * alike. A user can change their name, and would then be imported as a new user and credited again. The code that they
- * invite
- * others with never changes.
+ * invite others with never changes.
  */
 function refOf({ id, username, aff_code: code }: ForeignRow): string {
   return `user:${id}:${textOf(code) ?? username}`;

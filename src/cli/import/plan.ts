@@ -97,8 +97,7 @@ export interface PlannedKey extends Omit<ForeignKey, "accountId"> {
 /**
  * Reads the e-mail of a user of the other gateway. Returns `undefined` without an address, and, with a note, for an
  * address that is not valid here. The gateway's own addresses, such as an imported team's, are not valid either: such
- * an
- * address would lead to another account.
+ * an address would lead to another account.
  */
 export function readEmail(value: unknown, owner: string, note: (message: string) => void): string | undefined {
   const text = textOf(value);
@@ -152,8 +151,7 @@ export function toRates({ price }: Model): Rates | undefined {
 /**
  * Fields of the row for a model at an address of its own. The price is the other gateway's; else it comes, with the
  * capability, from the model that has the same name here. Without either the price is unknown, and calls draw on the
- * free
- * quota until the operator sets one.
+ * free quota until the operator sets one.
  */
 export function toPricedRow(theirs: Rates | undefined, same: Model | undefined): Record<string, unknown> {
   const rate = (usd: number) => ({ usd: String(Number(usd.toFixed(9))), per: 1_000_000 });

@@ -122,8 +122,7 @@ interface Fields {
 function toFields({ limits, budgets, models, modelLimits }: Restriction): Fields {
   const own = budgets.find(({ model, period }) => model === undefined && period !== "lifetime");
   // A limit of 0 is dropped: it revokes the key or disables the account instead. A limit too large to count never
-  // binds, so
-  // it is only lowered to a safe number.
+  // binds, so it is only lowered to a safe number.
   const above = (values: Limits) =>
     Object.fromEntries(
       Object.entries(mapLimits(values, (limit) => Math.min(limit, Number.MAX_SAFE_INTEGER))).filter(

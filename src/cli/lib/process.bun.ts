@@ -60,8 +60,7 @@ export const signOfLifeMs = 1000;
 /**
  * Listens for the end of a worker. Its parent ends it with SIGTERM. A terminal sends SIGINT and SIGHUP to the whole
  * process group, so a worker ignores them. If the parent dies, the worker's standard input closes, which ends the
- * worker too.
- * From this call on, the worker sends its parent signs of life.
+ * worker too. From this call on, the worker sends its parent signs of life.
  */
 export function watchParent(): ShutdownSignals {
   const { promise, resolve } = Promise.withResolvers<void>();

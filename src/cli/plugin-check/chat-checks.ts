@@ -122,8 +122,7 @@ function withoutUsage(value: unknown, figures: readonly unknown[]): unknown {
 
 /**
  * Removes usage from the text of a stream: from one JSON value, or from a JSON value in each line, which may have a
- * prefix
- * such as `data: ` or `0:`.
+ * prefix such as `data: ` or `0:`.
  */
 function eventsWithoutUsage(text: string, figures: readonly unknown[]): string {
   const strip = (json: string) => {

@@ -3,8 +3,7 @@ import { readItem, writeItem } from "../kit/storage.ts";
 
 /**
  * Time zone of the times in the dashboard: UTC, which also counts days, budgets and invoices, or the browser's own
- * zone.
- * Days and months are in UTC either way.
+ * zone. Days and months are in UTC either way.
  */
 export type Zone = "utc" | "local";
 

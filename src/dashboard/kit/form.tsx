@@ -9,8 +9,7 @@ type TextName<Values> = { [Name in keyof Values]: Values[Name] extends string ? 
 
 /**
  * The state of a form: its values, whether it is being sent, and the error of the last attempt. Values have the names
- * of the
- * API's parameters, so an error about a parameter is shown at its field.
+ * of the API's parameters, so an error about a parameter is shown at its field.
  */
 export function useForm<Values extends object>(initial: Values, act: (values: Values) => Promise<unknown>) {
   const [values, setValues] = useState(initial);

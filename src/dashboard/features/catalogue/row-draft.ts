@@ -133,8 +133,7 @@ export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed"
 
 /**
  * Computes the operator's row that turns the row below it into the draft. It has only the fields that differ, with
- * `null`
- * for a field that is removed.
+ * `null` for a field that is removed.
  *
  * @returns `undefined` if nothing differs: no row is needed then.
  */

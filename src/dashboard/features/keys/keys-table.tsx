@@ -99,8 +99,7 @@ function useMayChangeKey(): (key: Key) => boolean {
 
 /**
  * Puts further columns in place of the columns that matter least for another user's key. The end of a key moves below
- * its
- * status.
+ * its status.
  */
 function withMore(columns: readonly Column<Key>[], more: readonly Column<Key>[]): readonly Column<Key>[] {
   if (more.length === 0) return columns;

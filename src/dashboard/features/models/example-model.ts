@@ -12,11 +12,9 @@ const makerDefault = "openai";
 /**
  * Chooses a chat model for an example: a capable model that is called by its own name, if possible from this maker.
  * Capable models are not retired, use tools, have room for the files of an agent, and have a price. A model whose first
- * call
- * might empty a wallet comes after others. Among the rest the latest version wins, and within a version the most
- * expensive,
- * because makers sell it for the hardest work. The date of a row decides last: it is often just the date of the
- * catalogue.
+ * call might empty a wallet comes after others. Among the rest the latest version wins, and within a version the most
+ * expensive, because makers sell it for the hardest work. The date of a row decides last: it is often just the date of
+ * the catalogue.
  *
  * @param isReachable Whether its provider answers now; a model that cannot be reached comes after all others.
  */
