@@ -17,7 +17,7 @@ export function formatApiKey({ id, secret }: KeyParts): string {
   return `sk-mg-${id}-${secret}`;
 }
 
-/** Returns `undefined` for a text that is not an API key; an admin key is none. */
+/** Parses an API key. Returns `undefined` for any other text, also for an admin key. */
 export function parseApiKey(token: string): KeyParts | undefined {
   return parseParts(pattern, token);
 }

@@ -15,27 +15,27 @@ export type BudgetPeriod = "day" | "week" | "month";
 
 /** The subjects whose calls a budget can count. */
 export const budgetSubjects = ["account", "team", "key", "end_user", "tag", "session", "model"] as const;
-/** Those that a call names itself. */
+/** Subjects that a call names itself. */
 export const namedSubjects = ["end_user", "tag", "session", "model"] as const;
 
 export type BudgetSubject = (typeof budgetSubjects)[number];
 
-/** Periods of budgets; `lifetime` never ends. That of a session begins anew when it has been silent for a day. */
+/** Periods of budgets; `lifetime` never ends. The period of a session begins anew when it has been silent for a day. */
 export const budgetPeriods = ["day", "week", "month", "lifetime", "session"] as const;
 
 /**
- * The most that premium calls may cost in a period that are of one subject, or of each subject by itself. It counts the calls that began in
- * the period, also those from before it was set.
+ * Maximum cost of premium calls in a period, for one subject or for each subject by itself. A budget counts all calls
+ * that began in the period, also calls from before it was set.
  */
 export interface Budget {
   readonly id: string;
-  /** `team`: an account in which people work together. */
+  /** `team`: an account that several people work in. */
   readonly subject: BudgetSubject;
   /** The name of the subject, such as an end user, or the id of a key; absent: each by itself. Calls that name none are one more. */
   readonly name?: string | undefined;
   /** The gateway's, over each account by itself; absent: the account's own. */
   readonly isOfGateway?: true | undefined;
-  /** The key whose calls it counts; absent: those of all keys of the account. */
+  /** The key whose calls it counts; absent: it counts the calls of all keys of the account. */
   readonly keyId?: string | undefined;
   readonly limitNanodollars: number;
   readonly period: (typeof budgetPeriods)[number];
@@ -62,13 +62,13 @@ export interface RateLimits {
   concurrentCalls?: number | undefined;
 }
 
-/** Bounds of the calls of one model, beside those of all models together. */
+/** Limits on the calls of one model, in addition to the limits on all models together. */
 export interface ModelLimits {
   readonly account?: RateLimits | undefined;
   readonly key?: RateLimits | undefined;
 }
 
-/** Bounds that a key has of its own and beside those of its account; an absent one does not bind. */
+/** Limits of a key, in addition to the limits of its account; an absent one does not bind. */
 export interface KeyLimits extends RateLimits {
   /** The most that premium calls of the key may cost in a period: the view of the {@link Budget} of this key. */
   budgetNanodollars?: number | undefined;
@@ -95,11 +95,13 @@ export interface Caller {
   /** Models that its account may use; a call needs both lists. */
   accountModels?: ReadonlySet<string> | undefined;
   limits: Limits;
-  /** Absent for a key that has none, which is most. */
+  /** Absent for a key without limits of its own, as most keys are. */
   keyLimits?: RateLimits | undefined;
-  /** Limits of single models by their ids; absent where there is none. */
+  /** Limits of single models by their ids; absent if no model is limited. */
   modelLimits?: ReadonlyMap<string, ModelLimits> | undefined;
-  /** Budgets that its calls may draw on: of the account, its keys, and the names of calls. Absent where there is none. */
+  /**
+   * Budgets that its calls may draw on: of the account, its keys, and the names of calls. Absent without such budgets.
+   */
   budgets?: readonly Budget[] | undefined;
   /** Its account has a budget in place of a wallet, which may be overdrawn; absent: the wallet pays. */
   isBilledAfterwards?: true;
@@ -111,7 +113,7 @@ export interface Caller {
   keepsContent?: true;
   /** Where the key may be used from; absent: anywhere. */
   allowedNetworks?: NetworkList;
-  /** The token (JWT) that stood in place of an API key; absent: none. */
+  /** The token (JWT) that came in place of an API key; absent: an API key came. */
   token?: CallerToken | undefined;
 }
 
@@ -121,7 +123,7 @@ export interface AdmissionRequest {
   caller: Caller;
   /** The id of the model. */
   model: string;
-  /** The name by which the caller knows the model, for errors; absent: its id. */
+  /** Name that the caller uses for the model, for errors; absent: its id. */
   modelName?: string | undefined;
   capability: Capability;
   premium: boolean;
@@ -132,10 +134,10 @@ export interface AdmissionRequest {
   holdNanodollars: number;
   /** The least it must be able to hold: its prompt and a first piece of output, or all where nothing can be lowered. */
   minNanodollars: number;
-  /** The tokens of the free quota that a non-premium call holds, and the least; likewise. */
+  /** Tokens of the free quota that a non-premium call holds, and the least that it must be able to hold. */
   holdTokens: number;
   minTokens: number;
-  /** Tokens counted against the minute at once: those of the hold. The difference is corrected at settle. */
+  /** Tokens counted against the minute at once: the tokens of the hold. The difference is corrected at settle. */
   limitTokens: number;
   priceVersion: string | undefined;
   /** The client's own name of its session, at most 128 characters. */
@@ -229,8 +231,8 @@ export interface LimitsUsage {
 }
 
 /**
- * Holds, wallets, quota and limits. A call is admitted once, then settled once; both promises resolve when the fact
- * is recorded, so that no call reaches a provider before its hold and no last byte is sent before its charge.
+ * Holds, wallets, quota and limits. A call is admitted once, then settled once. Both promises resolve only once the
+ * fact is recorded: no call reaches a provider before its hold, and no last byte is sent before its charge.
  */
 export interface Ledger {
   /**
@@ -241,12 +243,12 @@ export interface Ledger {
    */
   admit(admission: AdmissionRequest): Promise<Hold>;
   /**
-   * Raises the hold of a running call to what is given, or to what is left if that is no less than its minimum. The
-   * tokens are counted against the minute also where that is used up: an answer that has begun is not cut for it.
+   * Raises the hold of a running call to the requested amount, or to what is left if that is no less than its minimum.
+   * The tokens count against the minute even if its limit is used up: an answer that has begun is not cut for it.
    *
    * @returns What the call holds now.
    * @throws {GatewayError} `budget_exceeded`, `quota_exceeded`, `insufficient_balance` or `unavailable`. The call then
-   * holds what it held before.
+   *   keeps its previous hold.
    */
   extend(extension: Extension): Promise<Pick<Hold, "heldNanodollars" | "heldTokens">>;
   /** Ends a call. Repeating it for the same call changes nothing. */

@@ -10,9 +10,12 @@ export interface FailedAttempt {
   readonly message: string;
 }
 
-/** Details of a call in the request log beside its columns, as they are stored. An absent field did not happen. */
+/**
+ * Details of a call that have no column of their own in the request log, as they are stored. An absent field did not
+ * happen.
+ */
 export interface CallDetail {
-  /** The name that the client sent where another model served it, such as that of a virtual model. */
+  /** Name that the client sent, if another model served the call, as for a virtual model. */
   readonly requested?: string | undefined;
   readonly stream?: true | undefined;
   /** The finish reason of each choice. */
@@ -24,7 +27,7 @@ export interface CallDetail {
   readonly ignored?: readonly string[] | undefined;
   readonly lowered?: Readonly<Record<string, number>> | undefined;
   readonly warnings?: readonly string[] | undefined;
-  /** The claim `sub` of the caller's token (JWT), and the customer for whom they called. */
+  /** The claim `sub` of the caller's token (JWT), and the customer that they called for. */
   readonly subject?: string | undefined;
   readonly end_user?: string | undefined;
 }

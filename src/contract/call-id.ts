@@ -1,4 +1,4 @@
-/** Crockford's base 32 in lower case, whose order is that of the digits. */
+/** Crockford's base 32 in lower case: characters sort in the order of their values. */
 const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 
 const timeMax = 2 ** 48 - 1;
@@ -36,8 +36,8 @@ export function randomText(count: number): string {
 }
 
 /**
- * The id of a call: `req_` and 32 hexadecimal digits, 12 of time and 20 random ones (80 bits). Ids of later milliseconds
- * sort later, so that rows are appended at the end of the index. The database has the same as 16 bytes.
+ * Makes the id of a call: `req_` and 32 hexadecimal digits, 12 of time and 20 random ones (80 bits). Ids of later
+ * milliseconds sort later, so rows are appended at the end of the index. The database stores the id as 16 bytes.
  */
 export function makeCallId(nowMs: number): string {
   if (nowMs !== stampedAt) {

@@ -70,7 +70,7 @@ const ofPrompt = /input|prompt|messages|must be at least 1, got -/;
 const ofMedia = /\b(?:images?|audio|video|pictures?|files?|pdf|documents?|body|payload|entity)\b/;
 
 /**
- * Whether a provider's message says that a prompt, alone or with the answer that is asked for, is longer than its model takes.
+ * Whether a provider's message says that a prompt, alone or with the requested answer, is longer than its model takes.
  *
  * @example
  * isContextLength("request (36023 tokens) exceeds the available context size (2048 tokens)"); // => true

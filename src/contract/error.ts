@@ -1,8 +1,8 @@
 import { type ContextFigures, readContextFigures } from "./context-length.ts";
 
 /**
- * Every way a request to the gateway can end badly: one row a code. HTTP status and OpenAI `type` follow from the
- * code, so that no other file chooses a status. A test compares it with the table in docs/api.md.
+ * All errors that a request to the gateway can end with, one row per code. HTTP status and OpenAI `type` follow from
+ * the code, so no other file chooses a status. A test compares the table with docs/api.md.
  */
 export const errorTable = {
   invalid_request: { status: 400, type: "invalid_request_error" },
@@ -38,11 +38,11 @@ export interface ReachedLimit {
   readonly owner: "account" | "key";
   /** The id of the model whose calls it counts; absent: all models. */
   readonly model?: string | undefined;
-  /** The name by which the caller knows the model; absent: its id. */
+  /** Name that the caller uses for the model; absent: its id. */
   readonly modelName?: string | undefined;
 }
 
-/** Details beside the message of a {@link GatewayError}. */
+/** Details of a {@link GatewayError} in addition to its message. */
 export interface ErrorDetails {
   /** The request field at fault, as a path: `messages[0].role`. */
   param?: string | undefined;
@@ -203,7 +203,7 @@ export class UpstreamError extends Error {
   }
 }
 
-/** Whether an error comes from the gateway's own credential or account at a provider, so that no caller can cure it. */
+/** Whether an error is caused by the gateway's own credential or account at a provider: no caller can fix it. */
 export function isOfOperator({ cause }: Error): boolean {
   return cause instanceof UpstreamError && (cause.kind === "auth" || cause.kind === "insufficient_quota");
 }

@@ -12,8 +12,8 @@ interface Meter {
   /** A unit that comes out of a call, as tokens of the answer do. */
   readonly isOutput?: true;
   /**
-   * Meters whose rates apply where a price has none for this one, in steps: the first step that has a rate counts, by the most
-   * expensive of its meters. Where none has one, nothing else says what a unit costs, and it is not charged.
+   * Meters whose rates apply if a price has no rate for this meter, in steps. The first step with a rate counts, and in
+   * it the most expensive meter. If no step has a rate, nothing says what a unit costs, and it is not charged.
    */
   readonly fallback: readonly (readonly string[])[];
   /** How many tokens of the free quota one of it takes. Tokens take as many of the tokens per minute. */
@@ -31,17 +31,20 @@ interface Meter {
   readonly metric: readonly [label: string, divisor: number];
 }
 
-/** Other tokens of the prompt, which a price without a rate for those of text has at least one of. */
+/** Other tokens of a prompt. A price without a rate for text tokens has a rate for at least one of these. */
 const otherInputs = ["audioInputToken", "imageInputToken"];
 
 /**
- * The quantities that are counted and priced: the one table that columns, sums, exports, metrics and prices are made of.
- * They are disjoint: a token read from a cache is a `cacheReadToken` and not also an `inputToken`, so that a bill is a dot
- * product of meters and prices. A token written to a cache is a `cacheWrite1hToken` where the provider keeps it for an hour,
- * a `cacheWrite12hToken` where for twelve or more, which cost more each, otherwise a `cacheWriteToken`. Tokens of audio and of images are counted apart where the provider does
- * so, and cost what text does where they have no rate of their own. A token read from a cache costs no more than one that is
- * read anew, and one written may cost more, so that a price that leaves them out means the first, or the most that it has. How
- * to add one: `docs/architecture.md`.
+ * All quantities that are counted and priced: columns, sums, exports, metrics and prices are made from this table.
+ * Meters are disjoint: a token read from a cache is a `cacheReadToken` and not also an `inputToken`, so a bill is a dot
+ * product of meters and prices. A token written to a cache is a `cacheWrite1hToken` if the provider keeps it for an
+ * hour, a `cacheWrite12hToken` if for twelve or more, which cost more each, and otherwise a `cacheWriteToken`. Tokens
+ * of audio and of images are counted apart if the provider does so; without a rate of their own they cost as much as
+ * text.
+ *
+ * A token read from a cache costs no more than a token that is read anew, and a token written to a cache may cost more.
+ * A price that leaves them out therefore means, for reading, the rate of a token that is read anew, and, for writing,
+ * the highest rate of input and cache writes. How to add a meter: `docs/architecture.md`.
  */
 export const meterTable = {
   inputToken: {
@@ -206,10 +209,10 @@ export type MeterName = keyof typeof meterTable;
 
 export const meterNames = Object.keys(meterTable) as MeterName[];
 
-/** Widens the table: an optional field may be asked of each meter. */
+/** The table with a wider type: optional fields can be read from each meter. */
 const meterOf: Readonly<Record<MeterName, Meter>> = meterTable;
 
-/** The row of the table, of which an optional field may be asked. */
+/** Returns the row of a meter, with its optional fields. */
 export function getMeter(name: MeterName): Meter {
   return meterOf[name];
 }
@@ -262,13 +265,13 @@ export function withEarlierFigures<Report extends object>(later: Report, earlier
   return complete as Report;
 }
 
-/** Sums of figures, some of which are divided once more. */
+/** Sums of figures. A sum may be divided further, into an object of sums. */
 export interface FigureSums {
   [name: string]: number | FigureSums;
 }
 
 /**
- * Adds the figures of a part to those of the parts before it. What is not a number is left out.
+ * Adds the figures of a part to the sums of the parts before it. Values that are not numbers are left out.
  *
  * @example
  * const sums = { reasoning_tokens: 3 };
@@ -307,7 +310,7 @@ export const reportedUnits = unitMeters.flatMap((name) => {
   return field === undefined || rowMax === undefined ? [] : [{ name, field, rowMax }];
 });
 
-/** The meters whose rates apply where a price has none for a meter, in steps: see `fallback` of the table. */
+/** Returns the meters whose rates apply if a price has no rate for a meter, in steps: see `fallback` of the table. */
 export function getFallback(name: MeterName): readonly (readonly MeterName[])[] {
   return meterOf[name].fallback as readonly (readonly MeterName[])[];
 }
@@ -322,7 +325,7 @@ export type MeterColumn = (typeof meterTable)[MeterName]["column"];
 
 export const meterColumns: readonly MeterColumn[] = meterNames.map((name) => meterTable[name].column);
 
-/** Those that usage is shown by: all but that of models which are charged by the call. */
+/** Columns that usage is shown by: all but the calls of models that are charged by the call. */
 export const usageColumns = meterColumns.filter((column) => column !== "call_units") as readonly UsageColumn[];
 export type UsageColumn = Exclude<MeterColumn, "call_units">;
 
@@ -355,7 +358,10 @@ export function sumColumns(row: Readonly<Record<UsageColumn, number>>, columns: 
   return columns.reduce((sum, column) => sum + row[column], 0);
 }
 
-/** Units that an answer reports beside its tokens: {@link reportedUnits}. A part of one counts as one. */
+/**
+ * Units that an answer reports in addition to its tokens: {@link reportedUnits}. A part of a unit counts as a whole
+ * unit.
+ */
 export interface UnitsReport {
   pages?: number | null | undefined;
   seconds?: number | null | undefined;
@@ -499,7 +505,7 @@ export function sumTokens(meters: Meters): number | undefined {
   return tokens === undefined ? undefined : Math.ceil(tokens);
 }
 
-/** Whether a figure may stand on a meter: a whole number from 0 to 2^53 − 1. */
+/** Whether a figure is a valid amount of a meter: a whole number from 0 to 2^53 − 1. */
 export function isAmount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }

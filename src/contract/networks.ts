@@ -16,7 +16,7 @@ export interface NetworkList {
   has(address: string): boolean;
 }
 
-/** @param networks Addresses and CIDR ranges, each of which {@link isNetwork}. */
+/** @param networks Addresses and CIDR ranges; each has passed {@link isNetwork}. */
 export function createNetworkList(networks: readonly string[]): NetworkList {
   const list = new BlockList();
   for (const network of networks) {

@@ -20,7 +20,7 @@ const parameters: Readonly<Record<string, readonly string[] | undefined>> = {
 
 /** Where a database is. */
 export interface PostgresUrl {
-  /** A URL for each of its servers, in the order in which they are tried. */
+  /** A URL for each of its servers. They are tried in this order. */
   readonly servers: readonly string[];
   /** The whole URL without its password and parameters, for messages. */
   readonly shown: string;
@@ -29,8 +29,9 @@ export interface PostgresUrl {
 const urlForm = /^(postgres(?:ql)?:\/\/)(?:([^/?#]*)@)?([^@/?#]*)(\/[^/?#]+)(?:\?([^#]*))?$/;
 
 /**
- * Reads a PostgreSQL URL, which may name several servers of a cluster: `postgres://user:password@one:5432,two:5432/name`. Only a
- * server that takes writes is of use to the gateway, so that `target_session_attrs` may say that, and nothing else.
+ * Reads a PostgreSQL URL, which may name several servers of a cluster:
+ * `postgres://user:password@one:5432,two:5432/name`. The gateway needs a server that takes writes, so
+ * `target_session_attrs` may demand that and nothing else.
  *
  * @throws {RangeError} With what is wrong, without any part that may be secret.
  */

@@ -61,7 +61,7 @@ export function compilePrice(price: Price): CompiledPrice {
   return compiledPrice;
 }
 
-/** A price is checked at load and compiled for each registry it stands in. */
+/** Cache of compiled prices: a price is compiled when it is checked at load, and for each registry that contains it. */
 const compiled = new WeakMap<Price, CompiledPrice>();
 
 function compileTariff({ serviceTiers, ...price }: Price): CompiledPrice {
@@ -77,7 +77,10 @@ function compileTariff({ serviceTiers, ...price }: Price): CompiledPrice {
   return { version: fingerprint(JSON.stringify([rates, compiledTiers])), tables, serviceTiers: compiledTiers };
 }
 
-/** The rates that calls of a capability are charged by: that of its unit, or those of tokens where a price has these alone. */
+/**
+ * Returns the meters that calls of a capability are charged by: its unit, or tokens if the price has only rates of
+ * tokens.
+ */
 export function getBasicMeters(capability: Capability, price: Price | undefined): readonly MeterName[] {
   const { unit, tokens } = capabilityForms[capability];
   if (unit !== undefined && (price?.[unit] !== undefined || price?.inputToken === undefined)) return [unit];
@@ -86,7 +89,7 @@ export function getBasicMeters(capability: Capability, price: Price | undefined)
 
 /** Tokens that are held apart where there can be any, because a request says how many. */
 const heldApart: ReadonlySet<MeterName> = new Set(["audioInputToken", "audioCacheReadToken"]);
-/** Tokens that a provider reports only where the request asks it to keep its cache for longer. */
+/** Tokens that a provider reports only if the request makes it keep its cache for longer. */
 const keptLonger: ReadonlySet<MeterName> = new Set(["cacheWrite1hToken", "cacheWrite12hToken"]);
 
 /**
@@ -149,7 +152,7 @@ function compileTable(price: Omit<Price, "tiers">, aboveInputTokens: number): Ra
   return { aboveInputTokens, numerators, denominator: Number(denominator) };
 }
 
-/** The rate of a meter that a price has none for: the most expensive of the first meters that may stand for it. */
+/** Rate of a meter that has no rate in the price: the most expensive rate of the first fallback step that has one. */
 function findFallback(own: Readonly<Partial<Record<MeterName, number>>>, name: MeterName): number | undefined {
   for (const meters of getFallback(name)) {
     let most: number | undefined;

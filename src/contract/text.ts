@@ -36,7 +36,9 @@ export function getOwn<Value>(table: Readonly<Record<string, Value>>, word: stri
   return Object.hasOwn(table, word) ? table[word] : undefined;
 }
 
-/** A text without the slashes at its end, in one pass: the pattern for it is quadratic where many do not stand there. */
+/**
+ * Removes the slashes at the end of a text, in one pass: a pattern would be quadratic for many slashes elsewhere in it.
+ */
 export function trimSlashes(text: string): string {
   let end = text.length;
   while (text[end - 1] === "/") end--;
