@@ -1,10 +1,10 @@
 import { listedFacts, moving, type ProviderRules } from "../../scripts/refresh-catalogue/provider-rules.ts";
 
-/** Facts that both models of CosyVoice share. Its price is that of the mainland, the higher one. */
+/** Facts that both CosyVoice models share. The price is the mainland's, which is the higher price. */
 const cosyvoice = {
   capability: "speech",
   premium: true,
-  // 20,000 characters as the provider counts them, at which a Chinese one is two.
+  // The provider's limit is 20,000 characters, and it counts a Chinese character as two.
   inputCharactersMax: 10_000,
   voiceDefault: "longanyang",
   audioFormats: ["mp3", "opus"],

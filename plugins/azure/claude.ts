@@ -4,7 +4,7 @@ import type { ModelParts } from "../../src/provider/index.ts";
 
 const { modelOptions, ...parts } = anthropic({ headers: { "anthropic-version": "2023-06-01" } });
 
-/** Claude on Foundry speaks Anthropic's protocol, beside the endpoint of OpenAI's. */
+/** Claude on Foundry speaks Anthropic's protocol, at another endpoint than OpenAI's models. */
 export const claudeParts: ModelParts = { ...parts, takes: [], handlers: mapRequests(parts.handlers, toFoundry) };
 export const claudeOptions = modelOptions;
 

@@ -2,8 +2,8 @@ import { classifyRefusal, isRecord, parseJson, UpstreamError } from "modelgate/p
 import type { RefusedResponse } from "../../src/provider/index.ts";
 
 /**
- * Reads a refusal. Azure's content filter refuses a prompt with 400 and says which of its rules it broke; what a deployment is
- * called is the operator's, so that one that is missing is told as a model that is.
+ * Reads a refusal. Azure's content filter refuses a prompt with 400 and says which of its rules the prompt broke. The
+ * operator chooses the name of a deployment, so a missing deployment is reported as a missing model.
  * https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter
  */
 export function readError(answer: RefusedResponse): UpstreamError {

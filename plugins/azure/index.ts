@@ -4,7 +4,7 @@ import { claudeOptions, claudeParts } from "./claude.ts";
 import { authorize, credential } from "./credential.ts";
 import { readError } from "./errors.ts";
 
-/** OpenAI's own, and what Azure's content filter says beside each choice and prompt. */
+/** Options of OpenAI's own chat. The fields that Azure's content filter adds to choices and prompts are dropped. */
 const chat: ChatOptions = {
   functions: "pass",
   callIds: "openai",

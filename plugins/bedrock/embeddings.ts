@@ -10,7 +10,7 @@ import {
 } from "modelgate/plugin";
 
 const translated = ["model", "input", "dimensions", "encoding_format", "input_type"];
-/** Titan takes one text in a request; so many are asked for at the same time. */
+/** Number of requests at the same time: Titan takes one text per request. */
 const parallelMax = 8;
 /** https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-embed.html */
 const cohereTextsMax = 96;
@@ -49,7 +49,7 @@ async function askTitan(
   return { vectors, ...(tokens !== undefined && { usage: { prompt_tokens: tokens } }) };
 }
 
-/** It reports its tokens in a header alone, so that the gateway counts them. */
+/** Requests vectors from Cohere. Bedrock reports their tokens only in a header, so the gateway counts them. */
 async function askCohere(
   { request, model, upstream }: Call<RequestOf<"embeddings">>,
   texts: string[],

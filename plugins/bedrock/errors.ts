@@ -27,7 +27,7 @@ const kinds: Readonly<Record<string, UpstreamErrorKind>> = {
   modeltimeoutexception: "timeout",
 };
 
-/** For an answer without a known type, such as that of something in between. */
+/** Error kind of an answer without a known type, which may come from a proxy in between. */
 function toKindByStatus(status: number): UpstreamErrorKind {
   if (status === 401 || status === 403) return "auth";
   if (status === 404) return "model_not_found";

@@ -37,7 +37,7 @@ export default definePlugin({
   readUsage,
 });
 
-/** The name of a model or a profile, of which ARNs have colons and slashes. */
+/** Path of an operation. The name of a model or profile is encoded, because an ARN contains colons and slashes. */
 const pathOf = (upstreamId: string, operation: string) => `/model/${encodeURIComponent(upstreamId)}/${operation}`;
 
 function chat(call: Call<ChatRequest>) {

@@ -3,7 +3,7 @@ import type { ModelOptions } from "../../src/provider/index.ts";
 
 /** Options of a row. */
 export const modelOptions: ModelOptions = {
-  /** How it is told to think: Claude's two ways, or by `reasoning_effort` among the model's own fields. */
+  /** How the model is switched to reasoning: Claude's two ways, or `reasoning_effort` among the model's own fields. */
   thinking: ["adaptive", "budget", "effort"],
   /** The efforts that it takes. */
   efforts: "texts",

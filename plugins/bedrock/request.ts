@@ -27,7 +27,7 @@ export interface Turn {
   content: Block[];
 }
 
-/** How an answer is to be read, decided by what was asked. */
+/** How to read an answer; the request decides it. */
 export interface Reading {
   /** The tool that is forced to get JSON: its input is the content. */
   jsonTool?: string | undefined;

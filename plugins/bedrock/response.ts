@@ -19,19 +19,19 @@ const answerShape = {
   serviceTier: { type: "string" },
 } as const;
 
-/** Reasoning as the answer carries it out, so that the client can bring it back with its signature. */
+/** Converts reasoning to a detail of the answer, with its signature: the client sends the detail back later. */
 export function toDetail(thought: { text?: string; signature?: string; data?: string }, index: number) {
   const { text = "", signature = "", data } = thought;
   if (data !== undefined) return claudeThoughts.toDetail({ type: "redacted_thinking", data }, index);
   return claudeThoughts.toDetail({ type: "thinking", thinking: text, signature }, index);
 }
 
-/** The tier by which an answer was made, as OpenAI calls it. */
+/** Returns the service tier that made an answer, by OpenAI's name. */
 export function toTier(tier: unknown): { service_tier?: string } {
   return isRecord(tier) && typeof tier.type === "string" ? { service_tier: tier.type } : {};
 }
 
-/** @throws {UpstreamError} `bad_response` when the answer is none of Converse. */
+/** Translates an answer. @throws {UpstreamError} `bad_response` when the answer is not from Converse. */
 export function fromConverse(answer: unknown, reading: Reading, nowMs: number): ChatCompletion {
   if (!parseShape(answer, answerShape) || answer.output?.message?.content === undefined) {
     throw new UpstreamError("bad_response", "The provider's answer is not a message");

@@ -2,7 +2,7 @@
 export interface SignedRequest {
   readonly method: string;
   readonly url: string;
-  /** Names in lower case; of these, `content-type` and those of AWS are signed. */
+  /** Names in lower case. Only `content-type` and AWS's own headers are signed. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
@@ -12,7 +12,7 @@ export interface AwsKeys {
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;
   readonly region: string;
-  /** The name by which the service is signed for: `bedrock`. */
+  /** Name of the service in the signature: `bedrock`. */
   readonly service: string;
 }
 

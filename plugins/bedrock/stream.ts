@@ -36,8 +36,8 @@ interface OpenCall {
 }
 
 /**
- * Translates the events of `ConverseStream`, in the order in which OpenAI sends its chunks. Blocks may be open at once; their
- * indexes tell them apart.
+ * Translates the events of `ConverseStream` to chunks in OpenAI's order. Several blocks may be open at once; their
+ * indexes distinguish them.
  *
  * @throws {UpstreamError} When an event is an exception, cannot be read, or the stream ends before its message does.
  */
@@ -52,7 +52,7 @@ export class ConverseStream implements ChatStream<ServerEvent> {
   #thought: { text: string; signature?: string; data?: string } | undefined;
   /** The calls that are open, by the index of their blocks. */
   readonly #calls = new Map<unknown, OpenCall>();
-  /** Text beside a forced JSON tool: the answer only when the tool is not called. */
+  /** Text that comes in addition to a forced JSON tool: it is the answer only if the tool is not called. */
   #heldText: string | undefined = "";
   /** The chunks of the event at work. */
   #chunks: ChatChunk[] = [];

@@ -26,7 +26,7 @@ const embeddings: ProviderRules = {
   }),
 };
 
-/** Those before the fifth are sold by the search, not by the token. */
+/** Rules for rerank models. Those before the fifth version are sold by the search, not by the token. */
 const rerank: ProviderRules = {
   ...shared,
   provider: "cohere",

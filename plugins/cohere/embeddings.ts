@@ -43,7 +43,7 @@ function readBilled(answer: unknown): number | undefined {
   return isRecord(units) && typeof units.input_tokens === "number" ? units.input_tokens : undefined;
 }
 
-/** Reads the usage of an answer: that of chat has OpenAI's form, that of vectors Cohere's own. */
+/** Reads the usage of an answer: chat reports it in OpenAI's form, embeddings in Cohere's own. */
 export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
   const billed = readBilled(part);
   return billed === undefined ? readOpenaiUsage(part, before) : { prompt_tokens: billed, total_tokens: billed };

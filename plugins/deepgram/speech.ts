@@ -38,7 +38,7 @@ export const speech: Handler<"speech"> = async ({ request, model, upstream, warn
 };
 
 /**
- * The provider's name of a voice, in which the model and the language stand: `aura-2-thalia-en`.
+ * Returns the provider's name of a voice, which includes the model and the language: `aura-2-thalia-en`.
  *
  * @throws {GatewayError} `invalid_request` when the model has no such voice.
  */

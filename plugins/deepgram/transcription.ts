@@ -15,9 +15,9 @@ export const transcription: Handler<"transcription"> = async (call) => {
 };
 
 /**
- * The best alternative of the first channel.
+ * Reads the best alternative of the first channel.
  *
- * @throws {UpstreamError} `bad_response` when the answer has none.
+ * @throws {UpstreamError} `bad_response` when the answer has no transcript.
  */
 function toTranscript(answer: unknown, wantsWords: boolean): AnswerOf<"transcription"> {
   const results = isRecord(answer) ? answer.results : undefined;

@@ -1,6 +1,6 @@
 import { listedFacts, type ProviderRules } from "../../scripts/refresh-catalogue/provider-rules.ts";
 
-/** The prices are those of the peak hours: what an hour costs less is not passed on. */
+/** The prices are for peak hours. Lower prices at other hours are not passed on. */
 export default {
   provider: "deepseek",
   prefix: "deepseek/",

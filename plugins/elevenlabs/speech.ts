@@ -13,7 +13,7 @@ const translated = [
   "target_language_code",
   "speech_sample_rate",
 ];
-/** The rates at which samples can be had on every plan. */
+/** Sample rates that every plan offers. */
 const sampleRates = [8000, 16_000, 22_050, 24_000] as const;
 const sampleRateDefault = 24_000;
 const compressed: Readonly<Record<string, string>> = { mp3: "mp3_44100_128", opus: "opus_48000_128" };

@@ -35,7 +35,7 @@ export const transcription: Handler<"transcription"> = async (call) => {
   return fromHeard(await call.upstream.json(`/models/${call.model.upstreamId}:generateContent`, body));
 };
 
-/** The provider wants a region beside the language. What is not a language at all it refuses itself. */
+/** Adds a region to a language, because the provider requires both. It refuses an invalid language itself. */
 function toCode(code: string): string {
   if (!/^[a-z]+(-([A-Za-z]{2}|[A-Za-z]{4}))?$/.test(code)) return code;
   const { language, region } = new Intl.Locale(code).maximize();

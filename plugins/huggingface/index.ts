@@ -1,7 +1,10 @@
 import { definePlugin, openai, openaiModelOptions, readModels } from "modelgate/plugin";
 import catalogue from "./catalogue.json" with { type: "json" };
 
-/** The name of a model ends with that of the company that serves it, whose price the row has. https://huggingface.co/docs/inference-providers */
+/**
+ * The name of a model ends with the company that serves it; the price in the row is that company's.
+ * https://huggingface.co/docs/inference-providers
+ */
 export default definePlugin({
   name: "huggingface",
   baseUrl: "https://router.huggingface.co/v1",

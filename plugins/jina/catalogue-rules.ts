@@ -1,6 +1,6 @@
 import { clientNames, listedFacts, type ProviderRules } from "../../scripts/refresh-catalogue/provider-rules.ts";
 
-/** A balance of tokens pays for every model alike, so that the price of the rerankers, which the list has, is that of vectors too. */
+/** One token balance pays for all models, so the listed price of the rerankers also applies to embeddings. */
 const price = { inputToken: { usd: "0.05", per: 1_000_000 } };
 const source = "https://api.jina.ai/v1/models, by way of litellm (price of a token of any model)";
 const row = {

@@ -22,7 +22,7 @@ export default {
       ownedBy: "mistral",
       created: 1_730_937_600,
       price: { inputToken: { usd: "0.10", per: 1_000_000 } },
-      // It stands on a page of others: that of Mistral could not be read, and LiteLLM's list has none.
+      // The price is from a third party: Mistral's own page could not be read, and LiteLLM's list lacks the model.
       source: "https://hardais.com/models/mistral/moderation",
       checkedOn: "2026-11-27",
     },

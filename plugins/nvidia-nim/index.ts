@@ -1,6 +1,6 @@
 import { definePlugin, openai, openaiModelOptions } from "modelgate/plugin";
 
-/** The fields that its servers take, most of which are vLLM. https://docs.api.nvidia.com/nim/reference/llm-apis */
+/** Fields that its servers take; most of the servers are vLLM. https://docs.api.nvidia.com/nim/reference/llm-apis */
 const fields = `max_tokens max_completion_tokens temperature top_p stop seed frequency_penalty presence_penalty tools
   tool_choice response_format logprobs top_logprobs reasoning_effort`.split(/\s+/);
 const nothing = { usd: "0", per: 1_000_000 };

@@ -35,7 +35,7 @@ function* slices(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuff
 /** Audio of unknown length is taken for speech as telephones carry it. */
 const bytesPerSecond = 16_000;
 
-/** A transcript that tells of the file, since nobody listened to it. */
+/** Makes a transcript that describes the file, since nobody listened to it. */
 export const transcription: Handler<"transcription"> = async ({ request, signal }) => {
   const { file, prompt = "", language = "en", audioMs } = request;
   const { faults } = readFaults(`${prompt} ${file.name}`);

@@ -3,10 +3,10 @@ import { applyFaults, failWhole, readFaults } from "./faults.ts";
 import { hashText, toPieces } from "./reply.ts";
 
 const dimensionsDefault = 1536;
-/** So many places of the vector each word moves: enough that two words rarely move the same ones. */
+/** Places of the vector that each word moves: enough that two words rarely move the same places. */
 const placesPerWord = 8;
 
-/** Unit vectors by the words of a text, so that texts that share words are near each other. */
+/** Makes unit vectors from the words of a text: texts that share words are near each other. */
 export const embeddings: Handler<"embeddings"> = async ({ request, model, signal }) => {
   const inputs = typeof request.input === "string" ? [request.input] : request.input;
   const { faults } = readFaults(inputs.join("\n"));

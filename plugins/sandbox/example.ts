@@ -124,7 +124,9 @@ function getType(schema: Schema): unknown {
   return isRecord(schema.items) ? "array" : "string";
 }
 
-/** The first choice; deep down, `null` where it is one, so that a recursive schema comes to its end. */
+/**
+ * Picks the first alternative that is not `null`. Deep down it picks `null` if it can, which ends a recursive schema.
+ */
 function choose(choices: unknown[], place: Place): Schema {
   spend(place, choices.length);
   const schemas = choices.filter(isRecord);

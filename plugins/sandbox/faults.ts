@@ -30,7 +30,7 @@ export function readFaults(text: string): { text: string; faults: Faults } {
   return { text: plain.trim(), faults };
 }
 
-/** Does what was asked before any answer: waits, then refuses. */
+/** Applies the faults that come before any answer: waits, then refuses. */
 export async function applyFaults(faults: Faults, signal: AbortSignal): Promise<void> {
   if (faults.hang) await sleep(delayMsMax, undefined, { signal });
   if (faults.delayMs !== undefined) await sleep(Math.min(faults.delayMs, delayMsMax), undefined, { signal });

@@ -9,22 +9,23 @@ import { rerank } from "./rerank.ts";
 
 /**
  * A simulated provider: it answers for any model without a network and without a cost, always the same for the same
- * request, and plainly simulated. A directive in the prompt, the input or a transcription's `prompt` asks for a fault:
+ * request, and plainly simulated. A directive in the prompt, the input or a transcription's `prompt` causes a fault:
  *
- * | directive | what happens |
+ * | directive | effect |
  * |---|---|
  * | `[[fault:status=503]]` | the provider refuses with this status |
- * | `[[fault:status=429 retry-after=2]]` | and says when to come back, in seconds |
- * | `[[fault:delay=2000]]` | nothing comes for so many milliseconds, 600 000 at the most |
+ * | `[[fault:status=429 retry-after=2]]` | it also says when to come back, in seconds |
+ * | `[[fault:delay=2000]]` | nothing comes for this number of milliseconds, at most 600 000 |
  * | `[[fault:hang]]` | nothing ever comes |
- * | `[[fault:pace=50]]` | so many milliseconds lie between two chunks of a stream |
- * | `[[fault:break=3]]` | the stream is cut after so many chunks; an answer that is not a stream is cut at once |
- * | `[[fault:error=3]]` | the stream holds an error after so many chunks |
- * | `[[fault:garbage]]` | the provider answers with what is not an answer |
- * | `[[fault:usage=missing]]` | the provider does not say what was used |
+ * | `[[fault:pace=50]]` | milliseconds between two chunks of a stream |
+ * | `[[fault:break=3]]` | the stream is cut after this number of chunks; an answer that is not a stream is cut at once
+ * |
+ * | `[[fault:error=3]]` | the stream contains an error after this number of chunks |
+ * | `[[fault:garbage]]` | the provider sends something that is not an answer |
+ * | `[[fault:usage=missing]]` | the provider reports no usage |
  *
- * Several stand in one directive, divided by spaces. A tool is called when `tool_choice` asks for it or the prompt
- * holds its name.
+ * One directive may contain several faults, divided by spaces. A tool is called if `tool_choice` demands it or the
+ * prompt contains its name.
  */
 export function sandbox(models: readonly Model[]): ProviderPlugin {
   return definePlugin({

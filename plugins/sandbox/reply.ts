@@ -12,7 +12,7 @@ export interface Reply {
   finishReason: FinishReason;
 }
 
-/** The simulated answer to a prompt from which the directives are taken. */
+/** Makes the simulated answer to a prompt. The directives are already removed from it. */
 export function replyTo(request: ChatRequest, model: Model, prompt: string, choice: number): Reply {
   const toolCalls = chooseToolCalls(request, prompt, choice);
   const reasoning = reasons(request)
@@ -121,7 +121,7 @@ export function hashText(text: string): number {
   return hash >>> 0;
 }
 
-/** So many tools are looked for, in so many characters of the prompt: each of them reads all of that. */
+/** Maximum number of tools that the prompt is searched for, and of its characters that each search reads. */
 const [toolsMax, namedInMax] = [128, 20_000];
 
 /** The calls to answer with: as `tool_choice` demands, or of the tools that the prompt names. None for plain text. */
@@ -136,7 +136,7 @@ function chooseToolCalls(request: ChatRequest, prompt: string, choice: number): 
   const isAnswered = request.messages.at(-1)?.role === "tool";
   let called = isAnswered ? [] : named;
   if (must && called.length === 0) {
-    // Not the same tool again, so that an agent that demands a tool each time comes to its last one.
+    // Prefers a tool that was not called yet: an agent that demands a tool each time then reaches its last one.
     const earlier = calledSincePrompt(request);
     const isNew = (tool: Tool) => !earlier.has(tool.function.name);
     const fresh = [named.filter(isNew), tools.filter(isNew).slice(0, 1), named, tools.slice(0, 1)];

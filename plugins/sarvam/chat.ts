@@ -6,7 +6,7 @@ const dialect = openai({ chat: { think: true, systemRole: "system" } });
 /** Fields that the dialect leaves out; the handler here sends the same. */
 export const omits = dialect.chat?.omits;
 
-/** Chat in OpenAI's dialect. Only it stands below `/v1`: https://docs.sarvam.ai/api-reference-docs/chat */
+/** Chat in OpenAI's dialect, the only endpoint below `/v1`: https://docs.sarvam.ai/api-reference-docs/chat */
 export async function chat(call: Call<ChatRequest>): Promise<ChatCompletion | ChatStream> {
   if (dialect.chat === undefined) throw new TypeError("The dialect has no chat");
   return dialect.chat({ ...call, upstream: withPathPrefix(call) });

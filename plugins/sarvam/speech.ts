@@ -29,8 +29,8 @@ export const speech: Handler<"speech"> = async (call) => {
 };
 
 /**
- * Translates a request. Without a language it is that of the text's script. Voice, length and sample rate are
- * the kernel's to check, by the row.
+ * Translates a request. If it names no language, the script of the text decides. The kernel checks voice, length and
+ * sample rate by the row.
  *
  * @throws {GatewayError} `invalid_request` when the model has no such language or pace.
  */
@@ -54,9 +54,9 @@ export function toSpeechBody({ request, model, warn }: Pick<Call<RequestOf<"spee
 }
 
 /**
- * The audio of an answer as one file; each of its parts is a whole WAV file of its own.
+ * Joins the audio of an answer into one file; each of its parts is a whole WAV file.
  *
- * @throws {UpstreamError} `bad_response` when there is none, or one cannot be read.
+ * @throws {UpstreamError} `bad_response` when there is no audio, or a part cannot be read.
  */
 export function toWav(answer: unknown): Uint8Array<ArrayBuffer> {
   const audios: unknown = isRecord(answer) ? answer.audios : undefined;
@@ -66,7 +66,10 @@ export function toWav(answer: unknown): Uint8Array<ArrayBuffer> {
   return joinWav(audios.map(readBase64));
 }
 
-/** `pace` is Sarvam's own, so that its bounds are said; `speed` is OpenAI's with wider bounds, so that it is moved into them. */
+/**
+ * Chooses the pace. `pace` is Sarvam's own field, so a value out of bounds is refused. `speed` is OpenAI's and has
+ * wider bounds, so it is moved into Sarvam's.
+ */
 function toPace(
   { pace, speed }: RequestOf<"speech">,
   model: Model,

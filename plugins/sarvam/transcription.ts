@@ -21,9 +21,9 @@ export const transcription: Handler<"transcription"> = async (call) => {
 };
 
 /**
- * An answer as a transcript. The provider times sentences and phrases rather than words, so that they are segments;
- * words are given only where each entry is one. The length is the last end, or what the file says where that is more:
- * the provider is paid for silence too.
+ * Converts an answer to a transcript. The provider times sentences and phrases rather than words, so its entries become
+ * segments; words are returned only if each entry is one word. The length is the end of the last entry, or the length
+ * of the file if that is more: the provider is paid for silence too.
  *
  * @throws {UpstreamError} `bad_response` when there is no text in it.
  */

@@ -22,7 +22,7 @@ export default definePlugin({
     ...google.modelOptions,
     ...modelOptions,
     thinking: ["adaptive", "budget", "level"],
-    /** Where the model is asked for, whatever the credential says: its price is that of the place. */
+    /** Location that the model is called at, whatever the credential says: its price is for that location. */
     location: "text",
     imageSizes: "texts",
   },

@@ -8,8 +8,9 @@ const anthropicVersion = "vertex-2023-10-16";
 const tierHeader = "x-vertex-ai-llm-shared-request-type";
 
 /**
- * Google's own models: the paths of the Gemini API below their publisher. A count has no envelope here, and a tier of service is
- * asked for by a header. https://cloud.google.com/vertex-ai/generative-ai/docs/priority-paygo
+ * Maps requests for Google's own models: the paths of the Gemini API are below their publisher. A token count has no
+ * envelope here, and a header selects the service tier.
+ * https://cloud.google.com/vertex-ai/generative-ai/docs/priority-paygo
  */
 export function toGoogle(request: MappedRequest) {
   const { path, body } = request;
@@ -33,7 +34,7 @@ export function toAnthropic(request: MappedRequest) {
   return { path: place(`/anthropic/models/${model.upstreamId}:${method}`, request), body: versioned };
 }
 
-/** The path, at the place of the row where that has one: its price is that of the place. */
+/** Returns the path at the location of the row, if the row has one: its price is for that location. */
 function place(path: string, { model, baseUrl }: MappedRequest): string {
   const { location } = model.options ?? {};
   const urlLocation = /\/locations\/([^/]+)/.exec(baseUrl)?.[1];

@@ -18,8 +18,8 @@ export default {
   facts(_, listed, capability) {
     const facts = listedFacts(listed, capability);
     if (capability !== "chat") {
-      // The list names no edits, which xAI documents. It bills the images that go in too, and neither says at which price: at most
-      // at that of one that comes out. https://docs.x.ai/developers/model-capabilities/images
+      // The list has no edits, but xAI documents them. Input images are billed too, at a price that neither source
+      // gives: assume the price of an output image as the most. https://docs.x.ai/developers/model-capabilities/images
       const price = facts.price && { ...facts.price, ...(facts.price.image && { inputImage: facts.price.image }) };
       return { ...facts, features: ["edits"], price };
     }
