@@ -4,7 +4,7 @@ import { join, relative, resolve } from "node:path";
 /** The root folder of the project. */
 export const root = join(import.meta.dir, "..");
 
-/** Another platform: its name for the bundler, and the path of its Bun. */
+/** A platform other than this machine's: its name for the bundler, and the path of its Bun. */
 interface Foreign {
   readonly target: Bun.Build.CompileTarget;
   readonly executablePath: string;

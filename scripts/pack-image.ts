@@ -76,7 +76,7 @@ export function packImage(folder: string, binary: string, version: string, commi
   }
 }
 
-/** The image's files as a tar, in which only the home and /tmp belong to the user. */
+/** Packs the image's files as a tar. Only the home and /tmp belong to the user. */
 function packRoot(work: string, binary: string): Uint8Array<ArrayBuffer> {
   const root = join(work, "root");
   run("sh", join(deploy, "make-image-root.sh"), binary, root);

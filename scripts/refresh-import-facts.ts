@@ -22,7 +22,7 @@ type Tables = Record<string, Record<string, unknown>>;
 interface Facts {
   readonly litellm: {
     readonly versions: string;
-    /** Those that the import reads. */
+    /** Tables that the import reads. */
     readonly tables: Tables;
     readonly otherTables: readonly string[];
     readonly settings: Record<(typeof settingParts)[number], readonly string[]>;
@@ -105,7 +105,7 @@ function readPackages(folder: string, versions: string): Facts["litellm"] {
   };
 }
 
-/** Columns of Prisma's models; relations are none. */
+/** Reads the columns of Prisma's models. Relations are not columns. */
 function readPrisma(text: string): Tables {
   const tables: Tables = {};
   for (const [, table = "", body = ""] of text.matchAll(/^model (\w+) \{([\s\S]*?)^\}/gm)) {
@@ -123,7 +123,7 @@ function readPrisma(text: string): Tables {
 
 function toPrismaDefault(type: string, standard: string | undefined): unknown {
   if (standard === undefined) return type.endsWith("[]") ? [] : null;
-  // Made for each row, as times and ids are: whatever stands there says nothing.
+  // Made for each row, as times and ids are: the expression says nothing.
   if (/^[a-z]\w*\(/.test(standard)) return "generated";
   const text = standard.startsWith('"') ? (JSON.parse(standard) as string) : standard;
   if (type.startsWith("Json")) return JSON.parse(text);

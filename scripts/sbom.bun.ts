@@ -97,7 +97,10 @@ function toLicence(text: string): Models.SpdxLicense | Models.LicenseExpression 
   return text.includes(" ") ? new Models.LicenseExpression(text) : new Models.SpdxLicense(text);
 }
 
-/** The licence that an installed package names. The Bun of another platform is not installed here; it has that of `bun`. */
+/**
+ * Reads the licence that an installed package names. The Bun of another platform is not installed; `bun` has its
+ * licence.
+ */
 async function readLicence(key: string): Promise<string> {
   const own = packageFile(key);
   const file = !existsSync(own) && platformPackages.test(key) ? join(root, "node_modules/bun/package.json") : own;

@@ -15,8 +15,9 @@ const provenanceName = "provenance.intoto.json";
 const sumsName = "SHA256SUMS";
 
 /**
- * Writes the provenance of a release (an in-toto statement with SLSA's predicate), the SHA256SUMS of all files, and with a key
- * `SHA256SUMS.sig`: an Ed25519 signature of the sums, which cover the provenance, with its public key beside it.
+ * Writes the provenance of a release (an in-toto statement with SLSA's predicate) and the SHA256SUMS of all files. With
+ * a key it also writes `SHA256SUMS.sig`, an Ed25519 signature of the sums, which cover the provenance, and the public
+ * key.
  *
  * @param key A private Ed25519 key as PEM; absent: nothing is signed.
  */

@@ -14,7 +14,7 @@ const capabilityOf: Readonly<Record<string, Capability>> = {
   rerank: "rerank",
 };
 
-/** How long a retired model stays in the catalogue, so that its callers learn what succeeds it. */
+/** Time that a retired model stays in the catalogue, to let its callers learn its successor. */
 const keptMs = 365 * 86_400_000;
 
 /** The rows of one provider, and why other models of it are not among them. */
@@ -23,7 +23,7 @@ export interface BuiltRows {
   readonly leftOut: ReadonlyMap<string, string>;
 }
 
-/** Inputs of the rows beside the price list. */
+/** Inputs of the rows other than the price list. */
 export interface BuildOptions {
   /** `2026-11-23`. */
   readonly today: string;
@@ -62,7 +62,7 @@ export function buildRows(
   }
   for (const [id, base] of snapshots) addSnapshot(rows, id, base);
   keepRetired(rows, before, today);
-  // Facts of a model stand once, for all that sell it.
+  // Facts of a model are declared once for all its providers, so the rows leave them out.
   const own = [...rows.values()].map(withoutModelFacts);
   return { rows: own.sort((a, b) => (a.id < b.id ? -1 : 1)), leftOut };
 }

@@ -17,7 +17,7 @@ const claudeOmit = ["presence_penalty", "frequency_penalty", "logprobs", "top_lo
 const special = "it is an older one, or not of general use: write a row for it";
 const otherPlace = "the price is that of other places or deployments: write a row for it";
 
-/** How Claude is told to think, wherever it is sold. */
+/** Facts of a Claude model wherever it is sold, including how it is switched to reasoning. */
 function claudeFacts(listed: Listed): Facts {
   const isAdaptive = listed.supports_adaptive_thinking === true;
   const efforts = [
@@ -36,8 +36,8 @@ function claudeFacts(listed: Listed): Facts {
 }
 
 /**
- * A price whose tiers have the rates of the price itself: those that only a tier has are left out, and so are tiers of service
- * that lack one, for which the list would leave open what is charged.
+ * Gives the tiers of a price exactly the rates of the price itself; rates that only a tier has are left out. A service
+ * tier that lacks a rate is left out as a whole, because the list does not say what it charges.
  */
 function tidy(price: Price | undefined): Price | undefined {
   if (price === undefined) return undefined;
@@ -118,7 +118,7 @@ const bedrock: ProviderRules = {
   },
 };
 
-/** Images of Stability AI, each of which costs the same. Its tools for editing are asked for otherwise. */
+/** Images of Stability AI, at one price per image. Its editing tools take requests of another form and are left out. */
 const bedrockImages: ProviderRules = {
   ...bedrock,
   provider: "bedrock",
@@ -131,13 +131,13 @@ const bedrockImages: ProviderRules = {
   facts: (_, listed) => ({ ...listedFacts(listed, "images"), features: [] }),
 };
 
-/** Factor by which the endpoints of a region cost more than the global one. */
+/** Factor between the price of a region's endpoint and the price of the global endpoint. */
 function regionalFactor(listed: Listed): number | undefined {
   const factor = listed.regional_endpoint_uplift_multiplier;
   return isPositive(factor) && factor !== 1 ? factor : undefined;
 }
 
-/** Vectors are asked for by `invoke`, in a form for each maker. */
+/** Embeddings, which are requested with `invoke` in a form for each maker. */
 const bedrockEmbeddings: ProviderRules = {
   ...bedrock,
   provider: "bedrock",
@@ -171,7 +171,7 @@ const vertexClaude: ProviderRules = {
   },
 };
 
-/** The same at the endpoint of the region that the credential names, where that costs more. */
+/** Claude at the endpoint of the credential's region, if that endpoint costs more. */
 const vertexRegionalClaude: ProviderRules = {
   ...vertexClaude,
   idPrefix: "vertex/regional/",

@@ -70,7 +70,9 @@ if (flags.check === true) {
   spawnSync("biome", ["format", "--config-path=.biome.json", "--write", ...files], { cwd: root });
 }
 
-/** The rules of the first providers and of the clouds, and those of each plugin with a `catalogue-rules.ts`. */
+/**
+ * Reads the rules of the first providers and of the clouds, and the rules of each plugin with a `catalogue-rules.ts`.
+ */
 async function readRules(): Promise<[string, readonly ProviderRules[]][]> {
   const shared = Object.entries({ ...rules, ...cloudRules });
   const names = readdirSync(join(root, "plugins")).filter((name) =>
@@ -97,7 +99,7 @@ function take(rows: readonly Model[]): void {
   for (const { id, aliases = [] } of rows) for (const name of [id, ...aliases]) owners.set(name, id);
 }
 
-/** A rate stands on one line. */
+/** Serializes rows, with each rate on one line. */
 function toText(models: readonly Model[]): string {
   const text = JSON.stringify({ models }, null, 2);
   return `${text.replace(/\{\s+"usd": ("[^"]+"),\s+"per": (\d+)\s+\}/g, '{ "usd": $1, "per": $2 }')}\n`;

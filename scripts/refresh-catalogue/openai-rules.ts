@@ -13,7 +13,7 @@ import {
 import { approved, type Facts, moving, ownProtocol, type ProviderRules, search } from "./provider-rules.ts";
 
 /**
- * For searches of the web the context of a prompt has at most so many tokens, however long that of the model is.
+ * Maximum context of a prompt for web searches, in tokens, however long the context of the model is.
  * https://developers.openai.com/api/docs/guides/tools-web-search#limitations
  */
 const searchTokensMax = 128_000;
@@ -67,7 +67,7 @@ export const openai = {
       return {
         price: { audioMs: toRate(Number(listed.input_cost_per_second) / 1000, 3_600_000) },
         features: id === "whisper-1" ? ["translation" as const] : [],
-        // No limit is known but that of a file's size: longer ones have less than 15 kbit/s.
+        // The size of a file is the only known limit: longer audio would have less than 15 kbit/s.
         audioMsMax: 14_400_000,
         ...(id !== "whisper-1" && { options: { verbose: false } }),
       };
@@ -94,7 +94,7 @@ export const openai = {
 } satisfies ProviderRules;
 
 /**
- * The most tokens that an image takes, by quality, and by size for usual ones, with room for words beside it.
+ * Maximum number of tokens of an image, by quality, and by size for usual sizes, with room for words in addition.
  * https://developers.openai.com/api/docs/guides/image-generation#cost-and-latency
  */
 const firstImageTokens = { low: 1024, medium: 2048, high: 6912 };
@@ -128,7 +128,9 @@ function openaiImageFacts(id: string, listed: Listed): Facts {
   return { price, features, imageOutputTokensMax, options: { extra: { quality: "medium" }, values: { quality } } };
 }
 
-/** The price with that of `POST /decisions`, whose output is free. https://developers.openai.com/api/docs/guides/decisions */
+/**
+ * Adds the price of `POST /decisions`, whose output is free. https://developers.openai.com/api/docs/guides/decisions
+ */
 function withDecisionsPrice(price: Price | undefined, listed: Listed): Price | undefined {
   if (price === undefined || !isPositive(listed.input_cost_per_token_decisions)) return price;
   const { tiers, ...rates } = toTariff(listed, "_decisions");

@@ -26,9 +26,9 @@ const tokenFields: Readonly<Record<string, string>> = {
 };
 
 /**
- * The price of a listed chat or embedding model.
+ * Returns the price of a listed chat or embedding model.
  *
- * @returns `undefined` when the list has none, or says that the model is free of charge.
+ * @returns `undefined` when the list has no price, or says that the model is free of charge.
  */
 export function toTokenPrice(listed: Listed): Price | undefined {
   if (isPositive(listed.input_cost_per_token)) return toTariff(listed, "");
@@ -48,8 +48,8 @@ function toSteppedPrice(steps: unknown): Price | undefined {
 }
 
 /**
- * The same with the rates of service tiers, where the list has them. Flex for long prompts is left out with the tier when
- * the list does not have it; priority and ultrafast do not serve them then.
+ * Returns the token price of a model with the rates of its service tiers, as far as the list has them. The flex tier is
+ * left out if the list lacks its rates for long prompts. Priority and ultrafast do not serve long prompts in that case.
  */
 export function toTieredPrice(listed: Listed): Price | undefined {
   const price = toTokenPrice(listed);
@@ -63,8 +63,8 @@ export function toTieredPrice(listed: Listed): Price | undefined {
 }
 
 /**
- * A price with that of a search of the web, for models whose provider reports how many there were. The list has a rate by the
- * size of what is found, which these providers charge as tokens.
+ * Adds the price of a web search, for models whose provider reports the number of searches. The list has a rate by the
+ * size of the results, which these providers charge as tokens.
  */
 export function withSearchPrice(price: Price | undefined, listed: Listed): Price | undefined {
   const { search_context_cost_per_query: rates } = listed;

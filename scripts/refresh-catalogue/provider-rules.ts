@@ -5,11 +5,11 @@ import { isPositive, type Listed, toRate, toTieredPrice, toTokenPrice } from "./
 /** The facts of a row that the price list does not have. */
 export type Facts = { readonly [Field in keyof Model]?: Model[Field] | undefined };
 
-/** How the models of one provider are found in the price list, and what is known of them beside it. */
+/** How to find one provider's models in the price list, and facts of the models that the list lacks. */
 export interface ProviderRules {
   /** The list that has its models, where that is not LiteLLM's. */
   readonly list?: "genai-prices";
-  /** The provider's name in the list, and what stands before its ids there. */
+  /** Name of the provider in the list, and the prefix of its ids there. */
   readonly provider: string;
   readonly prefix: string;
   /** The prefix of its ids here, where others sell the same model too. */
