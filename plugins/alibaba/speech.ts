@@ -43,7 +43,7 @@ const speak: Handler<"speech"> = async ({ request, model, upstream, warn }) => {
     sample_rate: sampleRate,
     ...(rate !== undefined && { rate }),
   };
-  // Beside the base URL of chat, on the same host.
+  // On the same host as chat, but under another path.
   const url = new URL("/api-ws/v1/inference", upstream.baseUrl).href;
   const socket = await upstream.webSocket(url, { isAnswer: (message) => typeof message !== "string" });
   const audio = runTask(socket, input, { model: model.upstreamId, parameters });

@@ -322,7 +322,10 @@ function toCachePoint(holder: object, { options, price }: Model): Block[] {
   return [{ cachePoint: { type: "default", ...(isHour && { ttl: "1h" }) } }];
 }
 
-/** Adds the point for the mark of what blocks were made of, unless they end in one. The list is changed in place. */
+/**
+ * Adds a cache point if the object that the blocks were made from is marked, unless they already end in one. Changes
+ * the list in place.
+ */
 function markEnd(blocks: Block[], holder: object, model: Model): Block[] {
   const last = blocks.at(-1);
   if (last !== undefined && !("cachePoint" in last)) blocks.push(...toCachePoint(holder, model));

@@ -1,8 +1,8 @@
 import { type AnswerOf, type Call, isRecord, type RequestOf, UpstreamError, warnOfOthers } from "modelgate/plugin";
 
 /**
- * Ranks by Cohere's and Amazon's models, which take their own bodies. The answer does not say what is billed: a query with up
- * to 100 documents.
+ * Ranks with Cohere's and Amazon's models, which take their own bodies. The answer does not report the billed unit, a
+ * query with up to 100 documents.
  */
 export async function rerank(
   { request, model, upstream, warn }: Call<RequestOf<"rerank">>,

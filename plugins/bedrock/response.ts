@@ -85,7 +85,7 @@ export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): 
 }
 
 /**
- * The tokens of an answer. What was read from a cache or written to it is not among the input here.
+ * Converts reported tokens. Tokens that were read from a cache or written to it are not part of the input here.
  *
  * @returns `undefined` when the report lacks the input or the output.
  */

@@ -3,7 +3,7 @@ import { getOwn } from "../../src/contract/index.ts";
 
 /** Below this, only what a schema requires is filled in. */
 const depthMax = 6;
-/** A schema can ask for a value without an end; what is beyond so many values is left out. */
+/** Maximum number of values. A schema can describe an endless value; the rest is left out. */
 const valuesMax = 2000;
 const formats: Record<string, string> = {
   date: "2026-01-01",

@@ -1,7 +1,9 @@
 import { type AnswerUsage, classifyError, type Handler, isRecord, warnOfOthers } from "modelgate/plugin";
 
 const translated = ["model", "input", "dimensions", "encoding_format", "task_type"];
-/** Gemini's model takes one text in a request, the others 250 with 20,000 tokens; so many requests are made at the same time. */
+/**
+ * Number of requests at the same time. Gemini's model takes one text per request, the others 250 with 20,000 tokens.
+ */
 const parallelMax = 8;
 
 /** https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api */

@@ -104,7 +104,7 @@ const bedrock: ProviderRules = {
       ...claude.options,
       ...(isTold && { thinking: "effort", efforts: ["low", "medium", "high"] }),
       ...(listed.supports_bedrock_native_structured_output_by_default === true && { jsonSchema: true }),
-      // Where nothing is said of a price for what is written to the cache, nothing is written.
+      // Without a price for cache writes, nothing is written to the cache.
       ...(isPositive(listed.cache_creation_input_token_cost) && { cachePoints: true }),
       ...(hasTools && listed.supports_tool_choice !== true && { toolChoice: false }),
     };

@@ -4,8 +4,8 @@ import { isPositive, type Listed } from "./price-list.ts";
 type Prices = Readonly<Record<string, unknown>>;
 
 /**
- * The models of providers that LiteLLM's list lacks, from the second list and in the form of the first. Models whose context is
- * not known are left out, and those whose price depends on anything but the day.
+ * Reads models of providers that LiteLLM's list lacks from the second list, in the form of the first. Models with an
+ * unknown context are left out, and models whose price depends on anything but the day.
  *
  * @param ids The providers, as the second list calls them. A model is named `<provider>/<model>`.
  */

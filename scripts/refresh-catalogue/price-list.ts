@@ -107,9 +107,9 @@ const mediaFields = {
 } as const;
 
 /**
- * The price of a listed model by the tokens of text, audio and images. What the list does not lower for reading from a
- * cache costs the same then, and tokens of an answer that is all audio or images have one price. What was read of images is
- * not counted apart from text: both cost what the dearer of the two does.
+ * Price of a listed model by the tokens of text, audio and images. Reading from a cache costs as much as input unless
+ * the list has a lower rate. Tokens of an answer that is all audio or images have one price. Images and text that were
+ * read from a cache are not counted apart: both cost the higher of their two rates.
  */
 export function toMediaPrice(listed: Listed): Price | undefined {
   const price = toTokenPrice(listed);
@@ -126,7 +126,7 @@ export function toMediaPrice(listed: Listed): Price | undefined {
   const outputToken = price.outputToken ?? media.imageOutputToken ?? media.audioOutputToken;
   if (outputToken === undefined) return undefined;
   const all: Price = { inputToken, ...media, cacheReadToken, outputToken };
-  // Audio and images that cost what text does need no rate of their own.
+  // Audio and images that cost as much as text need no rate of their own.
   const isOwn = ([meter, rate]: [string, unknown]) => {
     const [[first] = []] = meter in mediaFields ? getFallback(meter as MeterName) : [];
     return first === undefined || !isDeepStrictEqual(rate, all[first]);

@@ -55,7 +55,7 @@ async function ensureOwner(accounts: Accounts): Promise<Account> {
   return (await accounts.find(ownerEmail)) ?? (await accounts.create({ email: ownerEmail, name: "Owner" }));
 }
 
-/** Not by the store's own look-up, which gives up in a moment: there is no caller who waits yet. */
+/** Queries the table directly: the store's own look-up gives up quickly, for callers, and there is no caller yet. */
 async function hasKey({ db }: Store, id: string): Promise<boolean> {
   return (await db.selectFrom("keys").select("id").where("id", "=", id).executeTakeFirst()) !== undefined;
 }

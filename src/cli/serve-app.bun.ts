@@ -143,7 +143,10 @@ interface ServerOptions {
 /** The start leaves 40 MB of garbage, which would stay until there is load; collecting it takes 30 ms. */
 const startGarbageMs = 1000;
 
-/** When what is slow at first is made ready: the rush of a start is over then, and a process that ends soon does without. */
+/**
+ * Time after the start when slow first uses are prepared. The rush of the start is over then, and a short-lived process
+ * skips it.
+ */
 const prepareMs = 30_000;
 
 /** Returns how much of the time for the drain is left, in milliseconds. */

@@ -5,7 +5,7 @@ export interface KeyParts {
   secret: string;
 }
 
-/** Wider than what is made here: a key given for scripts comes from elsewhere. */
+/** Wider than the form of generated keys, because a key that is given for scripts comes from elsewhere. */
 const pattern = /^sk-mg-(?!admin-)([0-9A-Za-z]{4,64})-([0-9A-Za-z_-]{16,200})$/;
 const adminPattern = /^sk-mg-admin-([0-9A-Za-z]{4,64})-([0-9A-Za-z_-]{16,200})$/;
 

@@ -54,7 +54,7 @@ export interface BudgetState {
   readonly resetsAt: number | undefined;
 }
 
-/** Bounds of calls per minute and at once; an absent one does not bind. */
+/** Limits on calls per minute and on concurrent calls; an absent one does not bind. */
 export interface RateLimits {
   requestsPerMinute?: number | undefined;
   tokensPerMinute?: number | undefined;
@@ -70,7 +70,7 @@ export interface ModelLimits {
 
 /** Limits of a key, in addition to the limits of its account; an absent one does not bind. */
 export interface KeyLimits extends RateLimits {
-  /** The most that premium calls of the key may cost in a period: the view of the {@link Budget} of this key. */
+  /** Maximum cost of premium calls of the key in a period: the view of the {@link Budget} of this key. */
   budgetNanodollars?: number | undefined;
   /** Period of the budget; absent: `month`. */
   budgetPeriod?: BudgetPeriod | undefined;
@@ -128,11 +128,11 @@ export interface AdmissionRequest {
   capability: Capability;
   premium: boolean;
   /**
-   * The most that a premium call can cost, or the cost of its prompt and a first part of its output if it is extended.
-   * Its hold on the wallet is this, or what is left if that is less.
+   * Maximum cost of a premium call, or, if its hold can be extended, the cost of its prompt and a first part of its
+   * output. The hold on the wallet is this amount, or what is left if that is less.
    */
   holdNanodollars: number;
-  /** The least it must be able to hold: its prompt and a first piece of output, or all where nothing can be lowered. */
+  /** The least that it must be able to hold: its prompt and a first piece of output, or all if nothing can be lowered. */
   minNanodollars: number;
   /** Tokens of the free quota that a non-premium call holds, and the least that it must be able to hold. */
   holdTokens: number;
@@ -226,7 +226,7 @@ export interface CallsState {
 /** A caller's use of the limits that no header reports. */
 export interface LimitsUsage {
   calls: CallsState;
-  /** The states of the budgets whose subject is known without a call: the account, the key, and what a budget names. */
+  /** States of the budgets whose subject needs no call: the account, the key, and subjects that a budget names. */
   budgets: readonly BudgetState[];
 }
 

@@ -61,8 +61,8 @@ export interface ErrorBody {
 }
 
 /**
- * The one error a caller of the gateway sees. Thrown wherever the fault is noticed; only `http/lifecycle/errors.ts` makes a
- * response of it. The message says what was wrong, what was expected and what to do.
+ * The only error that a caller of the gateway sees. It is thrown wherever the problem is noticed; only
+ * `http/lifecycle/errors.ts` makes a response of it. The message says what was wrong, what was expected and what to do.
  *
  * @example
  * const error = new GatewayError("invalid_request", "n is 9, but this model takes at most 4", { param: "n" });
@@ -90,13 +90,13 @@ export class GatewayError extends Error {
     return errorTable[this.code].status;
   }
 
-  /** When to come again, as a header, if that is known. */
+  /** Header with the time until a retry; empty if the time is unknown. */
   get retryHeaders(): Record<string, string> {
     if (this.retryAfterMs === undefined) return {};
     return { "retry-after": String(Math.max(1, Math.ceil(this.retryAfterMs / 1000))) };
   }
 
-  /** The body in OpenAI's shape, the same for a JSON answer and for an error event in a stream. */
+  /** The error in OpenAI's shape: the body of a JSON answer, or the data of an error event in a stream. */
   toBody(): ErrorBody {
     const type = errorTable[this.code].type;
     return { error: { message: this.message, type, param: this.param ?? null, code: this.publicCode } };

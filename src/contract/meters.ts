@@ -18,13 +18,16 @@ interface Meter {
   readonly fallback: readonly (readonly string[])[];
   /** How many tokens of the free quota one of it takes. Tokens take as many of the tokens per minute. */
   readonly quotaWeight: number;
-  /** A unit: more of it than one request uses, where neither its hold nor the row of the model bounds it. */
+  /**
+   * For a unit: an amount that no request exceeds. It applies if neither a hold nor the row of the model bounds the
+   * unit.
+   */
   readonly requestMax?: number;
-  /** A unit: the field of a model's row with the most of it that one request uses. */
+  /** For a unit: the field of a model's row with the maximum for one request. */
   readonly rowMax?: "audioMsMax" | "pagesMax" | "secondsMax";
   /**
-   * A unit that is counted by this field of what a provider reports, whatever the capability. Where a row has a price for it,
-   * the row says the most of it, which is held, and is charged where a report leaves it out.
+   * For a unit: the field of a provider's report that counts it, whatever the capability. If a row has a price for the
+   * unit, it also has a maximum, which is held, and which is charged if a report leaves the unit out.
    */
   readonly reportedAs?: "pages" | "seconds";
   /** The label of the counters `modelgate_tokens_total` and `modelgate_units_total`, and how many make one there. */
@@ -240,8 +243,8 @@ const reportedHalves = [
 ] as const;
 
 /**
- * A later report of one answer, with the half that it lacks and an earlier one had: some servers report the prompt at the beginning
- * alone, and zero in its place at the end.
+ * Completes a later report of one answer with the half that it lacks and an earlier report had: some servers report the
+ * prompt only at the beginning, and zero in its place at the end.
  *
  * @example
  * withEarlierFigures({ prompt_tokens: 0, n: 1 }, { prompt_tokens: 5 }); // => { prompt_tokens: 5, n: 1 }
@@ -304,7 +307,7 @@ const tokenMeters = namesOf(({ kind }) => kind !== "unit");
 /** Meters counted otherwise than in tokens. */
 export const unitMeters = namesOf(({ kind }) => kind === "unit");
 
-/** Units that any answer may report, with the field of its usage and the field of the row that has the most of them. */
+/** Units that any answer may report, with the field of its usage and the field of the row that has the maximum. */
 export const reportedUnits = unitMeters.flatMap((name) => {
   const { reportedAs: field, rowMax } = meterOf[name];
   return field === undefined || rowMax === undefined ? [] : [{ name, field, rowMax }];
@@ -438,8 +441,8 @@ export const lifetimeFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The meter of what a cache writes, by how long it is to keep it: what a request asks for, or a report says. A provider's least
- * lifetime costs what it costs to write at all; one that is not known counts as the longest.
+ * Meter of the tokens that are written to a cache, by the lifetime that a request sets or a report states. A provider's
+ * shortest lifetime costs what any write costs. An unknown lifetime counts as the longest.
  *
  * @example
  * getWriteMeter("30m"); // => "cacheWriteToken"
@@ -459,7 +462,7 @@ export function getWriteMeter(lifetime: unknown): "cacheWriteToken" | "cacheWrit
   }
 }
 
-/** The tokens of a report by lifetimes that are counted by a meter. `NaN` where one is no number. */
+/** Adds up the tokens of a report by lifetime that belong to a meter. `NaN` if an amount is not a number. */
 function sumKept(details: Readonly<Record<string, unknown>> | null | undefined, meter: MeterName): number {
   let sum = 0;
   for (const name in details) {
@@ -590,7 +593,7 @@ export const ChatUsage = Type.Object(
     web_search_requests: optional(Type.Integer()),
     pages: optional(Type.Number({ description: "Pages that the provider charges for" })),
     seconds: optional(Type.Number({ description: "Seconds that the provider charges for" })),
-    /** The list price of all of it in dollars; absent when that is not known. */
+    /** List price of the whole call in dollars; absent if it is unknown. */
     cost: Type.Optional(Type.Number()),
   },
   open,

@@ -13,7 +13,7 @@ export const namePattern = `^[^${unsafeCharacters}]*$`;
 const nameForm = new RegExp(namePattern);
 const unsafe = new RegExp(`[\\s${unsafeCharacters}]+`, "g");
 
-/** A name that somebody gives: of a key, an account, a team, a model, a rule. It is shown to others. */
+/** A name that a person gives to a key, an account, a team, a model or a rule. It is shown to others. */
 export const DisplayName = Type.String({
   minLength: 1,
   maxLength: nameLengthMax,
@@ -23,7 +23,7 @@ export const DisplayName = Type.String({
 });
 
 /**
- * Checks a name that somebody gives.
+ * Checks a name that a person gives.
  *
  * @param what Such as `key name`, for the message.
  * @throws {GatewayError} `invalid_request` with the `param` `name`.
@@ -44,8 +44,8 @@ export function isName(text: string): boolean {
 }
 
 /**
- * Makes a name of a text of somebody else's system: an identity provider, another gateway. Characters that no name has become
- * spaces, and it is cut to the length of a name.
+ * Makes a name from a text of another system: an identity provider, another gateway. Characters that a name cannot have
+ * become spaces, and the text is cut to the maximum length.
  *
  * @returns `undefined` when nothing is left.
  */

@@ -28,7 +28,10 @@ const tiers = Type.Optional(
   ),
 );
 
-/** The price of a model: a rate a meter. An absent meter is not free: it has the rate of another one, as `meterTable` says. */
+/**
+ * Price of a model: one rate per meter. An absent meter is not free: another meter's rate applies, as `meterTable`
+ * says.
+ */
 export const Price = Type.Object(
   {
     ...rates,
@@ -93,8 +96,8 @@ const heldApart: ReadonlySet<MeterName> = new Set(["audioInputToken", "audioCach
 const keptLonger: ReadonlySet<MeterName> = new Set(["cacheWrite1hToken", "cacheWrite12hToken"]);
 
 /**
- * The most that a call of these amounts can cost, however its provider divides the prompt: it may write all of it to its cache, which
- * can cost more than to read it, and most of all where it is to be kept for an hour or longer.
+ * Maximum cost of a call of these amounts, however its provider divides the prompt: it may write all of it to its
+ * cache. Writing can cost more than reading, and most if the cache is kept for an hour or longer.
  *
  * @returns `undefined` when the price has no rate for a part of it, or the sum leaves 2^53.
  */

@@ -116,7 +116,7 @@ function writeMessage(type: string, payload: unknown): Uint8Array {
 }
 
 /**
- * Reads the same messages as events.
+ * Reads the messages of AWS event streams as events.
  *
  * @example
  * const parser = new EventStreamParser();

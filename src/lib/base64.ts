@@ -24,7 +24,7 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   while (characters > 0 && text.length - characters < 2 && text.charCodeAt(characters - 1) === 61) characters--;
   const length = Math.floor((characters * 3) / 4);
   const buffer = Buffer.alloc(length);
-  // The decoder skips what it does not know; text it read to full length can still have a stranger in the last group.
+  // The decoder skips unknown characters. Even text that it read to full length can have one in the last group.
   const hasStranger = /[^A-Za-z0-9+/_-]/.test(text.slice(Math.max(0, characters - 4), characters));
   if (characters % 4 === 1 || buffer.write(text, "base64") !== length || hasStranger) {
     throw new RangeError("Cannot read base64: the text holds other characters or is cut; send plain base64");
@@ -49,7 +49,8 @@ export function readBase64(text: unknown): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * A vector as OpenAI's base64 form: float32, little-endian as every supported platform. What does not fit a float32 is rounded to one.
+ * Encodes a vector in OpenAI's base64 form: float32, little-endian as on every supported platform. Numbers are rounded
+ * to float32.
  *
  * @example
  * floatsToBase64([0.5, -0.25]); // => "AAAAPwAAgL4="

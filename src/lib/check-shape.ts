@@ -27,7 +27,10 @@ export function shapeChecker(schema: TSchema): (value: unknown) => ShapeError | 
   };
 }
 
-/** A misspelt field explains another that is missing; else the deepest complaint is the nearest to what was mistyped. */
+/**
+ * Sorts misspelt fields first, because they explain missing ones; then the deepest error, which is nearest to the
+ * mistake.
+ */
 function byUse(a: ValueError, b: ValueError): number {
   const [first, second] = [a, b].map(({ type }) => Number(type === ValueErrorType.ObjectAdditionalProperties));
   return (second as number) - (first as number) || b.path.length - a.path.length;
@@ -51,7 +54,7 @@ function describeError(error: ValueError): string {
   if (type === ValueErrorType.ObjectRequiredProperty) {
     return `it is missing${expected === undefined ? "" : `, ${expected}`}${description}`;
   }
-  // A person reads what it is rather than its pattern.
+  // The description is easier to read than the pattern.
   if (type === ValueErrorType.StringPattern && description !== "") {
     return `got ${quoteValue(value)}, expected ${description.slice(2)}`;
   }

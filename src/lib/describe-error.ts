@@ -53,12 +53,15 @@ function describeCause(error: Error, cause: Error): unknown {
   return isOfPlugin || quotes(cause) ? withoutWords(cause) : cause.message;
 }
 
-/** A cause that is no error is anything: an object of a provider's answer too. */
+/** A cause that is not an error may be anything, even an object from a provider's answer. */
 function toPlainCause(cause: unknown): unknown {
   return typeof cause === "object" ? typeof cause : cause;
 }
 
-/** Whether the message may have words of a provider: its own error, the one for the client, or what a parser could not read. */
+/**
+ * Whether the message may quote a provider: its own error, the error for the client, or text that a parser could not
+ * read.
+ */
 function quotes(error: Error): boolean {
   const { code, cause } = error as Error & { code?: unknown };
   const isUpstream = error instanceof UpstreamError || cause instanceof UpstreamError;

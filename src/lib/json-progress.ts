@@ -82,7 +82,7 @@ export class JsonProgress {
     return this.#hasOpened && this.#depth <= 0 && !this.#isInText;
   }
 
-  /** Whether a text is the same as all pieces so far. Of long ones the length tells. */
+  /** Whether a text equals all pieces so far. For long texts, only the length is compared. */
   isSame(whole: WholeJson): boolean {
     if (whole.length !== this.length) return false;
     const { progress } = whole;

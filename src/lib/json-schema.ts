@@ -48,7 +48,7 @@ export class SchemaBudget {
   }
 }
 
-/** A schema as it was sent, and what the references that led to it point to: what a cycle is known by. */
+/** A schema as it was sent, and the targets of the references that led to it: a target that repeats is a cycle. */
 interface Piece {
   schema: unknown;
   targets: readonly unknown[];
@@ -76,7 +76,7 @@ export interface FlatSchema {
 
 /** A place in a schema that is written out. */
 export interface Pointer {
-  /** A JSON pointer, cut where it gets so long that nobody reads it. */
+  /** A JSON pointer, cut off if it gets too long to read. */
   readonly text: string;
   /** Its parts: a property is two, `items` is one. */
   readonly depth: number;
@@ -110,7 +110,7 @@ const scaffolding = new Set(["$schema", "$id", "$comment", "$anchor", "$defs", "
 interface Place {
   readonly flat: FlatSchema;
   readonly pointer: Pointer;
-  /** Targets of references so far: a schema that is named again is written the same. */
+  /** Targets of references so far: a schema that is referenced again adds nothing new. */
   readonly taken: Set<unknown>;
 }
 
@@ -258,7 +258,7 @@ class SchemaFlattener {
     return common.length > 0;
   }
 
-  /** Keeps the narrower of two bounds, and the outer one of two annotations. */
+  /** Keeps the narrower of two bounds, and the outer of two annotations. */
   #takeOther(rest: Map<string, unknown>, keyword: string, value: unknown): boolean {
     const other = rest.get(keyword);
     const bound = /^(?:exclusiveM|m)(in|ax)(?:imum$|[A-Z])/.exec(keyword)?.[1];
@@ -274,7 +274,7 @@ class SchemaFlattener {
   }
 }
 
-/** Keywords whose values are schemas that are taken at their own places. */
+/** Keywords whose values are schemas with places of their own. */
 const subschemas = new Set(["items", "prefixItems", "anyOf", "oneOf"]);
 
 function takeTypes(flat: FlatSchema, typeNames: unknown[]): boolean {

@@ -27,7 +27,7 @@ export function isExactNumber(value: object): value is { readonly rawJSON: strin
   return "rawJSON" in value && isRawJSON(value);
 }
 
-/** The most that a text may have. */
+/** Maximum size of a text. */
 interface JsonBounds {
   /** Nesting of objects and arrays: the code that translates and writes them is recursive. */
   readonly depthMax: number;
@@ -68,9 +68,9 @@ export type JsonSource = keyof typeof jsonBounds;
 
 /** Time to parse a string, and a field with a new name, as the number of numbers that take as long. */
 export const [stringWeight, fieldWeight] = [3, 7];
-/** The most escapes in a text: 32 MB have more only where each character is one. */
+/** Maximum number of escapes in a text: 32 MB have more only if each character is an escape. */
 export const escapesMax = 2_500_000;
-/** The most characters outside of strings that are parsed at once: a single number of 32 MB takes 100 ms. */
+/** Maximum number of characters outside of strings that are parsed at once: a single number of 32 MB takes 100 ms. */
 export const otherCharsMax = 16_000_000;
 
 /**
@@ -104,7 +104,7 @@ export interface CheckedJson {
   readonly valueBytes: number;
   /** How long it takes to parse, in numbers that take as long. */
   readonly weight: number;
-  /** How long it takes to parse so that nothing is lost; 0 where the platform loses nothing. */
+  /** Time to parse without loss, in the unit of `weight`; 0 if the platform's parser loses nothing. */
   readonly exactWeight: number;
   /** The large values of the outermost object. */
   readonly spans: readonly ValueSpan[];
@@ -153,8 +153,8 @@ function parseShort(text: string, source: JsonSource): unknown {
 }
 
 /**
- * Reads JSON that may be none, as tool results and error bodies are. Returns `undefined` then, and for a text beyond the bounds
- * of its source: too deep, too wide or too long to be parsed at once.
+ * Reads a text that may not be JSON, such as a tool result or an error body. Returns `undefined` for other text, and
+ * for text beyond the bounds of its source: too deep, too wide or too long to be parsed at once.
  *
  * @param source Where the text comes from; absent: from within a body or an answer.
  *
@@ -212,7 +212,7 @@ export class JsonTexts {
 
 /** Longer texts are scanned and parsed in several turns of the event loop. */
 const turnCharsMax = 512 * 1024;
-/** The most different names in one of these: each takes as long as ten numbers, and a hundred bytes. */
+/** Maximum number of different names in a long text: each takes as long as ten numbers, and a hundred bytes. */
 const namesMax = 100_000;
 const nameBits = 2 ** 20;
 /** A longer name counts as a new name each time. */
@@ -298,7 +298,7 @@ function close(cut: Cut | undefined): string {
     .join("");
 }
 
-/** Adds a part to what came before it: each container that was open goes on with the one in its place. */
+/** Adds a part to the parts before it: each container that was open continues with the container in its place. */
 function addPart(whole: unknown, part: unknown, { cut, text, mark }: { cut: Cut; text: string; mark: string }): void {
   let [to, from] = [whole, part];
   for (const [level, { isObject, name }] of cut.path.entries()) {
@@ -430,7 +430,7 @@ class ExactReader {
   }
 }
 
-/** An object whose members are listed in this order, also where the language has another one: names that are numbers come first there. */
+/** Lists the members of an object in this order. JavaScript would list names that are numbers first. */
 function withOrder(holder: object, names: readonly string[]): object {
   if (Object.keys(holder).every((name, index) => name === names[index])) return holder;
   return new Proxy(holder, {
@@ -648,7 +648,10 @@ function tooWide(weightMax: number, more = ""): JsonBoundsError {
   return new JsonBoundsError(`has more than ${weightMax} values${more}, ${counts}`);
 }
 
-/** The index of the quote that ends a string: the first one behind an even number of backslashes. The platform's search is many times faster than a loop over all characters. */
+/**
+ * Index of the quote that ends a string: the first quote behind an even number of backslashes. The platform's search is
+ * many times faster than a loop over all characters.
+ */
 function endOfString(text: string, start: number): number {
   let end = start;
   let backslashes: number;

@@ -15,7 +15,7 @@ export function toTerminalText(text: string): string {
   return text.search(unsafe) === -1 ? text : text.replaceAll(unsafe, toEscape);
 }
 
-/** {@link toTerminalText} of what has to stay in its line: a cell, a name, a message of another program. */
+/** Escapes like {@link toTerminalText}, and line breaks too: for a cell, a name, a message of another program. */
 export function toTerminalLine(text: string): string {
   return text.search(unsafeOrBreak) === -1 ? text : text.replaceAll(unsafeOrBreak, toEscape);
 }

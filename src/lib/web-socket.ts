@@ -65,7 +65,7 @@ export class WebSocketParser {
     this.#onPing = onPing ?? (() => undefined);
   }
 
-  /** How the server ended the connection; absent while it has not. What follows is not read. */
+  /** How the server closed the connection; absent while it is open. Nothing after the close is read. */
   get close(): WebSocketClose | undefined {
     return this.#close;
   }

@@ -12,13 +12,13 @@ export interface AnswerStream<Piece, Event = unknown> {
   /** The provider's events in order: from `upstream.events` or `upstream.bytes`, or an iterable of your own. */
   readonly events: AsyncIterable<Event> | Iterable<Event>;
   /**
-   * The pieces that an event comes to, often one.
+   * Returns the pieces that an event adds, often one.
    *
-   * @throws {UpstreamError} When the event is an error, or cannot be read. What was returned before is sent all the same.
+   * @throws {UpstreamError} When the event is an error, or cannot be read. Earlier pieces are sent all the same.
    */
   push(event: Event): readonly Piece[];
   /**
-   * The pieces that are left. Called once, when the events have ended or the answer is complete.
+   * Returns the remaining pieces. Called once, when the events have ended or the answer is complete.
    *
    * @throws {UpstreamError} `bad_response` when the events ended before the answer did.
    */
@@ -30,7 +30,7 @@ export interface AnswerStream<Piece, Event = unknown> {
    * Absent: nothing of use follows a complete answer.
    */
   readonly awaitsReport?: boolean;
-  /** The pieces that are left of an answer that broke off, such as one with the usage that is known so far. */
+  /** Returns the remaining pieces of an answer that broke off, such as a piece with the usage so far. */
   breakOff?(): readonly Piece[];
 }
 

@@ -26,8 +26,8 @@ export interface ToolCall {
   function: { name: string; arguments: string };
 }
 /**
- * A text of a provider's answer, such as the arguments of a tool call: some providers send the value in place of its text. A
- * string stays, nothing is no text, and any other value is its JSON.
+ * Converts a value in a provider's answer to text, such as the arguments of a tool call: some providers send the value
+ * in place of its text. A string stays, an absent value becomes empty text, and any other value becomes JSON.
  *
  * @example
  * toAnswerText({ city: "Paris" }); // => '{"city":"Paris"}'

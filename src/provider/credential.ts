@@ -63,9 +63,9 @@ export interface CredentialForm {
 
 /** One credential of a provider. */
 export interface ProviderCredential {
-  /** The key of a plugin whose credential is one; empty for others. */
+  /** The key, if the plugin's credential is a single key; otherwise empty. */
   readonly key: string;
-  /** The fields of a plugin whose credential has several. */
+  /** The fields, if the plugin's credential has several. */
   readonly fields: CredentialFields;
 }
 
@@ -103,10 +103,10 @@ export function getPlainFields(text: string): Readonly<Record<string, string>> {
   return split(text)?.plain ?? {};
 }
 
-/** A part of a document that is shorter is no secret of its own. */
+/** A shorter part of a document does not count as a secret of its own. */
 const documentPartMin = 32;
 
-/** The texts of a credential that nobody may be shown. */
+/** Returns the texts of a credential that must never be shown. */
 export function getSecrets(text: string): readonly string[] {
   const parts = split(text);
   if (parts === undefined) return [text];

@@ -16,7 +16,9 @@ const words: Readonly<Record<FinishReason, string>> = {
     language blocklist prohibited_content spii image_safety image_prohibited_content image_recitation error_toxic`,
 };
 
-/** The words of a failure. Some providers use these of an answer that was interrupted, whose text is of use. */
+/**
+ * Words for a failure. Some providers also use `interruptions` for an answer that was cut off but whose text is of use.
+ */
 const interruptions = "network_error insufficient_system_resource";
 const failures = `error errored failed failure server_error internal_error cancelled canceled abort aborted timeout timed_out`;
 
@@ -30,11 +32,11 @@ const failureWords: ReadonlySet<string> = new Set(listOf(failures));
 const fold = (word: string) => word.toLowerCase().replaceAll("-", "_");
 
 /**
- * The finish reason for a provider's word; one that is not known is unchanged, and {@link judgeFinish} decides what it is. No
- * word at all is the ordinary end.
+ * Maps a provider's word to a finish reason. An unknown word is returned unchanged, and {@link judgeFinish} decides
+ * about it. Without a word, the answer ended normally.
  *
- * @param hasCalls Whether the answer calls tools, where that is known: an answer with calls that "stopped" did so for them,
- *   and one without stopped for none.
+ * @param hasCalls Whether the answer calls tools; absent if unknown. An answer with calls that "stopped" did so for
+ *   them, and one without stopped for none.
  *
  * @example
  * toFinishReason("end_turn"); // => "stop"
@@ -57,16 +59,16 @@ export function isFailedFinish(word: unknown): boolean {
 /** Finish reasons that let a caller run the tool calls of an answer. */
 const callReasons: ReadonlySet<FinishReason> = new Set(["stop", "tool_calls", "function_call"]);
 
-/** An answer at its end, as far as it is known. */
+/** State of an answer at its end. */
 export interface AnswerSoFar {
-  /** There is something of use to the caller: text, a call, audio; reasoning alone is not. */
+  /** The answer has something of use to the caller: text, a call, audio. Reasoning alone does not count. */
   hasOutput: boolean;
   hasCalls?: boolean | undefined;
   /** The arguments of a call break off: whatever the provider says, its answer was cut. */
   hasBrokenCall?: boolean | undefined;
   /** The provider's own words on the reason. */
   message?: string | undefined;
-  /** Takes a word that is not known. */
+  /** Called with a word that is unknown. */
   onUnknown?: ((word: string) => void) | undefined;
 }
 

@@ -44,7 +44,7 @@ export const ImagesRequest = Type.Object(
 );
 export type ImagesRequest = Static<typeof ImagesRequest>;
 
-/** The most images that one is made of: OpenAI's limit. */
+/** Maximum number of images that an edit starts from: OpenAI's limit. */
 export const editedImagesMax = 16;
 
 /** Fields of POST /images/edits other than the images. */
@@ -94,7 +94,7 @@ export type ImageStream<Event = unknown> = AnswerStream<PartialImage | Generated
 /** Answer of an `images` or `imageEdits` handler. */
 export interface GeneratedImages {
   images: GeneratedImage[];
-  /** As the provider reported it, by {@link TokenUsage}. The kernel drops what is not usage. */
+  /** Usage as the provider reported it, by {@link TokenUsage}. The kernel drops any other fields. */
   usage?: Record<string, unknown> | undefined;
   /** Settings that the provider used. */
   settings?: ImageSettings | undefined;

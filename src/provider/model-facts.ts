@@ -8,13 +8,13 @@
  * for families whose makers sell no mode of them that reasons.
  */
 
-/** Facts of a model. An absent one is not known. */
+/** Facts of a model. An absent fact is unknown. */
 export interface ModelFacts {
   /** It may reason before it answers, and what it reasons may not all be shown. */
   readonly reasoning?: boolean;
-  /** The most tokens that one image of a prompt costs. */
+  /** Maximum tokens that one image of a prompt costs. */
   readonly imageTokensMax?: number;
-  /** The most tokens of one answer, with what it reasons. */
+  /** Maximum tokens of one answer, including its reasoning. */
   readonly outputTokensMax?: number;
 }
 
@@ -123,8 +123,8 @@ export function normalizeModelName(name: string): string {
 }
 
 /**
- * A row without what is known of its model: whether it reasons and what an image costs are the model's, a limit of the output may
- * be a lower one of the provider's.
+ * Removes the facts that the model itself has from a row: whether it reasons and what an image costs belong to the
+ * model. A limit of the output stays if the provider's limit differs.
  */
 export function withoutModelFacts<Row extends ModelFacts & { upstreamId: string; capability: string }>(row: Row): Row {
   if (row.capability !== "chat") return row;

@@ -34,8 +34,8 @@ export const contextTokensDefault = 2_097_152;
 export const capabilityDefault = "chat";
 
 /**
- * A row of a catalogue, wherever it is written: one model as the gateway sells it and as its provider knows it. What it may leave
- * out is filled in by {@link completeRow}.
+ * A row of a catalogue, wherever it is written: one model as the gateway sells it and as its provider knows it.
+ * {@link completeRow} fills in the optional fields.
  */
 export const ModelRow = Type.Object(
   {
@@ -183,7 +183,7 @@ export type ModelRow = Static<typeof ModelRow>;
 /** A row with all that it may leave out. */
 export type Model = ModelRow & { upstreamId: string; capability: Capability; ownedBy: string; created: number };
 
-/** A row with what it left out: the same for manifests, plugins with code, and the operator's own files. */
+/** Completes a row. Manifests, plugins with code, and the operator's own files all use these defaults. */
 export function completeRow(row: ModelRow, plugin: { name: string; prefix?: string | undefined }): Model {
   if (isComplete(row)) return withFacts(row);
   const { id, upstreamId, capability = capabilityDefault, ownedBy = plugin.name, created = 0 } = row;
@@ -237,9 +237,10 @@ export const noticeDays = 60;
 const noticeMs = noticeDays * 86_400_000;
 
 /**
- * Whether the provider has ended a model, or ends it within 60 days. A model ends with the first moment of `retiredOn`, UTC.
+ * Whether the provider has ended a model, or ends it within 60 days. A model ends with the first moment of `retiredOn`,
+ * UTC.
  *
- * @returns `undefined` when no end is known or near.
+ * @returns `undefined` if the model has no end, or only a later one.
  */
 export function getRetirement({ retiredOn }: Pick<Model, "retiredOn">, now: number): "past" | "soon" | undefined {
   if (retiredOn === undefined) return undefined;
@@ -255,7 +256,7 @@ export function isEnded(model: Model, now: number): boolean {
 export const virtualStrategies = ["priority", "weight", "cheapest", "fastest"] as const;
 export type VirtualStrategy = (typeof virtualStrategies)[number];
 
-/** The most models that one name may stand for, or that one request may list. */
+/** Maximum number of models behind one name, or listed by one request. */
 export const membersMax = 16;
 
 const name = Type.String({ minLength: 1, maxLength: 200, description: "The id or an alias of a model" });

@@ -114,7 +114,7 @@ export interface AnswerRepair {
   /** How much of a stream is kept until its end, in characters; absent: nothing is. */
   readonly keptCharacters?: number;
   /**
-   * Takes a whole answer, or the events of one in their order, and changes what is wrong in it.
+   * Repairs a whole answer, or the events of one in their order, in place.
    *
    * @param characters Length of the event.
    * @returns Whether it changed something.
@@ -125,15 +125,15 @@ export interface AnswerRepair {
 }
 
 /**
- * Takes the text of an answer. A place is an item of the answer, by its index, and a part within it; without an item, it is the
- * whole answer.
+ * Receives the text of an answer. A place is an item of the answer, by its index, and a part within it; without an
+ * item, the place is the whole answer.
  */
 export interface OutputReader {
-  /** Text that follows what came before it: a text, or a value with texts in it. */
+  /** Adds text to a place: a text, or a value that contains texts. */
   piece(value: unknown, item?: unknown, part?: unknown): void;
-  /** All of the text of a place so far. What came of it already does not count again. */
+  /** Gives all text of a place so far. Text that came earlier does not count again. */
   whole(value: unknown, item?: unknown, part?: unknown): void;
-  /** Nothing more comes of an item. What comes under its index is another one. */
+  /** Ends an item. A later item may have the same index. */
   end(item: unknown): void;
 }
 

@@ -20,9 +20,9 @@ import type { Transcript, TranscriptionRequest } from "./transcription.ts";
 export const contractVersion = 1;
 
 /**
- * One event of a provider's stream. Of SSE: its `event:` name (`"message"` when unnamed) and its `data:` lines joined by
- * `\n`. Of an AWS event stream: its `:event-type` and its payload as text; an exception is an event `error` whose data is
- * `{ "error": { "type", "message" } }`.
+ * One event of a provider's stream. From SSE: its `event:` name (`"message"` when unnamed) and its `data:` lines joined
+ * by `\n`. From an AWS event stream: its `:event-type` and its payload as text; an exception is an event `error` with
+ * the data `{ "error": { "type", "message" } }`.
  */
 export interface ServerEvent {
   event: string;
@@ -61,17 +61,21 @@ export interface WebSocketOptions {
 }
 
 /**
- * A WebSocket to the provider, open. Its messages are the `events` of an {@link AnswerStream}, or are iterated one by one. They end when the
- * provider closes the connection normally: whether the answer was whole then is for the stream's `end` to say.
+ * An open WebSocket to the provider. Its messages are the `events` of an {@link AnswerStream}, or are iterated one by
+ * one. They end when the provider closes the connection normally; the stream's `end` decides whether the answer was
+ * whole.
  *
- * Iterating throws {@link UpstreamError} when the connection breaks off, or is closed with an error code (1011: its `code` is `websocket_1011`).
+ * Iterating throws {@link UpstreamError} when the connection breaks off, or is closed with an error code (1011: its
+ * `code` is `websocket_1011`).
  */
 export interface UpstreamWebSocket extends AsyncIterable<WebSocketMessage> {
   /** The subprotocol that the provider chose; empty when none was offered. */
   readonly protocol: string;
   /** Sends a message. Resolves when the connection accepts more data: await it to limit buffering. */
   send(message: string | Uint8Array): Promise<void>;
-  /** Closes the connection. What has not been read is dropped. Also done when the stream is complete and when the call ends. */
+  /**
+   * Closes the connection and drops unread messages. Also happens when the stream is complete and when the call ends.
+   */
   close(): void;
 }
 
@@ -181,8 +185,8 @@ export interface NativeAnswer {
 }
 
 /**
- * The optional handlers: for clients of other protocols than chat, whose calls are translated into chat without them, and for
- * counts of tokens that a provider makes free of charge.
+ * Optional handlers: for clients of protocols other than chat, whose calls are otherwise translated into chat, and for
+ * token counts that a provider makes free of charge.
  */
 export const optionalHandlers = [
   "responses",
@@ -238,8 +242,8 @@ export interface Handlers {
   /** Hands on a body of OpenAI's decisions. The price must cover all that is sent. */
   compactResponse?(call: Call<NativeRequest>): Promise<NativeAnswer>;
   /**
-   * Asks the provider for the tokens of a prompt, free of charge. The gateway asks where it can bound a prompt by the
-   * model's context alone (a PDF, a document by its address) and that is more than the caller can pay.
+   * Requests the provider's token count of a prompt, free of charge. The gateway uses it if only the model's context
+   * bounds the prompt (a PDF, a document by its address) and that bound is more than the caller can pay.
    */
   countChatTokens?(call: Call<ChatRequest>): Promise<number>;
   /** Counts the tokens of a Responses body, also for clients that call the count endpoint. */

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { optional, type UnitsReport } from "../contract/index.ts";
 
-/** The most documents of one request: Cohere's limit, applied to every provider. */
+/** Maximum number of documents of one request: Cohere's limit, applied to every provider. */
 export const rerankDocumentsMax = 10_000;
 
 /** Request of a `rerank` handler, whatever form the client used. Other fields pass to providers of the same dialect. */

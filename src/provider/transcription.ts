@@ -27,7 +27,7 @@ export interface TranscriptionRequest extends TranscriptionFields {
   file: File;
   /** Length of the audio in milliseconds as the file itself says; absent when it does not. A caller can forge it. */
   audioMs?: number | undefined;
-  /** The least and the most that so many bytes of this format can play, in milliseconds. Set by the kernel. */
+  /** Shortest and longest time that a file of this size and format can play, in milliseconds. Set by the kernel. */
   audioMsMin?: number | undefined;
   audioMsMax?: number | undefined;
   /** Names of the form's fields that no transcription takes. They are not sent, and are reported to the caller. */
@@ -60,6 +60,6 @@ export interface Transcript {
   duration?: number | undefined;
   segments?: TranscriptSegment[] | undefined;
   words?: TranscriptWord[] | undefined;
-  /** As the provider reported it where it bills tokens, by `TokenUsage`; the kernel drops what is not usage. */
+  /** Usage as the provider reported it, by `TokenUsage`, if it bills tokens. The kernel drops any other fields. */
   usage?: Record<string, unknown> | undefined;
 }

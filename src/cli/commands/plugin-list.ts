@@ -39,7 +39,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Somebody else's process is one all the same.
+    // The process belongs to another user, but it is running.
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }

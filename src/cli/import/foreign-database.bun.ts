@@ -60,8 +60,8 @@ export async function openForeignDatabase(url: string): Promise<ForeignDatabase>
 }
 
 /**
- * Whether an error says that there is no table of this name. Anything else, such as a table that is broken or may not be read, is no
- * empty table: what it restricts would be lost.
+ * Whether an error says that there is no table of this name. Any other error, such as a broken or unreadable table,
+ * must not count as an empty table: its restrictions would be lost.
  */
 function isMissingTable({ message, ...error }: Error, name: string): boolean {
   const { errno } = error as { errno?: unknown };
@@ -87,7 +87,7 @@ function decodeBytes(bytes: Uint8Array): string | number {
   return bytes.length === 1 && first !== undefined && first <= 1 ? first : new TextDecoder().decode(bytes);
 }
 
-/** A text, also where it is kept as a number; `undefined` for an empty one. */
+/** Reads a text, also if it is stored as a number; `undefined` if it is empty. */
 export function textOf(value: unknown): string | undefined {
   const text = typeof value === "number" || typeof value === "bigint" ? String(value) : value;
   return typeof text === "string" && text.trim() !== "" ? text.trim() : undefined;
@@ -101,9 +101,9 @@ export function readNumber(value: unknown): number | undefined {
 }
 
 /**
- * A flag, which SQLite and MySQL keep as a number.
+ * Reads a flag, which SQLite and MySQL keep as a number.
  *
- * @param unreadable The meaning of a value that is no flag: the stricter one.
+ * @param unreadable The result for a value that is not a flag: the stricter meaning.
  */
 export function flagOf(value: unknown, unreadable: boolean): boolean {
   if (value === null || value === undefined) return false;

@@ -114,7 +114,7 @@ export const litellmTables = {
       ...["budget_id", "max_budget", "max_parallel_requests", "tpm_limit", "rpm_limit", "model_max_budget"],
       ...["budget_duration", "allowed_models"],
     ],
-    // An increase for a while makes a budget looser.
+    // A temporary increase makes a budget looser.
     harmless: [...times, "soft_budget", "budget_reset_at", "temp_budget_increase", "temp_budget_expiry"],
     restricting: ["tpd_limit"],
   },

@@ -41,7 +41,7 @@ import {
   unrestricted,
 } from "./restrictions.ts";
 
-/** LiteLLM's names of providers, and the plugin here, or the ready manifest, that is the same provider. */
+/** LiteLLM's names of providers, each with the plugin or the ready manifest here for the same provider. */
 const plugins: Readonly<Record<string, string>> = {
   openai: "openai",
   text_completion_openai: "openai",
@@ -420,7 +420,7 @@ interface Draft {
   readonly heldFor: Set<string>;
 }
 
-/** Teams, users and keys. Spend is what budgets have used; calls of the past stay where they are. */
+/** Plans teams, users and keys. Their spending counts in budgets; past calls are not imported. */
 function planPeople(
   tables: Tables,
   { gateway, ...naming }: Naming & { gateway: GatewaySettings },
@@ -583,7 +583,7 @@ function examineTable(name: LiteLlmTable, row: ForeignRow, owner: string, losses
   return losses.examine(name, { row, owner, rules: litellmTables[name], defaults: defaultsOf(name) });
 }
 
-/** Looks at all columns of an owner, and at what is in its column `metadata`. */
+/** Examines all columns of an owner, and the contents of its column `metadata`. */
 function examineOwner(name: LiteLlmTable, row: ForeignRow, owner: string, losses: Losses): string[] {
   const holds = examineTable(name, row, owner, losses);
   const rules = (metadataRules as Readonly<Record<string, (typeof metadataRules)["keys"]>>)[name];
@@ -660,7 +660,7 @@ function readRestriction(
   return both(restriction, { ...unrestricted, models: lists[1] });
 }
 
-/** A limit of 0 lets nobody call. One that cannot be read may be any. */
+/** A limit of 0 allows no call. An unreadable limit may be any, so it counts as 0. */
 function readLimits(values: Readonly<Record<keyof Restriction["limits"], unknown>>): Restriction["limits"] {
   const entries = Object.entries(values).flatMap(([name, value]) => {
     if (value === null || value === undefined) return [];
@@ -712,8 +712,8 @@ function readModelLimits(
 }
 
 /**
- * Budgets of single models. What they have spent is kept in LiteLLM's cache alone. One of a name that several models serve is shared
- * out among them, as limits are.
+ * Reads budgets of single models. Their spending is only in LiteLLM's cache. If several models serve a name, its budget
+ * is split among them, as limits are.
  */
 function readModelBudgets(
   { model_max_budget: column }: ForeignRow,

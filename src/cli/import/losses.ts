@@ -11,9 +11,9 @@ import type { ForeignRow } from "./foreign-database.bun.ts";
 export interface TableRules {
   /** Columns that the import reads. */
   readonly used: readonly string[];
-  /** Columns that restrict nobody and that nobody misses: times, counters, names. */
+  /** Columns that restrict nobody and that nobody needs: times, counters, names. */
   readonly harmless: readonly string[];
-  /** Columns that restrict somebody although their names do not tell. */
+  /** Columns that restrict somebody although their names do not suggest it. */
   readonly restricting?: readonly string[];
   /** Columns that restrict nobody although their names look like it: they are noted. */
   readonly noted?: readonly string[];
@@ -40,7 +40,7 @@ const acceptsAll = "all";
 
 interface Examined {
   readonly row: ForeignRow;
-  /** The name of the one that loses it, for people. */
+  /** Name of the owner that loses the setting, for people. */
   readonly owner: string;
   readonly rules: TableRules;
   readonly defaults?: ForeignRow | undefined;

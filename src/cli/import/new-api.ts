@@ -78,7 +78,7 @@ export const newApiTables = {
   },
 } as const satisfies Readonly<Record<string, TableRules>>;
 
-/** Options that restrict somebody, and those that only look so. */
+/** Options that restrict somebody, and options that only look like it. */
 const newApiOptions: TableRules = {
   used: [
     ...["QuotaPerUnit", "ModelRatio", "CompletionRatio", "GroupRatio", "UserUsableGroups", "AutoGroups"],
@@ -191,7 +191,7 @@ function examine(table: keyof typeof newApiTables, row: ForeignRow, owner: strin
   return losses.examine(table, { row, owner, rules: newApiTables[table], defaults });
 }
 
-/** Options of new-api are rows, whose names tell what they are for. Those that restrict nobody are too many to note. */
+/** Examines new-api's options, which are rows with a name each. Options that restrict nobody are too many to note. */
 function examineOptions(settings: ReadonlyMap<string, string>, losses: Losses): string[] {
   const effect = "all keys are revoked here";
   const off = new Set(["false", "0", "null"]);
@@ -236,7 +236,7 @@ class Groups {
     }
   }
 
-  /** The models of these groups; of all models it is no restriction. */
+  /** Restricts to the models of these groups; no restriction if these are all models. */
   restrict(names: readonly string[]): Restriction {
     const ids = new Set(names.flatMap((name) => [...(this.#models.get(name) ?? [])]));
     const limits = this.#limitsOf(names[0] ?? "default");
@@ -244,7 +244,7 @@ class Groups {
     return { ...unrestricted, limits, models: [...ids] };
   }
 
-  /** The groups that a token of a group uses, which its user may use; undefined where that is not known. */
+  /** Groups that a token of a group uses, as far as its user may use them; undefined if they are unknown. */
   readToken(group: string, ofUser: string): readonly string[] | undefined {
     if (group === "" || group === ofUser) return [ofUser];
     const usable = readSetting(this.#settings, "UserUsableGroups") ?? { default: "", vip: "" };
@@ -303,7 +303,7 @@ function planChannels(
   },
 ) {
   const { note } = losses;
-  /** The groups whose users may use each name. */
+  /** Groups whose users may use each name. */
   const groupsOf = new Map<string, Set<string>>();
   const providers = new Map<string, PlannedProvider>();
   const groups = new Map<string, { model: string; weight?: number | undefined }[]>();
@@ -334,7 +334,7 @@ function planChannels(
       const rows = own.map((model) => {
         const theirs = prices(model);
         const upstreamId = String(mapping[model] ?? model);
-        // Without a ratio of its own it has the one that new-api knows by the name of the model.
+        // Without a ratio of its own, the model has the ratio that new-api has built in for its name.
         const same = knownModels.findAtProvider(upstreamId, "openai") ?? knownModels.findAtProvider(upstreamId);
         const target = `${id}/${model}`;
         added.set(target, theirs ?? (same && toRates(same)));
@@ -461,7 +461,7 @@ interface KeyReading {
   readonly heldFor: readonly string[];
 }
 
-/** The largest budget here, in US dollars; nobody spends more. */
+/** Largest possible budget here, in US dollars; nobody spends more. */
 const budgetUsdMax = 9_000_000;
 
 function toKey(row: ForeignRow, owner: ForeignRow, { units, readList, groups, losses, heldFor }: KeyReading): DraftKey {
@@ -510,7 +510,7 @@ function toUsd(quota: unknown, units: number): number {
   return Math.max(0, readNumber(quota) ?? 0) / units;
 }
 
-/** Only -1 is no end there. */
+/** Reads the end of a token. Only -1 means that it never ends. */
 function readEnd({ expired_time: time }: ForeignRow): number | undefined {
   if (time === null || time === undefined) return undefined;
   const seconds = readNumber(time);

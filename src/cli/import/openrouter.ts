@@ -6,7 +6,7 @@ import type { Losses, TableRules } from "./losses.ts";
 import { toBudget, toNanodollars } from "./plan.ts";
 import { forbidsAll, type PlannedBudget, type Restriction, unrestricted } from "./restrictions.ts";
 
-/** A key of OpenRouter, which does not give its text away: a new one is made in its place. */
+/** A key of OpenRouter. OpenRouter does not reveal the secret, so a new key is created in its place. */
 export interface OpenRouterKey {
   /** Its hash there. */
   readonly ref: string;

@@ -47,7 +47,7 @@ export interface PlannedProvider {
   readonly keys: readonly string[];
 }
 
-/** An account as an import reads it there, before it is known whether the account is here. */
+/** An account of the other gateway, before the import has looked for it here. */
 export interface DraftAccount {
   /** The id of the other gateway, unique in it. */
   readonly ref: string;

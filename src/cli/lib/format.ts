@@ -3,7 +3,9 @@ import { formatUsd, type WalletState } from "../../contract/index.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
 import { type Account, isVerified } from "../../tenants/index.ts";
 
-/** Formats rows as aligned columns, two spaces apart, without trailing spaces. A cell is no more than a cell, whatever is in it. */
+/**
+ * Formats rows as aligned columns, two spaces apart, without trailing spaces. Control characters in a cell are escaped.
+ */
 export function columns(cells: readonly (readonly string[])[]): string {
   const rows = cells.map((row) => row.map(toTerminalLine));
   const widths: number[] = [];

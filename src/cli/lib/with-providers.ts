@@ -5,7 +5,7 @@ import { openPluginManager } from "../../providers/open-plugin-manager.bun.ts";
 import type { CliContext } from "../command.ts";
 import { type OpenedStore, withStore } from "./with-store.ts";
 
-/** Opens the providers of the database; a running gateway takes over what is changed within a second. */
+/** Opens the providers of the database. A running gateway applies changes within a second. */
 export async function withProviders<T>(
   context: CliContext,
   { config, now }: { config: Config; now: number },

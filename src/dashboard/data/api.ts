@@ -30,7 +30,7 @@ export class UnreachableError extends Error {
   }
 }
 
-/** The addresses of requests are in the logs of proxies: no secret that somebody searches for gets into one. */
+/** Proxies log the addresses of requests, so a secret that a user searches for is cut out of them. */
 const fetcher = ((address: string, init: RequestInit) => fetch(withoutSecrets(address), init)) as typeof fetch;
 
 /** Typed client of the dashboard API. Timestamps stay ISO strings. */

@@ -23,7 +23,7 @@ export function isKeptOfKey({ mode, account, keys }: ContentLog, keyId: string):
   return mode === "all" || (mode === "selected" && (account || keys.includes(keyId)));
 }
 
-/** Fetches prompt and answer; of somebody else's the audit log tells. */
+/** Fetches prompt and answer. Reading another user's content is recorded in the audit log. */
 export const fetchContent = (id: string) => request(api.requests({ id }).content.post());
 
 export type Content = Awaited<ReturnType<typeof fetchContent>>;

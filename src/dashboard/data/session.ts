@@ -42,7 +42,7 @@ export function reloadSession(): Promise<never> {
 const extendMsMax = 3000;
 
 /**
- * Extends the session, and says whether there is one; undefined where that is not known. Errors are ignored: the next
+ * Extends the session, and returns whether there is one; undefined if that is unknown. Errors are ignored: the next
  * request reports them.
  */
 export function extendSession(): Promise<boolean | undefined> {
@@ -67,7 +67,7 @@ export async function verifyCode(code: string, isBackupCode: boolean): Promise<v
 
 export async function signInWithSso(): Promise<void> {
   const { url } = await fetchJson<{ url: string }>("/api/auth/sign-in/oauth2", {});
-  // The session before may have expired without anybody signing out.
+  // The previous session may have expired without a sign-out.
   forgetSession();
   location.assign(url);
 }

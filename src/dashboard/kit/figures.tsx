@@ -1,6 +1,6 @@
 import { TextField } from "./field.tsx";
 
-/** The texts of fields for whole numbers, such as limits; an empty one stands for none. */
+/** Texts of fields for whole numbers, such as limits; an empty text means no limit. */
 export function toFigureTexts<Name extends string>(
   figures: Readonly<Record<Name, number | null>>,
 ): Record<Name, string> {

@@ -19,8 +19,8 @@ const version = createStore(0);
 const nameLengthMax = 60;
 
 /**
- * The views that the user has saved of a page: each is a name for its filters, ranges and order. They are kept in this browser,
- * for each user apart; a link is how a view is sent to somebody.
+ * Saved views of a page: each is a name for its filters, ranges and order. They are kept in this browser, separately
+ * for each user. To share a view, a user sends its link.
  *
  * @param page The name of the page among the saved lists.
  * @param left Parameters that are no part of a view, such as the opened request.

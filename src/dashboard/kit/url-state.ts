@@ -54,7 +54,10 @@ export function useParam(name: string, fallback = ""): [value: string, set: (val
   return [value, set];
 }
 
-/** One of the options of a control. The first of them is left out of the address, and stands for what is not an option. */
+/**
+ * Chosen option of a control. The first option is left out of the address, and replaces any value that is not an
+ * option.
+ */
 export function useChoice<T extends string>(
   name: string,
   options: readonly (readonly [value: T, ...unknown[]])[],

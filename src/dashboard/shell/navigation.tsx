@@ -94,7 +94,7 @@ export function Brand() {
   );
 }
 
-/** How much needs somebody on a page. */
+/** Number of things on a page that need attention. */
 interface Count {
   readonly value: number;
   readonly tone: "is-bad" | "is-warn";

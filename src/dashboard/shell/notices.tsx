@@ -120,7 +120,7 @@ function toRequest(contact: string, { account, account_name: name }: Me, balance
     `${location.origin}/admin/accounts/${account}`,
   ];
   const query = new URLSearchParams({ subject, body: text.join("\r\n\r\n") });
-  // Mail programs take a plus for what it is.
+  // Mail programs read a plus as a plus, not as a space.
   return `mailto:${encodeURIComponent(contact).replace("%40", "@")}?${query.toString().replaceAll("+", "%20")}`;
 }
 

@@ -128,7 +128,7 @@ function useHits(me: Me, text: string): readonly Hit[] {
   return [...local, ...further].slice(0, hitsMax);
 }
 
-/** A text once nobody has typed for a moment: each search is three requests. */
+/** Returns the text once typing has paused: each search sends three requests. */
 function useSettled(text: string): string {
   const [settled, setSettled] = useState(text);
   useEffect(() => {

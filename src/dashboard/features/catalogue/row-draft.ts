@@ -160,7 +160,7 @@ export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow
   return Object.keys(row).length === 1 ? undefined : row;
 }
 
-/** The price of the form, with what it does not show: the rates of long prompts and of service tiers. */
+/** Price of the form, including the rates that it does not show: for long prompts and for service tiers. */
 function toPrice(
   { rates, markupPercent }: Pick<RowDraft, "rates" | "markupPercent">,
   { tiers, serviceTiers }: Price = {},
@@ -187,7 +187,7 @@ const exampleOf: Record<Capability, { text: string; amounts: Partial<Record<Mete
   rerank: { text: "a query with 100 documents", amounts: { searchUnit: 1, call: 1 } },
 };
 
-/** The terms that a form makes. What is not a number goes as it was typed: the gateway says what it expected. */
+/** Terms that a form makes. Text that is not a number is sent as it was typed: the gateway says what it expected. */
 export function toTerms(draft: RowDraft, price: ModelRow["price"]): Terms {
   const [contextTokens, outputTokensMax] = [draft.contextTokens, draft.outputTokensMax].map(toNumber);
   return {
@@ -225,7 +225,7 @@ function orNone<T>(list: readonly T[]): readonly T[] | undefined {
   return list.length === 0 ? undefined : list;
 }
 
-/** A text that is no number is sent as it was typed: the gateway says what it expected. */
+/** Text that is not a number is sent as it was typed: the gateway says what it expected. */
 function toNumber(text: string): number | string | undefined {
   if (text.trim() === "") return undefined;
   const value = Number(text);

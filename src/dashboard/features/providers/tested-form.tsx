@@ -7,13 +7,15 @@ import type { TestResult } from "./api.ts";
 import { describeTest } from "./health.tsx";
 
 interface TestedAction<Values> {
-  /** Calls the provider with what is entered; `undefined` where there is nothing to test. */
+  /** Calls the provider with the entered values; `undefined` if there is nothing to test. */
   test: (values: Values) => Promise<TestResult | undefined>;
   save: (values: Values) => Promise<unknown>;
   nameOf: (values: Values) => string;
 }
 
-/** A form that tests what is entered before it saves it. If the test fails, nothing is saved until it is sent once more. */
+/**
+ * A form that tests its values before it saves them. If the test fails, nothing is saved until the form is sent again.
+ */
 export function useTestedForm<Values extends object>(initial: Values, { test, save, nameOf }: TestedAction<Values>) {
   const modelNameOf = useModelNames();
   const [failed, setFailed] = useState<{ text: string; result: TestResult }>();

@@ -13,7 +13,7 @@ const daysDefault = 30;
 const daysMax = 366;
 const hourlyDaysMax = 7;
 
-/** How many requests there were over time. What somebody drags over becomes the time of the log. */
+/** Number of requests over time. Dragging over bars narrows the log to their time. */
 export function Volume({ query }: { query: RequestQuery }) {
   const { from, until, status, ...others } = query;
   const isSummed = Object.keys(others).every((name) => (summedFilters as readonly string[]).includes(name));

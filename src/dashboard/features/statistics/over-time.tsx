@@ -98,7 +98,7 @@ function Kept({
 
 type Group = StatisticsQuery["group_by"];
 
-/** One series for each group with values, and one for all others and what has no session or tag. */
+/** Makes one series for each group with values, and one for the rest and for values without a session or tag. */
 function toBars(data: Statistics, group: Group): Series[] {
   const series = toSeries(data, group).filter(({ values }) => values.some((value) => value !== 0));
   const others = data.values.map((total, bar) => {

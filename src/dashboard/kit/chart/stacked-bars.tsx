@@ -32,7 +32,7 @@ interface Props {
   unit?: string;
   /** In pixels. */
   height?: number;
-  /** Called with the first and the last bar of what somebody drags over, or clicks on. */
+  /** Called with the first and the last bar that the user drags over, or with the clicked bar as both. */
   onSelect?: (first: number, last: number) => void;
 }
 
@@ -216,7 +216,7 @@ function createOptions(
   };
 }
 
-/** Tells of the bars that the pointer is dragged over, and of the one that is clicked. */
+/** Reports the bars that the pointer is dragged over, and a clicked bar. */
 function listenForSelection(plot: uPlot, bars: number, onSelect: (first: number, last: number) => void): void {
   const { over } = plot;
   let start: number | undefined;
