@@ -26,7 +26,7 @@ const embeddings: ProviderRules = {
   }),
 };
 
-/** Rules for rerank models. Those before the fifth version are sold by the search, not by the token. */
+/** Rules for rerank models. Models before version 5 are sold by the search, not by the token. */
 const rerank: ProviderRules = {
   ...shared,
   provider: "cohere",

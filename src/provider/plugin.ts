@@ -119,8 +119,8 @@ export interface Upstream {
   /** Sends JSON and hands the binary answer on as it arrives. */
   bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes>;
   /**
-   * Sends JSON and reads an answer of SSE or of an AWS event stream. Resolves with the headers, when the first byte
-   * comes: a refusal then keeps its status.
+   * Sends JSON and reads an answer of SSE or of an AWS event stream. Resolves once the headers and a first byte have
+   * come, so a refusal keeps its status.
    */
   events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>>;
   /**

@@ -7,7 +7,7 @@ import { defineCommand, UsageError } from "../command.ts";
 import { UnreachableError } from "../unreachable.ts";
 
 /**
- * Flags of both commands. They go through a running gateway, so changes get its usual checks and take effect at once.
+ * Flags of both commands. The commands go through a running gateway, so changes get its usual checks and apply at once.
  */
 const flags = {
   url: { value: "URL", description: "The gateway (default: MODELGATE_URL, else the one of this machine)" },
