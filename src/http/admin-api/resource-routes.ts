@@ -146,7 +146,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
       route.post(
         `/:${idName}/${action}`,
         async ({ admin, params }) => {
-          // Of one that is there: what else a command takes, such as a code, would be in the logs of proxies.
+          // The id of one that is there: a code, which a command takes as well, would be in the logs of proxies.
           const { id } = await readOne(targetOf(params));
           return await answer(await run(resourceDeps, admin, id));
         },

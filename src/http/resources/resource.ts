@@ -111,7 +111,7 @@ export interface Resource<Row extends { readonly id: string }, F extends Fields<
   readonly derived: TProperties;
   /** The properties that the answer to a creation alone has, such as a secret. */
   readonly secret?: TProperties;
-  /** What can be done with one. */
+  /** The things that can be done with one. */
   readonly verbs: readonly Verb[];
   readonly actions?: Readonly<Record<string, Action<Row>>>;
   /** The name of what a deletion answers. */
