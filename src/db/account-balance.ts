@@ -6,11 +6,11 @@ import type { Database } from "./schema.ts";
 export interface AccountBalance {
   /** 0 for an account that never had an entry. */
   balanceNanodollars: number;
-  /** The latest day on which quota was drawn, days since 1970, at most a day ahead; absent when none ever was. */
+  /** The latest day with quota drawn, in days since 1970, at most one day ahead; undefined if none was ever drawn. */
   quotaDay: number | undefined;
-  /** Drawn on that day, with what counts for it of days further ahead: see {@link toQuota}. */
+  /** Tokens drawn on that day, plus tokens drawn on days further ahead that count for it: see {@link toQuota}. */
   usedTokens: number;
-  /** Held by open calls; absent in the embedded store, whose process knows it by itself. */
+  /** Amounts held by open calls; absent in the embedded store, whose process counts them in memory. */
   held?: HeldAmounts;
 }
 
@@ -33,8 +33,9 @@ interface QuotaRows {
 }
 
 /**
- * Quota that was drawn on a day further ahead than one was drawn by a clock that was wrong. It counts once, on the day on which
- * that is first seen, which whoever sees it writes into `counted_day`: a clock that goes wrong neither mints quota nor keeps anybody from theirs.
+ * Combines the quota drawn on a day with quota that was drawn further ahead. A row dated more than one day ahead was
+ * written while a clock was wrong. It counts once, on the first day that sees it, and the writer that sees it stores
+ * that day in `counted_day`. So a wrong clock neither creates quota nor denies it to an account for long.
  */
 export function toQuota(
   { day, used, ahead }: QuotaRows,

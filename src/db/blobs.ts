@@ -64,7 +64,7 @@ function toArrayView({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array
   return new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
 }
 
-/** The ids of an account begin alike, so that its files are found by their key, and do not name it. */
+/** Prefix shared by all blob ids of an account: finds its files by id, without revealing the account. */
 function prefixOf(accountId: string): string {
   return createHash("sha256").update(`files of ${accountId}`).digest("hex").slice(0, 24);
 }

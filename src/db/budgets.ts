@@ -15,8 +15,9 @@ export function isOwnBudget(of: "keys" | "accounts"): RawBuilder<SqlBool> {
 type NamedCall = Pick<OpenCall, "keyId" | "model" | "session" | "tag" | "endUser">;
 
 /**
- * Returns the names by which budgets count a call. Calls without a name are a subject too, so nobody gets around a budget by sending
- * none. The function `end_calls` of PostgreSQL and {@link countedName} have the same rule.
+ * Returns the names under which budgets count a call. Calls without a name count as one subject too, so leaving the
+ * name out does not avoid a budget. The function `end_calls` of PostgreSQL and {@link countedName} follow the same
+ * rule.
  */
 export function namesOf({
   keyId,

@@ -5,9 +5,9 @@ import type { NameNumbers } from "./names.ts";
 import { toPayerNumber } from "./payers.ts";
 
 /**
- * Ids of calls in the database are bytes: 16 of an id that the gateway made (`req_` and 32 hexadecimal digits, of which the
- * first 12 are its time), followed by what stands behind it in the row of a fallback, such as `-2`. Any other text is kept
- * as its characters. Time never begins with the byte of a printable character, so that one is told from the other, and
+ * Ids of calls are stored as bytes. An id made by the gateway (`req_` and 32 hexadecimal digits, the first 12 of them
+ * its time) becomes 16 bytes, followed by any suffix, such as `-2` in the row of a fallback. Any other text is stored
+ * as its characters. The first byte of a time is never a printable character, so the two forms cannot be confused, and
  * both sort as their texts do.
  */
 const madeId = /^req_([01][0-9a-f]{31})/;
@@ -27,7 +27,7 @@ export function fromCallKey(key: Uint8Array): string {
   return `req_${bytes.toString("hex", 0, 16)}${bytes.toString("utf8", 16)}`;
 }
 
-/** The first bytes of ids of this millisecond: those of earlier ones sort before it. */
+/** The first bytes of ids made in this millisecond; ids made earlier sort before them. */
 export function callKeyOfTime(ms: number): Buffer {
   const bytes = Buffer.alloc(6);
   bytes.writeUIntBE(Math.min(Math.max(0, Math.floor(ms)), 2 ** 48 - 1), 0, 6);
@@ -47,8 +47,9 @@ export const callIdText = {
 type Value = string | number | null;
 
 /**
- * A column of `open_call_rows` or `call_rows`, and what of a record it has. A `payer` is a number there, that of a row of
- * `payers`, and a `name` that of a row of `names`; the views `open_calls` and `calls` show ids and names.
+ * A column of `open_call_rows` or `call_rows`, with the function that reads its value from a record. A `payer` is
+ * stored as the number of its row in `payers`, a `name` as the number of its row in `names`; the views `open_calls` and
+ * `calls` show ids and names.
  */
 export interface CallColumn<Of> {
   readonly type: "payer" | "name" | "text" | "integer" | "bigint";
@@ -59,8 +60,8 @@ export interface CallColumn<Of> {
 type Columns<Of> = Readonly<Record<string, CallColumn<Of>>>;
 
 /**
- * The columns that a hold is written with, beside its id. Both engines write calls by these maps, and the functions of PostgreSQL are made
- * from them.
+ * Columns written with a hold, in addition to its id. Both engines write calls by these maps, and the functions of
+ * PostgreSQL are generated from them.
  */
 export const openColumns: Columns<OpenCall> = {
   account_id: { type: "payer", isRequired: true, read: (open) => open.accountId },
@@ -81,7 +82,7 @@ export const openColumns: Columns<OpenCall> = {
 /** The columns that an extension of a hold changes. */
 export const extensionColumns = ["quota_day", "hold_nanodollars", "hold_tokens"] as const;
 
-/** The columns that the end of a call is written with, beside its id. */
+/** Columns written with the end of a call, in addition to its id. */
 export const callColumns: Columns<EndedCall> = {
   ...Object.fromEntries(
     Object.entries(openColumns).map(([name, column]) => [

@@ -20,7 +20,7 @@ export interface Contents {
   /** `accountId` absent: of any account. */
   get(id: string, accountId?: string): Promise<NewContent | undefined>;
   has(id: string, accountId?: string): Promise<boolean>;
-  /** Deletes one row; `false` when the account has none of this id. */
+  /** Deletes one row; returns `false` if the account has no row with this id. */
   delete(accountId: string, id: string): Promise<boolean>;
   /** Deletes all rows of an account and returns their number. */
   deleteAll(accountId: string): Promise<number>;
@@ -30,7 +30,7 @@ export interface Contents {
   prune(before: number): Promise<number>;
 }
 
-/** Size of a row beside its body, about. */
+/** Approximate size of a row without its body, in bytes. */
 const rowBytes = 512;
 
 export function createContents({ db, shared }: Pick<Store, "db" | "shared">): Contents {

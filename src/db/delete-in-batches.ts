@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
 import type { Database } from "./schema.ts";
 
-/** Rows deleted by one statement, so that none holds the write lock for long. */
+/** Maximum number of rows deleted by one statement: no statement should hold the write lock for long. */
 const rowsAtOnce = 100;
 
 const keys = {

@@ -8,7 +8,10 @@ import type { Store } from "./store.ts";
 
 const dayMs = 86_400_000;
 
-/** The first day that a new budget counts: as far back as any period, so that another one is a query. */
+/**
+ * The first day that a new budget counts. It is the earliest start of any period, so changing the period later needs
+ * only another query.
+ */
 export function countedFrom(period: Budget["period"], now: number): number {
   return period === "lifetime" ? 0 : Math.min(startOfPeriod(now, "month"), startOfPeriod(now, "week"));
 }

@@ -33,7 +33,9 @@ export class LostConnectionError extends Error {
   }
 }
 
-/** A commit stands in the log of the database, which could not be synced to the disk: a power failure may lose it. */
+/**
+ * A commit is in the log of the database, but the log could not be synced to disk: a power failure may lose the commit.
+ */
 export class NotSyncedError extends Error {
   override readonly name = "NotSyncedError";
 
@@ -51,10 +53,10 @@ export class UnknownPayerError extends Error {
   }
 }
 
-/** SQLSTATE with which the functions of the ledger refuse a row whose payer is not in `payers`. */
+/** SQLSTATE raised by the functions of the ledger for a row whose payer is not in `payers`. */
 const missingPayer = "MG001";
 
-/** The number of a name of a call is not known, or no longer. */
+/** The number of a call's name is not known, or no longer known. */
 export class MissingNameError extends Error {
   override readonly name = "MissingNameError";
 
@@ -67,7 +69,7 @@ export class MissingNameError extends Error {
   }
 }
 
-/** SQLSTATE with which the functions of the ledger refuse a batch whose last name is not in `names`. */
+/** SQLSTATE raised by the functions of the ledger for a batch whose last name is not in `names`. */
 const missingName = "MG003";
 
 /** Whether names that this process knows are no longer there, as after a restore. Nothing was written. */
@@ -75,7 +77,7 @@ export function isMissingName(error: unknown): boolean {
   return error instanceof MissingNameError || (error instanceof Error && sqlStateOf(error) === missingName);
 }
 
-/** SQLSTATE with which the functions of the ledger refuse holds of a node whose lease has run out. */
+/** SQLSTATE raised by the functions of the ledger for holds of a node whose lease has run out. */
 const missingLease = "MG002";
 
 /** Whether a hold was refused because the lease of this process has run out. Nothing was written. */
@@ -92,8 +94,8 @@ export function isMissingPayer(error: unknown): boolean {
 const sqliteConstraint = 19;
 
 /**
- * Whether a write failed because of its content, not because of the disk or a lock, so that the rest of its batch may
- * still be written.
+ * Whether a write failed because of its content, not because of the disk or a lock. The rest of its batch may still be
+ * written.
  */
 export function isConstraintError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -104,8 +106,8 @@ export function isConstraintError(error: unknown): boolean {
 }
 
 /**
- * Whether a failed write may stand nevertheless: the connection ended before PostgreSQL answered, or the disk refused to
- * sync what SQLite has written.
+ * Whether a failed write may have been committed nevertheless: the connection ended before PostgreSQL answered, or the
+ * disk failed to sync what SQLite had written.
  */
 export function isOutcomeUnknown(error: unknown): boolean {
   if (error instanceof NotSyncedError) return true;
@@ -145,7 +147,7 @@ const postgresReasons: readonly (readonly [pattern: RegExp, reason: string])[] =
   [/^(55P03|57014)$/, "PostgreSQL is kept from writing by a lock"],
 ];
 
-/** Whether the database itself failed, and not what it was asked for: it cannot be reached, or be read or written now. */
+/** Whether the database itself failed, not the statement: it cannot be reached, or cannot be read or written now. */
 export function isUnusable(error: unknown): boolean {
   const classes = [StoreError, LostConnectionError, NotWritableError, NotSyncedError];
   if (classes.some((type) => error instanceof type) || isDamage(error)) return true;

@@ -8,12 +8,12 @@ import type { Database } from "./schema.ts";
 const lifetimeMs = 86_400_000;
 /** The most that the stored answers of an account take, compressed; older ones make room for newer ones. */
 const accountBytesMax = 64 * 1024 * 1024;
-/** Size of a row beside its answer, about. */
+/** Approximate size of a row without its answer, in bytes. */
 const rowBytes = 512;
 
 /** A request with an Idempotency-Key. */
 export interface KeyedRequest {
-  /** Stands for API key, endpoint and Idempotency-Key. */
+  /** Identifies the combination of API key, endpoint and Idempotency-Key. */
   readonly id: string;
   readonly accountId: string;
   readonly callId: string;
@@ -32,11 +32,14 @@ export type Claim =
 /** Calls with an Idempotency-Key and their answers. */
 export interface IdempotencyKeys {
   claim(request: KeyedRequest): Promise<Claim>;
-  /** Stores the answer of a claimed request, or that there is none to store: it is not run again either way. */
+  /**
+   * Stores the answer of a claimed request, or that there is no answer to store. The request does not run again either
+   * way.
+   */
   complete(request: KeyedRequest, answer: Uint8Array | undefined): Promise<void>;
-  /** The stored answer; undefined when it has gone since. */
+  /** The stored answer; undefined if it has been deleted since. */
   readAnswer(id: string): Promise<Uint8Array | undefined>;
-  /** Gives a claim up: nothing was charged, and a repeated request runs anew. */
+  /** Releases a claim: nothing was charged, and a repeated request runs again. */
   release(request: KeyedRequest): Promise<void>;
   /** Deletes expired rows and returns their number. */
   prune(now: number): Promise<number>;
@@ -45,7 +48,7 @@ export interface IdempotencyKeys {
 interface IdempotencyKeysOptions {
   readonly db: Kysely<Database>;
   readonly now: () => number;
-  /** The id of this process in a shared store; absent in an embedded one, from which one process serves. */
+  /** The id of this process in a shared store; absent in an embedded store, which only one process serves. */
   readonly sharedNodeId?: string;
   /** Size limit of the stored answers of an account; default 64 MB. */
   readonly bytesMax?: number;

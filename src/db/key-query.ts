@@ -3,13 +3,14 @@ import type { Engine } from "./migrations/migration.ts";
 import type { Database } from "./schema.ts";
 
 /**
- * A key with the settings of its account, as one look-up. `budgets` and `model_limits` are JSON arrays of the rows that its calls
- * draw on and are bound by, each as an array of {@link budgetFields} or {@link modelLimitFields}; null: none. Without a holder of
- * the account `holder_email_verified` is null. Limits of the account are those of its role where it has none of its own.
+ * A key with the settings of its account, from one query. `budgets` and `model_limits` are JSON arrays of the rows that
+ * apply to its calls, each an array of {@link budgetFields} or {@link modelLimitFields}; null if there are no such
+ * rows. `holder_email_verified` is null if the account has no holder. For limits that the account does not set, the
+ * limits of its role are read.
  */
 export type KeyRecord = InferResult<ReturnType<typeof keyQuery>>[number];
 
-/** The columns of a budget that a key has. */
+/** Columns of `budgets` that a key is read with. */
 const budgetFields = [
   "id",
   "account_id",
@@ -36,12 +37,12 @@ const rowsOfKey = {
   postgres: (row: RawBuilder<unknown>) => sql<string>`json_agg(json_build_array(${row}) order by created_at, id)::text`,
 };
 
-/** Whether limits are those of the role of an account's holder; `none` where nobody signs in to it. */
+/** Matches the limits for the role of an account's holder; the role is `none` if no user signs in to the account. */
 export function isRoleOf(holder: "users" | "holder"): RawBuilder<SqlBool> {
   return sql`role_limits.role = coalesce(${sql.ref(`${holder}.role`)}, 'none')`;
 }
 
-/** Whether an account was founded as a team, or others than its holder work in it. */
+/** Whether an account was founded as a team, or has members other than its holder. */
 export function isTeam(): RawBuilder<SqlBool> {
   return sql<SqlBool>`(accounts.founded_by is not null or accounts.email like '%.invalid'
     or exists (select 1 from memberships where memberships.account_id = accounts.id))`;

@@ -1,11 +1,14 @@
 import type { AdmissionRequest, Budget, Settlement } from "../contract/index.ts";
 
-/** A subject in a period of its budget, on which a call draws. */
+/** A budget that a call spends from, with the sums and the name that apply to the call. */
 export interface BudgetDraw {
   readonly budget: Budget;
-  /** The name of the end user, or the id of the key, for example; empty: the call names none, or the subject is the account. */
+  /**
+   * For example the name of the end user or the id of the key; empty if the call has no name, or for an account's
+   * budget.
+   */
   readonly name: string;
-  /** The sums that it spends from. */
+  /** The sums that count against the budget. */
   readonly sums: BudgetSums;
   readonly limitNanodollars: number;
 }
@@ -19,13 +22,19 @@ export interface BudgetSums {
   /** The first UTC day that counts, days since 1970, and the first that does not. */
   readonly from: number;
   readonly until: number;
-  /** The day on which it is asked. What was spent on later days was spent by a clock that was wrong: see `spending` of the schema. */
+  /** The current day. Amounts on later days were written while a clock was wrong: see `spending` of the schema. */
   readonly today: number;
-  /** Set for a session: the moment at which it must not have been silent for a day, milliseconds since 1970. What it spent until then counts. */
+  /**
+   * Set for a session, in milliseconds since 1970: its spending up to this moment counts, unless the session was silent
+   * for a day by then.
+   */
   readonly sessionAt?: number | undefined;
 }
 
-/** Amounts of a budget that are spent, and held by running calls; an embedded store knows nothing of these, as its process does. */
+/**
+ * Spent and held amounts of a budget. The embedded store does not know the held amount; its process counts it in
+ * memory.
+ */
 export interface BudgetFigures {
   readonly spentNanodollars: number;
   readonly heldNanodollars: number;
@@ -45,7 +54,7 @@ export interface GrantedHold extends HoldAmounts {
   readonly available: number;
 }
 
-/** The fields of an admission that stand in the row of its call. */
+/** The fields of an admission that are stored in the row of its call. */
 type AdmittedFields =
   | "callId"
   | "model"
@@ -101,7 +110,7 @@ export interface EndedCall extends Readonly<Omit<Settlement, "callId">> {
   readonly kind: "end";
   /** With its hold as it was last extended. */
   readonly open: OpenCall;
-  /** It was refused and is written only if its hold was, of which that is unknown. */
+  /** Set for a refused call: it is written only if its hold was, and whether the hold was written is unknown. */
   readonly unmade?: true | undefined;
   readonly settledAt: number;
   readonly chargedNanodollars: number;

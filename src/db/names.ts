@@ -3,12 +3,12 @@ import { type RawBuilder, sql } from "kysely";
 import { MissingNameError } from "./errors.ts";
 import type { PinnedConnection } from "./postgres/ordered-connection.ts";
 
-/** More than a gateway is asked for at a time; beyond it the cache begins anew. */
+/** More names than a gateway uses at a time. Beyond this number the cache is emptied. */
 const cachedMax = 200_000;
 
 /** The numbers of rows of `names`, which never change once they are committed. */
 export interface NameNumbers {
-  /** The number of a name, or null for none. @throws When it has none yet and the engine has to be asked. */
+  /** Returns the number of a name, or null for no name. @throws If the name's number is unknown and needs a query. */
   of(name: string | null): number | null;
 }
 
@@ -17,7 +17,7 @@ export class SqliteNames implements NameNumbers {
   readonly #numbers = new Map<string, number>();
   readonly #find: ReturnType<DatabaseSync["prepare"]>;
   readonly #insert: ReturnType<DatabaseSync["prepare"]>;
-  /** Those of the open transaction. */
+  /** Names inserted by the open transaction. */
   #added: string[] = [];
 
   constructor(database: DatabaseSync) {
@@ -92,7 +92,7 @@ export class PostgresNames implements NameNumbers {
     return true;
   }
 
-  /** Looks up the numbers of names, and gives numbers to those that have none. */
+  /** Looks up the numbers of names, and assigns a number to each name without one. */
   async learn(connection: PinnedConnection, names: Iterable<string>): Promise<void> {
     const unique = [...new Set(names)];
     if (await this.#find(connection, unique)) return;
@@ -110,7 +110,7 @@ export class PostgresNames implements NameNumbers {
     const last = this.#last;
     const values = [last === undefined ? names : [...names, last.name]];
     const { rows } = await connection.query<LastName>({ name: "find_names", text: findText, values });
-    // The names before it are those of a state of the database that is gone.
+    // Without the row of the last name this is a different database, and the numbers learned before are invalid.
     if (last !== undefined && !rows.some(({ id, proof }) => id === last.id && proof === last.proof)) this.forget();
     for (const row of rows) {
       this.#numbers.set(row.name, row.id);

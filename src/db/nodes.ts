@@ -14,7 +14,7 @@ export interface NodeReport {
   readonly calls: number;
   /** Ended calls whose charges the database has not taken yet. */
   readonly waitingCharges: number;
-  /** Those of {@link waitingCharges} that are on the disk of the process. */
+  /** Number of {@link waitingCharges} that are on the disk of the process. */
   readonly spooledCharges: number;
   /** When the ledger was last written, milliseconds since 1970; absent: not since the start. */
   readonly lastWriteAt?: number | undefined;

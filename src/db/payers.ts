@@ -1,10 +1,11 @@
 /**
- * Accounts and keys stand in the rows of calls and wallets as numbers. Such a number says who pays, so it is computed from the
- * id of the account or key: no database can give it to another one, whatever a restore or a failover has lost.
+ * Rows of calls and wallets refer to accounts and keys by number. Such a number decides who pays, so it is computed
+ * from the id of the account or key: a database never assigns it to another payer, whatever a restore or a failover has
+ * lost.
  *
- * The table `payers` has the id for each number. The row of a payer is written before the first row that uses its number, and
- * names the account of a key. The statements that hold and charge look for it, so that a database that has lost it, or never
- * had it, takes nothing from anybody.
+ * The table `payers` maps each number to its id. The row of a payer is written before the first row that uses its
+ * number, and names the account of a key. The statements that hold and charge look for it, so a database that has lost
+ * the row, or never had it, charges nobody.
  */
 import { createHash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
@@ -134,7 +135,10 @@ function toRow({ accountId, keyId }: Payer, isHold: boolean): string {
 export class PostgresPayers {
   readonly #known = new KnownPayers();
 
-  /** Payers of a batch whose rows this process has not seen, by what {@link PostgresPayers.admit} asks of each. */
+  /**
+   * Payers of a batch whose rows this process has not seen, keyed by the JSON that {@link PostgresPayers.admit} sends
+   * for each.
+   */
   findUnknown(batch: readonly LedgerWrite[]): ReadonlyMap<string, Payer> | undefined {
     let unknown: Map<string, Payer> | undefined;
     for (const write of batch) {
@@ -147,7 +151,7 @@ export class PostgresPayers {
   }
 
   /**
-   * The same as {@link SqlitePayers.admit} for payers of a batch.
+   * Admits the payers of a batch, as {@link SqlitePayers.admit} does.
    *
    * @throws {UnknownPayerError} For holds of keys that are not keys of their accounts.
    */
@@ -165,7 +169,7 @@ export class PostgresPayers {
   }
 }
 
-/** Gives an account its row if it has none yet. For a transaction that has seen that the account exists. */
+/** Adds the row of an account to `payers` if it is missing. For a transaction that has seen that the account exists. */
 export async function addPayingAccount(db: Kysely<Database>, accountId: string): Promise<void> {
   const no = toPayerNumber(accountId);
   await db

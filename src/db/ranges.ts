@@ -15,11 +15,11 @@ interface Range<Place> {
 }
 
 /**
- * Cuts rows into ranges whose readers leave the event loop to others in between: it stands still while the embedded store
- * reads.
+ * Cuts rows into ranges. Between two ranges the event loop runs other work, because it is blocked while the embedded
+ * store reads.
  *
- * @param findLast Finds the place of the last of so many rows behind a place; undefined where there are fewer.
- * @param rowsEach How many rows each of them stands for.
+ * @param findLast Finds the place of the last of the next `rows` rows after a place; undefined if fewer are left.
+ * @param rowsEach Number of rows that each row of the range leads to.
  */
 export async function* toRanges<Place>(
   findLast: (after: Place | undefined, rows: number) => Promise<Place | undefined>,
@@ -79,9 +79,9 @@ export interface FoundRow {
 
 /** A page of a search of the rows of a table. */
 export interface RangeSearch {
-  /** The order in which rows are read. */
+  /** Order of reading. */
   readonly by: IndexOrder;
-  /** The order in which they are wanted; undefined: as they are read, so that no more is read than the page needs. */
+  /** Order of the result; undefined: the order of reading, and the search stops once the page is full. */
   readonly compare: ((one: FoundRow, other: FoundRow) => number) | undefined;
   /** Reads the first rows of a range that fit, in the wanted order. */
   readonly read: (range: RawBuilder<SqlBool>, limit: number) => Promise<readonly FoundRow[]>;
@@ -89,7 +89,7 @@ export interface RangeSearch {
   readonly offset: number;
 }
 
-/** The ids of a page, for the embedded store. Rows that change their place meanwhile may be missed. */
+/** The ids of a page, for the embedded store. Rows that change their place during the search may be missed. */
 export async function findInRanges(
   db: Kysely<Database>,
   { by, compare, read, limit, offset }: RangeSearch,
@@ -99,7 +99,7 @@ export async function findInRanges(
   for await (const range of rangesOf(db, by)) {
     matches = matches.concat(await read(range, compare === undefined ? most - matches.length : most));
     if (compare === undefined && matches.length >= most) break;
-    // Not in each range: a page that is far behind keeps all that stand before it.
+    // Not after each range: for a late page, each sort would include all the rows before it.
     if (compare !== undefined && matches.length > 2 * most) matches = matches.sort(compare).slice(0, most);
   }
   if (compare !== undefined) matches.sort(compare);

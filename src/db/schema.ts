@@ -8,11 +8,14 @@ import type { Budget, BudgetSubject, Capability, MeterColumn, UsageSource } from
 export interface Database {
   accounts: AccountsTable;
   keys: KeysTable;
-  /** Things that imports made of those of other gateways: `target` is an account or a key, `ref` its id there. */
+  /**
+   * Accounts and keys that an import made from another gateway's: `target` is the account or key here, `ref` its id
+   * there.
+   */
   imported: { source: string; kind: "account" | "key"; ref: string; target: string; imported_at: number };
   service_accounts: ServiceAccountsTable;
   admin_keys: AdminKeysTable;
-  /** Accounts and keys by the numbers that stand for them; `account_no`: the account of a key, or of itself. */
+  /** Accounts and keys by their numbers; `account_no`: the account of a key, or the account itself. */
   payers: { no: number; id: string; account_no: number | null };
   /** Models and other names that calls repeat, by number. */
   names: { id: Generated<number>; name: string };
@@ -27,7 +30,7 @@ export interface Database {
   wallets: { account_id: string; balance_nanodollars: number };
   /** As they are written, by the number of the account; `wallets` and `daily_charges` are views of them. */
   wallet_rows: { account_id: number; balance_nanodollars: number };
-  /** The rows of sessions, with the day on which the session began to run, not silent for a day since. */
+  /** The rows of sessions, with the first day of the session's run: since that day it has not been silent for a day. */
   session_spending: Omit<SpendingTable, "first_at"> & { run: number };
   /** The charges of accounts and of keys in `spending`. */
   daily_charges: { account_id: string; day: number; charged_nanodollars: number };
@@ -85,12 +88,14 @@ export interface Database {
   metric_rules: MetricRulesTable;
   alert_messages: AlertMessagesTable;
   alert_turns: AlertTurnsTable;
-  /** Migrations that have run; `hash` is that of their text. */
-  /** `parts`: names of all that makes up the schema of PostgreSQL, as JSON. */
+  /**
+   * Migrations that have run. `hash` is the hash of their text; `parts` lists the names of all parts of the schema of
+   * PostgreSQL, as JSON.
+   */
   schema_versions: { version: number; hash: string; applied_at: number; parts: string | null };
 }
 
-/** Account holders. A limit that is null is the one of the holder's role, or else of the configuration. */
+/** Account holders. A null limit falls back to the limit of the holder's role, then to the configuration. */
 interface AccountsTable {
   id: string;
   /** Lower case, unique. */
@@ -146,18 +151,21 @@ interface KeysTable {
   /** Hash that finds a key of another gateway, which has no id of ours: see `foreign-key.ts`; null for our own keys. */
   foreign_hash: Generated<string | null>;
   /**
-   * 1: the same key can be made again from outside, by a start, an import or a token. Its row stays when it has ended, so that
-   * it stays ended.
+   * 1: the same key can be made again from outside, by a start, an import or a token. Its row is kept when it has
+   * ended, otherwise it would become valid again.
    */
   may_return: Generated<number>;
-  /** Restrictions of another gateway for which an import holds the key back: it is revoked until they are accepted. Null: none. */
+  /**
+   * Restrictions of another gateway that make an import hold the key back: it is revoked until they are accepted. Null:
+   * no restrictions.
+   */
   held_for: Generated<string | null>;
 }
 
 /** Budgets: see `Budget` of the contract. */
 export interface BudgetsTable {
   id: string;
-  /** The number of the id, by which `spending` has what it counts by name. */
+  /** The number of the id: `spending` refers to budgets with names by it. */
   no: number;
   account_id: string;
   /** Null: all keys of the account. */
@@ -173,14 +181,14 @@ export interface BudgetsTable {
   created_at: number;
   /** The first day whose calls it counts. */
   counted_from: number;
-  /** The `seq` up to which calls are still to be counted that ended before it was made; null: none are. */
+  /** Calls up to this `seq` ended before the budget was made and are still to be counted; null: all are counted. */
   counted_to: number | null;
 }
 
 /** Limits of the calls of one model; null: it does not bind. */
 export interface ModelLimitsTable {
   id: string;
-  /** Empty: each account by itself that has none of its own for the model. */
+  /** Empty: every account that has no limits for this model, each by itself. */
   account_id: string;
   /** Empty: all keys of the account together. */
   key_id: string;
@@ -191,7 +199,7 @@ export interface ModelLimitsTable {
   created_at: number;
 }
 
-/** Limits of accounts by the role of their holder; null: the one of the configuration. */
+/** Limits of accounts by the role of their holder; null: the limit of the configuration. */
 export interface RoleLimitsTable {
   role: AccountRole;
   requests_per_minute: number | null;
@@ -206,15 +214,19 @@ interface QuotaUsageTable {
   /** Days since 1970. */
   day: number;
   used_tokens: number;
-  /** The day for which it counts where its own was further ahead than one, when it was first seen by a clock that was right. */
+  /**
+   * For a row dated more than a day ahead: the day that it counts for, which is the first day of a correct clock that
+   * saw it.
+   */
   counted_day: Generated<number | null>;
 }
 
 /**
- * What calls cost that began on a UTC day, one row for each account, key, and name that a budget counts.
+ * Cost of the calls that began on a UTC day, one row for each account, key, and name that a budget counts.
  *
- * A row of a day that has not come is of a clock that was wrong, or is wrong now. It counts for the budgets of the day that sees it: if it is more
- * than a day ahead, of the first such day alone, which is written into `counted_day`. So a clock mints no budget and uses up none for long.
+ * A row of a future day was written while a clock was wrong, or is read while a clock is wrong. It counts for the
+ * budgets of the current day. If it is more than a day ahead, it counts only on the first such day, which is stored in
+ * `counted_day`. So a wrong clock neither creates a budget nor uses one up for long.
  */
 interface SpendingTable {
   /** The number of the account in `payers`. */
@@ -244,9 +256,9 @@ export type CallState = "open" | "settled" | "released" | "abandoned";
 interface OpenCallsTable {
   /** Sorts by time; the response's `x-request-id`. */
   id: string;
-  /** The same as it is stored; indexes find it by this. */
+  /** The id as stored; indexes find rows by it. */
   id_bytes: Uint8Array;
-  /** The numbers of payers, by which indexes find calls. */
+  /** The numbers of payers; indexes find calls by them. */
   account_no: number;
   key_no: number;
   account_id: string;
@@ -276,7 +288,7 @@ interface OpenCallsTable {
  * taken for abandoned is settled once if its process lives after all.
  */
 interface CallsTable extends OpenCallsTable, Record<MeterColumn, number | null> {
-  /** Counts the ends of calls, in the order in which they are written. */
+  /** Numbers the ends of calls in the order of writing. */
   seq: Generated<number>;
   state: Exclude<CallState, "open">;
   settled_at: number;
@@ -319,7 +331,7 @@ type NamedColumn =
   | "error_code"
   | "protocol";
 
-/** Movements of wallets beside the charges of calls, append-only. */
+/** Movements of wallets other than charges of calls; append-only. */
 interface TransactionsTable {
   /** `credit:<account>:<reference>`, or of a voucher: the primary key prevents repeats. */
   id: string;
@@ -331,7 +343,7 @@ interface TransactionsTable {
   at: number;
 }
 
-/** Sums over the pruned calls of an account, so that the ledger can still be verified. */
+/** Sums over the pruned calls of an account, kept to verify the ledger. */
 interface OpeningBalancesTable extends UsageColumns {
   account_id: string;
   /** Every pruned call began, ended and drew its quota before this day. */
@@ -345,7 +357,9 @@ interface OpeningBalancesTable extends UsageColumns {
  */
 export type Role = "owner" | "admin" | "viewer" | "member";
 
-/** Role of an account's holder; `none`: nobody signs in to it, as to that of a team or a program. */
+/**
+ * Role of an account's holder; `none` if no user signs in to the account, such as the account of a team or a program.
+ */
 export type AccountRole = Role | "none";
 
 /** People who sign in, each the holder of an account. In this and the next four tables better-auth writes times as ISO text. */
@@ -361,7 +375,7 @@ interface UsersTable {
   two_factor_enabled: Generated<number>;
   email_verified: number;
   image: string | null;
-  /** The team in which the next session begins; null: the own account. */
+  /** The team of the next session; null: the user's own account. */
   current_account_id: Generated<string | null>;
   created_at: string;
   updated_at: string;
@@ -407,7 +421,7 @@ interface SessionsTable {
   updated_at: string;
   /** Milliseconds since 1970, accurate to a few minutes; null: not used since it began. */
   last_used_at: Generated<number | null>;
-  /** The account in which it acts; null: the own one. */
+  /** The account that the session acts in; null: the user's own account. */
   account_id: Generated<string | null>;
 }
 
@@ -484,7 +498,7 @@ export interface MembershipsTable {
   joined_at: number;
 }
 
-/** Links with which one person joins the team of an account. */
+/** Links that each let one person join the team of an account. */
 export interface TeamInvitationsTable {
   /** Public, for lists. */
   id: string;
@@ -514,12 +528,12 @@ export interface InvitationsTable {
   used_at: number | null;
 }
 
-/** Links by which people prove that they read the mail of the e-mail with which they signed up; one for each user. */
+/** Links that prove that a user receives the mail of the address given at sign-up; one for each user. */
 export interface EmailVerificationsTable {
   user_id: string;
   /** SHA-256 of the token in the link, hex. */
   token_hash: string;
-  /** The e-mail to which it was sent: it proves no other. */
+  /** The address that the link was sent to; it verifies no other address. */
   email: string;
   expires_at: number;
 }
@@ -555,7 +569,7 @@ export interface ProviderOutcomesTable {
   key_id: string;
   outcome: "success" | "error" | "test";
   at: number;
-  /** JSON of what is told about it. */
+  /** JSON of the details. */
   detail: string;
 }
 
@@ -718,8 +732,8 @@ interface UsageTopsTable {
 }
 
 /**
- * Progress of the sums: the one row says up to which `seq` all are. Calls behind it are not yet, except, while a
- * large step is written in parts, those up to `until_seq` of the accounts up to `upto`.
+ * Progress of the sums. All calls up to `seq` are counted. Calls after it are not counted yet, with one exception:
+ * while a large step is written in parts, calls up to `until_seq` are counted for the accounts up to `upto`.
  */
 interface UsageProgressTable {
   id: 1;
@@ -788,7 +802,7 @@ interface AlertHistoryTable {
   ended_at: number;
 }
 
-/** Alerts of which no messages are sent. */
+/** Alerts that send no messages. */
 interface AlertMutesTable {
   /** The `id` of the alert, which may be over and come again. */
   alert_id: string;

@@ -20,13 +20,13 @@ export interface SpentBudget {
   readonly spentNanodollars: number;
 }
 
-/** Filter of budgets; those come first of which the most is spent. */
+/** Filter of budgets. The budgets with the highest spending come first. */
 interface BudgetFilter {
   /** Absent: of all accounts. */
   readonly accountIds?: readonly string[] | undefined;
-  /** The least share that is spent. */
+  /** Minimum spent share. */
   readonly leastShare: number;
-  /** The most of each kind of subject: accounts, keys, and names of calls. */
+  /** Maximum number for each kind of subject: accounts, keys, and names of calls. */
   readonly limit: number;
 }
 
@@ -88,7 +88,7 @@ async function readOfAccounts(budgets: BudgetsOfAccounts, now: number, filter: B
   return rows.map((row) => toSpentBudget({ ...row, name: "" }));
 }
 
-/** Those of keys that are not revoked. */
+/** Reads the budgets of keys that are not revoked. */
 async function readOfKeys(budgets: BudgetsOfAccounts, now: number, filter: BudgetFilter): Promise<SpentBudget[]> {
   const amount = raisedBudget(now);
   const spent = sumOf(spentByKey(now));

@@ -36,16 +36,16 @@ export interface Store {
   /** Counts the times that the database may have become another one, or an older state of itself; 0 of an embedded store. */
   readonly epoch: number;
   /**
-   * Writes to the ledger in one transaction: all of it or nothing. When it resolves, it is committed and, if it has ends of
-   * calls, on the disk, except with {@link Synchronous} `normal`. Each kind of write may be repeated safely but an
-   * {@link LedgerWrite} that opens a call whose id is taken.
+   * Writes to the ledger in one transaction: all of it or nothing. When the promise resolves, the transaction is
+   * committed. If it contains ends of calls, it is also on disk, except with {@link Synchronous} `normal`. Every write
+   * may be repeated safely, except an {@link LedgerWrite} that opens a call whose id is taken.
    *
-   * @param onCommitted Called once it is committed and only the disk is still waited for, which holds need not do: an open
-   * call that a power failure loses costs as little as one that is found. Never called by a shared store.
-   * @returns The decision about each hold with `guard` in a shared store: what it grants and has written, or why it
-   * refuses; undefined when there was none. Everything else is written.
-   * @throws {Error} The engine's error. {@link isConstraintError} tells a bad write from a bad disk; nothing is written
-   * then, unless {@link isOutcomeUnknown}.
+   * @param onCommitted Called after the commit, while only the disk is still awaited. Holds need not wait for the disk:
+   * an open call lost in a power failure costs as little as one that is found. Never called by a shared store.
+   * @returns The decision about each hold with `guard` in a shared store: the amounts granted and written, or the
+   * reason for the refusal; undefined if there was no such hold. Everything else is written.
+   * @throws {Error} The engine's error. {@link isConstraintError} distinguishes a bad write from a bad disk; nothing is
+   * written then, unless {@link isOutcomeUnknown}.
    */
   writeLedger(
     batch: readonly LedgerWrite[],
@@ -78,7 +78,10 @@ export interface Store {
    * may be made up is `isUnproven`: a shared store looks these up apart and fails when too many come at once.
    */
   readKey(keyId: string, isUnproven?: boolean): KeyRecord | undefined | Promise<KeyRecord | undefined>;
-  /** As {@link Store.readKey}, by the foreign hash of a key of another gateway, which anyone may have made up. */
+  /**
+   * Reads a key by the foreign hash of another gateway's key, as {@link Store.readKey}. Anyone may have made the hash
+   * up.
+   */
   readForeignKey(hash: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   /**
    * Marks the open calls of dead processes as abandoned and returns them. In the embedded store these are all open calls,
@@ -101,7 +104,7 @@ export interface Store {
    * embedded store, whose calls all run in one process.
    */
   endCall?(callId: string): Promise<void>;
-  /** Calls `listener` with each call that a process was told to end by {@link Store.endCall}; absent like it. */
+  /** Calls `listener` with each call that {@link Store.endCall} ends; absent if `endCall` is. */
   onEndCall?(listener: (callId: string) => void): void;
   /** Invalidates rows cached in this process. */
   bumpRevision(): void;
@@ -130,13 +133,13 @@ export interface Store {
 }
 
 /**
- * When the embedded store syncs a commit to disk: `full` before it is confirmed, so that it survives a power failure (holds
- * of calls excepted);
- * `normal` later, so that it outlives the end of the process and a power failure may take the last moments.
+ * When the embedded store syncs a commit to disk. `full`: before it is confirmed, so it survives a power failure
+ * (except holds of calls). `normal`: later, so it survives the end of the process, but a power failure may lose the
+ * last moments.
  */
 export type Synchronous = "full" | "normal";
 
-/** A store to which only one process writes calls, so that it can keep holds and balances in memory. */
+/** A store with one process that writes calls: it can keep holds and balances in memory. */
 export interface EmbeddedStore extends Store {
   readonly shared: false;
   readBalance(accountId: string, today: number): AccountBalance;
@@ -210,7 +213,7 @@ export async function readSetting(db: Kysely<Database>, name: string, make: () =
   return stored;
 }
 
-/** An id of the database, by which what is kept elsewhere is known to belong to it. */
+/** Id of the database. Data kept elsewhere is labelled with it to show that it belongs to this database. */
 export function readLedgerId(store: Pick<Store, "setting">): Promise<string> {
   return store.setting("ledger_id", () => crypto.randomUUID().slice(0, 8));
 }

@@ -25,15 +25,15 @@ export interface StoredResponses {
   put(accountId: string, rows: readonly NewStoredRow[], options: PutOptions): Promise<void>;
   /** Sizes of these rows; expired and unknown ones are left out. */
   sizes(accountId: string, ids: readonly string[]): Promise<{ id: string; bytes: number }[]>;
-  /** Those of the ids that exist and have not expired, in no order. */
+  /** The responses or items with these ids that exist and have not expired, in no particular order. */
   get(accountId: string, ids: readonly string[]): Promise<{ id: string; body: Uint8Array }[]>;
-  /** Deletes a response with its items; `false` when there is none, or it has expired. */
+  /** Deletes a response with its items; returns `false` if it does not exist or has expired. */
   delete(accountId: string, responseId: string): Promise<boolean>;
   /** Deletes expired rows and returns their number. */
   prune(now: number): Promise<number>;
 }
 
-/** Size of a row beside its body, rounded up, so that an account cannot have countless small rows. */
+/** Size of a row without its body, rounded up: otherwise an account could have countless small rows. */
 const rowBytes = 2048;
 /** Rows written by one statement. */
 const rowsAtOnceMax = 100;
@@ -80,7 +80,8 @@ export function createStoredResponses(
             .where("account_id", "=", accountId)
             .where("id", "in", usedIds)
             .where("expires_at", "<", expiresAt - 1);
-          // Another node that has locked a row is extending or deleting it. A row that is used goes before its user.
+          // If another node has locked a row, it is extending or deleting it. A used row expires earlier than the row
+          // that uses it.
           await transaction
             .updateTable("stored_responses")
             .set({ expires_at: expiresAt - 1 })

@@ -12,7 +12,7 @@ const usageKey = [
 /** Summed up under the same name as in `calls`. */
 export const callSums = [...meterColumns, "cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const;
 
-/** Sums that stand in {@link UsageRow.figures} first; the histograms of time to first token and duration follow. */
+/** The sums at the start of {@link UsageRow.figures}; the histograms of time to first token and duration follow. */
 export const usageSums = [...(["requests", "failures", "refused", "failed"] as const), ...callSums] as const;
 export type UsageSum = (typeof usageSums)[number];
 
@@ -25,8 +25,8 @@ const histogramColumns: readonly string[] = [...histogram("f"), ...histogram("d"
 export const figureColumns: readonly string[] = [...usageSums, ...histogramColumns];
 
 /**
- * Sums of columns of `usage_rows`, for the list of a select. Readers of many rows sum up the table, in which most figures are
- * null, and not the view: its zeros would be half of their work.
+ * Sums of columns of `usage_rows`, for the list of a select. Queries over many rows read the table, where most figures
+ * are null, and not the view: handling the view's zeros would double their work.
  */
 export function sumsOf(columns: readonly string[]): string {
   return columns.map((name) => `cast(coalesce(sum(${name}), 0) as bigint) as ${name}`).join(", ");
@@ -148,8 +148,8 @@ const lockWaitMs = 50;
 const lockNotAvailable = "55P03";
 
 /**
- * The highest `seq` of an end of a call of which no lower one is still to come; undefined where that is not known now. Who
- * writes ends shares a lock, which this one waits for: not for long, because the next writers wait behind it.
+ * The highest `seq` such that no end of a call with a lower one is still to be written; undefined if unknown now.
+ * Writers of ends share a lock that this query waits for. It does not wait long, because later writers queue behind it.
  */
 export async function readLastSeq({
   db,

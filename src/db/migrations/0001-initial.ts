@@ -29,8 +29,8 @@ function placeholdersOf(engine: Engine): Readonly<Record<string, string>> {
 }
 
 /**
- * The first schema. It may change until version 1.0.0 is released; what stands in for columns is then written out, so that
- * a new meter has a migration of its own.
+ * The first schema. It may change until version 1.0.0 is released. Placeholders for columns will then be written out,
+ * because each new meter needs its own migration from then.
  */
 export const initial: Migration = {
   version: 1,

@@ -14,7 +14,7 @@ export function statementsOf(migration: Migration, engine: Engine): string[] {
   return migration.sql[engine].split(/\n\s*\n/).filter((text) => /^(?!--|\s*$)/m.test(text));
 }
 
-/** Stands in a database beside the version, so that what another migration of this version made is not taken for ours. */
+/** Hash stored with the version of a database: detects a different migration that has the same version. */
 export function migrationHash(migration: Migration, engine: Engine): string {
   return createHash("sha256").update(migration.sql[engine]).digest("hex");
 }

@@ -136,7 +136,7 @@ export class ChangeFeed {
     }
   }
 
-  /** After a gap the count stays behind, so that the next poll finds the missing change. */
+  /** After a gap the count does not move on: the next poll then finds the missing change. */
   #count(revision: number): void {
     if (this.#seen === revision - 1) this.#seen = revision;
   }

@@ -21,13 +21,16 @@ interface Silence {
   sinceMs: number;
 }
 
-/** How long the end of a lease may wait for transactions that need one; they wait behind it meanwhile. */
+/**
+ * How long ending a lease may wait for running transactions that need a lease. New ones queue behind it during that
+ * time.
+ */
 const lockWaitMs = 1000;
 
 /**
- * Ends the leases of dead nodes and abandons their calls. A node is dead after a silence that this node has observed without a gap,
- * by looks that each write its own heartbeat: only time counts in which the database answered and took writes. So nodes that lost
- * the database together do not declare each other dead, and neither does a node whose clock jumps.
+ * Ends the leases of dead nodes and abandons their calls. A node is dead if this node has observed its silence without
+ * a gap, writing its own heartbeat each time it checked: time counts only while the database answered and took writes.
+ * So nodes that lost the database together do not declare each other dead, and neither does a node whose clock jumps.
  */
 export class DeadNodes {
   readonly #db: Kysely<Database>;

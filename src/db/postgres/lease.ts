@@ -12,7 +12,7 @@ export const leaseLock = "select pg_advisory_xact_lock(hashtextextended('leases 
 export class Lease {
   readonly #nodeId: string;
   readonly #onLost: () => void;
-  /** The number of the lease, which counts those of this process; 0 before the first. */
+  /** Number of this process's current lease, counted from 1; 0 before the first lease. */
   #number = 0;
   /** Makes the figures that each heartbeat carries; absent of a command. */
   report: (() => NodeReport) | undefined;

@@ -46,7 +46,7 @@ interface Parts {
   primary: Primary;
   pool: ProvenPool;
   db: Kysely<Database>;
-  /** A queue of its own for each purpose, so that no one of them delays another. */
+  /** One queue per purpose: no purpose delays another. */
   connections: Record<"writes" | "reads" | "unproven" | "heartbeat" | "blobs", OrderedConnection>;
   writer: LedgerWriter;
   settings: KnownSettings;
@@ -60,13 +60,13 @@ interface Parts {
 /**
  * Opens the store on PostgreSQL, which several gateways may share. Its guarantees, without Redis:
  *
- * - Wallets and quotas count the holds of all nodes: the statement that writes a hold also decides about it
- *   (`guard`), one node after another, so that no call is admitted once nothing is available.
+ * - Wallets and quotas count the holds of all nodes: the statement that writes a hold also decides about it (`guard`),
+ *   one node after another, so no call is admitted when nothing is available.
  * - A call is charged once, whichever node ends it; a node that dies leaves its open calls to the others.
- * - Keys, accounts and credits changed on one node are known on the others within a second.
+ * - Changes of keys, accounts and credits on one node reach the others within a second.
  * - Limits per minute count in each process: n nodes admit up to n times as many. Redis makes them exact.
- * - Every connection has proved to lead to the server that takes writes, and what was read by one that is lost, or from a
- *   database that turns out to be another one, is read anew.
+ * - Every connection has proved that it leads to the server that takes writes. Data read by a connection that was lost,
+ *   or from a database that turns out to be a different one, is read again.
  */
 export async function openPostgres({
   url,
@@ -226,7 +226,9 @@ class KnownSettings {
     return value;
   }
 
-  /** Compares the values with those of the database. For a timer: it fails while a backup is being restored. */
+  /**
+   * Compares the cached values with the values in the database. For a timer: it fails while a backup is being restored.
+   */
   async check(): Promise<void> {
     if (this.isKnown || this.#isChecking) return;
     this.#isChecking = true;
@@ -344,7 +346,10 @@ function cannotOpen({ shownUrl }: Primary, error: unknown): StoreError {
   return new StoreError(`Cannot open the database ${shownUrl}: ${message}${advice}`, error);
 }
 
-/** Advice, where there is any: an answer of PostgreSQL has its SQLSTATE, a connection that fails has none. */
+/**
+ * Returns advice for an error of PostgreSQL or of the connection. PostgreSQL's errors have an SQLSTATE; connection
+ * errors do not.
+ */
 function findAdvice(code: string | undefined): string {
   if (code === undefined || !/^[0-9A-Z]{5}$/.test(code))
     return "; see that PostgreSQL runs there and that DATABASE_URL is right";

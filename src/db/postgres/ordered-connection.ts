@@ -7,9 +7,12 @@ import { connectionOptions, isEndOfConnection, mergeErrors, type Primary, type S
 /** Options of {@link OrderedConnection}. */
 export interface OrderedConnectionOptions {
   primary: Primary;
-  /** Unique among live connections, so that a lost one can be found on the server. */
+  /** Unique among live connections: finds a lost connection on the server. */
   name: string;
-  /** How long a statement is waited for, with its turn. The connection outlives a late answer, see {@link lostFactor}. */
+  /**
+   * How long a statement may take, with its wait in the queue. The connection outlives a late answer, see
+   * {@link lostFactor}.
+   */
   timeoutMs: number;
   /** Connects when the first statement comes, which waits for that. */
   connectsWhenUsed?: boolean;
@@ -62,10 +65,10 @@ function lostMsOf(timeoutMs: number): number {
 }
 
 /**
- * One connection to the server of PostgreSQL that takes writes, on which statements run in order. A statement that is not answered
- * in time fails alone: the connection waits on, so that a server that stood still for a moment goes on where it was. The connection
- * is lost after a silence that is longer still, and when the server says that it cannot serve. Without a connection statements fail
- * at once.
+ * One connection to the PostgreSQL server that takes writes. Its statements run in order. A statement without an answer
+ * in time fails alone: the connection keeps waiting, so a server that was frozen for a moment continues where it was.
+ * The connection is lost after a longer silence, and when the server reports that it cannot serve. Without a
+ * connection, statements fail at once.
  */
 export class OrderedConnection {
   readonly #options: OrderedConnectionOptions;
@@ -197,7 +200,7 @@ export class OrderedConnection {
     this.renew();
   }
 
-  /** Ends the server's side of the lost connection, so that nothing it was sent runs after what is sent now. */
+  /** Ends the lost connection on the server: nothing sent on it may run after statements that are sent now. */
   async #fence(client: pg.Client): Promise<void> {
     if (this.#left === undefined) return;
     await client.query(

@@ -6,7 +6,7 @@ import { type MissingPartsRow, missingPartsText } from "./schema-parts.ts";
 /** SQLSTATE of a statement that writes on a server that takes no writes: `read_only_sql_transaction`. */
 const readOnlyState = "25006";
 /**
- * SQLSTATEs by which a server says that it cannot serve, whatever is asked: it takes no writes, shuts down or starts (57P), is out
+ * SQLSTATEs that mean that a server cannot serve any statement: it takes no writes, shuts down or starts (57P), is out
  * of disk, memory or connections (53), or has lost the connection (08).
  */
 const endsConnection = /^(25006|57P|53|08)/;
@@ -80,13 +80,13 @@ const stateText = `select pg_backend_pid() as pid, ${settingsText}, pg_is_in_rec
   (select oid from pg_database where datname = current_database()) as database_oid,
   ${tablesOid} as tables_oid`;
 
-/** Called with what tells the database from the one before, one clause each. */
+/** Called with the differences between the database and the previous one, one clause each. */
 export type OnDatabaseChanged = (differences: readonly string[]) => void;
 
 /**
- * The server that takes writes, among those that the URL names: which one it is, and which database it has. Each new connection
- * is asked both ({@link Primary.prove}). What a database has said is known only for as long as that is the same one: a restored
- * backup or a promoted standby may lack the last commits, and gives away again what these had.
+ * The server that takes writes, among the servers that the URL names: which server it is, and which database it has.
+ * Each new connection checks both ({@link Primary.prove}). Data read from a database is valid only while it is the same
+ * database: a restored backup or a promoted standby may lack the last commits, and assigns their numbers again.
  */
 export class Primary {
   readonly shownUrl: string;
@@ -101,7 +101,7 @@ export class Primary {
   #wholeOid: number | undefined;
   /** Statements that this user may not run. */
   readonly #denied = new Set<string>();
-  /** Counts the times that all connections were to be asked anew. */
+  /** Counts how often all connections had to be checked again. */
   epoch = 0;
 
   /** @throws {RangeError} For a URL that cannot be used. */
@@ -206,7 +206,7 @@ export class Primary {
       return (await client.query<Row>(text)).rows[0];
     } catch (error) {
       if (!(error instanceof pg.DatabaseError) || isEndOfConnection(error)) throw error;
-      // It may have been demoted since it was asked: that is no matter of rights.
+      // It may have been demoted since the query: then the error is not about privileges.
       const { rows } = await client.query<{ in_recovery: boolean }>("select pg_is_in_recovery() as in_recovery");
       if (rows[0]?.in_recovery) throw new NotWritableError("standby");
       this.#denied.add(text);
@@ -241,7 +241,7 @@ export interface Server {
 const int8 = 20;
 const numeric = 1700;
 
-/** pg returns 64-bit numbers as text. All of ours fit in 2^53, so a larger one is an error. */
+/** pg returns 64-bit numbers as text. All of ours fit in 2^53, so a number above that is an error. */
 function readWhole(text: string): number {
   const value = Number(text);
   if (Number.isSafeInteger(value)) return value;

@@ -12,13 +12,13 @@ const queueTimeout = "timeout exceeded when trying to connect";
 interface ProvenPoolOptions {
   primary: Primary;
   name: string;
-  /** Called when the server says that it takes no writes, which it had proved to do. */
+  /** Called when the server reports that it takes no writes, although the connection had proved that it does. */
   onRefused(): void;
 }
 
 /**
- * A pool of connections that have proved to belong to the server that takes writes. One is not used again once a statement on it was
- * told that the server cannot serve, or once the primary is to be asked anew.
+ * A pool of connections that have proved to belong to the server that takes writes. A connection is not used again
+ * after a statement failed because the server cannot serve, or when the primary has to be checked again.
  */
 export class ProvenPool implements PostgresPool {
   readonly options = {};
@@ -28,7 +28,7 @@ export class ProvenPool implements PostgresPool {
   /** The server that the next new connection goes to. */
   #server: Server;
   readonly #servers = new WeakMap<pg.ClientBase, Server>();
-  /** The epochs of the primary in which connections proved themselves. */
+  /** The epoch of the primary at the time when each connection proved itself. */
   readonly #epochs = new WeakMap<pg.ClientBase, number>();
 
   constructor({ primary, name, onRefused }: ProvenPoolOptions) {

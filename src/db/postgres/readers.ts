@@ -36,7 +36,7 @@ interface AccountBalanceRow {
   tokens: number | null;
 }
 
-/** On the connection of the writes, so that it sees all earlier writes and no later ones. */
+/** Runs on the connection of the writes: it sees all earlier writes and no later ones. */
 export async function readBalance(
   connection: OrderedConnection,
   accountId: string,

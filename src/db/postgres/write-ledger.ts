@@ -36,7 +36,7 @@ export class LedgerWriter {
   readonly #lease: Lease;
   readonly #names = new PostgresNames();
   readonly #payers = new PostgresPayers();
-  /** The connection by which names and payers were learned. */
+  /** Generation of the connection that learned the names and payers. */
   #generation = 0;
 
   constructor(connection: OrderedConnection, nodeId: string, lease: Lease) {
@@ -60,8 +60,8 @@ export class LedgerWriter {
   }
 
   /**
-   * After a refusal, with which nothing was written: the database may lack what it had, though the connection lives. Returns whether
-   * to write again.
+   * Repairs the cause of a refusal, after which nothing was written: the database may have lost rows although the
+   * connection is alive. Returns whether to write again.
    */
   async #repair(error: unknown): Promise<boolean> {
     if (isMissingLease(error)) await this.#renewLease();
@@ -160,11 +160,11 @@ function toOpen(write: HoldWrite): OpenCall {
   return write.kind === "open" ? write : write.open;
 }
 
-/** The writes of a batch, in the order in which they are executed. */
+/** The writes of a batch, in order of execution. */
 interface Sorted {
-  /** First, because they free what the holds may need. */
+  /** Executed first, because ends free amounts that holds may need. */
   ends: EndedCall[];
-  /** Holds that Redis has already decided, and the larger ones in their place. */
+  /** Holds that Redis has already decided; `extended` are the larger holds that replace earlier ones. */
   opened: OpenCall[];
   extended: ExtendedHold[];
   undecided: HoldWrite[];

@@ -45,7 +45,7 @@ function createPartial(partial: string, target: string): void {
   }
 }
 
-/** `VACUUM INTO` reads in one transaction: the copy has nothing of what is written meanwhile. */
+/** `VACUUM INTO` reads in one transaction: writes during the copy are not in it. */
 function copyInto(file: string, target: string): void {
   const database = new DatabaseSync(file);
   try {
@@ -56,7 +56,7 @@ function copyInto(file: string, target: string): void {
   }
 }
 
-/** A copy that cannot be restored is none. */
+/** Checks that the copy can be restored; otherwise it is not a backup. */
 function checkCopy(path: string): void {
   const database = new DatabaseSync(path, { readOnly: true });
   try {

@@ -32,7 +32,7 @@ export class CountedBudgets {
     this.#budgets.clear();
   }
 
-  /** The numbers of the budgets that count a call, and the name by which each does. */
+  /** The numbers of the budgets that count a call, with the name under which each counts it. */
   *countedBy(open: OpenCall): Generator<{ readonly no: number; readonly name: string; readonly isSession: boolean }> {
     const { accountId, keyId } = open;
     let budgets = this.#budgets.get(accountId);

@@ -24,7 +24,7 @@ export class KyselyConnection implements SqliteDatabase {
     this.#statements = new StatementCache(database);
   }
 
-  /** Resolves once no transaction of Kysely's is open, so that the hot path may begin its own on this connection. */
+  /** Resolves once Kysely has no open transaction: then the hot path may begin its own on this connection. */
   async free(): Promise<void> {
     while (this.#database.isOpen && this.#database.isTransaction) {
       await new Promise<void>((resolve) => {
@@ -93,8 +93,8 @@ export class StatementCache {
 const turnMsMax = 5;
 
 /**
- * SQLite answers at once, so that a page of many queries would be one turn of the event loop: the next query, or transaction, of a
- * turn that has taken long waits for another.
+ * SQLite answers synchronously, so a page with many queries would block the event loop for one long turn. If a turn has
+ * taken long, its next query or transaction waits for the next turn.
  */
 class TurnEndingDriver extends SqliteDriver {
   /** When the first query of this turn began. */
@@ -115,9 +115,9 @@ class TurnEndingDriver extends SqliteDriver {
 }
 
 /**
- * Kysely's SQLite dialect with `+?` for a parameter instead of `?`: it keeps SQLite from planning a prepared statement
- * anew for each value that is bound (in a join, with a limit beside an order), which takes four times as long as to run
- * it.
+ * Kysely's SQLite dialect with `+?` for a parameter instead of `?`. Without the `+`, SQLite plans some prepared
+ * statements again for each bound value (in a join, or with both a limit and an order), which takes four times as long
+ * as running them.
  */
 export class PlannedOnceDialect extends SqliteDialect {
   readonly #config: SqliteDialectConfig;

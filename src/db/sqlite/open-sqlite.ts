@@ -64,10 +64,11 @@ export class LogFile {
   }
 
   /**
-   * Resolves once all transactions until now are on the disk. SQLite syncs those itself that were not left unsynced.
+   * Resolves once all transactions so far are on disk. SQLite itself syncs the transactions that were not left
+   * unsynced.
    *
-   * @param isAlone Nothing else was written with it, so that the event loop has little to do meanwhile.
-   * @throws {NotSyncedError} When the disk refused; the transactions stand.
+   * @param isAlone Nothing else was written with it, so the event loop has little to do in the meantime.
+   * @throws {NotSyncedError} When the disk failed to sync; the transactions remain committed.
    */
   async sync(isAlone = false): Promise<void> {
     // SQLite locks the database and its shared memory, never the log: a second descriptor of it can be closed safely.
@@ -167,10 +168,11 @@ const remedies = [
 ] as const;
 
 /**
- * Takes the lock of the process that serves from a database; it ends with that process, however that ends. It is an
- * exclusive transaction on an empty SQLite database beside the database: Node and Deno have no file locks of their own.
+ * Takes the lock of the process that serves from a database. The lock ends with that process, however the process ends.
+ * It is an exclusive transaction on an empty SQLite database next to the main one: Node and Deno have no file locks of
+ * their own.
  *
- * @returns `undefined` when another process has it.
+ * @returns `undefined` when another process has the lock.
  */
 function takeServingLock(file: string): { release(): void } | undefined {
   createPrivate(file);
@@ -271,7 +273,7 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
           return result;
         });
       } finally {
-        // Also when it failed: an account that was read meanwhile shows what was rolled back.
+        // Also after a failure: an account that was read in the meantime shows what was rolled back.
         if (keyId === undefined) bumpRevision();
         else for (const listener of keyListeners) listener(keyId);
       }
@@ -376,8 +378,8 @@ interface Row {
 }
 
 /**
- * Prepares the look-up of an account's money and quota. It is one statement, so that all it says is of one moment. Why
- * its parameters are `+?`: see `PlannedOnceDialect`.
+ * Prepares the look-up of an account's money and quota. It is one statement, so its values are all from the same
+ * moment. For the reason for the `+?` parameters see `PlannedOnceDialect`.
  */
 function prepareBalanceReader(database: DatabaseSync): (accountId: string, today: number) => AccountBalance {
   const latest = `from daily_quota_usage where account_id = +?1 and day <= +?2 + 1 order by day desc limit 1`;

@@ -6,7 +6,7 @@ import { SqlitePayers, toPayerNumber } from "../payers.ts";
 import { CountedBudgets } from "./counted-budgets.ts";
 
 const dayMs = 86_400_000;
-/** A row that is tried is at least as long as that of a call. */
+/** Length of the trial row's text: it makes the row at least as long as the row of a call. */
 const triedCharacters = 200;
 
 const openValues = createReader(openColumns);
@@ -120,7 +120,7 @@ function extendCall({ extendCall: update, names }: LedgerStatements, open: OpenC
   update.run(...extensionValues(open, names), toCallKey(open.callId));
 }
 
-/** Sums of a batch for wallets, what is spent and quota of a day, so that each row is written once a batch. */
+/** Sums of a batch for wallets, spending and daily quota: each row is written once per batch. */
 class BatchTotals {
   readonly #budgets: CountedBudgets;
   /** Wallet changes by the number of the account. */
@@ -169,7 +169,7 @@ function addRow<Key, Row extends [...(string | number)[], number]>(rows: Map<Key
 
 type Reader<Of> = (record: Of, names: NameNumbers, ...before: SQLInputValue[]) => SQLInputValue[];
 
-/** Reads the values of a record in the order of its columns, after those that stand before them. */
+/** Reads the values of a record in the order of its columns. Values passed for leading columns come first. */
 function createReader<Of>(columns: Readonly<Record<string, CallColumn<Of>>>): Reader<Of> {
   const all = Object.values(columns);
   return (record, names, ...values) => {
