@@ -12,15 +12,21 @@ export interface LiveCall {
   readonly counters: BudgetCounter[];
 }
 
-/** Counts what is spent of a budget in a period, also what is not written yet, and held by running calls. */
+/**
+ * Counts the spending of a budget in a period, including charges that are not written yet, and the amount held by
+ * running calls.
+ */
 export class BudgetCounter {
   spent = 0;
   held = 0;
   /** Calls that run or whose end is not written. */
   calls = 0;
-  /** The calls of its account that were looked through, all later of which count in it; absent: it is to be read. */
+  /**
+   * The account's calls that were looked through when the counter was read; every later call counts in it. Absent: the
+   * counter must be read from the store.
+   */
   seen: CallsOfAccount | undefined;
-  /** The revision of the store at which it was read. */
+  /** Revision of the store when the counter was read. */
   revision = 0;
 
   isIdle(): boolean {
@@ -28,7 +34,7 @@ export class BudgetCounter {
   }
 }
 
-/** The budget that has the least left of those that a call draws on. */
+/** The budget of a call with the least left. */
 export interface ScarcestBudget extends BudgetFigures {
   readonly draw: BudgetDraw;
   readonly left: number;
@@ -38,23 +44,30 @@ export interface ScarcestBudget extends BudgetFigures {
 export type CallsOfAccount = ReadonlyMap<string, LiveCall>;
 
 /**
- * The budgets of an embedded store, in memory. Nobody else writes what calls spend, so that a counter is read once, with the calls of the
- * account that run at that moment, and again when the store was changed: the calls from before a budget are summed up after it is made. It is
- * forgotten when it is idle and others need the room. Each method runs in one go.
+ * The budgets of an embedded store, in memory. No other process writes charges, so a counter is read once, together
+ * with the running calls of its account, and again after the store was changed: calls from before a budget are only
+ * summed up after the budget is made. An idle counter is dropped when others need the room. Each method runs
+ * synchronously.
  */
 export class BudgetCounters {
   readonly #store: EmbeddedStore;
   readonly #isWriting: () => boolean;
   readonly #counters: IdleMap<BudgetCounter>;
 
-  /** @param isWriting Whether a batch is being written, so that it cannot be told whether the store has its charges already. */
+  /**
+   * @param isWriting Whether a batch is being written: it is then unknown whether the store already has its charges.
+   */
   constructor(store: EmbeddedStore, countersMax: number, isWriting: () => boolean) {
     this.#store = store;
     this.#isWriting = isWriting;
     this.#counters = new IdleMap(countersMax, () => new BudgetCounter());
   }
 
-  /** The counters of the budgets that a call of an account draws on. @throws {GatewayError} `unavailable` when the store cannot be read. */
+  /**
+   * Returns the counters of the budgets that a call of an account draws on.
+   *
+   * @throws {GatewayError} `unavailable` when the store cannot be read.
+   */
   of(caller: Caller, draws: readonly BudgetDraw[], calls: CallsOfAccount, now: number): BudgetCounter[] {
     return draws.map((draw) => {
       const id = idOf(caller, draw);
@@ -69,7 +82,7 @@ export class BudgetCounters {
     });
   }
 
-  /** Those that are known already. */
+  /** Returns the counters that are in memory already. */
   known(caller: Caller, draws: readonly BudgetDraw[]): BudgetCounter[] {
     return draws.flatMap((draw) => this.#counters.get(idOf(caller, draw)) ?? []);
   }
@@ -110,15 +123,15 @@ function idOf({ accountId }: Caller, { sums: { subjectNo, name, from } }: Budget
 }
 
 /**
- * The budgets on which the calls of an account have drawn. A request that was authenticated before a budget was made knows nothing of it,
- * and yet its call counts.
+ * The budgets that the calls of an account have drawn on. A request that was authenticated before a budget was made
+ * does not include that budget, but its call counts.
  */
 export class KnownBudgets {
-  /** Budgets by the key whose calls alone draw on them; empty: all. */
+  /** Budgets by the key that they are limited to; empty: budgets for all keys. */
   readonly #budgets = new Map<string, Map<string, Budget>>();
   readonly #seen = new Map<string, readonly Budget[]>();
 
-  /** Takes note of the budgets of a caller, and returns those of its account that it does not know. */
+  /** Stores the budgets of a caller, and returns the budgets of its account that the caller does not include. */
   findOthers({ keyId, budgets = none }: Caller): readonly Budget[] {
     if (this.#seen.get(keyId) !== budgets) {
       this.#seen.set(keyId, budgets);

@@ -1,6 +1,6 @@
 /**
- * The budgets that a call draws on: of its account, its key, and the names that it has. Each is counted by day, whether or not there is a
- * budget yet, so that any period is a sum of days. A call counts on the day on which it began.
+ * The budgets that a call draws on: those for its account, its key and its names. Spending is counted by day, whether
+ * or not a budget exists yet, so any period is a sum of days. A call counts on the day when it began.
  */
 import type { AdmissionRequest, Budget, BudgetState, BudgetSubject, Caller } from "../contract/index.ts";
 import {
@@ -22,7 +22,7 @@ const drawsOfDay = new WeakMap<
   { readonly day: number; readonly today: number; readonly draws: readonly BudgetDraw[] }
 >();
 
-/** Those of the budgets that a premium call draws on; mostly there is none. */
+/** Returns the budgets that a premium call draws on; usually none. */
 export function findDraws(
   admission: AdmissionRequest,
   budgets: readonly Budget[] | undefined,
@@ -55,7 +55,10 @@ function drawsOf(admission: AdmissionRequest, budgets: readonly Budget[], now: n
   return [...named, ...others].map((budget) => toDraw(caller, budget, names[budget.subject], { at: openedAt, now }));
 }
 
-/** Those of a caller whose subject is known without a call: its account, its key, and what a budget names. */
+/**
+ * Returns the budgets of a caller with a subject that is certain without a call: the account, the key, or a name set in
+ * the budget.
+ */
 export function findKnownDraws(caller: Caller, now: number): BudgetDraw[] {
   return (caller.budgets ?? []).flatMap((budget) => {
     const { subject } = budget;
@@ -64,7 +67,7 @@ export function findKnownDraws(caller: Caller, now: number): BudgetDraw[] {
   });
 }
 
-/** @param time When the call began, whose period it is, and the moment of which the figures are. */
+/** @param time `at`: when the call began, which decides the period; `now`: the moment of the figures. */
 function toDraw(
   { accountId }: Caller,
   budget: Budget,

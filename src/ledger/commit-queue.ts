@@ -52,14 +52,15 @@ interface Batch<Write extends LedgerWrite> {
 type HoldWrite = Exclude<LedgerWrite, EndedCall>;
 
 /**
- * Group commit: what is queued in one turn of the event loop is written as one transaction. Holds are written as soon as
- * they are committed, ends once they are on the disk; while ends wait for it, the next ends collect and the next holds are
- * committed by themselves. Ends of calls whose write fails go to the {@link EndSpool} and are kept until they are written; there
- * are never more of them than calls were open when the store failed, because no call begins meanwhile.
+ * Group commit: the writes queued in one turn of the event loop become one transaction. A hold counts as written once
+ * it is committed, an end once it is on disk. While ends wait for the disk, the next ends collect, and the next holds
+ * are committed separately. Ends whose write fails go to the {@link EndSpool} and are kept until they are written.
+ * There are never more of them than there were open calls when the store failed, because no call begins while it fails.
  *
- * Over a shared store each write is waited for as long as a call may wait ({@link Store.callWaitMs}), from when it was queued. Then
- * its call goes on without it: a hold that was not sent yet is left out, and one that was is taken back if it turns out to be granted;
- * an end stays queued. The transaction itself goes on for as long as its connection lives, so an answer that comes late counts.
+ * Over a shared store each write waits at most as long as a call may wait ({@link Store.callWaitMs}), from the moment
+ * it was queued. Then its call continues without it: a hold that was not sent yet is left out, and a hold that was sent
+ * is taken back if it turns out to be granted; an end stays queued. The transaction itself continues for as long as its
+ * connection lives, so a late answer counts.
  */
 export class CommitQueue {
   readonly #store: Store;
@@ -67,21 +68,21 @@ export class CommitQueue {
   readonly #onCommit: OnCommit | undefined;
   readonly #spool: EndSpool | undefined;
   readonly #unwritten = new Set<EndedCall>();
-  /** Those of {@link #unwritten} that the spool has. */
+  /** Ends of {@link #unwritten} that are in the spool. */
   readonly #kept = new Set<EndedCall>();
   #clearing = Promise.resolve();
   /** Whether the spool may have ends. */
   #isSpooled = false;
   /** Whether the spool could not keep the last ends, and none were written since. */
   #isUnkept = false;
-  /** Those of {@link #unwritten} that are queued or on their way. */
+  /** Ends of {@link #unwritten} that are queued or being written. */
   readonly #late = new Set<EndedCall>();
   #holds: Batch<HoldWrite>[] = [];
   #ends: Batch<EndedCall>[] = [];
-  /** Transactions under way: at most one that may have ends, and one of holds beside it. */
+  /** Transactions under way: at most one that may have ends, plus one with holds only. */
   readonly #underWay = new Set<Promise<void>>();
   #isWriting = false;
-  /** The batch that is being written is committed, and its ends wait for the disk. */
+  /** The current batch is committed, and its ends wait for the disk. */
   #isSyncing = false;
   #isWritingHolds = false;
   #isFailing = false;
@@ -95,8 +96,8 @@ export class CommitQueue {
   #isClosed = false;
 
   /**
-   * `onEndWritten` is called in the same turn in which the write is known to stand; `wasRetried` when an earlier try
-   * failed, which may have been written all the same.
+   * `onEndWritten` is called in the same turn that confirms the write; `wasRetried` is set if an earlier try failed,
+   * although that try may have been written.
    */
   constructor(
     store: Store,
@@ -215,7 +216,7 @@ export class CommitQueue {
     batch.done.resolve({ ...none, failures: new Map(batch.writes.map((write) => [write, error])) });
   };
 
-  /** They are charged in any case, so that their calls need not wait once they are on some disk. */
+  /** The calls are charged in any case, so they need not wait once their ends are on some disk. */
   readonly #giveUpEnds = (batch: Batch<EndedCall>): void => {
     batch.state = "late";
     this.#noteLate();
@@ -323,8 +324,8 @@ export class CommitQueue {
   }
 
   /**
-   * A disk that is nearly full may take this end and not those that wait, so that only a batch with all of them shows that it
-   * is well again. A write that the schema refuses is no sign of the disk.
+   * A nearly full disk may take this end but not the ends that wait, so only a batch with all of them shows that the
+   * disk works again. A write refused by the schema says nothing about the disk.
    */
   #isStillFailing(ends: readonly EndedCall[], outcome: BatchOutcome): boolean {
     const isRefused = (end: EndedCall) => outcome?.failures.has(end) && !isConstraintError(outcome.failures.get(end));
@@ -364,7 +365,10 @@ export class CommitQueue {
     if (failure !== undefined) this.#scheduleProbe();
   }
 
-  /** No call begins where a balancer sends none to a gateway that is not ready, so that it has to find out by itself. */
+  /**
+   * A load balancer sends no calls to a gateway that is not ready, so no call would show that the store works again: it
+   * is probed.
+   */
   #scheduleProbe(): void {
     if (this.#probe !== undefined || this.#isClosed) return;
     this.#probe = setTimeout(async () => {

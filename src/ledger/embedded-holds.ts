@@ -56,8 +56,9 @@ export class EmbeddedHolds implements CallHolds {
   }
 
   /**
-   * Decided in memory and written with the next batch, for which nothing waits: a call that a crash ends pays nothing, so
-   * its row only tells how much its provider may bill, and the end of a call writes its last hold again.
+   * Decides in memory; the next batch writes the extension, and nothing waits for that write. A call ended by a crash
+   * pays nothing, so its row only shows how much its provider may bill, and the end of a call writes its last hold
+   * again.
    */
   extend(open: OpenCall, admission: AdmissionRequest, _quota: HoldAmounts | undefined, now: number): OpenCall {
     const account = this.#getAccount(admission.caller.accountId, now);
@@ -99,7 +100,10 @@ export class EmbeddedHolds implements CallHolds {
     });
   }
 
-  /** Another process, such as the command line, may have credited the account since it was read: a refusal reads it again. */
+  /**
+   * Takes a hold. A refusal reads the account again first: another process, such as the command line, may have credited
+   * it.
+   */
   #take(admission: AdmissionRequest, now: number): TakenHold & { account: AccountState } {
     const account = this.#getAccount(admission.caller.accountId, now);
     try {
@@ -162,8 +166,8 @@ class AccountStates {
   }
 
   /**
-   * The account as it stands now. While a write is under way it cannot be told whether the store's figures have it
-   * already, so that they are read at the next occasion.
+   * Returns the current state of the account. While a write is under way, it is unknown whether the figures in the
+   * store include it; they are then read at the next occasion.
    */
   get(accountId: string, now: number, isWriting: boolean): AccountState {
     const state = this.#states.get(accountId);
@@ -192,7 +196,10 @@ class AccountStates {
 class AccountState {
   #balance = 0;
   #held = 0;
-  /** Never goes back by a day, so that a clock that does mints no quota. Further back, the clock was ahead before. */
+  /**
+   * Never goes back by one day: otherwise a clock set back would create quota. A larger step back is accepted: it means
+   * that the clock had been ahead.
+   */
   #day = 0;
   #usedTokens = 0;
   #heldTokens = 0;
@@ -219,7 +226,7 @@ class AccountState {
     }
   }
 
-  /** Whether what a call draws of the quota counts now: that of today, and that of days which are too far ahead. */
+  /** Whether the quota used by a call counts now: it does for calls of today, and of days that are too far ahead. */
   #isCounted({ quotaDay }: OpenCall): boolean {
     return quotaDay === this.#day || (quotaDay !== null && quotaDay > this.#day + 1);
   }
@@ -233,9 +240,9 @@ class AccountState {
   }
 
   /**
-   * What a call may hold, for {@link AccountState.add}.
+   * Returns the hold that a call may take, for {@link AccountState.add}.
    *
-   * @throws {GatewayError} Naming what does not suffice.
+   * @throws {GatewayError} Names the amount that is insufficient.
    */
   take(admission: AdmissionRequest, now: number, scarcest?: ScarcestBudget): GrantedHold {
     return admission.premium ? this.#holdMoney(admission, now, scarcest) : this.#holdQuota(admission, now);
@@ -258,7 +265,10 @@ class AccountState {
     this.#leave(call);
   }
 
-  /** Sets the hold of a running call aside, until {@link resume} takes the next one. It counts in its budgets meanwhile. */
+  /**
+   * Sets the hold of a running call aside until {@link resume} takes the next one. The call stays in the counters of
+   * its budgets.
+   */
   suspend(open: OpenCall): LiveCall {
     const call = this.calls.get(open.callId);
     if (call === undefined) throw new Error(`Cannot extend call ${open.callId}: it does not run`);

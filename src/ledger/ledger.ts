@@ -154,8 +154,8 @@ export class ProcessLedger implements Ledger {
       call.end = toEndedCall(call.open, settlement, this.#now());
       this.#holds.charge(call.end);
     }
-    // An end that could not be written is in the spool and tried again, and the call stands open in the store until then: the charge is
-    // sure, so that the answer is given out.
+    // An end that could not be written is in the spool and is tried again; the call stays open in the store until it is
+    // written. The charge is certain, so the answer is returned.
     await this.#queue.add(call.end);
     if (call.limitsUpdated !== undefined) await call.limitsUpdated;
   }
@@ -235,7 +235,10 @@ export class ProcessLedger implements Ledger {
     return `${reason}, so no call can be recorded`;
   }
 
-  /** Charges that the store has not taken yet, those of them on the disk, and when it last took a write, by the monotonic clock. */
+  /**
+   * Number of charges that the store has not taken yet, how many of them are on disk, and when the store last took a
+   * write, by the monotonic clock.
+   */
   get writing(): { waiting: number; spooled: number; writtenAtMs: number | undefined } {
     const { charges, writtenAtMs } = this.#queue;
     const { waiting, unkept } = charges;
@@ -305,12 +308,12 @@ interface OpenLedgerOptions {
 interface LedgerSettings {
   redisUrl?: string | undefined;
   redisTimeoutMs?: number | undefined;
-  /** Folder of the {@link Spool}; absent: there is none. */
+  /** Folder of the {@link Spool}; absent: no spool. */
   spoolFolder?: string | undefined;
 }
 
 /**
- * The ledger of this process; with REDIS_URL its limits are those of all nodes together.
+ * Opens the ledger of this process. With REDIS_URL its limits are shared by all nodes.
  *
  * @throws {RedisRefused} When that Redis cannot be used at all.
  */

@@ -46,15 +46,15 @@ export interface CallLimits {
   close(): void;
 }
 
-/** Limits that a call counts against: those of its key or its account, for all calls or for those of its model. */
+/** Limits that a call counts against: of its key or its account, for all calls or for the calls of one model. */
 export interface CountedLimits extends LimitOwner {
   readonly limits: RateLimits;
 }
 
 /**
- * All that bind a call, in the order in which they are checked. The last ones are those of the account for all calls.
+ * Returns all limits that bind a call, in the order of checking. The limits of the account for all calls come last.
  *
- * @param modelName The name by which the caller knows the model, for errors.
+ * @param modelName The model's name as the caller knows it, for errors.
  */
 export function limitsOf(
   { limits, keyLimits, modelLimits }: Caller,
@@ -238,16 +238,16 @@ export interface Backlogs {
 }
 
 /**
- * The requests and tokens per minute that calls have used, by GCRA: each unit adds its share of a
- * minute to a backlog, which drains in real time. The backlog is measured in time instead of units, so that callers with
- * different limits can share it.
+ * The requests and tokens per minute that calls have used, by GCRA: each unit adds its share of a minute to a backlog,
+ * which drains in real time. The backlog is measured in time instead of units, so callers with different limits can
+ * share it.
  */
 class RateLimit {
   #requestsMs = 0;
   #tokensMs = 0;
   #drainedAt = 0;
 
-  /** Replaces the backlogs by those that are stored elsewhere. */
+  /** Replaces the backlogs with the backlogs stored elsewhere. */
   restore({ requestsMs, tokensMs }: Backlogs, now: number): void {
     this.#requestsMs = requestsMs;
     this.#tokensMs = tokensMs;

@@ -26,10 +26,10 @@ export interface PrunerOptions {
 }
 
 /**
- * Makes the work that deletes old calls: those that began, ended and drew their quota before the day that began
- * `retentionDays` ago, and are in the roll-up. What they summed to is added to their account's opening balance in the same
- * transaction, so that `verifyLedger` still works. Sums and transactions stay. For a timer of the owner: each call is a short
- * step of a pass over all accounts, and returns how many calls it deleted.
+ * Creates the work that deletes old calls: calls that began, ended and drew their quota before the day that began
+ * `retentionDays` ago, and are in the roll-up. Their sums are added to the opening balance of their account in the same
+ * transaction, so `verifyLedger` still works. Sums and transactions stay. For a timer of the owner: each call is a
+ * short step of a pass over all accounts, and returns the number of calls it deleted.
  */
 export function createPruner({ store, retentionDays, now }: PrunerOptions): () => Promise<number> {
   let after = 0;

@@ -13,21 +13,21 @@ export interface RemoteCalls {
   readonly calls: readonly RemoteCall[];
 }
 
-/** More than anyone reads; the count tells of the rest. */
+/** More calls than anyone reads; the count shows how many more there are. */
 export const remoteCallsMax = 200;
 
 /** Clients poll again soon. */
 const waitMsDefault = 1000;
 
 /**
- * Creates a reader of the calls that other processes are running; those of nodes that have not been seen lately are left
- * out.
+ * Creates a reader of the calls that other processes are running. Calls of nodes that have not been seen lately are
+ * left out.
  *
- * Concurrent readers share one query, on a connection that no call waits for, so that a database that hangs takes one
- * connection of the pool at most.
+ * Concurrent readers share one query, on a connection that no call waits for: a database that hangs takes at most one
+ * connection of the pool.
  *
- * @returns All calls, or the one with the given id, however many run for longer. Fails when the database does not answer within
- * `waitMs`.
+ * @returns All calls, or the call with the given id, however many have run for longer. Fails when the database does not
+ * answer within `waitMs`.
  */
 export function remoteCalls(store: Store, waitMs = waitMsDefault): (callId?: string) => Promise<RemoteCalls> {
   let pending: Promise<RemoteCalls> | undefined;

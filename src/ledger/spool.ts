@@ -21,7 +21,7 @@ type SpoolLog = Record<"warn" | "error", (event: string, fields: Record<string, 
 interface SpoolOptions {
   /** The folder of the files; made when it is needed. */
   folder: string;
-  /** The database that the ends belong to: those of another one stay where they are. */
+  /** The database that the ends belong to. Ends of another database are left alone. */
   ledgerId: string;
   store: Store;
   log: SpoolLog;
@@ -30,25 +30,25 @@ interface SpoolOptions {
 /** Rows of a transaction: some 100 kB. */
 const endsPerBatch = 64;
 const checksumLength = 16;
-/** A file that is being replayed, so that its process, should it live, begins another. */
+/** Suffix of a file that is being replayed: if its process still lives, it begins another file. */
 const replayedSuffix = ".replayed";
-/** A file with lines that cannot be read, which stays for the operator. */
+/** Suffix of a file with unreadable lines, which is kept for the operator. */
 const damagedSuffix = ".damaged";
 
 /**
- * Ends of calls on the disk of this machine for as long as the store does not take them, so that an answer may be given out: who
- * ends before the store is back leaves a file, which the next process with this folder writes to the store. The end of a call that
- * the store has counts no second time, so that writing one again is harmless.
+ * Stores ends of calls on the disk of this machine while the store does not take them: their answers can then be
+ * returned. A process that ends before the store is back leaves a file, which the next process with this folder writes
+ * to the store. The store counts each end only once, so writing an end again is harmless.
  *
- * A process has a file of its own, named after the database and the process. A line is the end of a call in JSON behind its
- * checksum; it is on the disk before {@link Spool.append} resolves. The last line may be torn.
+ * Each process has its own file, named after the database and the process. A line is the checksum and JSON of one end;
+ * it is on disk before {@link Spool.append} resolves. The last line may be torn.
  */
 export class Spool implements EndSpool {
   readonly #options: SpoolOptions;
   readonly #file: string;
   /** Resolves when all earlier work on the own file is done. */
   #last: Promise<unknown> = Promise.resolve();
-  /** Sizes of files of processes that may live, which are in the store up to there. */
+  /** Sizes of files of processes that may live; up to these sizes the files are in the store. */
   readonly #replayed = new Map<string, number>();
   failure: unknown;
 
@@ -80,8 +80,8 @@ export class Spool implements EndSpool {
   }
 
   /**
-   * Writes to the store what processes have left that are gone, and what those have kept of which that is not known yet. A file
-   * is removed only once all of it was read and written.
+   * Writes to the store the ends left by processes that have ended, and the new ends of processes that may be alive. A
+   * file is removed only once all of it was read and written.
    *
    * @returns How many ends were found.
    * @throws {Error} When a file cannot be read, or the store does not take its ends.
@@ -109,7 +109,7 @@ export class Spool implements EndSpool {
       await orMissing(rename(file, path));
     }
     const text = await orMissing(readFile(path, "utf8"));
-    // Another process was quicker, or there is nothing new.
+    // Either another process has replayed the file first, or it has no new ends.
     if (text === undefined || (!isOver && this.#replayed.get(path) === text.length)) return 0;
     const { ends, damaged } = readLines(text);
     if (damaged > 0) this.#options.log.error("spool_damaged", { file: path, lines: damaged });
@@ -191,7 +191,10 @@ function checksumOf(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, checksumLength);
 }
 
-/** The ends in a file, and how many of its lines are none. The last one may be torn, which is nobody's loss: its call was not answered. */
+/**
+ * Returns the ends in a file, and the number of damaged lines. The last line may be torn; nothing is lost by that,
+ * because its call was not answered.
+ */
 function readLines(text: string): { ends: EndedCall[]; damaged: number } {
   const lines = text.split("\n");
   const ends: EndedCall[] = [];

@@ -10,8 +10,8 @@ export interface Verification {
   /** Figures as they were written, and yet wrong, by a clock that was ahead. One sentence each, likewise. */
   warnings: string[];
   /**
-   * How much was read. `open` calls are running now, or their process died; `pruned` ones are sums only. Empty of a database that is
-   * damaged, of which nothing is compared.
+   * Number of rows read. `open` calls are running now, or their process died; `pruned` calls are sums only. Empty for a
+   * damaged database, where nothing is compared.
    */
   counts: Partial<Counts>;
 }
@@ -237,7 +237,7 @@ async function nameStrayCalls(db: Store["db"], { account_no, key_no }: StrayRow)
 /** A table of sums by day, which the end of a call adds to. */
 interface SumsOfDays {
   readonly what: string;
-  /** The same of the days before an opening, all together. */
+  /** Description of the sum over all days before an opening; `what` describes the sum of a single day. */
   readonly whatBefore: string;
   readonly table: string;
   readonly column: string;
@@ -305,7 +305,7 @@ function compareDays(sums: SumsOfDays): Comparison {
   };
 }
 
-/** Budgets that count calls by a name of theirs, of which all earlier calls are counted. */
+/** Budgets that count calls by name, once all earlier calls are counted. */
 const isCounting = sql`budgets.counted_to is null and budgets.subject not in ('account', 'team', 'key')`;
 const dayOfCall = sql`(calls.opened_at / ${dayMs})`;
 const countedCalls = sql`from calls join budgets on budgets.account_id in ('', calls.account_id)
@@ -332,7 +332,7 @@ const budgetsOfNames: Comparison = {
 const usageColumns = ["requests", "failures", ...callSums];
 const figuresOf = (table: string) =>
   sql.join(usageColumns.map((column) => sql`${sql.ref(`${table}.${column}`)} as ${sql.ref(column)}`));
-/** The same of one call, in the order of the columns. */
+/** The figures of one call, in the order of the columns. */
 const ofCall = [
   sql`case when state = 'settled' then 1 else 0 end`,
   sql`case when state = 'released' then 1 else 0 end`,
@@ -435,9 +435,9 @@ const subjectsMax = 20;
 const callsMax = 10;
 
 /**
- * Compares two queries by subject; one that only one of them has counts as 0 in the other. A statement sorts the rows of
- * both once, without a join, so that every engine runs it in one pass over each. The first says whether a subject differs,
- * for which it needs a sum a column; only where one does, the second has its sums of both.
+ * Compares two queries by subject; a subject that only one of them has counts as 0 in the other. A statement sorts the
+ * rows of both once, without a join, so every engine runs it in one pass over each query. The first statement finds
+ * whether any subject differs, which needs one sum per column; only if one does, the second returns the sums of both.
  */
 async function compare(store: Store, comparison: Comparison): Promise<string[]> {
   const { what, source, words, columns, written, found, calls } = comparison;
@@ -476,7 +476,7 @@ async function compare(store: Store, comparison: Comparison): Promise<string[]> 
   return differences;
 }
 
-/** The newest calls of which a subject is the sum, in words: where to look first. */
+/** Names the newest calls in the sum of a subject, in words: where to look first. */
 async function nameCalls(
   { db }: Store,
   { keys, calls }: Required<Pick<Comparison, "keys" | "calls">>,

@@ -9,7 +9,7 @@ export interface Credit {
   nanodollars: number;
   /** Why, for the account holder; at most 500 characters. */
   note: string;
-  /** Names the payment, so that repeating it counts once; at most 200 characters. Absent: each call counts. */
+  /** Identifies the payment, to count a repeated request once; at most 200 characters. Absent: each call counts. */
   reference?: string | undefined;
 }
 
@@ -17,7 +17,7 @@ export interface Credit {
 export interface CreditResult {
   entryId: string;
   balanceNanodollars: number;
-  /** The reference had been counted before: nothing was moved. */
+  /** The reference was already counted: nothing was moved. */
   repeated: boolean;
 }
 
@@ -25,7 +25,8 @@ const noteLengthMax = 500;
 const referenceLengthMax = 200;
 
 /**
- * Adds to a wallet, or takes from it. A running ledger of this process sees it at once, that of another at its next sync.
+ * Adds to a wallet, or takes from it. The running ledger of this process sees the change at once, the ledger of another
+ * process at its next sync.
  *
  * @throws {GatewayError} `invalid_request` for an amount that is 0, not whole or would carry the balance over 2^53,
  * `not_found` for an unknown account, `conflict` for a reference used with another amount. Nothing is written then.
@@ -132,7 +133,7 @@ const demoNanodollars = 10_000_000_000;
 const demoSetting = "demo_credit_account";
 const demoReferences = { given: "sandbox-demo", taken: "sandbox-demo-end" };
 
-/** Credits the account of a first start in the sandbox, so that premium models answer. Counts once. */
+/** Credits the account of a first start in the sandbox, for calls of premium models. Counts once. */
 export async function giveDemoCredit(store: Store, accountId: string, now: () => number): Promise<void> {
   if ((await store.setting(demoSetting, () => accountId)) !== accountId) return;
   const note = "Demo credit for the sandbox, not real money";
@@ -140,8 +141,8 @@ export async function giveDemoCredit(store: Store, accountId: string, now: () =>
 }
 
 /**
- * Takes back what simulated calls have left of the demo credit, once a provider is called for real. Charges count against
- * the demo credit first, so that money credited beside it stays whole.
+ * Takes back the rest of the demo credit after simulated calls, once a provider is called for real. Charges count
+ * against the demo credit first, so money credited in addition stays whole.
  */
 export async function takeDemoCredit(store: Store, now: () => number): Promise<void> {
   await withMigrationLock(store, async () => {

@@ -11,7 +11,7 @@ export type WrittenCall = Selectable<Database["calls"]>;
 export interface CallsWanted {
   from: number;
   until: number;
-  /** Absent: those of every account. */
+  /** Absent: calls of all accounts. */
   accountId?: string | undefined;
 }
 
@@ -19,8 +19,8 @@ export interface CallsWanted {
 const pageRows = 500;
 
 /**
- * Reads calls page by page, one account after the other and each by time. It holds no transaction, so a running gateway
- * is not kept from anything.
+ * Reads calls page by page, one account after the other, each in the order of time. It holds no transaction, so it does
+ * not block a running gateway.
  */
 export async function* exportCalls(store: Store, filter: CallsWanted): AsyncGenerator<WrittenCall[]> {
   if (filter.accountId !== undefined) {

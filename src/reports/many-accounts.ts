@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { Store } from "../db/index.ts";
 
-/** To read of more accounts takes a tenth of a second and more, so that it is done at most once a minute. */
+/** With more accounts, reading all of them takes a tenth of a second or longer, so it is done at most once a minute. */
 const accountsReadAlways = 5000;
 const keptMs = 60_000;
 /** An older answer is not shown, not even while the next one is made. */
@@ -9,13 +9,13 @@ const keptMaxMs = 600_000;
 /** Rows of all answers that are kept in memory, some MB. */
 const keptRowsMax = 20_000;
 
-/** Whether there are so many accounts that a page would have to wait for what is read of all of them. */
+/** Whether there are so many accounts that a page should not wait for a read of all of them. */
 export async function hasManyAccounts(db: Store["db"]): Promise<boolean> {
   const accounts = db.selectFrom("accounts").select("id").where("id", ">", "").orderBy("id");
   return (await accounts.offset(accountsReadAlways).limit(1).executeTakeFirst()) !== undefined;
 }
 
-/** The rows that are wanted of all that were read. */
+/** The selected rows of a read over all accounts. */
 interface Answer {
   readonly wanted: readonly unknown[];
 }
@@ -26,10 +26,10 @@ type Kept = LRUCache<string, Answer, () => Promise<Answer>>;
 const keptOf = new WeakMap<Store["db"], Kept>();
 
 /**
- * Answers that were read from all accounts in the last minute. An older one is given out while the next is made, which all who ask
- * share.
+ * Returns an answer that was read from all accounts in the last minute. An older answer is returned while the next one
+ * is made; concurrent callers share that read.
  *
- * @param id Tells it from all else that is kept of the store.
+ * @param id Distinguishes it from all other answers kept for the store.
  */
 export async function readKept<Value extends Answer>(
   db: Store["db"],

@@ -22,7 +22,7 @@ export interface MeasureQuery {
 /** Measures of calls over a time. Refused requests are not among them. */
 export interface Measures {
   readonly calls: number;
-  /** Those with a status of 500 or above. */
+  /** Calls with a status of 500 or above. */
   readonly failed: number;
   /** List price. */
   readonly costNanodollars: number;
@@ -31,7 +31,9 @@ export interface Measures {
   readonly firstByteMs: number | undefined;
 }
 
-/** Measures the calls that ended in the minutes until now: of a day and more by the sums of hours, else call by call. */
+/**
+ * Measures the calls that ended in the last minutes: for a day or longer by the sums of hours, otherwise call by call.
+ */
 export function measureCalls(store: Store, query: MeasureQuery): Promise<Measures> {
   return query.minutes < hoursPerDay * 60 ? measureLatest(store, query) : measureHours(store, query);
 }

@@ -13,7 +13,7 @@ const rowsMax = 100;
 const sumsMax = 100;
 const dayMs = 86_400_000;
 
-/** A refused request, as it is told to {@link RefusalLog}. */
+/** A refused request, as passed to {@link RefusalLog}. */
 export type RefusedRequest = Omit<RefusalsTable, "requests">;
 
 /** Options of {@link RefusalLog}. */
@@ -21,15 +21,16 @@ export interface RefusalLogOptions {
   readonly store: Store;
   readonly retentionDays: number;
   readonly now: () => number;
-  /** Told of every one at once. */
+  /** Called at once for each refused request. */
   readonly onRefused?: ((request: RefusedRequest) => void) | undefined;
-  /** Told of what could not be recorded. */
+  /** Receives a warning about requests that could not be recorded. */
   readonly log: { warn(event: string, fields: Record<string, unknown>): void };
 }
 
 /**
  * Records refused requests, once a second and apart from their answers. A flood costs a bounded number of rows: beyond
- * that, requests with the same key and error become one row that counts them, and what is still too much is dropped.
+ * that number, requests with the same key and error share one row that counts them, and requests beyond that bound are
+ * dropped.
  */
 export class RefusalLog {
   readonly #options: RefusalLogOptions;
@@ -64,7 +65,7 @@ export class RefusalLog {
     this.#timer ??= setTimeout(() => void this.flush(), flushMs).unref();
   }
 
-  /** Writes what was told so far. A write that fails is given up, so that memory stays bounded. */
+  /** Writes the requests added so far. A failed write is dropped to keep memory bounded. */
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#writing = this.#writing.then(() => this.#write());

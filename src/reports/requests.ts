@@ -85,7 +85,7 @@ export interface RequestFilter {
   readonly accountId?: string | undefined;
   readonly keyId?: string | undefined;
   readonly model?: string | undefined;
-  /** The name that the client sent, where another model served it: that of a virtual model. */
+  /** The name that the client sent, if it differs from the model that answered: the name of a virtual model. */
   readonly requestedModel?: string | undefined;
   /** The plugin that answered. */
   readonly plugin?: string | undefined;
@@ -95,9 +95,9 @@ export interface RequestFilter {
   readonly endUser?: string | undefined;
   readonly status?: StatusFilter | undefined;
   readonly errorCode?: string | undefined;
-  /** The shortest duration, in milliseconds. */
+  /** Minimum duration, in milliseconds. */
   readonly durationMsMin?: number | undefined;
-  /** The lowest list price. */
+  /** Minimum list price. */
   readonly costNanodollarsMin?: number | undefined;
   /** A part of the request's id, or of the client's own. */
   readonly text?: string | undefined;
@@ -109,14 +109,17 @@ export type StatusFilter = "ok" | "failed" | "refused" | "running" | { readonly 
 /** The texts that {@link parseStatusFilter} takes, for messages. */
 export const statusForms = "ok, failed, refused, running, a class such as 5xx, or a status such as 429";
 
-/** Reads a status to filter by; `undefined` for a text that is none. */
+/** Parses a status filter; `undefined` if the text is not a status. */
 export function parseStatusFilter(text: string): StatusFilter | undefined {
   if (/^[1-5]xx$/.test(text)) return { from: Number(text[0]) * 100, to: Number(text[0]) * 100 + 99 };
   if (/^[1-5]\d\d$/.test(text)) return { from: Number(text), to: Number(text) };
   return (["ok", "failed", "refused", "running"] as const).find((word) => word === text);
 }
 
-/** A place in the log, which is sorted by time and id, newest first. An empty id stands before all of that time. */
+/**
+ * A position in the log, which is sorted by time and id, newest first. An empty id comes before all requests of that
+ * time.
+ */
 export interface LogCursor {
   readonly at: number;
   readonly id: string;
@@ -130,11 +133,12 @@ interface RequestPage {
 }
 
 /**
- * Rows that one page looks at. A filter that fits nearly nothing would else read all calls, and in the embedded store
- * stop the event loop for that long; such a page ends early, and the next one goes on from there.
+ * Maximum number of rows that one page examines. Otherwise a filter that matches almost nothing would read all calls,
+ * and block the event loop of the embedded store for that long. Such a page ends early, and the next page continues
+ * there.
  */
 const scannedMax = 5000;
-/** Reasons of refusals that are told apart. */
+/** Number of refusal reasons counted separately. */
 const reasonsMax = 5;
 
 type LogStore = Pick<Store, "db">;
@@ -145,7 +149,7 @@ interface PageOptions {
   readonly before?: LogCursor | undefined;
 }
 
-/** Requests that fit, newest first. */
+/** Reads the matching requests, newest first. */
 export async function readRequests(
   store: LogStore,
   filter: RequestFilter,
@@ -157,9 +161,9 @@ export async function readRequests(
     if (readResults.some(({ length }) => length > 0))
       return { requests: once(readResults.flat()).sort(byPlace).slice(0, limit) };
   }
-  // One more than is shown tells whether there is a next page.
+  // One row more than the page shows whether there is a next page.
   const reads = await inOrder(tables, (table) => readTable(store, table, filter, { limit: limit + 1, before }));
-  // All tables are known only down to the newest of the places at which a search ended.
+  // All tables are read only down to the newest of the places where a search ended.
   const [end] = reads.flatMap(({ searchedTo }) => searchedTo ?? []).sort((one, other) => compare(one, other));
   const sortedRows = once(reads.flatMap(({ rows }) => rows))
     .filter((row) => end === undefined || compare(toCursor(row), end) <= 0)
@@ -169,7 +173,7 @@ export async function readRequests(
   return { requests, next: sortedRows.length > limit && last !== undefined ? toCursor(last) : end };
 }
 
-/** Reads pages until there are as many requests as are wanted, or `readsMax` parts of the log have been read. */
+/** Reads pages until there are `limit` requests, or `readsMax` parts of the log have been read. */
 export async function findRequests(
   store: LogStore,
   filter: RequestFilter,
@@ -186,7 +190,7 @@ export async function findRequests(
   return { requests, next };
 }
 
-/** One request with all that is known of it; undefined when there is none of this id, or not of this account. */
+/** Reads one request with all its details; undefined if no request has this id, or it belongs to another account. */
 export async function readRequest(
   { db }: LogStore,
   id: string,
@@ -290,7 +294,7 @@ function toTables({ status, plugin, protocol, tag, endUser: end_user, ...filter 
   );
 }
 
-/** Calls that run are read before the others: one that ends meanwhile is then found twice, and not missed. */
+/** Running calls are read first: a call that ends during the reads is then found twice, and not missed. */
 async function inOrder<Result>(
   tables: readonly LogTable[],
   read: (table: LogTable) => Promise<Result>,
@@ -300,7 +304,7 @@ async function inOrder<Result>(
   return results;
 }
 
-/** Each request once, as it was read last. */
+/** Removes duplicates; the version read last is kept. */
 function once<Row extends Pick<LoggedRequest, "id">>(requests: readonly Row[]): Row[] {
   return [...new Map(requests.map((request) => [request.id, request])).values()];
 }
@@ -367,8 +371,8 @@ async function readScanned(
 }
 
 /**
- * The conditions of a filter, beside its time. `found` are those that one index finds in the order of time, which are
- * the most selective ones; `others` are looked at row by row.
+ * The conditions of a filter, except its time. One index finds the rows of `found` in the order of time; they are the
+ * most selective conditions. `others` are checked row by row.
  */
 function toConditions(
   table: LogTable,
@@ -381,7 +385,7 @@ function toConditions(
     id === undefined ? [] : [isOf(table, owner, id)];
   const [account, key] = [owned("account", accountId), owned("key", keyId)];
   const ofSession = session === undefined ? [] : [sql`session is not null`, ...equals("session", session)];
-  // Unlike a session, a tag is often that of many accounts.
+  // Unlike a session, a tag is often shared by many accounts.
   const tagged = tag === undefined ? [] : [sql`tag is not null`, ...equals("tag", tag), ...account];
   const isFailure = status === "failed" || (typeof status === "object" && status.from >= 400);
   const failed = table === "calls" && isFailure ? [sql`error_no is not null`, ...account] : [];
@@ -461,7 +465,7 @@ function and(conditions: readonly Condition[]): Condition {
   return conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
 }
 
-/** Columns of a table by these names, null where it has none. */
+/** Selects columns of a table by name, with null for columns that the table does not have. */
 function select(table: LogTable, columns: readonly string[]): RawBuilder<unknown> {
   return sql.join(
     columns.map((name) => {
@@ -471,7 +475,7 @@ function select(table: LogTable, columns: readonly string[]): RawBuilder<unknown
   );
 }
 
-/** The columns that conditions of a filter ask for. */
+/** The columns used by the conditions of a filter. */
 function filterColumns(table: LogTable): RawBuilder<unknown> {
   const numbers = table === "calls" ? ["account_no", "key_no", "error_no"] : ["account_no", "key_no"];
   const owners = table === "refusals" ? ["account_id", "key_id", "error_code"] : ["id_bytes", ...numbers];
@@ -484,7 +488,7 @@ function hasColumn(table: LogTable, column: string): boolean {
   return columnsOf[table].has(column);
 }
 
-/** Calls have their ids as bytes, which an index finds; those of refused requests are text. */
+/** The ids of calls are bytes, which an index finds; the ids of refused requests are text. */
 function idColumn(table: LogTable): RawBuilder<unknown> {
   return table === "refusals" ? sql`id` : sql`id_bytes`;
 }

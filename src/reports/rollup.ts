@@ -23,7 +23,10 @@ import { findLatencyBucket } from "./statistics.ts";
 const pauseMs = 60_000;
 /** After the start, for what the last process has left. */
 const firstPauseMs = 1000;
-/** So many ended calls are counted before that: pages that need them wait for it. */
+/**
+ * If this number of calls ended since the last step, a step begins before the pause is over: pages wait for uncounted
+ * calls.
+ */
 const callsMax = 5000;
 /** Calls of one step, whose sums are in memory. */
 const callsAtOnce = 10_000;
@@ -47,16 +50,16 @@ export interface UsageRollupOptions {
 }
 
 /**
- * Adds up the calls that have ended, by hour and day. It follows the order in which their ends were written, and the row
- * that says how far it came changes in the transactions that write the sums: after a crash, or when another process has
- * gone on meanwhile, it begins where that row says. Refused requests are counted in memory and added now and then.
+ * Adds up ended calls by hour and day, in the order of writing their ends. The row that records its progress changes in
+ * the same transactions as the sums: after a crash, or when another process has continued in the meantime, it resumes
+ * where that row says. Refused requests are counted in memory and added now and then.
  */
 export class UsageRollup {
   readonly #options: UsageRollupOptions;
   readonly #names = new Names();
   /** Cells of refused requests. */
   #cells = new Cells(this.#names);
-  /** The same, on their way into the database. */
+  /** Cells of refused requests that are being written to the database. */
   readonly #slices: Slice[] = [];
   /** Ends of calls of this process since the last step began. */
   #ended = 0;
@@ -149,8 +152,9 @@ export class UsageRollup {
   }
 
   /**
-   * Counts the next calls. Returns whether more had ended before it began: those that end meanwhile wait for the next time, or it
-   * would go on under load with ever smaller steps, each of which writes a row for nearly every call.
+   * Counts the next calls. Returns whether more calls had ended before it began. Calls that end during a step wait for
+   * the next time: otherwise it would continue under load with ever smaller steps, each writing a row for nearly every
+   * call.
    */
   async #step(): Promise<boolean> {
     const { store } = this.#options;
@@ -207,8 +211,8 @@ function readProgress({ db }: Store): Promise<UsageProgress> {
 }
 
 /**
- * In reads of their own, so that calls go on in between. Each has its range: with a limit alone PostgreSQL, while it knows little of a table
- * that grows, sorts all that is left for each.
+ * Reads calls in several small reads, and other calls go on in between. Each read has an upper bound: with a limit
+ * alone, PostgreSQL sorts all remaining rows for each read while its statistics of a growing table are poor.
  */
 async function* readUncounted({ db }: Store, from: number, until: number): AsyncGenerator<CallRow> {
   for (let seq = from; seq < until; seq += rowsAtOnce) {
@@ -366,7 +370,7 @@ function toKeys({ kind, accountId, keyId, model, plugin, status, name }: Cell, h
   if (kind === "session" || kind === "end_user") return [own];
   if (kind === "tag") return [own, [kind, "", "", "", "", 0, name] as const];
   const ofAll = [kind, "", "", model, plugin, status, ""] as const;
-  // A key calls few models in an hour, so that pages add them up.
+  // A key calls only a few models in an hour, so pages add up its rows.
   if (hours === 1) return [own, ofAll];
   const ofKey = ["key", accountId, keyId, "", "", 0, ""] as const;
   return [own, ofAll, ofKey];

@@ -67,7 +67,7 @@ export interface MonthlyStatement {
   readonly closingNanodollars: number;
 }
 
-/** @param span The first moment of the month and that of the next one. */
+/** @param span First moment of the month, and first moment of the next month. */
 export async function readMonthlyStatement(
   store: Store,
   accountId: string,

@@ -57,7 +57,9 @@ export interface StatisticsOfGroup {
   readonly byHour: FiguresByHour | undefined;
 }
 
-/** How groups are chosen: the `limit` ones with the most of `rank`, of which the first `charted` are told by bucket. */
+/**
+ * How groups are chosen: the `limit` groups with the highest `rank`. The first `charted` of them get figures by bucket.
+ */
 export interface GroupsWanted {
   readonly group: StatisticsGroup;
   readonly rank: Rank;
@@ -81,14 +83,14 @@ interface Ranking {
   readonly count: number;
 }
 
-/** Buckets in which the figures of the wanted groups are read at once. */
+/** Number of buckets read at once for the figures of the selected groups. */
 const bucketsAtOnce = 4;
-/** Groups of the list of a day, and how many of lists are ranked over a span at once. */
+/** Number of groups in the list of a day, and of listed groups that are ranked over a span at once. */
 const dayListMax = 200;
 const listedAtOnce = 20;
 /** Days whose lists are kept. */
 const dayListsMax = 366;
-/** Calls that end later than this are counted, yet change no list of the day on which they began. */
+/** A call that ends later than this is counted, but does not change the list of the day when it began. */
 const dayClosesMs = 2 * 3_600_000;
 const dayMs = 86_400_000;
 const dayHours = 24;
@@ -168,9 +170,9 @@ export async function readKeyCosts(
 }
 
 /**
- * The groups with the most of a rank, the largest first. Only what is charted by the hour is read by the hour: all else is
- * in the sums of days, of which there are 24 times fewer. Of more than 5,000 accounts the largest are looked for among the 200
- * largest of each day, and how many groups there are is not known.
+ * Reads the groups with the highest rank, the largest first. Only charted groups are read by the hour; the rest uses
+ * the sums of days, which are 24 times fewer. With more than 5,000 accounts the largest groups are searched among the
+ * 200 largest of each day, and the number of groups is unknown.
  */
 export async function readGroups(
   { db, shared }: Pick<Store, "db" | "shared">,
@@ -200,11 +202,11 @@ interface Source {
   readonly isEmbedded: boolean;
   readonly kind: UsageKind;
   readonly owner: RawBuilder<unknown>;
-  /** Whether the rows are those of all accounts, which are many. */
+  /** Whether the rows belong to all accounts, and are therefore many. */
   readonly ofAll: boolean;
   readonly value: RawBuilder<unknown>;
   readonly account: RawBuilder<unknown>;
-  /** Whether `account` tells whose the group is. */
+  /** Whether `account` names the owner of the group. */
   readonly isOwned: boolean;
   readonly isNumber: boolean;
 }
@@ -282,8 +284,8 @@ async function readDayLists(
 }
 
 /**
- * Keeps the lists of the largest accounts and keys of the latest day that is over and has none, where accounts are many. For a
- * timer of the owner.
+ * Stores the lists of the largest accounts and keys, if there are many accounts, for the latest complete day without
+ * lists. For a timer of the owner.
  */
 export async function keepDayLists({ db, shared }: Pick<Store, "db" | "shared">, now: number): Promise<void> {
   if (!(await hasManyAccounts(db))) return;
@@ -359,8 +361,8 @@ function byRank(one: RankedGroup, other: RankedGroup): number {
 }
 
 /**
- * The accounts whose rows are read, some at a time where the event loop stands still meanwhile and they are many. A group
- * is never of accounts of two ranges: it is an account, or belongs to one.
+ * The accounts whose rows are read. If there are many and reading blocks the event loop, they are read in ranges. The
+ * accounts of a group never span two ranges: a group is an account, or belongs to one.
  */
 async function* ownersOf(
   { db, isEmbedded, ofAll, owner, kind }: Source,
@@ -374,7 +376,7 @@ async function* ownersOf(
   const [bucket] = buckets;
   if (bucket === undefined) return;
   const findLast = async (after: string | undefined, rows: number) => {
-    // The rows of one bucket tell of which accounts it has any, perhaps of none.
+    // The rows of one bucket show which accounts have any; there may be none at all.
     const accounts =
       buckets.length === 1
         ? sql`select account_id as id from usage_rows where hours = ${bucket.hours} and kind = ${kindOf(kind, bucket.hours)} and hour = ${bucket.hour}
@@ -416,9 +418,9 @@ async function readFiguresOf(
 }
 
 /**
- * That it is one of these, or has its name in another of their accounts. The keys and sessions of all accounts are by far
- * the most groups: the primary key leads to those of an account, and the name is no part of the search, which would take it
- * as often as there are pairs of account and name.
+ * Matches rows of these groups, and rows with the name of one group in the account of another. Keys and sessions of all
+ * accounts are by far the most groups: the primary key finds the rows of an account, and the name is kept out of the
+ * index search, which would otherwise search once for each pair of account and name.
  */
 function toCondition({ ofAll, isOwned, value, isNumber }: Source, groupRows: readonly GroupRow[]): RawBuilder<unknown> {
   const values = sql.join(groupRows.map((row) => (isNumber ? Number(row.value) : row.value)));
@@ -431,7 +433,7 @@ function toKey({ account, value }: GroupRow): string {
   return `${account}\n${value}`;
 }
 
-/** The same time in as few buckets as there are: whole days as such, and the hours that are left. */
+/** Covers the same time with as few buckets as possible: whole days as days, and the remaining hours. */
 function toWholeDays(query: StatisticsQuery): StatisticsQuery[] {
   if (query.hours === 24) return [query];
   const ofDay = Map.groupBy(query.starts, (start) => start - (start % 24));
@@ -444,8 +446,8 @@ function toWholeDays(query: StatisticsQuery): StatisticsQuery[] {
 }
 
 /**
- * In the embedded store, where the event loop stands still meanwhile, the rows of all accounts are read some buckets at a
- * time, and others have the database and the event loop in between.
+ * Reads the rows of all accounts some buckets at a time in the embedded store, where reading blocks the event loop;
+ * other work has the database and the event loop in between.
  */
 async function* cut(
   { ofAll, isEmbedded }: Source,
@@ -476,12 +478,13 @@ function conditions(
   const hour = sql`hour in (${sql.join(starts.map((start) => sql.lit(start)))})`;
   const others = [...equals("key_id", keyId), ...equals("model", model), ...equals("plugin", plugin)];
   const all = [sql`hours = ${sql.lit(hours)}`, sql`kind = ${sql.lit(kindOf(kind, hours))}`, hour, owner, ...others];
-  // They have none of these, and PostgreSQL, which then expects few rows, reads them by the primary key.
+  // Rows of sessions leave these columns empty. The condition makes PostgreSQL expect few rows and read them by the
+  // primary key.
   if (kind === "session") all.push(sql`key_id = '' and model = '' and plugin = '' and status = 0`);
   return sql.join([...all, ...equals("status", status)], sql` and `);
 }
 
-/** Hours have no sums by key alone: those by model are added up. */
+/** There are no sums by key alone for hours; the sums by model are added up. */
 function kindOf(kind: UsageKind, hours: 1 | 24): UsageKind {
   return kind === "key" && hours === 1 ? "call" : kind;
 }
@@ -536,8 +539,8 @@ export function findLatencyBucket(ms: number): number {
 }
 
 /**
- * The duration that a share of a histogram did not exceed, in milliseconds: between the bounds of its bucket by where in
- * it the share falls, so at most 60 % beside the true one and most often within a third. Undefined for an empty histogram.
+ * The duration that a share of a histogram did not exceed, in milliseconds. It is interpolated within its bucket: off
+ * by at most 60 %, and usually by less than a third. Undefined for an empty histogram.
  */
 export function findPercentile(histogram: ArrayLike<number>, share: number): number | undefined {
   let total = 0;

@@ -20,7 +20,7 @@ interface Bucket {
   readonly endHour: number;
 }
 
-/** The most days that may be asked for at once, so that an answer has at most about 750 buckets. */
+/** Maximum number of days in one request: an answer then has at most about 750 buckets. */
 export const spanDaysMax: Readonly<Record<UsageBucket, number>> = {
   hourly: 31,
   daily: 366,
@@ -63,9 +63,9 @@ const dayHours = 24;
 const hourMs = 3_600_000;
 /** Calls that are not in the sums yet and are looked at: more than a running gateway leaves there. */
 const uncountedMax = 100_000;
-/** Groups that are told apart. */
+/** Maximum number of groups listed separately. */
 const groupsMax = 100;
-/** Rows that are read at once; more of them than that are an error of whoever asks. */
+/** Maximum number of rows read at once; a request that needs more is refused. */
 const rowsMax = 50_000;
 
 /**
@@ -122,7 +122,7 @@ interface UsageRowsQuery {
   readonly hours: 1 | 24;
   /** The first hour of each bucket, counted from 1970. */
   readonly starts: readonly number[];
-  /** Whether accounts, and API keys, are told apart; models always are. */
+  /** Whether to split by account, and by API key; models are always split. */
   readonly byAccount: boolean;
   readonly byKey: boolean;
   readonly accountIds?: readonly string[] | undefined;
@@ -130,15 +130,15 @@ interface UsageRowsQuery {
   readonly models?: readonly string[] | undefined;
 }
 
-/** Figures of one bucket. Names that are not told apart are empty. */
+/** Figures of one bucket. Names that are not split by are empty. */
 export interface UsageOfBucket extends ModelUsage {
   readonly accountId: string;
   readonly keyId: string;
 }
 
 /**
- * Usage of all accounts, or of some, by bucket, model and what else is told apart, as far as it is in the sums. Those of hours are
- * there for as long as calls are.
+ * Reads usage of all or some accounts, by bucket, model and the other requested splits, as far as it is in the sums.
+ * Sums of hours are kept as long as calls are.
  *
  * @returns `undefined` when there are too many rows.
  */
@@ -150,7 +150,7 @@ export async function readUsageRows(
   const isOf = (column: string, values: readonly string[] | undefined): RawBuilder<unknown>[] =>
     values === undefined ? [] : [sql`${sql.ref(column)} in (${values.length === 0 ? sql`null` : sql.join(values)})`];
   const isSplit = byAccount || byKey || accountIds !== undefined || keyIds !== undefined;
-  // The same calls stand there by account and key, and once more of all accounts together.
+  // Each call is counted by account and key, and again in the rows of all accounts together.
   const owner = accountIds === undefined ? [isSplit ? sql`account_id > ''` : sql`account_id = ''`] : [];
   const conditions = [
     sql`hours = ${sql.lit(hours)} and kind = 'call'`,
@@ -159,7 +159,7 @@ export async function readUsageRows(
     ...isOf("account_id", accountIds),
     ...isOf("key_id", keyIds),
     ...isOf("model", models),
-    // Refused requests, which used nothing, have no model that is known to exist.
+    // Refused requests used nothing, and their model may not exist.
     sql`coalesce(requests, 0) + coalesce(failures, 0) > 0`,
   ];
   const [account, key] = [byAccount ? sql.ref("account_id") : sql`''`, byKey ? sql.ref("key_id") : sql`''`];
@@ -178,8 +178,8 @@ interface UsageFilter {
 }
 
 /**
- * The sums, of hours or of days, and the calls that are not in them yet, in one statement, because one becomes the other
- * meanwhile.
+ * Reads the sums, of hours or of days, and the calls that are not summed yet. It is one statement, because calls move
+ * from one to the other in between.
  */
 async function readRows(
   store: Store,
@@ -210,7 +210,7 @@ async function readRows(
   return rows;
 }
 
-/** The first hour of each bucket of the span that may have sums, each of which the primary key leads to. */
+/** The first hour of each bucket in the span that may have sums; the primary key finds each. */
 async function readStarts({ db }: Store, hours: number, { startDay, endDay }: DaySpan): Promise<RawBuilder<unknown>[]> {
   const edge = (name: "min" | "max") =>
     sql`(select ${sql.raw(name)}(hour) from usage where hours = ${sql.lit(hours)} and kind = 'call')`;

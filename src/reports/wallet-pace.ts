@@ -18,8 +18,8 @@ export interface WalletPace {
 }
 
 /**
- * The pace at which a wallet is spent: what was charged in the last days, shared among the days since the first of these
- * charges, because an account that began a day ago has spent for a day. Undefined without charges.
+ * The pace of spending from a wallet: the charges of the last days, divided by the days since the first of these
+ * charges, because an account that began a day ago has spent for one day. Undefined without charges.
  */
 export async function readWalletPace(
   { db }: Pick<Store, "db">,
@@ -31,8 +31,8 @@ export async function readWalletPace(
 }
 
 /**
- * The low wallets that run out first. The embedded store reads wallets in ranges, and those of many accounts at most once a
- * minute.
+ * Reads the low wallets that run out first. The embedded store reads wallets in ranges, and reads many accounts at most
+ * once a minute.
  */
 export async function readLowWallets(
   { db, shared }: Pick<Store, "db" | "shared">,
@@ -42,7 +42,7 @@ export async function readLowWallets(
   const read = async () => {
     let low: WalletPace[] = [];
     const add = async (wallets: RawBuilder<SqlBool>) => {
-      // Nobody spends less a day than a seventh of that; who has more lasts for longer in any case.
+      // Nobody spends more per day than the whole sum, so a wallet with more than `lowDays` times the sum is never low.
       const isLow = sql<SqlBool>`wallet_rows.balance_nanodollars < sum(spent_nanodollars) * ${sql.lit(lowDays)}`;
       const paces = (await readPaces(db, now, wallets, isLow)).filter(({ daysLeft }) => daysLeft < lowDays);
       low = low.concat(paces).sort(byDaysLeft).slice(0, limit);

@@ -12,7 +12,7 @@ const connectMsMax = 1000;
 /** How soon after a failure it is tried again, and how slowly at last. */
 const retryMsMin = 100;
 const retryMsMax = 1000;
-/** A connection on which so many probes died is given up for a new one. */
+/** Number of failed probes after which a connection is replaced. */
 const probesPerConnection = 3;
 
 const scripts = {
@@ -24,7 +24,7 @@ const scripts = {
 };
 
 type ScriptName = keyof typeof scripts;
-/** One server, or those of a cluster; scripts and keys are the same to both. */
+/** A single server or a cluster; scripts and keys are the same for both. */
 type RedisClient = Redis | Cluster;
 type Scripted = Record<ScriptName, (key: string, ...args: string[]) => Promise<unknown>>;
 
@@ -42,7 +42,7 @@ export interface RedisConnectionOptions {
 }
 
 /**
- * The one way to Redis, behind a circuit breaker: the first failure makes it unhealthy, so that no later call waits for a
+ * The one way to Redis, behind a circuit breaker: the first failure makes it unhealthy, so no later call waits for a
  * Redis that does not answer. It is healthy again when Redis answers, accepts writes and knows the running calls.
  */
 export class RedisConnection {
@@ -51,7 +51,7 @@ export class RedisConnection {
   #isHealthy = false;
   #isClosed = false;
   #reason: Error = new Error("Redis was not asked yet");
-  /** The complaint of the connection itself; its commands say only that it is closed. */
+  /** The error of the connection itself; its commands report only that it is closed. */
   #complaint: Error | undefined;
   #probe: NodeJS.Timeout | undefined;
   #failedProbes = 0;

@@ -24,7 +24,7 @@ import { RedisConnection } from "./redis-connection.ts";
 
 /** Options of {@link openRedisLimits}. */
 export interface RedisLimitsOptions {
-  /** That the nodes share; SQL's sums of what quotas were drawn are the truth. */
+  /** The store shared by the nodes; the amounts of quota used in SQL are authoritative. */
   store: Store;
   /** `redis://user:password@host:port/number`, or `rediss:` for TLS; nodes of a cluster by comma. */
   url: string;
@@ -40,7 +40,7 @@ export interface RedisLimitsOptions {
   report?: (event: string, fields: Record<string, unknown>) => void;
 }
 
-/** A call that runs here, with the owners of its limits beside the account. */
+/** A call that runs here, with the owners of its limits other than the account. */
 interface RunningCall {
   readonly open: OpenCall;
   readonly owners: string;
@@ -55,14 +55,17 @@ export interface RedisLimits extends CallLimits {
 const leaseMsDefault = 30_000;
 const timeoutMsDefault = 250;
 const accountsMaxDefault = 20_000;
-/** Redis does nothing else meanwhile, so no script takes longer than a millisecond or two. */
+/**
+ * Number of calls that one script renews. Redis runs nothing else during a script, so it should take no longer than a
+ * millisecond or two.
+ */
 const callsPerRenewal = 200;
-/** Renewals under way at once, so that no answer has to wait for many others. */
+/** Renewals under way at once: with more, each answer would wait for many others. */
 const renewalsAtOnce = 32;
 
 /**
- * Opens the limits that nodes share, and begins to renew the calls that run here. A Redis that cannot be reached is tried again
- * in the background; until then each node keeps limits alone.
+ * Opens the limits that nodes share, and begins to renew the calls that run here. If Redis cannot be reached, it is
+ * tried again in the background, and each node keeps limits alone until it answers.
  *
  * @throws {RedisRefused} When Redis holds something else, or refuses its user.
  */
@@ -73,9 +76,9 @@ export async function openRedisLimits(options: RedisLimitsOptions): Promise<Redi
 }
 
 /**
- * Limits that all nodes count in Redis. While Redis is down each node counts alone from its last known state, and the
- * database decides about the free quota. A call that runs is renewed there by its node, so that those of a dead one soon count
- * no more; what Redis loses only loosens limits until then.
+ * Limits that all nodes count in Redis. While Redis is down, each node counts alone from its last known state, and the
+ * database decides about the free quota. A node renews its running calls in Redis, so calls of a dead node soon stop
+ * counting. Data lost by Redis only loosens limits until the next renewal.
  */
 class RedisCallLimits implements RedisLimits {
   readonly #store: Store;
@@ -232,7 +235,7 @@ class RedisCallLimits implements RedisLimits {
     return toQuotaHold(Number(answer[1]), Number(answer[2]));
   }
 
-  /** The latest day whose quota was drawn on, and how much; those who want the same meanwhile get the same answer. */
+  /** Reads the latest day with used quota, and the amount used; concurrent readers share one answer. */
   #load(accountId: string): Promise<string[]> {
     let loading = this.#loading.get(accountId);
     if (loading === undefined) {
@@ -252,7 +255,7 @@ class RedisCallLimits implements RedisLimits {
     }
   }
 
-  /** `drawn` names a day and its tokens, `more` what came beside what was counted at admission. */
+  /** `drawn` is a day and its tokens; the last parameter adds to the requests and tokens counted at admission. */
   async #settle(admission: AdmissionRequest, drawn: string[], [requests, tokens]: [number, number]): Promise<void> {
     const args = [this.#time(), admission.callId, ...drawn, ...toAddedArguments(admission, requests, tokens)];
     // If this fails, the call counts in Redis until its lease ends; SQL has its usage.
@@ -363,7 +366,7 @@ function toQuotaHold(holdTokens: number, quotaDay: number): HoldAmounts {
   return { quotaDay, holdNanodollars: 0, holdTokens };
 }
 
-/** Why the script refused a call, as the caller is told. */
+/** The error for a refusal by the script, as returned to the caller. */
 function toLimitError([name, ...words]: string[], admission: AdmissionRequest, now: number): Error {
   const { caller, model, modelName, limitTokens } = admission;
   if (name === "quota") {

@@ -1,15 +1,15 @@
 /**
- * The Lua scripts that Redis runs, each atomically. An account is one hash, so that a script has one key and Redis
+ * The Lua scripts that Redis runs, each atomically. An account is one hash, so each script uses one key and Redis
  * evicts an account as a whole:
  *
  * - `rate<owner>`: backlogs of requests and tokens per minute in milliseconds, and when they were last drained.
  * - `running<owner>`: the number of running calls. `sweepAt`: when expired leases are removed next.
- * - `call <call id>`: a running call: the end of its lease, the day of its free quota (-1: none), the tokens it holds of
- *   that quota, and its owners beside the account.
+ * - `call <call id>`: a running call: the end of its lease, the day of its free quota (-1: none), the tokens it holds
+ *   of that quota, and its owners other than the account.
  * - `day`, `used`, `held`: the free quota; `loadedAt`: when `used` was read from SQL.
  *
- * An owner of limits is the account (an empty text), a key of it, or a model of either. The text of each other begins with a
- * space and has no further one, so that the owners of a call are written one after the other.
+ * An owner of limits is the account (an empty text), one of its keys, or a model of either. The text of a key or model
+ * begins with a space and has no other space, so the owners of a call are written one after the other.
  *
  * All nodes share the clock of Redis, unless the first argument is a time.
  */
@@ -77,11 +77,12 @@ end
 `;
 
 /**
- * Admits a call or returns the limit that refuses it. Arguments: time, call id, lease in milliseconds; the most and the least
- * tokens requested of the free quota and its limit; the latest day with quota used according to SQL, and the tokens used on
- * it; then of each owner, in the order in which they are checked: its text, what the request and its tokens add to its
- * backlogs, and its limit of concurrent calls. Missing values are empty. Returns `load` when it needs the two from SQL, the
- * place of the owner with a refusal, and else the backlogs of each owner.
+ * Admits a call or returns the limit that refuses it. Arguments: time, call id, lease in milliseconds; the maximum and
+ * minimum number of tokens requested of the free quota, and its limit; the latest day with quota used according to SQL,
+ * and the tokens used on it; then for each owner, in the order of checking: its text, the amounts that the request and
+ * its tokens add to its backlogs, and its limit of concurrent calls. Missing values are empty. Returns `load` when it
+ * needs the day and its tokens from SQL, the place of the owner with a refusal, and otherwise the backlogs of each
+ * owner.
  */
 export const admitScript = `${common}
 local callId, leaseMs = ARGV[2], tonumber(ARGV[3])
@@ -207,7 +208,8 @@ return { 'ok' }
 
 /**
  * Renews the leases of running calls of an account, and restores calls that Redis has lost. Arguments: time, lease in
- * milliseconds, then of each call its id, the day of its free quota, the tokens held, and its owners beside the account.
+ * milliseconds, then for each call its id, the day of its free quota, the tokens held, and its owners other than the
+ * account.
  */
 export const renewScript = `${common}
 local deadline = whole(now + tonumber(ARGV[2]))
@@ -220,8 +222,8 @@ return { 'ok' }
 `;
 
 /**
- * Checks that this Redis belongs to modelgate, and that it accepts writes. Key: where the format stands. Argument: the
- * format. Returns the format found.
+ * Checks that this Redis belongs to modelgate, and that it accepts writes. Key: where the format is stored. Argument:
+ * the expected format. Returns the format found.
  */
 export const formatScript = `
 local kind = redis.call('TYPE', KEYS[1]).ok
