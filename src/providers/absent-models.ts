@@ -8,18 +8,18 @@ import type { AwaitedProvider } from "./unlisted-models.ts";
 /** Providers that one message names. */
 const namedMax = 3;
 
-/** Facts of one snapshot from which follows why a model is not served. */
+/** Facts of one snapshot that explain why a model is not served. */
 interface AbsenceFacts {
   /** A provider that has listed its models is awaited until these are served. */
   readonly awaited: readonly AwaitedProvider[];
   /** Every plugin that could be loaded, with its rows. */
   readonly plugins: readonly ProviderPlugin[];
   statusOf(pluginName: string): PluginStatus | undefined;
-  /** Called with what the operator can do about a model that was asked for. */
+  /** Called for a requested model, with advice for the operator. */
   report(fields: { model: string; plugins: string[]; remedy: string }): void;
 }
 
-/** Logs each model that was asked for and is not served once a day, however often it is asked for. */
+/** Logs each model that is requested but not served, once a day. */
 export class AbsenceLog {
   readonly #log: Log;
   #day = "";
@@ -47,7 +47,7 @@ export class AbsentModels {
     this.#facts = facts;
   }
 
-  /** Whether a name may be that of a model which its provider has not listed yet. */
+  /** Whether a name may belong to a model that its provider has not listed yet. */
   readonly isAwaited = (name: string): boolean => this.#findAwaited(name) !== undefined;
 
   readonly explain: ExplainAbsence = (name, caller) => {
@@ -62,7 +62,7 @@ export class AbsentModels {
     return new GatewayError("unavailable", message, { retryAfterMs: awaited.retryMs });
   };
 
-  /** Why none of the plugins that have a row of this name serves it; `undefined` where none has one that the caller may use. */
+  /** Explains why no plugin with a row of this name serves it; `undefined` if the caller may not use any such row. */
   #explainRow(name: string, caller: Caller): string | undefined {
     const { plugins, statusOf, report } = this.#facts;
     const owners = plugins.flatMap((plugin) => {
@@ -80,7 +80,7 @@ export class AbsentModels {
     return undefined;
   }
 
-  /** The states in which a provider does not serve its rows, the one that is the easiest to end first. */
+  /** The states of a provider that does not serve its rows, the easiest to resolve first. */
   readonly #absences: readonly {
     readonly status: PluginStatus;
     describe(names: string): string;

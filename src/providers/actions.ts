@@ -39,7 +39,7 @@ export interface ActionsDeps {
 
 export interface ProviderChange {
   readonly enabled?: boolean | undefined;
-  /** `null`: that of the models. */
+  /** `null`: the priority of its models. */
   readonly priority?: number | null | undefined;
   readonly weight?: number | null | undefined;
 }
@@ -47,7 +47,8 @@ export interface ProviderChange {
 type Detail = Record<string, string | number | boolean | null>;
 
 /**
- * Actions of administrators on providers. `by` is their account, or `cli`; each writes an audit entry without secrets.
+ * Actions of administrators on providers. `by` is the administrator's account, or `cli`. Each action writes an audit
+ * entry without secrets.
  */
 export function providerActions(deps: ActionsDeps) {
   const { settings, now } = deps;
@@ -164,7 +165,7 @@ export function providerActions(deps: ActionsDeps) {
         db.deleteFrom("provider_keys").where("id", "=", id).execute(),
       );
     },
-    /** Chooses whether the sandbox stays beside real providers. */
+    /** Chooses whether the sandbox stays available in addition to real providers. */
     async setSandbox(by: string, setting: SandboxSetting): Promise<void> {
       if (settings.sandbox.setting === setting) return;
       if (settings.sandbox.source === "environment") {
@@ -191,12 +192,15 @@ const emptyRow = {
   removed_at: null,
 };
 
-/** The hosts to which a provider's keys go, and their form. */
+/** Origin and hosts that receive a provider's keys, and the form of these keys. */
 function placeOf({ baseUrl, hosts, credential }: ProviderPlugin): unknown {
   return [new URL(baseUrl).origin, [...hosts].sort(), getForm(credential)?.fields ?? credential];
 }
 
-/** The row of a provider that was added here, whose file nobody has changed. @throws {GatewayError} `conflict` */
+/**
+ * Returns the row of a provider that was added here and whose file has not been changed. @throws {GatewayError}
+ * `conflict`
+ */
 function expectManaged({ settings, folder }: ActionsDeps, name: string, advice: string) {
   const row = settings.rows.get(name);
   const manifest = row?.manifest;

@@ -40,14 +40,17 @@ export function setRow(
   return { ...result, [name]: Array.isArray(file) ? models : { ...(file as object), models } };
 }
 
-/** The operator's own terms for the unlisted models of a plugin; `null` where those of its manifest are taken away. */
+/**
+ * The operator's own terms for the unlisted models of a plugin; `null` if the operator removed the terms of its
+ * manifest.
+ */
 export function getTerms(files: CatalogueFiles, plugin: string): unknown {
   return Object.entries(files)
     .map(([name, file]) => readFile(name, file))
     .find((fields) => fields.plugin === plugin && fields.unlisted !== undefined)?.unlisted;
 }
 
-/** The files with other terms for the unlisted models of a plugin, or without any of the operator's. */
+/** Returns the files with new terms for the unlisted models of a plugin, or without the operator's terms. */
 export function setTerms(files: CatalogueFiles, plugin: string, terms: unknown): CatalogueFiles {
   const result: Record<string, unknown> = {};
   let missing = terms;

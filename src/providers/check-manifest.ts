@@ -7,8 +7,8 @@ import { readManifest } from "./manifest.ts";
 const bytesMax = 64 * 1024;
 
 /**
- * Where machines of clouds learn their own credentials: link-local addresses, and the addresses that clouds use beside
- * them, of AWS, Google Cloud, Alibaba Cloud and Azure, in this order.
+ * Addresses where cloud machines fetch their own credentials: the link-local ranges, and the other addresses used by
+ * AWS, Google Cloud, Alibaba Cloud and Azure, in this order.
  */
 const metadata = new BlockList();
 metadata.addSubnet("169.254.0.0", 16, "ipv4");
@@ -17,16 +17,16 @@ metadata.addAddress("fd00:ec2::254", "ipv6");
 metadata.addAddress("fd20:ce::254", "ipv6");
 metadata.addAddress("100.100.100.200", "ipv4");
 metadata.addAddress("168.63.129.16", "ipv4");
-/** Prefixes of 96 bits behind which IPv6 writes an IPv4 address: mapped, compatible, and translated by NAT64. */
+/** Prefixes of 96 bits before an IPv4 address written as IPv6: mapped, compatible, and translated by NAT64. */
 const embedding = ["::ffff:", "::", "64:ff9b::"];
 
 /**
- * Checks a manifest that an administrator wrote: by the rules of a file in the plugins folder, and no key may travel in
- * clear text beyond this machine and private networks. The gateway asks the address that it names, and administrators see
- * a part of what that answers: only owners decide what it may reach of the operator's network, and nobody decides here
- * that it asks a cloud for the credentials of the machine.
+ * Checks a manifest written by an administrator, by the rules of a file in the plugins folder. In addition, no key may
+ * travel in clear text outside this machine and private networks. The gateway sends requests to the address in the
+ * manifest, and administrators see a part of the answers. So only owners decide which parts of the operator's network
+ * it may reach, and no administrator can make it request a cloud's credentials for the machine.
  *
- * @param isOwner Whether an owner adds it, or a command.
+ * @param isOwner Whether an owner or a command adds the manifest.
  * @returns The plugin, and the text of its manifest.
  * @throws {GatewayError} `invalid_request`, `forbidden`
  */

@@ -62,7 +62,7 @@ export function choosePlugins(
       .filter(isSimulated)
       .flatMap((plugin) => plugin.models);
     const rest = simulated.filter((model) => !modelIds.has(model.id));
-    // First, so that a file does not take over a name of a simulated model.
+    // The sandbox comes first: otherwise a file could take over the name of a simulated model.
     return { plugins: [createSandbox(rest), ...served], sandbox: served.length === 0, isConfigured };
   }
   if (isConfigured || setting === "off" || !isLoopback) return { plugins: served, sandbox: false, isConfigured };

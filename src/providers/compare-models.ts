@@ -34,7 +34,7 @@ function compareFields(before: Model, after: Model, ignored: readonly string[]):
 
 type Leaves = Map<string, string>;
 
-/** A rate stands on one line: `price.inputToken 0.10/1000000`. */
+/** Writes each rate on one line: `price.inputToken 0.10/1000000`. */
 function flatten(value: object, path = ""): [string, string][] {
   return Object.entries(value).flatMap(([field, inner]): [string, string][] => {
     const name = path === "" ? field : `${path}.${field}`;

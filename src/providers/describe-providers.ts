@@ -38,8 +38,8 @@ export interface ProviderHealth extends Health {
 }
 
 /**
- * The health of every provider that serves models, by what all gateways of the database saw; circuits are those of this process.
- * The sandbox has none.
+ * The health of every provider that serves models, from the attempts of all gateways of the database; circuits are only
+ * those in this process. The sandbox is left out.
  *
  * @param nowMs By the clock of the circuits.
  */
@@ -102,7 +102,7 @@ export function toTestJson(test: (TestOutcome & { at: number }) | undefined) {
   };
 }
 
-/** Every provider as an administrator sees it, without secrets. Attempts are those of this process. */
+/** Describes every provider to administrators, without secrets. Attempts are counted in this process only. */
 export function describeProviders(providers: Providers, registry: Registry, nowMs: number) {
   const { settings, snapshot, stats } = providers;
   const routes = groupRoutes(registry);
@@ -167,8 +167,8 @@ interface KeyContext {
 }
 
 /**
- * The keys of the environment, which have no last characters here, then the stored ones. These are active where the environment
- * has none.
+ * Lists the keys of the environment, without their last characters, then the stored keys. Stored keys are active if the
+ * environment has no key.
  */
 function describeKeys(
   settings: ProviderSettings,

@@ -11,7 +11,7 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** A provider did not list its models. The message is the reason. */
 export class ListingError extends Error {
-  /** Whether it answered something else than a list, so that asking again soon would change nothing. */
+  /** Whether the provider answered with something other than a list: then an early retry would change nothing. */
   readonly isAnswer: boolean;
 
   constructor(message: string, isAnswer: boolean, cause?: unknown) {
@@ -44,11 +44,11 @@ export interface Place {
   readonly key: string | undefined;
 }
 
-/** Throws unless the host of a place may be asked, as for every other request to a provider. */
+/** Throws unless requests to the host of a place are allowed, as for every other request to a provider. */
 export type CheckHost = (place: Place) => Promise<void> | undefined;
 
 /**
- * Asks a provider which models it has: `GET /models` in the form of OpenAI, Anthropic, Gemini or Together.
+ * Lists the models of a provider: `GET /models` in the form of OpenAI, Anthropic, Gemini or Together.
  *
  * @throws {ListingError} When it does not answer with such a list in time.
  */

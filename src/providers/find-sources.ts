@@ -16,7 +16,7 @@ import { getReason } from "./read-files.ts";
 const kinds: Readonly<Record<string, PluginSource["kind"]>> = { ".json": "manifest", ".ts": "code", ".js": "code" };
 /** Endings of files that were probably meant as a plugin. */
 const otherEndings = /\.(mjs|cjs|mts|cts|tsx|jsx|ya?ml|toml|jsonc|json5|py|so|wasm)$/;
-/** Names of the file with which the plugin of a folder begins. */
+/** Names of the entry file of a plugin's folder. */
 export const indexFiles: readonly string[] = ["index.ts", "index.js", "index.json"];
 const filesMax = 1000;
 

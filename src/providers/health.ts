@@ -2,12 +2,12 @@ import type { UpstreamErrorKind } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 
 /**
- * The health of providers, from what happened to their attempts and tests: how many failed in each slot of five minutes, and
- * the last success, error and test of each provider and key. It is counted in memory and written every few seconds, so that it
- * survives a restart and gateways that share a database see the same.
+ * The health of providers, from the results of attempts and tests: the number of failures in each slot of five minutes,
+ * and the last success, error and test of each provider and key. It is counted in memory and written every few seconds.
+ * So it survives a restart, and gateways that share a database see the same health.
  */
 
-/** The worst first: what needs somebody is above. */
+/** From worst to best: states that need attention come first. */
 export const healthStates = [
   /** It refuses the key, or each of its keys. */
   "refused",
@@ -84,7 +84,7 @@ export interface Circuits {
 
 const slotMs = 300_000;
 const dayMs = 86_400_000;
-/** The state is that of the latest slots with attempts: a quarter of an hour. */
+/** The state is decided by the latest slots with attempts: a quarter of an hour. */
 const recentSlots = 3;
 const slotsPerDay = dayMs / slotMs;
 /** Bars of the strip: half an hour each. */
@@ -92,9 +92,9 @@ const stripBars = 48;
 const slotsPerBar = slotsPerDay / stripBars;
 const failingShare = 0.5;
 const degradedShare = 0.05;
-/** After so many successes in a row a provider is not failing any more, whatever the quarter of an hour says. */
+/** After this number of successes in a row a provider is no longer failing, whatever the quarter of an hour says. */
 const recoveredSuccesses = 20;
-/** A single error says little beside many successes. */
+/** A single error says little among many successes. */
 const degradedErrorsMin = 2;
 const refusing: ReadonlySet<string> = new Set<UpstreamErrorKind>(["auth", "insufficient_quota"]);
 
@@ -134,9 +134,9 @@ export class HealthLog {
   }
 
   /**
-   * An attempt ended.
+   * Records the end of an attempt.
    *
-   * @param key The id of its key; absent: it had none.
+   * @param key The id of its key; absent: no key.
    * @param failure Absent: it succeeded.
    */
   record(provider: string, key: string | undefined, failure: Failure | undefined): void {
@@ -182,7 +182,7 @@ export class HealthLog {
     return bars.map(({ attempts, errors }) => ({ attempts, errors: Math.min(attempts, errors) }));
   }
 
-  /** The attempts of the latest quarter of an hour that had some, and since when so many failed. */
+  /** The attempts of the latest quarter of an hour with attempts, and since when a relevant share of them failed. */
   recent(provider: string): RecentAttempts {
     const slots = [...this.#all(provider)].sort(([one], [other]) => other - one);
     const [latest] = slots[0] ?? [0];
@@ -241,7 +241,7 @@ export class HealthLog {
     if (counts.size === 0 && outcomes.size === 0) return;
     this.#pendingCounts = new Map();
     this.#pendingOutcomes = new Map();
-    // From here on they are among what is written, so that nothing is missing from a state meanwhile.
+    // Counts them as written now: otherwise they would be missing from the state during the write.
     this.#merge(counts, outcomes);
     try {
       await this.#write(counts, outcomes);
@@ -269,7 +269,7 @@ export class HealthLog {
   }
 
   async #write(counts: Map<string, Counts>, outcomes: Map<string, Outcomes>): Promise<void> {
-    // In one order on all nodes, so that they cannot lock one another.
+    // Sorted the same way on all nodes: otherwise they could deadlock.
     const attempts = [...counts]
       .flatMap(([provider, slots]) => [...slots].map(([slot, count]) => ({ provider, slot, ...count })))
       .sort((one, other) =>
@@ -360,7 +360,7 @@ export function keyHealth(last: LastOutcomes, isPaused: boolean, now: number): H
   return working;
 }
 
-/** Facts from which the state of a provider follows. */
+/** Facts that decide the state of a provider. */
 interface ProviderFacts {
   readonly last: LastOutcomes;
   readonly recent: RecentAttempts;
@@ -369,7 +369,7 @@ interface ProviderFacts {
   readonly now: number;
 }
 
-/** The state of a provider: the worst that its keys, routes, attempts and last test say. */
+/** The state of a provider: the worst of its keys, routes, attempts and last test. */
 export function providerHealth({ last, recent, keys, circuits, now }: ProviderFacts): Health {
   const refused = keys.filter(({ state }) => state === "refused");
   if (keys.length > 0 && refused.length === keys.length) {

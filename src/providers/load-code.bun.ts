@@ -19,7 +19,7 @@ const loaders: Readonly<Record<string, "ts" | "js" | "json" | "text">> = {
   ".json": "json",
   ".txt": "text",
 };
-/** Globals that are undefined in a plugin's code, so that it does not bypass `call.upstream` by mistake. */
+/** Globals that are undefined in a plugin's code: it must not bypass `call.upstream` by mistake. */
 const hidden = ["process", "Bun", "Deno", "WebSocket", "EventSource", "XMLHttpRequest", "Worker"];
 const noFetch = () => {
   throw new PluginError("plugins cannot use fetch; use call.upstream, which has the key and the deadline");
@@ -31,8 +31,8 @@ interface Exports {
 }
 
 /**
- * Bundles a plugin and the files beside it into one function and calls it. No module cache is involved, so a changed file
- * is always loaded anew, and an old version is collected as soon as no call uses it.
+ * Bundles a plugin and the files next to it into one function and calls it. No module cache is involved, so a changed
+ * file is always loaded again, and an old version is collected as soon as no call uses it.
  */
 export const loadCode: LoadCode = async (source) => {
   const refusals: string[] = [];

@@ -7,7 +7,7 @@ import type { PluginSource } from "./plugin-directory.ts";
 import { readJsonFile } from "./read-files.ts";
 
 /**
- * Runs a plugin's code, including the files beside it.
+ * Runs a plugin's code, including the files next to it.
  *
  * @returns Its default export.
  * @throws {PluginError} When it cannot be read, translated or run; with the position, without the file's name.

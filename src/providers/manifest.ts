@@ -137,14 +137,14 @@ export function readManifest(value: unknown, name: string): ProviderPlugin {
   } as unknown as PluginDefinition);
 }
 
-/** The request fields that a manifest names as those of its provider, in its list or in its options. */
+/** The provider's own request fields, from the manifest's list and its options. */
 function listRequestFields(listed: unknown, options: object): unknown {
   if (listed !== undefined && !Array.isArray(listed)) return listed;
   const named = (Object.values(options) as Record<string, unknown>[]).flatMap(listNamedFields);
   return listed === undefined && named.length === 0 ? undefined : [...new Set([...(listed ?? []), ...named])];
 }
 
-/** The handlers of the capabilities that the manifest sells. */
+/** The handlers of the capabilities that the manifest offers. */
 function fromOpenai(written: object, rows: readonly ModelRow[], unlisted: unknown): Partial<PluginDefinition> {
   const options: OpenaiOptions = { ...written };
   for (const capability of modelCapabilities) {
@@ -160,7 +160,7 @@ const dialects = {
   gemini: { make: gemini, header: "x-goog-api-key" },
 };
 
-/** A manifest's own bounds stand before those of the dialect. */
+/** Bounds in the manifest override the bounds of the dialect. */
 function fromDialect(
   dialect: keyof typeof dialects,
   { maxChoices, takes }: Pick<Manifest, "maxChoices" | "takes">,

@@ -4,7 +4,10 @@ import type { PluginSnapshot } from "./plugin-manager.ts";
 
 /** Unknown names of one list that are reported one by one. */
 const reportedMax = 5;
-/** Names of models are shorter; comparing a longer one with all of them would cost for nothing. */
+/**
+ * Maximum length of a name that is compared with all names of models. No model has a name as long as that, so the
+ * comparison would be wasted.
+ */
 const nameLengthMax = 80;
 
 interface ListOptions {
@@ -12,12 +15,12 @@ interface ListOptions {
   readonly planned?: ((name: string) => string | undefined) | undefined;
 }
 
-/** The models of this gateway by their names, also those of providers that have no key yet. */
+/** The models of this gateway by their names, including models of providers that have no key yet. */
 export class ModelNames {
   readonly #registry: PluginSnapshot["registry"];
   /** Models by id and alias, as clients write them. */
   readonly #byName = new Map<string, Model>();
-  /** Models by any name, that at the provider included; for all plugins (`""`) and for each. */
+  /** Models by any name, including the name at the provider; for all plugins (`""`) and for each. */
   readonly #byPlugin = new Map<string, Map<string, Model>>();
 
   constructor({ plugins, registry }: Pick<PluginSnapshot, "plugins" | "registry">) {
@@ -25,7 +28,7 @@ export class ModelNames {
     const all = new Map<string, Model>();
     this.#byPlugin.set("", all);
     for (const { name } of plugins) this.#byPlugin.set(name, new Map());
-    // Any id comes before an alias, and any of these before a name at a provider.
+    // Ids take precedence over aliases, and both over names at a provider.
     const levels = [
       ({ id }: Model) => [id],
       ({ aliases = [] }: Model) => aliases,
@@ -41,7 +44,10 @@ export class ModelNames {
     }
   }
 
-  /** The model that clients mean by a name: the one that is served under it, else one of a provider without a key. */
+  /**
+   * The model that clients mean by a name: the served model of this name, otherwise a model of a provider without a
+   * key.
+   */
   find(name: string): Model | undefined {
     return this.#registry.byName(name)?.model ?? this.#byName.get(name);
   }
@@ -57,11 +63,11 @@ export class ModelNames {
   }
 
   /**
-   * Reads a list of models that a key, an account or a token may use. Names of virtual models stay, and so do those that no model
-   * has, because a plugin that is added later may have them.
+   * Reads a list of models that a key, an account or a token may use. Names of virtual models are kept, and so are
+   * unknown names, because a plugin that is added later may have them.
    *
-   * @param options `onUnknown` is called with a message about each of the first five names that no model has, and once about the
-   * others; `planned` has the ids of models that are about to be added.
+   * @param options `onUnknown` is called with a message for each of the first five unknown names, and once for the
+   * others; `planned` returns the ids of models that are about to be added.
    * @returns The ids, each once.
    */
   toIds(names: readonly string[], { onUnknown, planned }: ListOptions): string[] {

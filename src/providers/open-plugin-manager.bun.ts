@@ -8,12 +8,12 @@ import type { ProviderSettings } from "./provider-settings.ts";
 
 interface Options {
   readonly config: Config;
-  /** Those compiled in. */
+  /** Plugins that are compiled in. */
   readonly plugins: readonly ProviderPlugin[];
   readonly manifests?: PluginManagerOptions["manifests"];
   readonly createSandbox: PluginManagerOptions["sandbox"]["createSandbox"];
   readonly log: Log;
-  /** Whether providers are asked for their models where all that they have are sold; default true. */
+  /** Whether to list the models of providers whose unlisted models are also sold; default true. */
   readonly asksProviders?: boolean;
   readonly usedModels?: PluginManagerOptions["usedModels"];
 }
@@ -21,7 +21,7 @@ interface Options {
 /**
  * Creates the plugin manager of a configuration, for a server and for commands that list models or plugins.
  *
- * @param settings What the database says; absent: the environment alone counts.
+ * @param settings Settings from the database; absent: only the environment counts.
  */
 export function openPluginManager(
   { config, plugins, manifests, createSandbox, log, asksProviders = true, usedModels }: Options,

@@ -33,7 +33,7 @@ export interface CatalogueChange {
 /** Files of the folder, by name without `.json`. */
 type KnownFiles = ReadonlyMap<string, { text: string; value: unknown; isSigned: boolean }>;
 
-/** A name of a file, without `.json`, that can stand in every file system. */
+/** A file name, without `.json`, that is valid in every file system. */
 const nameForm = /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,99}$/u;
 
 /** Reads and writes the operator's files as one document. A file of `catalogue update` is not part of it. */
@@ -147,7 +147,7 @@ function toRows(plugin: ProviderPlugin | undefined): Model[] {
   return [...(plugin?.models ?? []), { id: "unlisted models", ...plugin?.unlisted } as Model];
 }
 
-/** As {@link compareModels}, of the rows of `virtual.json`. */
+/** Compares the rows of `virtual.json`, as {@link compareModels} does for models. */
 function compareVirtual(...files: [unknown, unknown]): string[] {
   const [before, after] = files.map((file) => (isRecord(file) ? file.models : file) ?? []) as [Model[], Model[]];
   return compareModels(before, after).map((line) => `virtual: ${line}`);

@@ -150,9 +150,9 @@ export class Overrides {
   }
 }
 
-/** Rows that name a successor that there is not, so that nothing would answer for their model. */
+/** Finds rows with a successor that does not exist: nothing would answer for their model. */
 function findLostSuccessors(files: readonly RowFile[], plugins: readonly ProviderPlugin[]): FileProblem[] {
-  // The models that are sold without a row are unknown here.
+  // The ids of models sold without a row are unknown here.
   if (plugins.some(({ unlisted }) => unlisted !== undefined)) return [];
   const named = files.flatMap((file) =>
     file.rows.flatMap(({ id, successor }, index) =>

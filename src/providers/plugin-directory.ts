@@ -43,13 +43,15 @@ export interface FolderEntry {
   readonly fingerprint: string;
 }
 
-/** Content of a folder; `entries` is `undefined` when it could not be read, so that what it contained before stays. */
+/**
+ * Content of a folder; `entries` is `undefined` when it could not be read, and its earlier content then stays loaded.
+ */
 export interface FolderListing {
   readonly entries: readonly FolderEntry[] | undefined;
   readonly problems: readonly FileProblem[];
 }
 
-/** Whether anybody may put files into a folder. A group may be meant, as with volumes of Kubernetes. */
+/** Whether any user may write to a folder. A writable group is accepted, because volumes of Kubernetes need it. */
 function isWritableByAll(path: string): boolean {
   return (statSync(path).mode & 0o002) !== 0;
 }
@@ -87,7 +89,7 @@ export function listFolder(folder: PluginDirectory): FolderListing {
   return { entries, problems };
 }
 
-/** Files of editors, version control and package managers, and type declarations beside plugins. */
+/** Matches files of editors, version control and package managers, and type declarations next to plugins. */
 export function isIgnored(name: string): boolean {
   return name.startsWith(".") || name === "node_modules" || /(~|\.d\.ts|\.swp|\.tmp|\.bak)$/.test(name);
 }

@@ -48,13 +48,13 @@ export interface PluginManagerOptions {
   readonly now: () => number;
   /** Asks providers for their models; absent: unlisted models are not found. */
   readonly fetch?: Fetch;
-  /** Throws unless a host may be asked for its models; absent: every host may. */
+  /** Throws unless the models of a host may be listed; absent: every host is allowed. */
   readonly checkHost?: CheckHost;
-  /** The ids of models that were called lately; absent: none. */
+  /** The ids of models that were called lately; absent: no models. */
   readonly usedModels?: (() => Promise<ReadonlySet<string>>) | undefined;
 }
 
-/** Plugins served at one moment, and those that are not, with the reason. Immutable. */
+/** Plugins served at one moment, and the plugins that are not served, with the reason. Immutable. */
 export interface PluginSnapshot {
   readonly registry: Registry;
   readonly sandbox: boolean;
@@ -82,7 +82,7 @@ export interface PlannedProviders {
   readonly removed: readonly string[];
 }
 
-/** Combines the plugins compiled in, those of the plugin folders, and the operator's own catalogue. */
+/** Combines compiled-in plugins, plugins of the plugin folders, and the operator's own catalogue. */
 export class PluginManager {
   readonly #options: PluginManagerOptions;
   readonly #files: PluginFiles;
@@ -126,9 +126,9 @@ export class PluginManager {
   }
 
   /**
-   * Asks the providers that may have models of these names.
+   * Lists the models of providers that may have these names.
    *
-   * @returns Whether other models were found, so that {@link load} is due; `undefined` when nobody is asked.
+   * @returns Whether the models have changed and {@link load} is due; `undefined` when no provider is queried.
    */
   lookFor(names: readonly string[]): Promise<boolean> | undefined {
     return this.#unlisted.lookFor(names);
@@ -355,7 +355,7 @@ export class PluginManager {
     return result.some((candidate, index) => candidate !== candidates[index]) ? result : undefined;
   }
 
-  /** Files of which no version could ever be loaded. */
+  /** Finds files without any version that could be loaded. */
   #findUnloadable(current: readonly Candidate[]): PluginState[] {
     const shown = new Set(current.map(({ file }) => file?.source.entry));
     return [

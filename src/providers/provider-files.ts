@@ -7,8 +7,8 @@ import type { ProviderRow } from "./provider-settings.ts";
 import { replaceFile } from "./write-file.ts";
 
 /**
- * Writes the manifests of the database into the plugins folder where they are missing or older, and deletes those of
- * removed providers. A file that somebody has changed is left alone.
+ * Writes the manifests of the database into the plugins folder if they are missing or older, and deletes the manifests
+ * of removed providers. A file that an operator has changed is left alone.
  */
 export function syncProviderFiles(folder: string, rows: Iterable<ProviderRow>, log: Log): void {
   for (const row of rows) {
@@ -50,7 +50,7 @@ function hash(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** Whether the text of a file is a manifest of the provider, of now or of before. */
+/** Whether the text of a file is a manifest that the gateway wrote for the provider, now or earlier. */
 function isWrittenHere(text: string, { manifest, earlierManifests }: ProviderRow): boolean {
   return (manifest !== undefined && text === toFileText(manifest)) || earlierManifests.includes(hash(text));
 }

@@ -31,15 +31,15 @@ export interface ProviderRow {
 type Keyed = Pick<ProviderPlugin, "name" | "credential" | "environment">;
 
 export type SandboxSetting = Config["sandbox"];
-/** The row of the table `settings` that says whether the sandbox stays beside real providers. */
+/** The row of the table `settings` that says whether the sandbox stays available in addition to real providers. */
 export const sandboxRow = "sandbox";
 
-/** The owner of an encrypted key: its ciphertext is of no use for another provider or id. */
+/** The owner of an encrypted key: its ciphertext is useless for another provider or id. */
 export function keyOwnerOf(provider: string, id: string): string {
   return `provider key ${provider} ${id}`;
 }
 
-/** Settings of providers from the database, kept in memory, so that a call never waits for it. */
+/** Settings of providers from the database, kept in memory: a call never waits for the database. */
 export class ProviderSettings {
   readonly config: Config;
   readonly box: SecretBox;
@@ -51,7 +51,7 @@ export class ProviderSettings {
   #fingerprint = "";
   #reading: Promise<unknown> = Promise.resolve();
 
-  /** @param redacted Gets every decrypted key, so that no log line shows one. */
+  /** @param redacted Receives every decrypted key, which the log then never shows. */
   constructor(config: Config, store: Store, redacted = new Set<string>()) {
     this.config = config;
     this.box = new SecretBox(config);
@@ -64,9 +64,9 @@ export class ProviderSettings {
   }
 
   /**
-   * Reads the database, one read after the other: an answer that is late would take back what a later read has found.
+   * Reads the database. Reads run one after the other: a late answer would otherwise revert a newer read.
    *
-   * @returns Whether anything differs from before.
+   * @returns Whether anything has changed.
    */
   read(): Promise<boolean> {
     const reading = this.#reading.then(() => this.#read());

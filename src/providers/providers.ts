@@ -28,9 +28,9 @@ export interface ProvidersDeps {
   readonly now: () => number;
   /** Ready manifests of popular providers, by name. */
   readonly manifests?: Readonly<Record<string, unknown>> | undefined;
-  /** Those compiled in. */
+  /** Plugins that are compiled in. */
   readonly plugins?: readonly ProviderPlugin[] | undefined;
-  /** Gets every key of the database, so that the log shows none. */
+  /** Receives every key of the database, which the log then never shows. */
   readonly storedSecrets?: Set<string> | undefined;
   createManager(settings: ProviderSettings): PluginManager;
 }

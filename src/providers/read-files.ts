@@ -75,7 +75,7 @@ const word = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 const plain = /[^"\\\n\r\t]*/y;
 const escaped = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
 
-/** Reads without recursion, so that no depth of brackets ends the process. */
+/** Reads without recursion: otherwise deeply nested brackets could end the process. */
 function findInvalid(text: string): number | undefined {
   /** The closing brackets that are due. */
   const closing: string[] = [];

@@ -25,12 +25,12 @@ export interface Counted {
 
 const noAttempts: AttemptStats = { calls: 0, errors: 0, p50Ms: undefined, p95Ms: undefined, lastError: undefined };
 
-/** Kinds of errors with which the provider works, and the request does not. */
+/** Kinds of errors caused by the request; the provider works. */
 const ofRequest = new Set(["bad_request", "context_length", "request_too_large"]);
 
 const lateErrors = new Set(["upstream_error", "upstream_timeout"]);
 
-/** Is told of every attempt that counts. `key` is the place of its key; `failure` is absent when it succeeded. */
+/** Called for every attempt that counts. `key` is the index of its key; `failure` is absent for a success. */
 export interface AttemptListener {
   record(provider: string, key: number | undefined, failure: Failure | undefined): void;
   recordLate(provider: string, key: number | undefined, failure: Failure): void;
@@ -139,7 +139,7 @@ const minuteMs = 60_000;
 /** How many minutes are remembered. */
 const windowMinutes = 15;
 
-/** Durations are counted in classes, each 1.3 times as long as the one before: from 10 ms to nine minutes. */
+/** Durations are counted in classes, each 1.3 times as long as the previous class: from 10 ms to nine minutes. */
 const firstMs = 10;
 
 const growth = 1.3;

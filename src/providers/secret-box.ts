@@ -8,7 +8,7 @@ import type { Store } from "../db/index.ts";
 
 interface SecretsKey {
   readonly key: Uint8Array;
-  /** Tells one secrets key from another, and nothing about it. */
+  /** Distinguishes secrets keys without revealing anything about them. */
   readonly id: string;
 }
 
@@ -31,13 +31,13 @@ export class SecretBox {
     return this.#given === undefined ? "secrets.key" : "SECRETS_KEY";
   }
 
-  /** The id of the secrets key; `undefined` when there is none yet. */
+  /** The id of the secrets key; `undefined` if no secrets key exists yet. */
   get id(): string | undefined {
     return this.#read()?.id;
   }
 
   /**
-   * @param isNew Whether nothing is encrypted yet, so that a key file may be created.
+   * @param isNew Whether nothing is encrypted yet; then a key file may be created.
    * @throws {GatewayError} `conflict` when there is no secrets key.
    */
   seal(owner: string, content: string | Uint8Array, isNew: boolean): { secret: Uint8Array; secretsId: string } {
@@ -51,7 +51,7 @@ export class SecretBox {
     return this.openBytes(owner, secretsId, secret)?.toString();
   }
 
-  /** As {@link open}, for bytes. */
+  /** Decrypts bytes, as {@link open} does for text. */
   openBytes(owner: string, secretsId: string, secret: Uint8Array): Buffer | undefined {
     const contents = this.#read();
     if (contents?.id !== secretsId) return undefined;
@@ -117,10 +117,10 @@ export interface StoredSmtp {
 }
 
 /**
- * Encrypts a secret for the database. Two secrets keys in one database would leave gateways that cannot read each other's,
- * and a new key file must not hide that the one of stored secrets is missing.
+ * Encrypts a secret for the database. With two secrets keys in one database, gateways could not read each other's
+ * secrets, and a new key file must not hide that the key of the stored secrets is missing.
  *
- * @throws {GatewayError} `conflict` when there is no secrets key, or another than that of the stored secrets.
+ * @throws {GatewayError} `conflict` when there is no secrets key, or it differs from the key of the stored secrets.
  */
 export async function sealSecret(
   box: SecretBox,

@@ -12,11 +12,11 @@ import { readModelList } from "./discover-models.ts";
 
 const testMsMax = 20_000;
 const messageMax = 400;
-/** Models that are called before the provider is asked to list its models: each call costs something. */
+/** Maximum number of models called before the provider's models are listed instead: each call costs something. */
 const modelsMax = 3;
-/** A smaller prompt than a test sends is charged by no provider. */
+/** Usage to compare prices by. No provider charges for a prompt smaller than the prompt of a test. */
 const typicalUsage = { inputToken: 1000, outputToken: 100 };
-/** The last characters of a shorter key would be too much of it. */
+/** Minimum length of a key that is shown with its last characters; in a shorter key they would reveal too much. */
 const shownFrom = 12;
 
 export interface TestResult {
@@ -43,8 +43,8 @@ export interface ConnectionTest {
 }
 
 /**
- * Sends a provider one small real request. A model that the provider does not have says nothing against the key: the next
- * one is called, and at last the provider is asked which models it has.
+ * Sends a provider one small real request. If the provider does not have the model, this says nothing about the key:
+ * the next model is called, and finally the models of the provider are listed.
  *
  * @throws {GatewayError} When there is nothing to send.
  */
@@ -94,7 +94,7 @@ export async function testConnection(
 
 const noList = new UpstreamError("bad_response", "It answered no list of models");
 
-/** Those that the provider has not retired: chat first, and of these the cheapest. */
+/** Chooses models that the provider has not retired: chat models first, the cheapest first. */
 function chooseModels({ models }: ProviderPlugin, now: number): Model[] {
   const costOf = ({ price }: Model) =>
     (price && costNanodollars(compilePrice(price), typicalUsage)) ?? Number.POSITIVE_INFINITY;

@@ -16,14 +16,14 @@ export type { CheckHost, Fetch };
 
 /** How long a list of models counts as current: asking a server of one's own costs nothing. */
 const currentMs = { ownServer: 30_000, provider: 3_600_000 };
-/** The first pause before a provider that is away is asked again; it doubles up to the last one. */
+/** First pause before the next request to an unreachable provider; it doubles up to `awayMsMax`. */
 const awayMs = 1000;
 const awayMsMax = 5000;
-/** The pause before a provider that answered something else than a list is asked again. */
+/** Pause before the next request to a provider that answered with something other than a list. */
 const refusedMs = 60_000;
-/** Names that nobody knows have a provider asked again no sooner than this after the last time. */
+/** Minimum time between two requests to a provider that are caused by unknown names. */
 const lookMs = { ownServer: 2000, provider: 60_000 };
-/** The longest that a call waits for such an answer. */
+/** Maximum time that a call waits for such a request. */
 const lookMsMax = 2000;
 
 /** The models that a provider was last found to have. */
@@ -40,32 +40,32 @@ interface Discovery {
   problem: Problem | undefined;
 }
 
-/** Why a provider did not list its models, and when it is asked again. */
+/** Why a provider did not list its models, and the pause before the next request. */
 interface Problem {
   readonly reason: string;
   readonly retryMs: number;
 }
 
-/** A provider that may have models of which nothing is known yet. */
+/** A provider whose models are not known yet. */
 export interface AwaitedProvider {
   readonly name: string;
-  /** The names of its models begin with it. */
+  /** Prefix of the names of its models. */
   readonly prefix: string;
-  /** Why it did not list its models, and how often it is asked. */
+  /** Why it did not list its models, and the pause before the next request. */
   readonly problem: string;
   readonly retryMs: number;
 }
 
-/** Other models than those that chat, by what providers call them. */
+/** Matches the names that providers use for models other than chat models. */
 const otherThanChat =
   /embed|whisper|tts|transcri|dall-e|image|imagen|veo|sora|lyria|moderation|rerank|realtime|-live|speech|orpheus|guard/i;
 const embedding = /embed/i;
 
 interface UnlistedOptions {
   readonly now: () => number;
-  /** Absent: no provider is asked. */
+  /** Absent: no requests to providers. */
   readonly fetch?: Fetch;
-  /** Absent: every host is asked. */
+  /** Absent: requests to every host are allowed. */
   readonly checkHost?: CheckHost;
 }
 
@@ -84,7 +84,10 @@ export class UnlistedModels {
     this.#checkHost = checkHost;
   }
 
-  /** Differs whenever other models were found. Asks the providers whose list is old, or that did not answer. */
+  /**
+   * Differs whenever the models have changed. Lists the models again at providers with an old list, or without an
+   * answer.
+   */
   fingerprint(): string {
     for (const discovery of this.#discoveries.values()) {
       if (this.#now() >= discovery.nextAt) void this.#list(discovery);
@@ -118,9 +121,9 @@ export class UnlistedModels {
   }
 
   /**
-   * Asks the providers that may have models of these names, if they were not asked a moment ago.
+   * Lists the models of providers that may have these names, unless they were listed a moment ago.
    *
-   * @returns Whether other models were found within two seconds; `undefined` when nobody is asked.
+   * @returns Whether the models changed within two seconds; `undefined` when no provider is queried.
    */
   lookFor(names: readonly string[]): Promise<boolean> | undefined {
     const listings = [...this.#discoveries.values()].flatMap((discovery) => {
@@ -233,7 +236,7 @@ export class UnlistedModels {
     });
   }
 
-  /** The same rows give the same plugin, so that nothing is checked twice. */
+  /** Returns the same plugin for the same rows: nothing is checked twice. */
   #withRows(plugin: ProviderPlugin, rows: readonly Model[]): ProviderPlugin {
     const names = rows.map(({ id, contextTokens, features }) => `${id} ${contextTokens} ${features}`).join("\n");
     const cached = this.#extended.get(plugin);
@@ -244,7 +247,7 @@ export class UnlistedModels {
   }
 }
 
-/** A name that is not taken yet, which it is from then on: two files in different folders may have the same. */
+/** Returns an unused name and reserves it: two files in different folders may have the same name. */
 function toFreeName(name: string, taken: Set<string>): string {
   let free = name;
   for (let number = 2; taken.has(free); number++) free = `${name}-${number}`;
@@ -252,7 +255,7 @@ function toFreeName(name: string, taken: Set<string>): string {
   return free;
 }
 
-/** Whether a provider is a server of the operator's own, which may be asked often. */
+/** Whether a provider is the operator's own server, which may be queried often. */
 function kindOf({ plugin, place }: Discovery): "ownServer" | "provider" {
   const host = new URL(place.baseUrl).hostname.replace(/^\[|\]$/g, "");
   const isOwn = plugin.credential === "none" || place.isBaseUrlGiven || isLocalHost(host);

@@ -54,8 +54,9 @@ export class VirtualModels {
   /**
    * Adds the virtual models to a registry.
    *
-   * @param plugins Every plugin that is known: the models of one without a key are left out until it has one.
-   * @param isAwaited Whether a name may be that of a model which its provider has not listed yet: it is left out until then.
+   * @param plugins All plugins: models of a plugin without a key are left out until it has a key.
+   * @param isAwaited Whether a name may belong to a model that its provider has not listed yet: it is left out until it
+   * is listed.
    */
   apply(
     registry: Registry,

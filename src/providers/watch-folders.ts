@@ -17,7 +17,7 @@ export interface WatchOptions {
  * Calls back when files in the folders have changed and are no longer being written: at once where the platform reports
  * changes, and within a second elsewhere (network file systems, new folders, subfolders).
  *
- * @param fingerprintBefore The fingerprint of what was loaded before.
+ * @param fingerprintBefore The fingerprint of the loaded files.
  * @returns A function that stops the watch.
  */
 export function watchFolders({ folders, fingerprint, onChange }: WatchOptions, fingerprintBefore: string): () => void {
@@ -68,7 +68,7 @@ export function watchFolders({ folders, fingerprint, onChange }: WatchOptions, f
   };
 }
 
-/** Waits until nothing changes, so that a file is not read while it is being written. */
+/** Waits until nothing changes: a file must not be read while it is being written. */
 async function waitUntilSettled(first: string, fingerprint: () => string): Promise<string> {
   let before = first;
   for (let round = 0; round < settlesMax; round++) {

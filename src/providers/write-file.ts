@@ -19,8 +19,8 @@ interface PreparedFile {
 }
 
 /**
- * Writes a text beside the file that it is for. The name is one of its own and must not exist: two writers never share it, and a link
- * that somebody put there is not followed. The folder is made where it is missing.
+ * Writes a text to a temporary file next to its target. The name is unique and must not exist: two writers never share
+ * it, and a link placed there by another process is not followed. The folder is created if it is missing.
  *
  * @throws {Error} With the code of the file system.
  */

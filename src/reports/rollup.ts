@@ -23,10 +23,7 @@ import { findLatencyBucket } from "./statistics.ts";
 const pauseMs = 60_000;
 /** After the start, for what the last process has left. */
 const firstPauseMs = 1000;
-/**
- * If this number of calls ended since the last step, a step begins before the pause is over: pages wait for uncounted
- * calls.
- */
+/** Once this number of calls has ended, the next step begins without a pause: pages wait for uncounted calls. */
 const callsMax = 5000;
 /** Calls of one step, whose sums are in memory. */
 const callsAtOnce = 10_000;
