@@ -140,7 +140,7 @@ function checkRights(role: Role, scopes: readonly AdminScope[]): void {
   throw new GatewayError("forbidden", `${what}; ask an owner of this gateway`, { param: "scopes" });
 }
 
-/** The expiry and networks of a key that another one makes, which are at most those of the other. @throws {GatewayError} */
+/** Returns the expiry and networks of a key that an admin key creates, at most its own. @throws {GatewayError} */
 function limitToParent(
   parent: AdminKey,
   scopes: readonly AdminScope[],
@@ -183,20 +183,23 @@ export async function readAdminKey({ db }: Pick<Store, "db">, id: string, now: n
   return toAdminKey(line, now);
 }
 
-/** The rights that ended with an admin key, and those that it gave and that are still good. */
+/** The rights that ended with an admin key, and the rights that it granted and that remain. */
 export interface RevokedAdminKey {
-  /** Admin keys that ended: it, those that it made, and those that they made. */
+  /** Number of admin keys that ended: this key, the keys that it created, and the keys that those created. */
   readonly adminKeys: number;
   /** Open invitations of these keys, which ended too. */
   readonly invitations: number;
-  /** API keys that these keys made or rotated, so that whoever had the admin key has their secrets. They were revoked if asked for. */
+  /**
+   * API keys that were created or rotated with these keys: a holder of an admin key has their secrets. Revoked on
+   * request.
+   */
   readonly apiKeys: readonly { readonly id: string; readonly name: string; readonly accountId: string }[];
 }
 
 interface Revocation {
   readonly by: Administrator;
   readonly id: string;
-  /** Also revoke the API keys whose secrets it was given. */
+  /** Also revoke the API keys whose secrets were returned to it. */
   readonly revokesApiKeys?: boolean | undefined;
 }
 

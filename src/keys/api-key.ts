@@ -17,14 +17,14 @@ export function makeApiKey(idSecret: string): KeyParts {
   return { id: random + checksumOf(random, idSecret), secret: randomBytes(secretBytes).toString("hex") };
 }
 
-/** Reads the secret of this store from which the checksums of key ids are computed. */
+/** Reads the secret of this store for the checksums of key ids. */
 export function readIdSecret(store: Store): Promise<string> {
   return store.setting("key_id_secret", () => randomBytes(32).toString("hex"));
 }
 
 /**
- * Whether an id was made here. Imported keys and made-up ids have no checksum of this store, and only a look-up
- * tells them apart.
+ * Whether an id was made here. Imported keys and made-up ids both have no checksum of this store, and only a look-up
+ * distinguishes them.
  */
 export function hasChecksum(id: string, idSecret: string): boolean {
   if (id.length !== randomLength + checksumLength) return false;

@@ -20,7 +20,7 @@ import { toNetworkList, toRateLimits } from "./key-fields.ts";
 const notedMax = 100_000;
 const writeChunkMax = 500;
 
-/** Collects which keys were used and saves them in batches, so that no call waits for a write. */
+/** Collects the ids of used keys and saves them in batches: no call waits for a write. */
 export class LastUsedTracker {
   #noted = new Set<string>();
 
@@ -28,7 +28,7 @@ export class LastUsedTracker {
     if (this.#noted.size < notedMax) this.#noted.add(keyId);
   }
 
-  /** Keys that are noted meanwhile or could not be saved are saved the next time. */
+  /** Keys noted during the save, and keys that could not be saved, are saved the next time. */
   async save(store: Store, now: number): Promise<void> {
     const ids = [...this.#noted].sort();
     this.#noted = new Set();
@@ -50,10 +50,10 @@ export class LastUsedTracker {
   }
 }
 
-/** Limits of accounts that have none of their own. */
+/** Limits of accounts that set no limits themselves. */
 export interface AccountDefaults extends Limits {
   freeTokensPerDay: number;
-  /** The same of an account whose e-mail nobody has verified; absent: 0. */
+  /** Free tokens per day for an account whose e-mail is not verified; absent: 0. */
   signUpFreeTokensPerDay?: number;
   /** Keys that are neither revoked nor expired; absent: unlimited. */
   maxKeysPerAccount?: number;
@@ -61,17 +61,18 @@ export interface AccountDefaults extends Limits {
 
 /** The facts about an account that decide its daily free quota. */
 interface QuotaOwner {
-  /** Its own, in tokens; absent: it has none. */
+  /** The account's own quota, in tokens; absent: it has no quota of its own. */
   readonly freeTokensPerDay: number | undefined;
-  /** The quota of its role, in tokens; absent: the role has none. */
+  /** The quota of its role, in tokens; absent: the role sets no quota. */
   readonly roleFreeTokensPerDay: number | undefined;
-  /** Whether nobody has verified the e-mail of its holder. */
+  /** Whether the e-mail of its holder is not verified. */
   readonly isEmailClaimed: boolean;
 }
 
 /**
- * The daily free quota of an account, in tokens: its own, that of its role, or what is configured. Anybody may open accounts
- * with e-mails that are not theirs where sign-up is open, so these have a configured quota of their own, whatever their role has.
+ * The daily free quota of an account, in tokens: its own, otherwise its role's, otherwise the configured quota. If
+ * sign-up is open, anyone may open accounts with e-mails of others, so these accounts have a separate configured quota,
+ * whatever their role allows.
  */
 export function getFreeQuota(
   { freeTokensPerDay, roleFreeTokensPerDay, isEmailClaimed }: QuotaOwner,
@@ -83,10 +84,10 @@ export function getFreeQuota(
 }
 
 interface KnownKey {
-  /** The store's revision at which it was read. */
+  /** The store's revision when the key was read. */
   readonly revision: number;
   readonly secretHash: Uint8Array;
-  /** The secret before the last rotation, and until when it is good. */
+  /** The secret before the last rotation, and the end of its validity. */
   readonly previous: { readonly secretHash: Uint8Array; readonly until: number } | undefined;
   readonly expiresAt: number | undefined;
   readonly revoked: boolean;
@@ -102,12 +103,12 @@ interface VerifiedToken {
 }
 
 const keysMax = 20_000;
-/** Ids that do not exist are cached apart, so that guessing does not evict real keys. */
+/** Ids that do not exist are cached separately: guessing must not evict real keys. */
 const unknownMax = 5_000;
-/** Compared with when an id does not exist, so that it takes as long as a wrong secret. */
+/** Compared with when an id does not exist: the check then takes as long as for a wrong secret. */
 const noHash = new Uint8Array(32);
 
-/** Accepts tokens of other issuers in place of API keys. */
+/** Accepts tokens of other issuers instead of API keys. */
 export interface TokenSource {
   /** Whether a bearer has the form of a token. */
   isToken(bearer: string): boolean;
@@ -132,7 +133,7 @@ interface AuthenticatorOptions {
   readonly openTokens?: ((keys: TokenKeys) => TokenSource) | undefined;
 }
 
-/** Checks API keys against a cache in memory, of which a change of the store makes one key or all stale. */
+/** Checks API keys against a cache in memory. A change of the store makes one key or all keys in it stale. */
 export class Authenticator {
   readonly #store: Store;
   readonly #defaults: AccountDefaults;
@@ -140,11 +141,11 @@ export class Authenticator {
   readonly #use: LastUsedTracker;
   readonly #tokens: TokenSource | undefined;
   readonly #known = new LruMap<KnownKey>(keysMax);
-  /** Tokens whose secret was verified, so that a key is not hashed again for each call. */
+  /** Tokens with a verified secret: a key is not hashed again for each call. */
   readonly #verified = new LruMap<VerifiedToken>(keysMax);
-  /** The store's revision at which an id did not exist. */
+  /** The revision of the store that had no such id. */
   readonly #unknown = new LRUCache<string, number>({ max: unknownMax });
-  /** Whether there are keys of other gateways, at a revision of the store. */
+  /** Whether the store has keys of other gateways, at one of its revisions. */
   #foreign: { readonly revision: number; readonly has: Promise<boolean> } | undefined;
   #keyChanges = 0;
   #idSecret: Promise<string> | undefined;
@@ -200,7 +201,7 @@ export class Authenticator {
     return this.#getCaller(verified);
   }
 
-  /** Most gateways have none, so that a malformed key costs no look-up there. Imports change the revision. */
+  /** Most gateways have no foreign keys; a malformed key then costs no look-up. Imports change the revision. */
   async #hasForeignKeys(revision: number): Promise<boolean> {
     if (this.#foreign?.revision !== revision) {
       const query = this.#store.db.selectFrom("keys").select("id").where("foreign_hash", "is not", null).limit(1);
@@ -256,7 +257,7 @@ export class Authenticator {
     return entry.revision === this.#store.revision && this.#known.get(entry.caller.keyId) === entry;
   }
 
-  /** A stale key stays known to exist, so its next look-up is not queued with those of made-up ids. */
+  /** A stale key is still known to exist, so its next look-up is not queued with look-ups of made-up ids. */
   #markStale(id: string): void {
     this.#keyChanges += 1;
     this.#unknown.delete(id);
@@ -264,7 +265,7 @@ export class Authenticator {
     if (entry !== undefined) this.#known.set(id, { ...entry, revision: -1 });
   }
 
-  /** @param isProven Nobody can have made the id up. */
+  /** @param isProven The id cannot have been made up. */
   #find(id: string, isProven = false): KnownKey | undefined | Promise<KnownKey | undefined> {
     const { revision } = this.#store;
     const entry = this.#known.get(id);
@@ -355,7 +356,7 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
   };
 }
 
-/** `undefined` for a key without limits, so that its calls skip the checks. */
+/** `undefined` for a key without limits; its calls skip the checks. */
 function readKeyLimits(record: KeyRecord): RateLimits | undefined {
   const bounds = toRateLimits({
     requests_per_minute: record.key_requests_per_minute,

@@ -42,17 +42,17 @@ export interface Accounts {
    * secret), or `unavailable` when the store cannot answer.
    */
   authenticate(token: string): Caller | Promise<Caller>;
-  /** Reads what {@link authenticate} needs, so that no call waits for it. Called at the start. */
+  /** Reads the data that {@link authenticate} needs: no call waits for it. Called at the start. */
   prepare(): Promise<void>;
   create(fields: { email: string; name?: string | undefined }): Promise<Account>;
   list(): Promise<Account[]>;
   /** `undefined` when no account has this id or e-mail. */
   find(idOrEmail: string): Promise<Account | undefined>;
-  /** The account to which something is given. @throws {GatewayError} `conflict` for an e-mail that is only claimed. */
+  /** The account that will receive something. @throws {GatewayError} `conflict` for an e-mail that is only claimed. */
   findRecipient(idOrEmail: string): Promise<Account | undefined>;
   createKey(fields: NewKey): Promise<{ id: string; key: string }>;
   listKeys(accountId?: string): Promise<ApiKey[]>;
-  /** The usable keys of an account and some of those that have ended; `hasMore`: there are more of these. */
+  /** The usable keys of an account and some ended keys; `hasMore`: there are more ended keys. */
   listShownKeys(accountId: string): Promise<{ keys: ApiKey[]; hasMore: boolean }>;
   /** A page of the keys of an account, oldest first. @throws {GatewayError} `invalid_request` */
   listKeysPage(page: PageQuery & { accountId: string; includesEnded: boolean }): Promise<ApiKey[]>;

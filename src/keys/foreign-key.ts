@@ -2,12 +2,13 @@ import { createHash, createHmac } from "node:crypto";
 import type { Store } from "../db/index.ts";
 
 /**
- * Keys of another gateway, which go on working for their clients after an import. They have no id of ours, so they are found by
- * a hash of all of their text. Other gateways store that text, or its SHA-256 without a salt, which an import takes over; the first
- * use replaces it by a keyed hash, so that a copy of the other gateway's database tells nothing about this one.
+ * Keys of another gateway, which keep working for their clients after an import. They have no id made here, so they are
+ * found by a hash of their whole text. Other gateways store that text, or its SHA-256 without a salt, which an import
+ * takes over. The first use replaces it with a keyed hash: a copy of the other gateway's database then reveals nothing
+ * about this one.
  */
 
-/** Form of keys of other gateways: `sk-…` most often, and what an operator chose. */
+/** Form of keys of other gateways: usually `sk-…`, or a text chosen by an operator. */
 const form = /^[\x21-\x7e]{8,500}$/;
 
 /** Whether a text may be a key of another gateway. */
@@ -16,17 +17,17 @@ export function isForeignKey(token: string): boolean {
 }
 
 /**
- * The hashes by which a key of another gateway may be stored.
+ * The possible stored hashes of a key of another gateway.
  *
  * @param idSecret The store's own secret.
- * @returns The keyed one, then the one of an import.
+ * @returns The keyed hash, then the hash stored by an import.
  */
 export function hashForeignKey(token: string, idSecret: string): readonly [present: string, imported: string] {
   const keyed = createHmac("sha256", idSecret).update("foreign ").update(token).digest("hex");
   return [`hmac:${keyed}`, toImportedHash(createHash("sha256").update(token).digest("hex"))];
 }
 
-/** The hash of an import. @param sha256 Of all of the key's text, hex. */
+/** The hash stored by an import. @param sha256 SHA-256 of the whole text of the key, hex. */
 export function toImportedHash(sha256: string): string {
   return `sha256:${sha256.toLowerCase()}`;
 }

@@ -21,9 +21,9 @@ export interface KeyFields {
   expiresAt?: number | undefined;
   /** Model ids; absent: all. */
   allowedModels?: readonly string[] | undefined;
-  /** The key's own limits, in addition to those of its account. */
+  /** The key's own limits, in addition to the limits of its account. */
   bounds?: KeyLimits | undefined;
-  /** Addresses and CIDR ranges from which it may be used; absent: any. */
+  /** Addresses and CIDR ranges that it may be used from; absent: any. */
   allowedNetworks?: readonly string[] | undefined;
 }
 

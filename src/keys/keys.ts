@@ -48,7 +48,7 @@ export interface ApiKey {
   name: string;
   /** Absent: all models. */
   allowedModels: string[] | undefined;
-  /** The key's own limits, in addition to those of its account. */
+  /** The key's own limits, in addition to the limits of its account. */
   bounds: KeyLimits;
   /** Spent of its budget in the running period. */
   spentNanodollars: number;
@@ -60,15 +60,15 @@ export interface ApiKey {
   lastUsedAt: number | undefined;
   /** The account of the person who made it, or `cli`; absent when it is unknown. */
   createdBy: string | undefined;
-  /** Addresses and CIDR ranges from which it may be used; absent: any. */
+  /** Addresses and CIDR ranges that it may be used from; absent: any. */
   allowedNetworks: string[] | undefined;
-  /** Until when the secret before the last rotation is good; absent when the key was not rotated. */
+  /** Until when the secret before the last rotation is valid; absent when the key was not rotated. */
   previousUntil: number | undefined;
-  /** The service account whose key it is; absent for a key of a person or a command. */
+  /** The service account that the key belongs to; absent for a key of a person or a command. */
   serviceAccountId: string | undefined;
   /** The issuer whose tokens (JWT) it represents; absent for a key with a secret. */
   tokenSubject: TokenSubject | undefined;
-  /** Restrictions of another gateway for which an import holds it back, so that it is revoked; absent: none. */
+  /** Restrictions of another gateway that made an import hold the key back: it is revoked; absent: no restrictions. */
   heldFor: string | undefined;
 }
 
@@ -97,7 +97,7 @@ const createdPerDayMax = 300;
 const dayMs = 86_400_000;
 /** Keys that have ended and are listed with those that are usable. */
 const endedShownMax = 200;
-/** Deletes in chunks, so that none holds the write lock for long. */
+/** Deletes in chunks: no chunk holds the write lock for long. */
 const pruneChunkMax = 100;
 /** The rest is deleted at the next run. */
 const pruneChunksMax = 20;
@@ -183,14 +183,17 @@ export interface ForeignKey extends KeyFields {
   /** SHA-256 of all of its text, hex. */
   readonly sha256: string;
   readonly isRevoked: boolean;
-  /** Restrictions there that are not kept here, so that the key is revoked until somebody accepts that; absent: none. */
+  /**
+   * Restrictions there that do not exist here: the key stays revoked until a user accepts that; absent: no
+   * restrictions.
+   */
   readonly heldFor?: string | undefined;
 }
 
-/** Result of taking keys over. */
+/** Result of importing keys. */
 export interface ImportedKeys {
   readonly added: number;
-  /** Keys that were held back and are not any more. */
+  /** Keys that were held back by an earlier import and no longer are. */
   readonly released: number;
   /** Ids of the keys that are in their accounts now, by their SHA-256. */
   readonly ids: ReadonlyMap<string, string>;
@@ -199,11 +202,11 @@ export interface ImportedKeys {
 }
 
 /**
- * Takes keys of another gateway over, so that their clients go on. Those that were taken over before stay as they are, but for those
- * that were held back then and are not any more. One that cannot be taken over stops no other.
+ * Imports keys of another gateway: their clients continue to work. Keys imported earlier are left unchanged, except
+ * keys that were held back and no longer need to be. A key that cannot be imported does not stop the others.
  *
- * @param options.restrict Adds to a key what binds it besides its own fields, in the transaction that makes it usable: when it fails
- * with a `GatewayError`, the key is refused.
+ * @param options.restrict Adds restrictions other than the key's own fields, in the transaction that makes the key
+ * usable. If it fails with a `GatewayError`, the key is refused.
  */
 export async function importForeignKeys<Key extends ForeignKey>(
   store: Store,
@@ -243,7 +246,7 @@ async function importForeignKey(
   { id, now, by }: { id: string; now: number; by: string },
 ): Promise<"added" | "released" | "present"> {
   const { expiresAt, allowedModels, allowedNetworks, bounds } = fields;
-  // One that has expired is taken over as it is, so that its client is told so.
+  // An expired key is imported as it is: its client then gets the right error.
   checkKeyFields({ name, allowedModels, allowedNetworks, bounds }, now);
   const row = {
     id,
@@ -371,7 +374,7 @@ async function checkDailyCount(
   );
 }
 
-/** The account and the maker of a key; `undefined` when there is none. */
+/** The account and the creator of a key; `undefined` if the key does not exist. */
 export async function findKeyOwner(
   { db }: Pick<Store, "db">,
   id: string,
@@ -380,7 +383,7 @@ export async function findKeyOwner(
   return row && { accountId: row.account_id, createdBy: row.created_by ?? undefined };
 }
 
-/** The usable keys of an account and those of the ended ones that were used or made last, oldest first. */
+/** The usable keys of an account and the ended keys that were last used or created, oldest first. */
 export async function listShownKeys(
   store: Store,
   now: number,
@@ -475,9 +478,9 @@ export interface SecretCheck {
 }
 
 /**
- * Tells whose secret somebody has found, without the secret.
+ * Finds the key that a leaked secret belongs to, without the secret itself.
  *
- * @param id The id of the key; absent: the hash is that of the whole text of a key that was imported.
+ * @param id The id of the key; absent: the hash covers the whole text of an imported key.
  * @param sha256 SHA-256 of the secret part, or of the whole text, hex.
  * @returns `undefined` when there is no such key.
  */
@@ -518,7 +521,7 @@ export async function readKeyNames(
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-/** Orders of {@link searchKeys}; values that a key may lack stand last. */
+/** Orders of {@link searchKeys}; keys without a value come last. */
 export const keyOrders = ["created", "last_used", "expires", "name"] as const;
 
 /** Filter of the keys of all accounts. */
@@ -535,7 +538,7 @@ export interface KeySearch {
 /** A key with the account whose it is. */
 export type OwnedKey = ApiKey & { readonly email: string; readonly accountName: string | undefined };
 
-/** How each order is had: by what keys are sorted, and, where there is one, the index that leads to them so. */
+/** Sort column of each order, and the index that serves it, if any. */
 const orders: Readonly<
   Record<
     KeySearch["order"],
@@ -601,7 +604,7 @@ async function findKeyIds({ db, shared }: Store, now: number, search: KeySearch)
   });
 }
 
-/** Lists all keys or those of one account, oldest first. */
+/** Lists all keys, or the keys of one account, oldest first. */
 export async function listKeys(store: Store, now: number, accountId?: string): Promise<ApiKey[]> {
   const query = keysQuery(store, now);
   const rows = await (accountId === undefined ? query : query.where("keys.account_id", "=", accountId)).execute();
@@ -793,12 +796,12 @@ export const graceSecondsMax = 2_592_000;
 export const graceSecondsDefault = 3600;
 
 /**
- * Gives a key another secret. The one before stays good for a grace, and the one before that ends at once. Everything else about
- * the key stays, so that its budget, limits and usage go on.
+ * Replaces the secret of a key. The previous secret stays valid for a grace period, and the one before it ends at once.
+ * The rest of the key stays the same, including its budget, limits and usage.
  *
  * @returns The key with its new secret, which is returned only here.
- * @throws {GatewayError} `not_found`, `invalid_request` for the grace, `conflict` for a key that has ended, or is in the
- * environment of the gateway, from which it would come back.
+ * @throws {GatewayError} `not_found`, `invalid_request` for the grace, `conflict` for a key that has ended, or that is
+ * set in the environment of the gateway and would come back from there.
  */
 export async function rotateKey(
   store: Store,

@@ -49,7 +49,9 @@ export async function createServiceAccount(
   return toServiceAccount(row);
 }
 
-/** One page of the service accounts of an account, oldest first. @param after The last one of the page before. */
+/**
+ * Lists one page of the service accounts of an account, oldest first. @param after The last item of the previous page.
+ */
 export async function listServiceAccounts(
   { db }: Pick<Store, "db">,
   accountId: string,

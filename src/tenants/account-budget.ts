@@ -130,7 +130,7 @@ export async function setBilledAfterwards(db: Transaction<Database>, accountId: 
     .execute();
 }
 
-/** The own budget of an account in its running period; `undefined` when it has none. */
+/** The account's own budget in its current period; `undefined` if it has no budget. */
 export async function readAccountBudget(
   store: Store,
   accountId: string,

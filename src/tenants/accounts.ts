@@ -21,13 +21,13 @@ import { unknownAccount } from "./lock-account.ts";
 import { expectAnotherOwner, lockOwners } from "./roles.ts";
 
 /**
- * Who is behind an e-mail: somebody to whom it belongs as far as is known (`verified`), somebody who has only signed up with it, so
- * that it may be anybody (`claimed`), or nobody yet (`none`): an operator, an import or an issuer opened the account for
- * whoever has the e-mail, or it is a team's.
+ * Holder of the e-mail of an account. `verified`: the person behind it, as far as is known. `claimed`: a person who
+ * signed up with it and may be anyone. `none`: nobody yet. An operator, an import or an issuer opened the account for
+ * the holder of the e-mail, or the account is a team's.
  */
 export type Holder = "verified" | "claimed" | "none";
 
-/** Whether the e-mail of an account is its holder's; undefined where nobody signs in. */
+/** Whether the e-mail of an account is verified; undefined if no user signs in to the account. */
 export function isVerified({ holder }: Pick<Account, "holder">): boolean | undefined {
   return holder === "none" ? undefined : holder === "verified";
 }
@@ -38,9 +38,9 @@ export interface Account {
   email: string;
   holder: Holder;
   name: string | undefined;
-  /** The account's own daily free quota; absent when that of its role or the configured one applies. */
+  /** The account's own daily free quota; absent: the quota of its role, or the configured quota. */
   freeTokensPerDay: number | undefined;
-  /** Its own limits; absent when those of its role or the configured ones apply. */
+  /** The account's own limits; absent: the limits of its role, or the configured limits. */
   requestsPerMinute: number | undefined;
   tokensPerMinute: number | undefined;
   concurrentCalls: number | undefined;
@@ -48,7 +48,7 @@ export interface Account {
   allowedModels: string[] | undefined;
   /** Budget of all of its keys together in a period; absent: no bound but the wallet. */
   budget: OwnBudget | undefined;
-  /** The budget bounds its premium calls in place of the wallet. */
+  /** The budget bounds its premium calls instead of the wallet. */
   isBilledAfterwards: boolean;
   /** Milliseconds since 1970, like all times here. */
   createdAt: number;
@@ -125,7 +125,8 @@ export function parseEmail(text: string): string {
 }
 
 /**
- * The address of a team in lower case, by which programs find it: as {@link parseEmail}, and also one that ends in `.invalid`.
+ * Parses the address of a team to lower case; programs find the team by it. Works as {@link parseEmail}, but addresses
+ * that end in `.invalid` are valid too.
  *
  * @throws {GatewayError} `invalid_request`
  */
@@ -165,12 +166,12 @@ export async function listAccounts({ db }: Store): Promise<Account[]> {
   return rows.map(toAccount);
 }
 
-/** An account with what a list tells of it, for administrators. */
+/** An account with the details of a list, for administrators. */
 export interface AccountRow extends Account {
   balanceNanodollars: number;
   /** Charged in the last 30 days. */
   chargedNanodollars: number;
-  /** When one of its keys was used last; absent: never. */
+  /** When one of its keys was last used; absent: never. */
   lastUsedAt: number | undefined;
   /** Absent when the account has no user. */
   role: Role | undefined;
@@ -194,7 +195,7 @@ export interface AccountSearch {
 const spendDays = 30;
 const dayMs = 86_400_000;
 
-/** How each order is had: by what accounts are sorted, and, where there is one, the index that leads to them so. */
+/** Sort column of each order, and the index that serves it, if any. */
 const orders: Readonly<Record<AccountSearch["order"], { isDescending: boolean; index?: IndexOrder }>> = {
   email: { isDescending: false, index: { table: "accounts", columns: ["email"] } },
   balance: { isDescending: true },
@@ -203,7 +204,7 @@ const orders: Readonly<Record<AccountSearch["order"], { isDescending: boolean; i
   created: { isDescending: true, index: { table: "accounts", columns: ["created_at", "id"], isDescending: true } },
 };
 
-/** Accounts that fit, with what a list tells of them. */
+/** Finds matching accounts, with the details of a list. */
 export async function searchAccounts(store: Store, search: AccountSearch, now: number): Promise<AccountRow[]> {
   const { db } = store;
   const firstDay = Math.floor(now / dayMs) - spendDays + 1;
@@ -299,8 +300,8 @@ function isEmail(idOrEmail: string): boolean {
 }
 
 /**
- * The account to which somebody gives something. An id names an account, and an e-mail names a person: where that person is only
- * claimed, what is given would be a stranger's.
+ * Finds the account that will receive something. An id names an account, and an e-mail names a person: if that person
+ * has only claimed the e-mail, a stranger could receive it.
  *
  * @throws {GatewayError} `conflict` for an account that is named by an e-mail which is only claimed.
  */
@@ -311,8 +312,8 @@ export async function findRecipient(store: Pick<Store, "db">, idOrEmail: string)
 }
 
 /**
- * Checks that the person behind an e-mail is not just somebody who signed up with it. Until they verify it they may be anybody, and
- * get nothing that is meant for whoever has the e-mail.
+ * Checks that the holder of an e-mail has not merely signed up with it. Until they verify it they may be anyone, and
+ * receive nothing that is meant for the owner of the address.
  *
  * @param param The field of the request that names the account.
  * @throws {GatewayError} `conflict`, with what to do.
@@ -331,7 +332,10 @@ export function expectKnownHolder(
   );
 }
 
-/** Accounts as {@link findAccount} finds one, by what was asked for; unknown ones are left out. */
+/**
+ * Finds accounts by ids or e-mails, as {@link findAccount} does, keyed by the text given; unknown accounts are left
+ * out.
+ */
 export async function findAccounts(
   { db }: Pick<Store, "db">,
   idsOrEmails: readonly string[],

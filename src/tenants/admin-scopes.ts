@@ -10,7 +10,7 @@ export const adminScopes: readonly AdminScope[] = [
   ...adminKeyAreas.flatMap((area) => [`${area}:read`, `${area}:write`] as const),
 ];
 
-/** They reach money or roles, so that only owners give them. */
+/** Scopes that give access to money or roles; only owners may grant them. */
 export const scopesOfOwners: ReadonlySet<AdminScope> = new Set(["all", "accounts:write", "keys:write"]);
 
 /** Whether scopes hold a right. */

@@ -173,7 +173,10 @@ export async function deleteBudget(
   });
 }
 
-/** One page of the budgets of some accounts or of all, oldest first. @param after The last one of the page before. */
+/**
+ * Lists one page of the budgets of some accounts or of all, oldest first. @param after The last budget of the previous
+ * page.
+ */
 export async function listBudgets(
   { db }: Pick<Store, "db">,
   accountIds: readonly string[] | undefined,
@@ -224,7 +227,7 @@ export async function readSpentOfBudgets(
   return new Map(ofOne.map(({ id }) => [id, spent.get(id) ?? 0]));
 }
 
-/** The sums that budgets of accounts count, or those of the gateway, in their running periods. */
+/** The sums counted by budgets of accounts, or by budgets of the gateway, in their current periods. */
 function spentOfBudgets(db: Store["db"], now: number, isOfGateway: boolean) {
   return db
     .selectFrom("budgets")

@@ -17,7 +17,7 @@ export interface AccountChanges {
   readonly allowedModels?: readonly string[] | null | undefined;
 }
 
-/** Changed fields, with the values before: `{ role: "viewer", role_before: "member" }`. */
+/** Changed fields with their previous values: `{ role: "viewer", role_before: "member" }`. */
 export type AccountDifference = Readonly<Record<string, string | null>>;
 
 interface AccountChange {
@@ -27,12 +27,12 @@ interface AccountChange {
 }
 
 /**
- * Changes an account and its user. A role is in force at the next request of every session of the user, and a role for
- * an account that nobody has signed in to yet applies from the first sign-in. A new role or e-mail ends invitations, because
- * whoever has their links could set a password.
+ * Changes an account and its user. A role takes effect with the next request of every session of the user; for an
+ * account without a user, it applies from the first sign-in. A new role or e-mail ends invitations, because anyone with
+ * their links could set a password.
  *
  * @throws {GatewayError} `not_found`; `invalid_request` for a field; `conflict` when the e-mail is taken, for the last
- * owner, and for a role of somebody whose e-mail is only claimed; `forbidden` when the actor may not.
+ * owner, and for a role of a user whose e-mail is only claimed; `forbidden` when the actor may not.
  */
 export async function changeAccount(
   scope: TransactionScope,

@@ -8,12 +8,12 @@ import { listPeople } from "./people.ts";
 /** Teams that a person may create, also those that they have left. */
 const foundedMax = 10;
 const nameLengthMax = 60;
-/** A name that is reserved, so that nobody can receive mail there. */
+/** A reserved name: no mail can be received there. */
 const addressHost = "teams.invalid";
 
 /**
- * Creates a team, which its founder is an admin of: an account with an empty wallet and, until an administrator gives it one,
- * without a free quota, which a person could otherwise multiply.
+ * Creates a team and makes its founder an admin: an account with an empty wallet. It has no free quota until an
+ * administrator sets one, because a person could otherwise multiply their quota.
  *
  * @param founder The id of the person's own account.
  * @throws {GatewayError} `invalid_request` for the name, `conflict` when the person has created too many.
@@ -70,7 +70,7 @@ export async function renameTeam(
   return { name, before: before.name };
 }
 
-/** The name by which people know an account: that of a team without an address of its own, else the e-mail. */
+/** The name of an account for people: the name of a team without its own address, otherwise the e-mail. */
 export function getAccountLabel({
   email,
   name,
@@ -81,7 +81,7 @@ export function getAccountLabel({
   return (email.endsWith(`@${addressHost}`) ? name : undefined) ?? email;
 }
 
-/** Every account has an address, by which commands and lists name it. */
+/** Creates the address of a team: every account needs one, because commands and lists name accounts by it. */
 export function toAddress(name: string, accountId: string): string {
   const words = name
     .toLowerCase()

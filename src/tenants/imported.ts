@@ -1,6 +1,6 @@
 import type { TransactionScope } from "../db/index.ts";
 
-/** Something of another gateway, of which an import makes something here. */
+/** An account or key of another gateway that an import recreates here. */
 export interface Imported {
   /** The other gateway: `litellm`, `new-api`, `openrouter`. */
   readonly source: string;
@@ -9,7 +9,7 @@ export interface Imported {
   readonly ref: string;
 }
 
-/** The id of what an earlier import made of it. */
+/** The id of the account or key that an earlier import created for it. */
 export async function findImported(
   { db }: Pick<TransactionScope, "db">,
   { source, kind, ref }: Imported,
@@ -25,8 +25,8 @@ export async function findImported(
 }
 
 /**
- * Remembers what was made of it, in the transaction that makes it, so that the next import finds it. Of two imports at once, the
- * second fails.
+ * Records the import in the transaction that creates the account or key; the next import then finds it. Of two
+ * concurrent imports, the second fails.
  */
 export async function noteImported(
   { db }: Pick<TransactionScope, "db">,

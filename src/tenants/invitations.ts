@@ -8,10 +8,10 @@ import { endInvitations } from "./users.ts";
 const invitationLifetimeMs = 172_800_000;
 
 /**
- * Creates the token of a link with which an account holder sets a password, once, within 48 hours and as long as the person
- * who makes it may do so. Earlier invitations of the account end.
+ * Creates the token of a link that lets an account holder set a password, once, within 48 hours and as long as its
+ * creator may invite. Earlier invitations of the account end.
  *
- * @param by The account of the administrator who makes it, or `cli`.
+ * @param by The account of the administrator who creates it, or `cli`.
  * @throws {GatewayError} `not_found` for an unknown account.
  */
 export async function invite(
@@ -37,8 +37,8 @@ export async function invite(
 }
 
 /**
- * The facts that the page of an invitation shows before it is accepted: the e-mail to sign in with, and that of who made the
- * invitation, undefined where nobody signs in as its maker.
+ * The details shown on the page of an invitation before it is accepted: the e-mail to sign in with, and the e-mail of
+ * its creator, undefined if the creator is not a user.
  *
  * @throws {GatewayError} `not_found`, as for {@link acceptInvitation}.
  */

@@ -126,9 +126,9 @@ export async function deleteModelLimits(
 }
 
 /**
- * The limits of models: those for each account first, and those of an account before those of its keys.
+ * Lists the limits of models: limits for each account first, and limits of an account before the limits of its keys.
  *
- * @param accountIds Those of these accounts and their keys; absent: all.
+ * @param accountIds Limits of these accounts and their keys only; absent: all.
  */
 export async function listModelLimits(
   { db }: Pick<Store, "db">,

@@ -24,12 +24,12 @@ export async function listAccountsPage(
 
 /** Somebody who signs in. */
 export interface User {
-  /** The id of their own account, by which they are known everywhere. */
+  /** The id of their own account, which identifies them everywhere. */
   readonly id: string;
   readonly email: string;
   readonly name: string | undefined;
   readonly role: Role;
-  /** Whether the e-mail is theirs; otherwise they have only signed up with it. */
+  /** Whether the e-mail is verified; otherwise they have only signed up with it. */
   readonly isVerified: boolean;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
@@ -87,11 +87,11 @@ function toUser(row: InferResult<ReturnType<typeof usersQuery>>[number]): User {
   return { id, email, name: name ?? undefined, role, isVerified, createdAt, isDisabled: disabledAt !== null };
 }
 
-/** An invitation that nobody has accepted: the link with which the holder of an account sets a password. */
+/** An open invitation: the link that lets the holder of an account set a password. */
 export interface OpenInvitation {
   readonly accountId: string;
   readonly email: string;
-  /** The role that they will have; absent: none is set, so that it will be `member`. */
+  /** The role that they will have; absent: no role is set, and they will become a `member`. */
   readonly role: Role | undefined;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
@@ -100,7 +100,7 @@ export interface OpenInvitation {
   readonly isGood: boolean;
 }
 
-/** A page of the invitations that nobody has accepted, also those whose links have ended. */
+/** Lists a page of the invitations that are not accepted, including those with expired links. */
 export async function listInvitationsPage(
   { db }: Reader,
   { limit, after }: PageQuery,
@@ -117,7 +117,7 @@ export async function listInvitationsPage(
   return invitations;
 }
 
-/** The invitation of an account, of which there is one at most. @throws {GatewayError} `not_found` */
+/** Reads the invitation of an account, which has at most one. @throws {GatewayError} `not_found` */
 export async function readInvitation({ db }: Reader, accountId: string, now: number): Promise<OpenInvitation> {
   const row = await invitationsQuery(db).where("accounts.id", "=", accountId).executeTakeFirst();
   if (row !== undefined) return await toOpenInvitation(db, row, now);

@@ -7,23 +7,23 @@ import { lockManaged } from "./roles.ts";
 
 /** Somebody who works in an account. */
 export interface Person {
-  /** The id of their own account, by which they are known everywhere. */
+  /** The id of their own account, which identifies them everywhere. */
   readonly id: string;
   readonly email: string;
   readonly name: string | undefined;
   readonly teamRole: TeamRole;
-  /** Whether this is their own account, which nobody else can take from them. */
+  /** Whether this is their own account; nobody can remove them from it. */
   readonly isHolder: boolean;
   /** Role in the whole gateway. */
   readonly role: Role;
-  /** Whether the e-mail is theirs; otherwise they have only signed up with it. */
+  /** Whether the e-mail is verified; otherwise they have only signed up with it. */
   readonly isVerified: boolean;
   /** Milliseconds since 1970; absent for the holder. */
   readonly joinedAt: number | undefined;
   readonly isDisabled: boolean;
 }
 
-/** Lists the people of an account, the holder first and then in the order in which they joined. */
+/** Lists the people of an account, first the holder, then the others by the date of joining. */
 export async function listPeople({ db }: Pick<Store, "db">, accountId: string): Promise<Person[]> {
   const members = db.selectFrom("memberships").select("user_id").where("account_id", "=", accountId);
   const rows = await db
@@ -70,7 +70,7 @@ export interface TeamMember {
   readonly role: TeamRole;
 }
 
-/** The members of these accounts, or of all, by the account's id, in the order in which they joined. */
+/** The members of these accounts, or of all accounts, by the account's id and sorted by the date of joining. */
 export async function findMembers(
   { db }: Pick<Store, "db">,
   accountIds?: readonly string[],
@@ -141,7 +141,9 @@ interface PersonOfTeam {
   readonly personId: string;
 }
 
-/** Gives a person of a team another role. Call {@link lockTeam} before. @throws {GatewayError} `not_found`, `conflict` */
+/**
+ * Changes the role of a person in a team. Call {@link lockTeam} first. @throws {GatewayError} `not_found`, `conflict`
+ */
 export async function setTeamRole(
   db: Transaction<Database>,
   { accountId, personId, role }: PersonOfTeam & { role: TeamRole },

@@ -33,19 +33,19 @@ import { endInvitations, giveToHolder } from "./users.ts";
 
 /** An operator's changes of an account; absent fields stay as they are, and `null` removes what is set. */
 export interface ProjectChanges extends AccountChanges {
-  /** The daily free quota in tokens; `null`: that of its role, or the configured one. */
+  /** The daily free quota in tokens; `null`: the quota of its role, or the configured quota. */
   readonly freeTokensPerDay?: number | null | undefined;
-  /** Limits of the account; `null`: those of its role, or the configured ones. */
+  /** Limits of the account; `null`: the limits of its role, or the configured limits. */
   readonly requestsPerMinute?: number | null | undefined;
   readonly tokensPerMinute?: number | null | undefined;
   readonly concurrentCalls?: number | null | undefined;
   readonly budget?: OwnBudget | null | undefined;
-  /** Its budget bounds premium calls in place of the wallet. */
+  /** Its budget bounds premium calls instead of the wallet. */
   readonly isBilledAfterwards?: boolean | undefined;
   readonly isDisabled?: boolean | undefined;
 }
 
-/** Changes an account in one transaction, with an audit entry for each thing that is decided. @throws {GatewayError} */
+/** Changes an account in one transaction, with an audit entry for each decision. @throws {GatewayError} */
 export function changeProject(
   store: TransactionScope,
   { by, accountId, changes }: { by: Administrator; accountId: string; changes: ProjectChanges },
@@ -63,7 +63,7 @@ export function changeProject(
     }
     if (freeTokensPerDay !== undefined) await actions.setQuota(by, accountId, freeTokensPerDay ?? undefined);
     await setLimits(scope, { by, accountId, changes }, now());
-    // In the order in which an account always has a budget while it needs one.
+    // This order ensures that an account always has a budget while it needs one.
     if (isBilledAfterwards === false) await setBilling(scope, { by, accountId, isBilledAfterwards }, now());
     if (budget !== undefined) {
       await scope.change((db) => setOwnBudget(db, { accountId }, budget ?? undefined, now()));
@@ -111,13 +111,13 @@ interface NewProject {
   readonly name?: string | undefined;
   /** Address of the person whose own account it is; absent: it is a team. */
   readonly email?: string | undefined;
-  /** The address of a team, by which a program finds it again; absent: one is made of its name. */
+  /** The address of a team, which programs use to find it; absent: it is derived from the name. */
   readonly address?: string;
 }
 
 /**
- * Creates an account with what is decided about it. Without an e-mail it is a team that nobody is in yet, with an address at
- * which nobody can receive mail.
+ * Creates an account with its settings. Without an e-mail it is a team without members, and its address cannot receive
+ * mail.
  *
  * @returns Its id.
  * @throws {GatewayError} `invalid_request` for a field, `conflict` when an account with the e-mail exists.
@@ -169,8 +169,8 @@ export interface NewUser {
 }
 
 /**
- * Invites a person: opens the account with this e-mail if there is none, gives it the role, makes its holder a member of the
- * teams, and makes the link with which they set a password. An account whose e-mail was only claimed is taken back first.
+ * Invites a person: opens the account with this e-mail if it does not exist, sets its role, adds its holder to the
+ * teams, and creates the link for setting a password. An account with a merely claimed e-mail is first taken back.
  *
  * @throws {GatewayError} as `changeAccount` and `invite`
  */
@@ -184,7 +184,7 @@ export function inviteUser(
     if (person?.holder === "verified") {
       throw new GatewayError("conflict", `The user ${email} exists already`, { param: "email" });
     }
-    // Role and teams are in force at once, so that whoever only claimed the e-mail is out before.
+    // Role and teams take effect at once, so a person who only claimed the e-mail must lose access first.
     if (person?.holder === "claimed") {
       const { id: accountId } = person;
       await scope.change(async (db) => {
@@ -204,7 +204,7 @@ export function inviteUser(
   });
 }
 
-/** Gives somebody the role and the teams, with an account where they have none. Returns its id. */
+/** Gives a person the role and the teams, and opens their account if they have no account. Returns its id. */
 async function admit(
   scope: OpenTransaction,
   { by, accountId, user: { email, role, teams } }: { by: Administrator; accountId: string | undefined; user: NewUser },
@@ -243,8 +243,8 @@ export function addToTeam(
 }
 
 /**
- * Makes somebody a member of a team who does not sign in here yet: opens their account where there is none. They come in by an
- * invitation or by single sign-on.
+ * Adds a person who does not sign in here yet to a team, and opens their account if it does not exist. They sign in by
+ * an invitation or by single sign-on.
  *
  * @throws {GatewayError} `invalid_request`, `forbidden`, `conflict`
  */

@@ -1,6 +1,6 @@
 /**
- * Limits that accounts have by the role of their holder. Each limit of an account is its own, else the one of its role, else the
- * configured one; the look-up of a key decides that, so that a change is in force with the next call.
+ * Limits of accounts by the role of their holder. An account's own limit comes first, then the limit of its role, then
+ * the configured limit. The look-up of a key decides that, so a change takes effect with the next call.
  */
 
 import { Type } from "@sinclair/typebox";
@@ -11,7 +11,7 @@ import { type ColumnsOf, defineFields, emptyColumns } from "../lib/fields.ts";
 import { limitFields } from "./limit-fields.ts";
 import { roles } from "./roles.ts";
 
-/** Roles that have limits. `none` is that of accounts to which nobody signs in: teams, and accounts of programs. */
+/** Roles that have limits. `none` is for accounts that no user signs in to: teams, and accounts of programs. */
 export const accountRoles = [...roles, "none"] as const satisfies readonly AccountRole[];
 
 const Role = Type.Union(
@@ -37,12 +37,12 @@ export const roleLimitFields = defineFields<RoleLimitsTable>()({
 
 /** Limits of a role; `null`: the configured one. */
 export type RoleLimits = ColumnsOf<RoleLimitsTable, typeof boundFields>;
-/** Limits of a role with its name, by which they are found. */
+/** Limits of a role, with the role's name as their id. */
 export type StoredRoleLimits = RoleLimitsTable & { readonly id: AccountRole };
 
 const configured = emptyColumns(boundFields);
 
-/** The limits of all roles, from the one with the most rights on. */
+/** The limits of all roles, starting with the role that has the most rights. */
 export async function listRoleLimits({ db }: Pick<Store, "db">): Promise<StoredRoleLimits[]> {
   const rows = new Map((await db.selectFrom("role_limits").selectAll().execute()).map((row) => [row.role, row]));
   return accountRoles.map((role) => ({ id: role, ...configured, role, ...rows.get(role) }));
@@ -55,7 +55,7 @@ export async function readRoleLimitsOf(store: Pick<Store, "db">, role: string): 
   throw new GatewayError("not_found", `There is no role ${quoteValue(role)}; the roles are ${accountRoles.join(", ")}`);
 }
 
-/** The limits that an account has by its role, where it has none of its own. */
+/** The limits of an account's role, which apply where the account sets no limit itself. */
 export async function readRoleLimits({ db }: Pick<Store, "db">, accountId: string): Promise<RoleLimits> {
   const row = await db
     .selectFrom("accounts")
@@ -84,7 +84,10 @@ export function checkRoleLimits(
   }
 }
 
-/** Changes the limits of all accounts of a role that have none of their own. @throws {GatewayError} as {@link checkRoleLimits} */
+/**
+ * Changes the limits of a role, for all its accounts that set no limits. @throws {GatewayError} as
+ * {@link checkRoleLimits}
+ */
 export async function changeRoleLimits(
   store: TransactionScope,
   { by, role, changes }: { readonly by: Administrator; readonly role: string; readonly changes: Partial<RoleLimits> },

@@ -107,8 +107,8 @@ async function readPersonRole(db: Store["db"], personId: string): Promise<Role |
 }
 
 /**
- * Locks the set of owners, so that of two changes at once the second sees what the first has left. Call it before
- * any account is locked.
+ * Locks the set of owners: of two concurrent changes, the second then sees the result of the first. Call it before any
+ * account is locked.
  */
 export async function lockOwners(db: Transaction<Database>): Promise<void> {
   await db
@@ -119,7 +119,7 @@ export async function lockOwners(db: Transaction<Database>): Promise<void> {
 }
 
 /**
- * Checks that somebody else can sign in as an owner. Call {@link lockOwners} before.
+ * Checks that another user can sign in as an owner. Call {@link lockOwners} first.
  *
  * @throws {GatewayError} `conflict`
  */

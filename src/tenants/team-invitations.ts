@@ -33,7 +33,7 @@ const daysDefault = 7;
 const openMax = 100;
 
 /**
- * Creates the token of a link with which one person joins a team. The account is locked already.
+ * Creates the token of a link that lets one person join a team. The account is locked already.
  *
  * @throws {GatewayError} `invalid_request` for the e-mail, `conflict` when too many invitations are open.
  */

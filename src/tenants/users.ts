@@ -61,8 +61,8 @@ export async function createUser(
 }
 
 /**
- * Ends all invitations of an account. Locks the account first, so that of invitations that are created or accepted at the
- * same time one is valid. Call within a transaction.
+ * Ends all invitations of an account. Locks the account first: if invitations are created or accepted concurrently,
+ * only one stays valid. Call within a transaction.
  *
  * @throws {GatewayError} `not_found` for an unknown account.
  */
@@ -72,8 +72,8 @@ export async function endInvitations(db: Transaction<Database>, accountId: strin
 }
 
 /**
- * Ends what else can lead into an account when its password changes: invitations, sign-ins that wait for a code, and
- * devices that need none. Call within a transaction.
+ * Ends all other access to an account when its password changes: invitations, sign-ins that wait for a code, and
+ * trusted devices that need no code. Call within a transaction.
  */
 export async function endOtherAccess(
   db: Transaction<Database>,
