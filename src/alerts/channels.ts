@@ -9,7 +9,7 @@ export interface Target {
   readonly url?: string;
   /** Signs the messages of a webhook: `whsec_` and base64; absent: they are not signed. */
   readonly secret?: string | undefined;
-  /** Addresses of an e-mail channel; absent: that of the account. */
+  /** Addresses of an e-mail channel; absent: the address of the account. */
   readonly to?: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export async function addChannel(
   const { owner, kind, target } = fields;
   const id = `ach_${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
   return await inTransaction(store, async ({ db, shared }) => {
-    // Those that are added at the same time count each other.
+    // Channels that are added at the same time must count each other.
     await lockName(db, `alert_channels ${owner}`, shared);
     const { count } = await db
       .selectFrom("alert_channels")

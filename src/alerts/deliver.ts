@@ -27,7 +27,7 @@ export interface DeliveryDeps {
   readonly log: Log;
 }
 
-/** The mail server of alerts: that of the environment, or else the one set on the dashboard. */
+/** The mail server of alerts: the server in the environment, otherwise the server set on the dashboard. */
 export async function findSmtp({
   store,
   secrets,
@@ -115,7 +115,10 @@ export function createDelivery(deps: DeliveryDeps) {
   };
 }
 
-/** The address of an account, or those of the admins of a team that has none. Nobody gets mail who was only named. */
+/**
+ * The address of an account, or the addresses of the admins of a team without an address. An address that is not
+ * verified gets no mail.
+ */
 async function findEmails({ db }: Pick<Store, "db">, accountId: string): Promise<string[]> {
   const row = await db
     .selectFrom("accounts")

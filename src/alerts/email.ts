@@ -4,7 +4,7 @@ import type { Smtp } from "./settings.ts";
 
 /** Content of an e-mail. */
 export interface Mail {
-  /** The same when it is sent again. */
+  /** Identifies the mail; repeated sends use the same id. */
   readonly id: string;
   readonly subject: string;
   readonly text: string;
@@ -46,7 +46,7 @@ export async function sendEmail(smtp: Smtp, to: readonly string[], { id, subject
   }
 }
 
-/** The words of a mail server may repeat what it was sent, so only the codes are told. */
+/** The words of a mail server may repeat the message, so only its codes are reported. */
 function toDeliveryError(error: unknown): DeliveryError {
   if (error instanceof DeliveryError) return error;
   const { code, command, responseCode } = error as { code?: string; command?: string; responseCode?: number };

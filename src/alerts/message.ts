@@ -19,14 +19,14 @@ export interface AlertNotice {
 
 /** Body of a webhook. Slack and those like it show `text`. */
 export interface AlertMessage {
-  /** The same when it is sent again. */
+  /** Identifies the message; repeated sends use the same id. */
   readonly id: string;
   readonly type: "alert" | "test";
   readonly text: string;
   readonly alerts: readonly AlertNotice[];
 }
 
-/** Alerts in one message; more are only counted. */
+/** Maximum number of alerts listed in one message; the others are only counted. */
 const noticesMax = 50;
 
 export function createMessage(notices: readonly AlertNotice[], publicUrl: string | undefined): AlertMessage {

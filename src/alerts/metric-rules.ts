@@ -22,7 +22,7 @@ export interface MetricRule {
 /** Measurement of the calls that a rule is about. */
 export interface Measurement {
   readonly calls: number;
-  /** Those with a status of 500 or above. */
+  /** Calls with a status of 500 or above. */
   readonly failed: number;
   readonly costNanodollars: number;
   readonly durationMs: number | undefined;

@@ -20,7 +20,7 @@ const deliverMs = 5000;
 const watchMs = 5000;
 /** An evaluation that is as old did not get through. */
 const evaluatedMs = 2.5 * roundMs;
-/** A turn is shorter than a round, so that a timer that is a little early does not miss it. */
+/** A turn is shorter than a round: a timer that is a little early then does not miss it. */
 const turnMs = 0.8 * roundMs;
 const accountsAtOnce = 200;
 

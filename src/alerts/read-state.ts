@@ -9,11 +9,11 @@ import type { NodeState, SharedState } from "./rules.ts";
 const dayMs = 86_400_000;
 /** A wallet that paid for nothing since then has been left. */
 const activeDays = 7;
-/** The worst are told; more would be a list that nobody reads. */
+/** Maximum number of subjects reported, the worst first; a longer list would not be read. */
 const subjectsMax = 200;
 const callsMax = 1000;
 
-/** Sources of a node's state beside its circuits. */
+/** Sources of a node's state other than its circuits. */
 export interface NodeSources {
   /** The home folder. */
   readonly folder: string;
@@ -22,7 +22,7 @@ export interface NodeSources {
   readonly usedModels: () => Promise<ReadonlySet<string>>;
 }
 
-/** Reads what this process knows: its circuits and keys, its models and its disk. */
+/** Reads the state of this process: its circuits and keys, its models and its disk. */
 export async function readNodeState(
   { registry, now }: Pick<Kernel, "registry" | "now">,
   { folder, health, usedModels }: NodeSources,

@@ -40,7 +40,7 @@ export async function recordFindings(
   findings: readonly OwnedFinding[],
   { now, publicUrl, sentAlerts }: RecordOptions,
 ): Promise<void> {
-  // In one order on all nodes, so that they cannot lock one another.
+  // Sorted the same way on all nodes: otherwise they could deadlock.
   const rows = findings.map((finding) => toRow(finding, now, sentAlerts)).sort((a, b) => (a.id < b.id ? -1 : 1));
   // Without a channel nothing is marked as sent, so a channel that is added later still gets the alert.
   const owners = await db.selectFrom("alert_channels").select("owner").distinct().execute();

@@ -18,7 +18,7 @@ interface RuleInfo {
 
 export const rules = {
   wallet_low: { unit: "usd", threshold: 1_000_000_000, isForAccounts: true },
-  /** The share of a budget from which it tells, at 50, 80 and 100 %. */
+  /** Minimum share of a budget for an alert; it alerts at 50, 80 and 100 %. */
   budget: { unit: "percent", threshold: 50, isForAccounts: true },
   store_failing: {},
   calls_failing: { unit: "percent", threshold: 5 },
@@ -71,7 +71,7 @@ export interface NodeState {
   readonly routes: readonly RouteHealth[];
   /** State of each provider that serves models. */
   readonly providers: readonly ProviderState[];
-  /** Those that were called lately. */
+  /** Models that were called lately. */
   readonly models: readonly Pick<Model, "id" | "retiredOn" | "successor">[];
   /** Absent where the platform does not say. */
   readonly disk?: { readonly name: string; readonly usedShare: number } | undefined;
@@ -90,12 +90,12 @@ export interface SharedState {
 
 /** Fewer calls say nothing about the share of estimates. */
 const estimatedCallsMin = 20;
-/** How long the end of a model is told after it. */
+/** How long after its retirement a model is still reported. */
 const retiredDays = 7;
 const namesMax = 5;
 const nameLengthMax = 80;
 
-/** How long no call can be recorded before that is an alert: a database that is restarted takes less. */
+/** How long calls cannot be recorded before that is an alert: restarting a database takes less time. */
 const troubleMs = 30_000;
 /** Fewer failed calls say nothing about their share. */
 const failedCallsMin = 5;

@@ -9,15 +9,15 @@ export const failureMinutes = { long: (longBuckets * bucketMs) / 60_000, short: 
 /** Counts of calls in a window. */
 export interface FailedCalls {
   readonly calls: number;
-  /** Those that ended with 500 or 503. */
+  /** Calls that ended with 500 or 503. */
   readonly failed: number;
 }
 
-/** State of the service that a process gives. */
+/** State of the service, as reported by a process. */
 export interface ServiceState {
   /** Name of the process for its operator. */
   readonly gateway: string;
-  /** Why it records no calls, and since when; absent while it does. */
+  /** Why it cannot record calls, and since when; absent while it can. */
   readonly trouble?: { readonly text: string; readonly since: number } | undefined;
   readonly long: FailedCalls;
   readonly short: FailedCalls;
@@ -27,7 +27,7 @@ interface ServiceHealthOptions {
   readonly gateway: string;
   /** Why no call can be recorded. */
   readonly trouble: () => string | undefined;
-  /** Whether the process is shutting down, so that it refuses calls on purpose. */
+  /** Whether the process is shutting down and therefore refuses calls. */
   readonly isDraining: () => boolean;
   readonly now: () => number;
 }
@@ -76,7 +76,9 @@ export class ServiceHealth {
     if (status >= 500) this.#failed[place] = (this.#failed[place] as number) + 1;
   }
 
-  /** Empties the buckets between the last one and that of now; a clock that goes back counts on in the last. */
+  /**
+   * Empties the buckets after the last one up to the current one. When the clock steps back, the last bucket counts on.
+   */
   #turn(at: number): number {
     const bucket = Math.floor(at / bucketMs);
     const first = Math.max(this.#bucket + 1, bucket - longBuckets + 1);

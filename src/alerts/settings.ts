@@ -4,7 +4,7 @@ import type { Store } from "../db/index.ts";
 import { type SecretBox, type StoredSmtp, sealSecret, smtpSetting } from "../providers/index.ts";
 import { getRuleInfo, type Rule, ruleNames, type Thresholds } from "./rules.ts";
 
-/** The `owner` of the operator's channels, rules and alerts; that of others is the id of their account. */
+/** The `owner` of the operator's channels, rules and alerts; other owners are the ids of accounts. */
 export const gatewayOwner = "gateway";
 
 /** A rule as its owner set it. */
@@ -79,11 +79,11 @@ export async function readSmtp({ db }: Pick<Store, "db">, box: SecretBox): Promi
 }
 
 /**
- * Stores the mail server, or removes it. An absent password leaves the one that is there. It carries the links with which
- * owners set their passwords, so only owners may do this.
+ * Stores the mail server, or removes it. An absent password keeps the stored password. The server sends the links that
+ * owners set their passwords with, so only owners may change it.
  *
- * @throws {GatewayError} `invalid_request` when that would send a stored password to another server, `conflict` when this
- * gateway cannot encrypt it as the others can.
+ * @throws {GatewayError} `invalid_request` when that would send a stored password to another server, `conflict` when
+ * this gateway cannot encrypt it as the others can.
  */
 export async function writeSmtp(store: Pick<Store, "db">, box: SecretBox, smtp: Smtp | undefined): Promise<void> {
   const { db } = store;

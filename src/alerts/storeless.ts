@@ -49,8 +49,9 @@ interface StorelessOptions {
 }
 
 /**
- * Sends the alerts that a process has of itself while the database cannot be used, in which all others wait to be sent. It goes by
- * what it remembers of channels and rules. Every process sends its own: they cannot agree on one.
+ * Sends a process's alerts about itself while the database cannot be used; all other alerts wait for the database. It
+ * uses the channels and rules that it has in memory. Every process sends its own alerts, because processes cannot
+ * coordinate.
  */
 export class StorelessAlerts {
   readonly #options: StorelessOptions;
@@ -70,9 +71,9 @@ export class StorelessAlerts {
   }
 
   /**
-   * Sends what is new among the findings, and what is over of those that were sent.
+   * Sends new findings, and the end of findings that were sent.
    *
-   * @param isNewSent Otherwise what is new is left to the database.
+   * @param isNewSent Whether to send new findings; otherwise they are left to the database.
    */
   async tell(findings: readonly Finding[], at: number, isNewSent: boolean): Promise<void> {
     const { channels, muted } = this.#remembered;
@@ -104,7 +105,7 @@ export class StorelessAlerts {
     }
   }
 
-  /** Those of the findings that were sent, which the database can have as sent when it is back. */
+  /** The findings that were already sent, to be recorded as sent when the database is back. */
   listTold(findings: readonly Finding[]): ReadonlyMap<string, ToldAlert> {
     const alerts = new Map<string, ToldAlert>();
     for (const finding of findings) {

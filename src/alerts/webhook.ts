@@ -48,7 +48,8 @@ export function createWebhooks({ networks, proxyEnv, now }: WebhookOptions): Sen
 
 /**
  * @param networks Private networks that its channel may reach.
- * @throws {GatewayError} `invalid_request` for an address that no webhook can have, and one to which nothing could ever be sent.
+ * @throws {GatewayError} `invalid_request` for an address that is not valid for webhooks, or that messages could never
+ * reach.
  */
 export function checkWebhookUrl(text: string, networks: readonly string[]): string {
   const url = URL.parse(text);

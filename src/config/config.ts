@@ -23,7 +23,7 @@ type Values = {
 
 const names = Object.keys(settings) as SettingName[];
 
-/** Every variable that is read, except those of the plugins. */
+/** Every variable that is read, except variables of plugins. */
 export const variables: readonly string[] = names.map((name) => settings[name].variable);
 
 /** An operator's configuration of one plugin. */
@@ -43,11 +43,12 @@ export type Config = Values & {
   /** Where the machine of a cloud learns its own credentials. */
   readonly machine: MachineAddresses;
   /**
-   * Reads the credentials of a plugin, which need not be a built-in one. One that declares `environment: false` has none.
+   * Reads the credentials of a plugin, which need not be built in. A plugin that declares `environment: false` has no
+   * credentials.
    *
-   * @param plugin `credential` is what its credential consists of; absent: one key.
-   * @throws {ConfigError} When a key contains characters that a header cannot, the base URL is invalid, or fields that belong
-   *   together are not all set.
+   * @param plugin `credential` describes the parts of its credential; absent: one key.
+   * @throws {ConfigError} When a key contains characters that a header cannot, the base URL is invalid, or fields that
+   * belong together are not all set.
    */
   credentials(plugin: KeyedPlugin): Credentials;
 };
@@ -202,8 +203,8 @@ function readBaseUrl(pluginName: string, env: Environment): Pick<Credentials, "b
 }
 
 /**
- * Credentials with fields, each from a variable of its own. Several values in one, separated by commas, are several
- * credentials; a field with one value is that of all of them.
+ * Reads credentials with fields, each from its own variable. Several values in a variable, separated by commas, make
+ * several credentials; a field with one value applies to all of them.
  */
 function readFormCredentials(pluginName: string, form: CredentialForm, env: Environment): Credentials {
   const base = readBaseUrl(pluginName, env);

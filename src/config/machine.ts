@@ -8,8 +8,8 @@ const linkLocal = "http://169.254.169.254";
 const ecs = "http://169.254.170.2";
 
 /**
- * Where the services of the machine are. The variables are those that ECS, EKS and the SDKs of both clouds set and read; they
- * say nothing of whether a service is asked, which is the choice of a credential.
+ * Addresses of the machine's metadata services. The variables are those that ECS, EKS and the SDKs of both clouds set
+ * and read. They do not decide whether a service is queried; a credential decides that.
  */
 export function readMachineAddresses(env: Environment): MachineAddresses {
   const google = env.GCE_METADATA_HOST;

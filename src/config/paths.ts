@@ -21,7 +21,7 @@ export function makeHome({ home }: Home, ...folders: string[]): string {
   return home;
 }
 
-/** The embedded database. A server and its commands share it, so that a command takes effect in a running server. */
+/** The embedded database. A server and its commands share it; a command thus takes effect in a running server. */
 export function getDatabaseFile({ home }: Home): string {
   return join(home, "modelgate.db");
 }
@@ -50,7 +50,7 @@ export function getCatalogueFolder({ home }: Home) {
   return { path: join(home, "catalogue"), label: "catalogue", required: false };
 }
 
-/** The file in which a running server publishes the state of its plugins. */
+/** The file that a running server publishes the state of its plugins in. */
 export function getPluginStateFile({ home }: Home): string {
   return join(home, "plugins.state.json");
 }

@@ -27,7 +27,7 @@ function optional<T>(variable: string, parser: Parser<T>, secret = false): Setti
 
 const secret = <T>(variable: string, parser: Parser<T>) => optional(variable, parser, true);
 
-/** @param units Such as ` of seconds`; `meaning` is that of the minimum. */
+/** @param units For example ` of seconds`. @param meaning Explains the minimum. */
 function integer(minimum: number, maximum = Number.MAX_SAFE_INTEGER, units = "", meaning = ""): Parser<number> {
   const limit = maximum === Number.MAX_SAFE_INTEGER ? "" : ` to ${maximum}`;
   return {
@@ -69,7 +69,7 @@ const postgresUrl: Parser<string> = {
   },
 };
 
-/** Every setting except those of the plugins, in the order of `modelgate config`. */
+/** Every setting except the settings of plugins, in the order of `modelgate config`. */
 export const settings = {
   /** Folder of the database, plugins and catalogue overrides; absolute. */
   home: setting("MODELGATE_HOME", "~/.modelgate", anyText("a folder")),
@@ -88,7 +88,7 @@ export const settings = {
   }),
   /** Free quota of an account in tokens per UTC day. */
   freeTokensPerDay: setting("FREE_TOKENS_PER_DAY", "250000", integer(0)),
-  /** The same of an account that somebody opened with an e-mail that nobody has verified. */
+  /** Free tokens per day for an account whose e-mail is not verified. */
   signUpFreeTokensPerDay: setting("SIGNUP_FREE_TOKENS_PER_DAY", "0", integer(0)),
   requestsPerMinute: setting("REQUESTS_PER_MINUTE", "600", integer(1)),
   tokensPerMinute: setting("TOKENS_PER_MINUTE", "4000000", integer(1)),
@@ -110,8 +110,8 @@ export const settings = {
    */
   filesMaxMb: setting("FILES_MAX_MB", "1024", integer(1, 1_000_000, " of megabytes")),
   /**
-   * Accounts whose prompts and answers are kept: nobody's, those of accounts and keys that an administrator chose,
-   * everybody's.
+   * Accounts whose prompts and answers are kept: no accounts, accounts and keys chosen by an administrator, or all
+   * accounts.
    */
   contentLog: setting("CONTENT_LOG", "off", choice("off", "selected", "all")),
   contentLogDays: setting("CONTENT_LOG_DAYS", "7", integer(1, 3650, " of days")),
@@ -137,7 +137,7 @@ export const settings = {
   sseHeartbeatSeconds: setting("SSE_HEARTBEAT_SECONDS", "10", integer(0, 240, " of seconds", " (never)")),
   /** The longest silence of a provider, before its answer and within it; rows of models may have their own. */
   upstreamTimeoutSeconds: setting("UPSTREAM_TIMEOUT_SECONDS", "300", integer(1, 3600, " of seconds")),
-  /** How long running calls may go on after the process is asked to end. */
+  /** How long running calls may continue after the process receives a signal to end. */
   drainSeconds: setting("DRAIN_SECONDS", "30", integer(0, 3600, " of seconds")),
   /** How long new calls are still accepted after that, while `/readyz` already reports the drain. */
   drainNoticeSeconds: setting("DRAIN_NOTICE_SECONDS", "0", integer(0, 300, " of seconds")),
@@ -200,12 +200,12 @@ export const settings = {
    * start.
    */
   jwtIssuers: optional("JWT_ISSUERS", matching(/^\[/, "a JSON list of issuers")),
-  /** Private networks in which issuers of tokens may be asked for their keys; absent: public addresses only. */
+  /** Private networks where the keys of token issuers may be fetched; absent: public addresses only. */
   jwtNetworks: optional("JWT_NETWORKS", {
     expected: "comma-separated addresses or CIDR ranges such as 10.0.0.0/8",
     parse: parseNetworks,
   }),
-  /** Absent, like the next: no payments are accepted. */
+  /** Absent, like the next setting: no payments are accepted. */
   stripeSecretKey: secret(
     "STRIPE_SECRET_KEY",
     matching(/^(sk|rk)_[A-Za-z0-9_]{8,}$/, "a Stripe secret key such as sk_live_…"),
@@ -230,7 +230,7 @@ export const settings = {
   }),
   /** Encrypts the providers' keys that the database has; absent: by the file `secrets.key` in the home folder. */
   secretsKey: secret("SECRETS_KEY", matching(/^[\x21-\x7e]{32,256}$/, "32 to 256 characters without spaces")),
-  /** A second folder of plugins, beside `plugins` in the home folder; absolute. */
+  /** A second folder of plugins, in addition to `plugins` in the home folder; absolute. */
   pluginsDir: optional("PLUGINS_DIR", anyText("a folder")),
   /** Key that signs the files of `catalogue update`; absent: no file is accepted. */
   cataloguePublicKey: optional(

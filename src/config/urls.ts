@@ -52,7 +52,7 @@ export function parseNetworks(text: string): string[] | undefined {
   return networks.every(isNetwork) ? networks : undefined;
 }
 
-/** One Redis URL, or those of a cluster's nodes; a cluster has no numbered databases. */
+/** Whether a text is one Redis URL, or the URLs of a cluster's nodes; a cluster has no numbered databases. */
 export function areRedisUrls(text: string): boolean {
   const urls = text.split(",").map((url) => url.trim());
   return urls.every(isRedisUrl) && (urls.length === 1 || urls.every((url) => /^\/?0?$/.test(new URL(url).pathname)));

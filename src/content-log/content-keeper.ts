@@ -40,8 +40,8 @@ interface Waiting extends Pick<NewContent, "id" | "accountId" | "at"> {
 }
 
 /**
- * Keeps prompts and answers of the calls for which that is switched on. The text is taken once the answer is on its way,
- * and redacted, encrypted and written behind; a call neither waits for that nor fails by it.
+ * Keeps prompts and answers of the calls that this is switched on for. The text is read after the answer was handed
+ * over, then redacted, encrypted and written in the background; a call neither waits for that nor fails because of it.
  */
 export class ContentKeeper {
   readonly #deps: KeeperDeps;
@@ -72,7 +72,7 @@ export class ContentKeeper {
    * @param answer Undefined for a stream, and for a call that failed.
    */
   keep<C extends Capability>(call: ClientCall<C>, copy: AnswerCopy<C>, answer: unknown): void {
-    // A request that did not become a call has no row in the ledger to stand beside.
+    // A request that did not become a call has no row in the ledger that its content could belong to.
     if (call.run?.hold === undefined) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#taking.add(promise);
@@ -133,7 +133,7 @@ export class ContentKeeper {
     return this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
   }
 
-  /** A batch that cannot be written is given up, so that memory stays bounded. */
+  /** A batch that cannot be written is dropped, which keeps memory bounded. */
   async #writeBatch(batch: readonly Waiting[]): Promise<void> {
     for (const [accountId, calls] of Map.groupBy(batch, (one) => one.accountId)) {
       try {

@@ -26,7 +26,7 @@ export interface ContentLogDeps {
 
 /** Person who looks at content or deletes it. */
 interface Viewer {
-  /** The account in which they work. */
+  /** The account that they work in. */
   readonly accountId: string;
   /** The person's own account. */
   readonly personId: string;
@@ -34,7 +34,7 @@ interface Viewer {
   readonly seesAll: boolean;
 }
 
-/** Prompts and answers that are kept, for those who may see them. */
+/** Prompts and answers that are kept, for users who may see them. */
 export class ContentLog {
   /** Absent where nothing is kept. */
   readonly keeper: ContentKeeper | undefined;
@@ -49,7 +49,7 @@ export class ContentLog {
     this.keeper = keeper;
   }
 
-  /** Days for which content is kept: no longer than its row in the request log. */
+  /** Number of days that content is kept: not longer than its row in the request log. */
   get days(): number {
     const { contentLogDays, callRetentionDays } = this.#deps.config;
     return Math.min(contentLogDays, callRetentionDays);
@@ -104,12 +104,12 @@ export class ContentLog {
     return { mode: config.contentLog, days: this.days, maxMb: config.contentLogMaxMb, ...switches, ...size };
   }
 
-  /** As {@link setSwitch}. */
+  /** Calls {@link setSwitch} with the dependencies of this log. */
   async setSwitch(change: Parameters<typeof setSwitch>[1]): Promise<void> {
     await setSwitch(this.#deps, change);
   }
 
-  /** Deletes what is too old. */
+  /** Deletes content that is older than {@link days}. */
   async prune(): Promise<number> {
     return await this.#contents.prune(this.#deps.now() - this.days * dayMs);
   }

@@ -90,7 +90,7 @@ function readFirst(pieces: readonly Said[]): ContentTurn[] {
   return turns;
 }
 
-/** From the end on, because a conversation repeats what was said before. */
+/** Reads from the end, because each request of a conversation repeats its earlier turns. */
 function readLast(pieces: readonly Said[]): ContentTurn[] {
   const turns: ContentTurn[] = [];
   let room = charactersMax;
@@ -107,7 +107,7 @@ function addTurn(turns: ContentTurn[], role: string, value: unknown, room: numbe
   writeText(text, value);
   const content = text.toString();
   if (content !== "") turns.push({ role, text: content });
-  // Also a turn that says nothing takes a little, so that many of them come to an end.
+  // A turn without text also uses up a little room: this bounds how many are read.
   return content.length + 16;
 }
 

@@ -12,12 +12,14 @@ const secretValue = String.raw`(?:"[^"\n]{4,500}|'[^'\n]{4,500}|["'\x60]?[^\s"',
 
 /** A form of secrets or of personal data. */
 interface Form {
-  /** A text without it has none of them, which the platform's own engine sees many times faster. */
+  /**
+   * A text without a match of this has no match of the pattern; the platform's own engine tests it many times faster.
+   */
   readonly hint: RegExp;
   readonly pattern: string;
-  /** Where it begins: a letter or a digit before it makes it a part of a word. Absent: anywhere. */
+  /** At the start: a letter or a digit before it makes it part of a word. Absent: it may begin anywhere. */
   readonly begins?: "word";
-  /** Where it ends, in the same way. */
+  /** At the end, in the same way. */
   readonly ends?: "word";
 }
 
@@ -56,7 +58,7 @@ const patternsMax = 50;
 const patternCharactersMax = 500;
 /** Characters read in one step. */
 const windowCharacters = 12_288;
-/** The end of a step is read again by the next, so that what stands across both is found. */
+/** The end of a step is read again by the next step, which finds matches that cross the boundary. */
 const overlapCharacters = 4096;
 /** The event loop goes on after steps of about this long together. */
 const stepsMs = 3;
@@ -66,12 +68,12 @@ const replacement = "[redacted]";
 type Find = (text: string, pace: Pace) => Promise<Span[]>;
 
 /**
- * Forms are looked for in what a text means, in each of its readings: behind an escape, as in the arguments of a tool call,
- * a secret stands as often as behind a space.
+ * Searches a text and each of its unescaped readings: in the arguments of a tool call, for example, a secret is as
+ * likely to follow an escape as a space.
  *
- * @param patterns Regular expressions separated by spaces, beside the built-in ones. The engine takes time linear in the
- * text for each of them.
- * @throws {ConfigError} For one that is invalid, too long or fits an empty text.
+ * @param patterns Regular expressions separated by spaces, in addition to the built-in patterns. The engine takes time
+ * linear in the text for each pattern.
+ * @throws {ConfigError} For a pattern that is invalid, too long or matches an empty text.
  */
 export async function createRedact(patterns: string | undefined): Promise<Redact> {
   const { RE2JS } = await import("re2js");
@@ -107,7 +109,7 @@ function toExpression({ pattern, begins, ends }: Form): string {
 const privateKeyStart = /-----BEGIN[ +][A-Z0-9 +]{0,40}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----/g;
 const privateKeyEnd = /-----END[ +][A-Z0-9 +]{0,40}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----/g;
 
-/** A private key of any length, to its end or that of the text. */
+/** Finds private keys of any length, each up to its end or the end of the text. */
 function findPrivateKeys(text: string): Span[] {
   const spans: Span[] = [];
   let from = 0;

@@ -10,9 +10,7 @@ export class BoundedText {
     this.#left = charactersMax;
   }
 
-  /**
-   * Whether there is room to read on. Asking takes up some of it, so that reading what says nothing comes to an end too.
-   */
+  /** Whether there is room to read on. Each check uses up some room, so reading values without text ends too. */
   hasRoom(): boolean {
     this.#left -= 1;
     this.#isCut ||= this.#left <= 0;
@@ -108,7 +106,7 @@ function writeFields(text: BoundedText, fields: Record<string, unknown>, depth: 
   }
 }
 
-/** A document may be text, which stands where others have their bytes. */
+/** A document may be text, in the field that otherwise has its bytes. */
 function isText(name: string, { type }: Record<string, unknown>): boolean {
   return textFields.has(name) || (name === "data" && type === "text");
 }

@@ -53,21 +53,22 @@ export async function forgetAttempts({ db }: { db: Kysely<Database> }, ...keys: 
 }
 
 const minuteMs = 60_000;
-/** The number of tries of a network that count as its first, and the time in which they do. */
+/** Number of tries that count as a network's first tries, and the time window for them. */
 const first = { tries: 3, windowMs: 10 * minuteMs };
 const firstTries = { max: 30, windowMs: minuteMs, what: "sign-ins to this account from new addresses" };
 const furtherTries = { max: 10, windowMs: minuteMs, what: "wrong passwords for this account" };
-/** How long a network is known after a sign-in. */
+/** How long a network counts as known after a sign-in. */
 const knownMs = 30 * 24 * 60 * minuteMs;
 
 /**
- * Limits the guessing of one account's password from many addresses. Each network that has signed in to the
- * account has a counter of its own. The first tries of other networks have one counter, and further tries of networks that keep
- * failing another. So an attacker who guesses does not lock out the user, at home or elsewhere. It does not depend on whether the account exists.
+ * Limits the guessing of one account's password from many addresses. Each network that has signed in to the account has
+ * its own counter. The first tries of all other networks share one counter, and further tries of networks that keep
+ * failing share another. So an attacker who guesses does not lock out the user, at home or elsewhere. The limit does
+ * not depend on whether the account exists.
  *
  * @param network See {@link SignIn.handle}.
- * @returns To be called when the password was right: forgets the attempts, and knows the network.
- * @throws {GatewayError} `rate_limit_exceeded`, with a wait of a minute at most.
+ * @returns A function to call when the password was right: it resets the attempts and marks the network as known.
+ * @throws {GatewayError} `rate_limit_exceeded`, with a wait of at most a minute.
  */
 export async function takePasswordAttempt(
   store: Pick<Store, "db">,

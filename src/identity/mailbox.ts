@@ -9,9 +9,10 @@ interface Verified {
 }
 
 /**
- * One mailbox has the free quota once. Mail to `name+anything@host` arrives at `name@host` (RFC 5233), so one person can
- * verify any number of e-mails. An account whose mailbox has a verified account already gets no free quota, unless an
- * operator sets one. Call it in the transaction in which somebody verifies an e-mail by themselves.
+ * Gives the free quota only once to each mailbox. Mail to `name+anything@host` arrives at `name@host` (RFC 5233), so
+ * one person can verify any number of e-mails. If a verified account already uses the mailbox, a further account gets
+ * no free quota, unless an operator sets a quota. Call it in the transaction that verifies an e-mail at the user's own
+ * request.
  */
 export async function shareFreeQuota(
   db: Transaction<Database>,
@@ -25,7 +26,7 @@ export async function shareFreeQuota(
     .executeTakeFirst();
   if (account === undefined || account.free_tokens_per_day !== null) return;
   const mailbox = toMailbox(account.email);
-  // Those that are verified at the same time see each other.
+  // Accounts that are verified at the same time must see each other.
   await lockName(db, `mailbox ${mailbox}`, shared);
   const at = mailbox.lastIndexOf("@");
   const pattern = `${toPattern(mailbox.slice(0, at))}+%${toPattern(mailbox.slice(at))}`;

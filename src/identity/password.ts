@@ -21,8 +21,8 @@ const groups = 4;
 const groupLength = 5;
 
 /**
- * Hashes a password with a salt, off the event loop. The hash names its cost, `$scrypt$n=16384,r=16,p=1$<salt>$<key>`, so
- * that a later version may ask for another.
+ * Hashes a password with a salt, off the event loop. The hash contains its cost,
+ * `$scrypt$n=16384,r=16,p=1$<salt>$<key>`: a later version can use a different cost.
  */
 export async function hashPassword(password: string, cost = standardCost): Promise<string> {
   const salt = randomBytes(16).toString("hex");

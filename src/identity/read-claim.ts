@@ -24,9 +24,9 @@ export function checkClaims(claims: unknown, refuse: (problem: string) => Error)
 }
 
 /**
- * Whether claims say that an e-mail is verified: `undefined` where they say nothing. Some issuers write it as text.
+ * Whether claims say that an e-mail is verified; `undefined` if no claim says. Some issuers write it as text.
  *
- * @param claim The claim that has the e-mail; what is said of it stands beside it, as `email_verified` beside `email`.
+ * @param claim The claim that has the e-mail. Its verification is in the claim `…_verified`, such as `email_verified`.
  */
 export function readEmailVerified(claims: Readonly<Record<string, unknown>>, claim = "email"): boolean | undefined {
   const value = readClaim(claims, `${claim}_verified`);

@@ -6,17 +6,17 @@ import { readAllowedModels } from "../tenants/index.ts";
 export interface SessionUser {
   readonly userId: string;
   readonly sessionId: string;
-  /** The account in which the session acts: the user's own, or a team's. */
+  /** The account that the session acts in: the user's own, or a team's. */
   readonly accountId: string;
   readonly accountEmail: string;
   readonly accountName: string | undefined;
   /** Role of the user in that account. */
   readonly teamRole: TeamRole;
-  /** The user's own account, by whose id a person is known. */
+  /** The user's own account; its id identifies the person. */
   readonly ownAccountId: string;
   readonly email: string;
   readonly name: string;
-  /** Whether the user has proved to read the mail of {@link email}, or an operator vouches for that. */
+  /** Whether the user has proved to receive the mail of {@link email}, or an operator vouches for that. */
   readonly emailVerified: boolean;
   /** Role of the user in the whole gateway, whichever account the session acts in. */
   readonly role: Role;
@@ -24,11 +24,14 @@ export interface SessionUser {
   readonly passwordIsTemporary: boolean;
   /** Whether sign-in needs a code after the password. */
   readonly secondFactor: boolean;
-  /** The own daily free quota of the account in which the session acts; absent when that of its role or the configured one applies. */
+  /**
+   * Daily free quota that the account of the session sets itself; absent: the quota of its role or the configured quota
+   * applies.
+   */
   readonly freeTokensPerDay: number | undefined;
-  /** The daily free quota of the role of this account's holder; absent when the configured one applies. */
+  /** The daily free quota of the role of this account's holder; absent: the configured quota applies. */
   readonly roleFreeTokensPerDay: number | undefined;
-  /** Whether nobody has verified the e-mail of this account's holder. */
+  /** Whether the e-mail of this account's holder is not verified. */
   readonly isEmailClaimed: boolean;
   /** Ids of the models that this account may use; absent: all. */
   readonly allowedModels: readonly string[] | undefined;
@@ -38,8 +41,8 @@ export interface SessionUser {
 const lastUsedMs = 300_000;
 
 /**
- * Reads the user of a session with the account in which it acts; `undefined` when that account or the user's own is disabled,
- * the user does not belong to it any more, or was deleted, or the session has ended.
+ * Reads the user of a session with the account that it acts in. Returns `undefined` when that account or the user's own
+ * is disabled, the user no longer belongs to it or was deleted, or the session has ended.
  */
 export async function readSessionUser(
   { db }: Store,
@@ -121,7 +124,7 @@ export interface Session {
   expiresAt: number;
   /** Accurate to five minutes; absent when it was not used yet. */
   lastUsedAt: number | undefined;
-  /** The address from which it began; absent when it is unknown. */
+  /** The address that the session was started from; absent when it is unknown. */
   address: string | undefined;
   /** The browser's `user-agent`; absent when it sent none. */
   userAgent: string | undefined;
@@ -160,7 +163,7 @@ export async function endSession({ db }: Store, userId: string, id: string): Pro
   return numDeletedRows > 0n;
 }
 
-/** Deletes in chunks, so that none holds the write lock for long. */
+/** Deletes in chunks: no chunk holds the write lock for long. */
 const pruneChunkMax = 100;
 /** The rest is deleted at the next run. */
 const chunksMax = 20;

@@ -24,8 +24,8 @@ export interface NewPassword {
 }
 
 /**
- * Sets a password and ends every session of its user. The operator vouches for the e-mail by this, so that what somebody
- * made who only claimed it ends: see {@link endClaims}.
+ * Sets a password and ends every session of its user. The operator thereby vouches for the e-mail, so everything
+ * created by a person who only claimed it ends: see {@link endClaims}.
  *
  * @throws {GatewayError} `not_found` for an unknown account, `invalid_request` for a password too short or long.
  */

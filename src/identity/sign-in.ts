@@ -201,7 +201,7 @@ async function recordSecondFactor(
   await recordAct(store, { accountId: user.ownAccountId, subject: user.ownAccountId, ...entry }, now);
 }
 
-/** The same response with another body. */
+/** Copies a response with another body. */
 function withBody({ headers }: Response, body: unknown): Response {
   return new Response(JSON.stringify(body), { headers });
 }

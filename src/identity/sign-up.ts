@@ -15,10 +15,10 @@ interface SignUpOptions extends Pick<AuthOptions, "passwords"> {
 }
 
 /**
- * Creates an account with its user and password, without signing in. Where the e-mail has an account already,
- * nothing changes, and neither the result nor the work tells it. An invitation to a team is permission where sign-up is
- * closed, and is taken; the new account has no free quota of its own then. The e-mail is only claimed, unless an operator
- * has sent the invitation to this e-mail alone.
+ * Creates an account with its user and password, without signing in. If the e-mail already has an account, nothing
+ * changes, and neither the result nor the work reveals that. An invitation to a team gives permission even if sign-up
+ * is closed, and is used up; the new account then has no free quota of its own. The e-mail is only claimed, unless an
+ * operator sent the invitation to this e-mail alone.
  *
  * @throws {GatewayError} `forbidden` where sign-up is closed, `not_found` for the invitation, `invalid_request`
  */

@@ -4,7 +4,7 @@ import type { Database, Store, TeamRole } from "../db/index.ts";
 import { takeTeamInvitation, teamWriter } from "../tenants/index.ts";
 import type { SessionUser } from "./sessions.ts";
 
-/** An account in which a person can work. */
+/** An account that a person can work in. */
 export interface Team {
   readonly accountId: string;
   readonly email: string;
@@ -13,7 +13,7 @@ export interface Team {
   readonly isOwn: boolean;
 }
 
-/** Lists the accounts of a person that are enabled: the own one, and then the teams by name. */
+/** Lists the enabled accounts of a person: first their own, then the teams by name. */
 export async function listTeams({ db }: Pick<Store, "db">, userId: string): Promise<Team[]> {
   const teams = db.selectFrom("memberships").select("account_id").where("user_id", "=", userId);
   const own = db.selectFrom("users").select("account_id").where("id", "=", userId);
@@ -76,11 +76,11 @@ export async function beginInChosenAccount(
   await db.updateTable("sessions").set({ account_id: account.id }).where("id", "=", session.id).execute();
 }
 
-/** Actions of the user of a session on the accounts in which they work, each with its audit entry. */
+/** Actions of the user of a session on the accounts that they work in, each with its audit entry. */
 export function sessionActions(store: Store, now: () => number) {
   const write = teamWriter(store, now);
   return {
-    /** Takes an invitation for the user of a session, which then acts in the team. */
+    /** Accepts an invitation for the user of a session, which then acts in the team. */
     join: (user: SessionUser, token: string) =>
       write(
         async (db) => {

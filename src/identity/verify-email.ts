@@ -8,7 +8,8 @@ import type { SessionUser } from "./sessions.ts";
 const lifetimeMs = 86_400_000;
 
 /**
- * Creates the token of a link by which a user proves that they read the mail of their e-mail. An earlier link ends.
+ * Creates the token of a link; a user who opens it proves that they receive the mail of their address. An earlier link
+ * ends.
  *
  * @throws {GatewayError} `conflict` when the e-mail is verified already.
  */
@@ -30,7 +31,7 @@ export async function createEmailVerification(
 }
 
 /**
- * Takes the link of a user who is signed in. Nobody else can take it: the holder of an e-mail with which a stranger signed
+ * Takes the link of a signed-in user. No other user can take it: the holder of an e-mail that a stranger used to sign
  * up does not vouch for the stranger's account by opening the link in the mail.
  *
  * @throws {GatewayError} `not_found` for a token that is unknown, expired, of another user or of another e-mail.

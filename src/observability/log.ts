@@ -22,7 +22,7 @@ export interface LoggedEvent {
   hide(text: string): string;
 }
 
-/** Takes events beside the lines. */
+/** Receives events in addition to the log lines. */
 export type LogSink = (event: LoggedEvent) => void;
 
 /** A log that can be flushed and closed. */
@@ -49,7 +49,7 @@ export interface LogOptions {
  * Logs one line per event. Lines are written in batches every 100 ms, because a write per call is expensive.
  *
  * @param write Writes lines. While a returned promise is pending, lines are buffered; lines beyond 4 MB are dropped and
- * counted, so that a log that nobody reads neither blocks calls nor fills the memory.
+ * counted. So a log that is not read neither blocks calls nor fills the memory.
  */
 export function createLog(level: LogLevel, write: (text: string) => unknown, options: LogOptions = {}): OpenLog {
   const { now = Date.now, format = jsonLine, redact } = options;
@@ -159,7 +159,7 @@ export function prettyLine(isColoured: boolean) {
   };
 }
 
-/** Formats a value; text with spaces or special characters is quoted, so that no value can imitate another field. */
+/** Formats a value. Text with spaces or special characters is quoted: otherwise a value could imitate another field. */
 function formatField(value: unknown): string {
   if (value instanceof Error) return JSON.stringify(nameError(value));
   if (typeof value === "string") return /^[\w.:/+@-]+$/.test(value) ? value : JSON.stringify(value);

@@ -21,7 +21,7 @@ export interface Payment {
   readonly nanodollars: number;
   /** Whether `nanodollars` is the sum of all movements with this reference so far, rather than one of them. */
   readonly isTotal: boolean;
-  /** The same in every webhook of this movement, so that it counts once. */
+  /** Identifies the movement in every webhook about it; it is counted once. */
   readonly reference: string;
   /** Shown in the account's statement. */
   readonly note: string;
@@ -37,8 +37,8 @@ export interface Payments {
    * Verifies and reads a webhook of the provider.
    *
    * @returns `undefined` for a valid message that moves no money of this gateway.
-   * @throws {GatewayError} `invalid_request` for a message that is forged, too old, or has another amount or currency than the
-   * checkout; `unavailable` when the provider has to be asked and does not respond.
+   * @throws {GatewayError} `invalid_request` for a message that is forged, too old, or has another amount or currency
+   * than the checkout; `unavailable` when the provider has to be queried and does not respond.
    */
   readWebhook(body: string, headers: Headers): Promise<Payment | undefined>;
 }

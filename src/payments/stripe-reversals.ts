@@ -68,7 +68,7 @@ function readReversal(type: ReversalEvent, data: unknown) {
   }
   if (!Value.Check(Dispute, data)) throw unreadableMessage();
   const { amount, status } = data.object;
-  // An inquiry is a dispute for which the bank has taken no money yet.
+  // An inquiry is a dispute where the bank has not taken money yet.
   const isInquiry = type === "charge.dispute.created" && status.startsWith("warning_");
   const kind = type === "charge.dispute.funds_reinstated" ? "dispute_won" : "dispute";
   return { kind, cents: isInquiry ? 0 : amount, reversed: data.object } as const;

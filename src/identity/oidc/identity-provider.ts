@@ -80,7 +80,7 @@ export async function discover({ issuer, clientId, clientSecret }: OidcOptions):
 }
 
 /**
- * Exchanges an authorization code for a checked ID token (signature, issuer, audience, nonce, expiry) and asks the
+ * Exchanges an authorization code for a checked ID token (signature, issuer, audience, nonce, expiry). Queries the
  * userinfo endpoint when the token has no e-mail or no claim for the role.
  *
  * @throws {GatewayError} `unavailable` when a check fails or an answer cannot be read.
@@ -108,7 +108,7 @@ export async function readIdentity(
     const role = roles && toRole(roles, readClaim(claims, roles.claim) ?? readClaim(info, roles.claim));
     return { ...toIdentity(claims.sub, hasEmail ? claims : info), role };
   } catch (cause) {
-    // Its cause may hold claims about the person, of which the log prints the message alone.
+    // The cause may contain claims about the person; the log prints only its message.
     throw new GatewayError("unavailable", "The identity provider's answer cannot be trusted or read", { cause });
   }
 }

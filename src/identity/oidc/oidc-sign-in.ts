@@ -4,9 +4,11 @@ import type { OidcSignInOptions } from "./open-oidc.ts";
 
 /** The two steps of a sign-in with the identity provider. */
 export interface OidcSignIn {
-  /** Says to which address the browser goes. @throws {GatewayError} `unavailable` without the identity provider. */
+  /**
+   * Redirects the browser to the identity provider. @throws {GatewayError} `unavailable` without the identity provider.
+   */
   begin(request: Request): Promise<Response>;
-  /** The browser is back: signed in, or with the code of what went wrong behind `#sign-in-error=`. */
+  /** Handles the browser's return: it is signed in, or redirected with an error code after `#sign-in-error=`. */
   end(request: Request): Promise<Response>;
 }
 

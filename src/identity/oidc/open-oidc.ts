@@ -99,9 +99,10 @@ async function mayLink(store: Store, { id, email }: Identity, issuer: string): P
 }
 
 /**
- * Creates the user of a verified e-mail where there is none: for the account of that e-mail, or for a new account where
- * sign-up is open or a team has invited the address. Otherwise there is no user, and better-auth refuses the sign-in. An
- * account whose e-mail was only claimed at a sign-up gives way: it keeps nobody out, and lets nobody in who could not have one.
+ * Creates the user of a verified e-mail if it does not exist: for the account of that e-mail, or for a new account if
+ * sign-up is open or a team has invited the address. Otherwise there is no user, and better-auth refuses the sign-in.
+ * An account whose e-mail was only claimed at a sign-up is replaced: it neither keeps the owner of the address out, nor
+ * lets a person in who could not have an account.
  */
 async function admitIdentity(
   store: Store,

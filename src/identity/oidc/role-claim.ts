@@ -11,7 +11,7 @@ export interface RoleClaim {
   readonly pairs: readonly string[];
 }
 
-/** The role with the most rights among those of a claim's values; `member` when it has none. */
+/** The role with the most rights that a claim's values map to; `member` if they map to no role. */
 export function toRole({ pairs }: RoleClaim, value: unknown): Role {
   const values = Array.isArray(value) ? value : [value];
   return (
@@ -19,7 +19,7 @@ export function toRole({ pairs }: RoleClaim, value: unknown): Role {
   );
 }
 
-/** Gives a user the role that the identity provider says; the last owner stays one. */
+/** Gives a user the role reported by the identity provider, except that the last owner remains an owner. */
 export async function changeRoleAtSignIn(
   store: Store,
   { userId, role }: { userId: string; role: Role },

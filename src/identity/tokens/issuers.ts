@@ -27,13 +27,13 @@ export const algorithms = [
 export interface TokenIssuer {
   /** The claim `iss`, exactly as the tokens have it; https, or http on this machine. */
   readonly issuer: string;
-  /** Where its public keys are; absent: what its discovery document says. */
+  /** URL of its public keys; absent: the URL in its discovery document. */
   readonly jwksUri?: string;
-  /** Its public keys themselves, as a JSON Web Key Set, for an issuer that cannot be asked. */
+  /** Its public keys themselves, as a JSON Web Key Set, for an issuer that the gateway cannot reach. */
   readonly jwks?: { readonly keys: readonly Record<string, unknown>[] };
-  /** One of them must be in the claim `aud`. */
+  /** Accepted audiences; the claim `aud` must contain one. */
   readonly audiences: readonly string[];
-  /** Signatures that are accepted; absent: all of {@link algorithms}. */
+  /** Accepted signature algorithms; absent: all of {@link algorithms}. */
   readonly algorithms?: readonly string[];
   /** Names of claims, or paths to them with dots, and what they decide. `account` or `team` is needed. */
   readonly claims: Readonly<Partial<Record<ClaimUse, string>>>;
@@ -128,7 +128,7 @@ function checkKeys(at: string, jwks: unknown): void {
   if (isSecret) throw fault(at, "expected public keys alone: one of them is private or shared");
 }
 
-/** Key sets may have a query, as those of some identity providers do. */
+/** URLs of key sets may have a query, which some identity providers use. */
 function isKeysAddress(text: string): boolean {
   const url = URL.parse(text);
   return url !== null && url.username + url.password + url.hash === "" && isIssuer(url.origin);
@@ -175,17 +175,17 @@ export class TokenIssuers {
   readonly #store: Store;
   #issuers: readonly TokenIssuer[];
   #text = "[]";
-  /** The store's revision at which they were read. */
+  /** The store's revision when the issuers were read. */
   #revision: number | undefined;
 
-  /** @param issuers The issuers of the environment; absent: those of the store are in force. */
+  /** @param issuers The issuers of the environment; absent: the issuers in the store apply. */
   constructor(store: Store, issuers: readonly TokenIssuer[] | undefined) {
     this.#store = store;
     this.#issuers = issuers ?? [];
     this.isFromEnvironment = issuers !== undefined;
   }
 
-  /** The same list for as long as nothing changed, so that it can be compared. */
+  /** Returns the same list as long as nothing changed: callers may compare it by identity. */
   read(): readonly TokenIssuer[] | Promise<readonly TokenIssuer[]> {
     if (this.isFromEnvironment || this.#revision === this.#store.revision) return this.#issuers;
     return this.#readStored();

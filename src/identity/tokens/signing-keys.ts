@@ -21,8 +21,8 @@ interface KeySet {
 }
 
 /**
- * The public keys of one issuer: given, or read when they are needed and kept. Whatever tokens claim, the issuer is asked once
- * in ten seconds at most.
+ * The public keys of one issuer: configured, or read when they are needed and kept. Whatever tokens claim, the issuer
+ * is queried at most once in ten seconds.
  */
 export class SigningKeys {
   readonly #issuer: TokenIssuer;
@@ -80,7 +80,7 @@ export class SigningKeys {
     return this.#pending === undefined && this.#now() - this.#askedAt >= pauseMs;
   }
 
-  /** Reads the keys; concurrent calls share it. It never rejects: what failed is told by {@link #unreachable}. */
+  /** Reads the keys; concurrent calls share the read. It never rejects: {@link #unreachable} reports a failure. */
   #refresh(): Promise<void> {
     this.#pending ??= this.#ask().finally(() => {
       this.#pending = undefined;

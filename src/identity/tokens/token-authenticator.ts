@@ -12,7 +12,7 @@ import type { TokenVerifier, VerifiedClaims } from "./token-verifier.ts";
 
 /** Tokens that were verified, by the hash of all of their text. */
 const verifiedMax = 20_000;
-/** A token is checked again after this, so that one whose key was withdrawn does not live to its end. */
+/** A token is checked again after this time: otherwise a token with a withdrawn key would stay valid to its end. */
 const verifiedMsMax = 300_000;
 const subjectLengthMax = 300;
 const modelsMax = 200;
@@ -22,7 +22,7 @@ const budgetPeriod: BudgetPeriod = "month";
 interface TokenGrant {
   readonly issuers: readonly TokenIssuer[];
   readonly goodUntil: number;
-  /** The key that stands for its subject in its account. */
+  /** The key that represents its subject in its account. */
   readonly keyId: string;
   readonly models: ReadonlySet<string> | undefined;
   readonly budgetNanodollars: number | undefined;
@@ -36,7 +36,7 @@ interface TokenOptions extends TokenKeys {
   readonly store: Store;
   readonly issuers: TokenIssuers;
   readonly readDocument: ReadDocument;
-  /** The ids of models that a claim names, of which some may be unknown; absent: a claim has ids. */
+  /** Resolves the names of models in a claim to ids; some may be unknown. Absent: claims contain ids. */
   readonly resolveModels?: ((names: readonly string[], issuer: string) => readonly string[]) | undefined;
   readonly now: () => number;
 }
@@ -47,8 +47,9 @@ export function tokenSource(options: Omit<TokenOptions, keyof TokenKeys>): (keys
 }
 
 /**
- * Accepts tokens (JWT) in place of API keys. Each subject of an issuer has a key in the account that its claims name, made at
- * its first call, without a secret. So limits, budgets, networks, usage, the request log and revoking are those of keys.
+ * Accepts tokens (JWT) instead of API keys. Each subject of an issuer has a key in the account named by its claims. It
+ * is created at the subject's first call and has no secret. So tokens have the limits, budgets, networks, usage,
+ * request log and revocation of keys.
  */
 class TokenAuthenticator implements TokenSource {
   readonly isToken = isToken;
@@ -205,8 +206,8 @@ function addressOf({ issuer }: TokenIssuer, name: string): string {
 }
 
 /**
- * An account for an e-mail, else a team that nobody is in yet, without a free quota, as teams have none until somebody decides
- * so. Two calls at once make one.
+ * Creates an account for an e-mail, otherwise a team without members or free quota: teams have no quota until an
+ * administrator sets one. Two concurrent calls create one account.
  */
 async function createAccountOf(
   store: Store,
@@ -258,7 +259,10 @@ function toText(value: unknown): string | undefined {
   return value.length > subjectLengthMax ? undefined : value.trim();
 }
 
-/** A failure of the store is no fault of the token. A refusal for the number of keys is none of its body either. */
+/**
+ * A failure of the store is not the token's fault, and the limit on the number of keys does not concern the request's
+ * body.
+ */
 function toStoreError(error: unknown): never {
   if (!(error instanceof GatewayError)) return storeUnavailable(error);
   if (error.code === "conflict") throw new GatewayError("forbidden", error.message, { cause: error });

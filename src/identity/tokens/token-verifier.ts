@@ -7,19 +7,19 @@ import { type ReadDocument, SigningKeys } from "./signing-keys.ts";
 
 /** Clocks of issuers may be late or early by this. */
 const skewSeconds = 60;
-/** Signatures that are checked at once; others wait their turn, so that made-up tokens take no more than these. */
+/** Maximum number of signatures checked at once; others wait, so made-up tokens use no more CPU than these. */
 const runningMax = 8;
 const waitingMax = 1_000;
-/** Keys that fit a token without a key id, of which each is tried. */
+/** Maximum number of keys tried for a token without a key id. */
 const triedMax = 5;
 
-/** A token whose signature, issuer, audience and times are right. */
+/** A token whose signature, issuer, audience and times are valid. */
 export interface VerifiedClaims {
   readonly issuer: TokenIssuer;
   readonly claims: CheckedClaims & { readonly exp: number };
 }
 
-/** Checks tokens of the issuers that the operator named. */
+/** Checks tokens of the issuers that the operator configured. */
 export class TokenVerifier {
   readonly #read: ReadDocument;
   readonly #now: () => number;

@@ -149,7 +149,7 @@ export function addStoreMetrics(registry: Registry, snapshot: GatewaySnapshot): 
   addOverdrawn(registry, snapshot);
 }
 
-/** Adds metrics of this process among those of its database. */
+/** Adds metrics that place this process among the processes of its database. */
 export function addNodeMetrics(registry: Registry, snapshot: GatewaySnapshot): void {
   const seconds = (ms: number | undefined): Sample[] => (ms === undefined ? [] : [[{}, ms / 1000]]);
   addGauge(registry, {

@@ -9,7 +9,7 @@ import {
 import type { ClientCall } from "../../kernel/index.ts";
 import type { Model } from "../../provider/index.ts";
 
-/** OpenTelemetry's operation names, and our own where it has none. */
+/** OpenTelemetry's operation names, and our own for operations without one. */
 export const operations: Readonly<Record<Capability, string>> = {
   chat: "chat",
   embeddings: "embeddings",
