@@ -25,7 +25,7 @@ export interface HeldAmounts {
 
 /** Quota of an account as its rows say. */
 interface QuotaRows {
-  /** The latest day that is at most one ahead, and what was drawn on it. */
+  /** The latest day that is at most one day ahead, and the tokens drawn on it. */
   readonly day: number | null;
   readonly used: number | null;
   /** Drawn on days further ahead that counts today; absent when nothing was. */

@@ -12,7 +12,7 @@ const keys = {
   stored_responses: "account_id, id",
 } as const;
 
-/** Deletes the rows that fit in small batches, between which others go on; returns their number. */
+/** Deletes the matching rows in small batches. Other work runs between the batches. Returns the number of rows. */
 export async function deleteInBatches(
   db: Kysely<Database>,
   table: keyof typeof keys,

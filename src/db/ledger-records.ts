@@ -13,7 +13,7 @@ export interface BudgetDraw {
   readonly limitNanodollars: number;
 }
 
-/** Sums by day of what calls cost: see the table `spending`. */
+/** Daily sums of the cost of calls: see the table `spending`. */
 export interface BudgetSums {
   /** The number of the account, the key, or of the budget that counts calls by name. */
   readonly subjectNo: number;
@@ -72,9 +72,10 @@ export interface OpenCall extends HoldAmounts, Readonly<Pick<AdmissionRequest, A
   readonly accountId: string;
   readonly keyId: string;
   /**
-   * Lets a shared store decide about the hold by what all processes wrote. The amounts are then a request, and its day is the
-   * earliest that may pay. `quotaLimit` is the account's tokens a day, `draws` the budgets that pay, `minHold` the least in
-   * tokens or nanodollars that the call must be able to hold. Absent if Redis has decided already, and ignored by the embedded store.
+   * Lets a shared store decide about the hold by the writes of all processes. The amounts are then a request, and its
+   * day is the earliest that may pay. `quotaLimit` is the account's tokens a day, `draws` the budgets that pay,
+   * `minHold` the minimum in tokens or nanodollars that the call must be able to hold. Absent if Redis has decided
+   * already, and ignored by the embedded store.
    */
   readonly guard?:
     | {
@@ -87,12 +88,12 @@ export interface OpenCall extends HoldAmounts, Readonly<Pick<AdmissionRequest, A
     | undefined;
 }
 
-/** The decision of a shared store about a hold: what it grants and has written, or what does not suffice. */
+/** The decision of a shared store about a hold: the amounts granted and written, or the amount that is insufficient. */
 export type HoldDecision = GrantedHold | RefusedHold;
 
 export interface RefusedHold {
   readonly refused: "balance" | "budget" | "quota";
-  /** The balance of the wallet, or what is spent of the budget or used of the quota. */
+  /** The balance of the wallet, the spending of the budget, or the used part of the quota. */
   readonly there: number;
   /** Held of it by running calls. */
   readonly openHolds: number;

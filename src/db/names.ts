@@ -55,7 +55,7 @@ export class SqliteNames implements NameNumbers {
 
 const findText = "select id, name, proof from names where name = any($1)";
 
-/** A row of `names` as a witness: whoever finds it finds every name that was committed before it. */
+/** A row of `names` used as proof: if it is in the database, every name committed before it is there too. */
 interface LastName {
   readonly id: number;
   readonly name: string;
@@ -64,9 +64,10 @@ interface LastName {
 }
 
 /**
- * Names of PostgreSQL. New ones are committed before what is written with them, in the order of their numbers. A database that went
- * back to an older state may give the numbers of the last names to others. So each statement that writes numbers carries the last
- * name that is known here, and finds it or writes nothing: with that row all names before it are as they were learned.
+ * Names of PostgreSQL. New names are committed before the rows that use them, in the order of their numbers. A database
+ * that was reset to an older state may assign the latest numbers to other names. So each statement that writes numbers
+ * carries the last name known here and writes nothing if it does not find that row. If the row is there, all earlier
+ * names are unchanged.
  */
 export class PostgresNames implements NameNumbers {
   readonly #numbers = new Map<string, number>();
@@ -79,7 +80,7 @@ export class PostgresNames implements NameNumbers {
     return number;
   }
 
-  /** The last name that is known. @throws {MissingNameError} When none is. */
+  /** The last name that is known. @throws {MissingNameError} When no name is known. */
   get last(): LastName {
     if (this.#last === undefined) throw new MissingNameError();
     return this.#last;

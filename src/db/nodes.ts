@@ -45,8 +45,8 @@ export const postgresNow = "floor(extract(epoch from clock_timestamp()) * 1000)"
 export const isSeen = sql.raw<SqlBool>(`seen_at >= ${postgresNow} - ${silentMsMax}`);
 
 /**
- * Lists the processes that serve, the longest running first. One that vanished is among them until the others take its lease,
- * or until the next one starts from an embedded store. Commands are not.
+ * Lists the processes that serve, the longest running first. A process that has vanished is listed until the others
+ * take its lease, or until the next process starts from an embedded store. Commands are not listed.
  */
 export async function listNodes(
   { db, shared }: { db: Kysely<Database>; shared: boolean },

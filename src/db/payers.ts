@@ -15,7 +15,7 @@ import type { LedgerWrite } from "./ledger-records.ts";
 import type { PinnedConnection } from "./postgres/ordered-connection.ts";
 import type { Database } from "./schema.ts";
 
-/** Bound of each cache; beyond it the cache begins anew. */
+/** Maximum size of each cache; beyond it the cache is emptied. */
 const cachedMax = 200_000;
 const numbers = new Map<string, number>();
 
@@ -78,8 +78,8 @@ export class SqlitePayers {
   }
 
   /**
-   * Sees to it that account and key of a call have their rows. The end of a call is written also where they do not exist:
-   * what was served stays in the ledger, and `verifyLedger` reports it.
+   * Ensures that account and key of a call have their rows. The end of a call is written even if they do not exist: a
+   * served call stays in the ledger, and `verifyLedger` reports it.
    *
    * @throws {UnknownPayerError} For a hold, when the key is not a key of that account.
    */
@@ -131,7 +131,7 @@ function toRow({ accountId, keyId }: Payer, isHold: boolean): string {
   return JSON.stringify({ account_id: accountId, key_id: keyId, ...numbers, is_hold: isHold });
 }
 
-/** Payers of PostgreSQL. Their rows are committed before what is written for them. */
+/** Payers of PostgreSQL. Their rows are committed before the rows that refer to them. */
 export class PostgresPayers {
   readonly #known = new KnownPayers();
 

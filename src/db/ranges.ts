@@ -48,7 +48,10 @@ export interface IndexOrder {
   readonly isDescending?: boolean | undefined;
 }
 
-/** Conditions on the rows of a table, of one range after the other. What `rowsEach` is: see {@link toRanges}. */
+/**
+ * Yields conditions that each select one range of a table's rows, one after the other. For `rowsEach` see
+ * {@link toRanges}.
+ */
 export async function* rangesOf(
   db: Kysely<Database>,
   { table, columns, isDescending = false }: IndexOrder,

@@ -59,7 +59,7 @@ export interface Database {
   email_verifications: EmailVerificationsTable;
   memberships: MembershipsTable;
   team_invitations: TeamInvitationsTable;
-  /** Attempts of sign-ins in a time window, by what is limited; `key` has no e-mail address in clear text. */
+  /** Attempts to sign in within a time window, by limit; `key` has no e-mail address in clear text. */
   sign_in_attempts: { key: string; attempts: number; ends_at: number };
   vouchers: VouchersTable;
   audit: AuditTable;
@@ -112,7 +112,7 @@ interface AccountsTable {
   allowed_models: Generated<string | null>;
   /** The own account of the person who founded this team; null: an account that nobody founded as one. */
   founded_by: Generated<string | null>;
-  /** 1: its own budget bounds its premium calls in place of the wallet, which then tells what it owes. */
+  /** 1: its own budget bounds its premium calls instead of the wallet, which then shows the amount owed. */
   billed_afterwards: Generated<number>;
 }
 
@@ -140,7 +140,10 @@ interface KeysTable {
   rotated_by: Generated<string | null>;
   /** JSON array of addresses and CIDR ranges; null: any. */
   allowed_networks: Generated<string | null>;
-  /** The hash of the secret before the last rotation, which is good until `previous_until`; both are null without one. */
+  /**
+   * The hash of the secret before the last rotation, which is valid until `previous_until`; both are null without a
+   * rotation.
+   */
   previous_secret_hash: Generated<string | null>;
   previous_until: Generated<number | null>;
   /** The service account whose key it is; null: it is of a person or a command. */
@@ -449,7 +452,7 @@ interface AuditTable {
   os_user: Generated<string | null>;
   /** `account.credit`, for example. */
   action: string;
-  /** Id of what it was done to. */
+  /** Id of the object of the action. */
   subject: string;
   /** JSON of the parameters. */
   detail: string;
@@ -521,7 +524,7 @@ export interface InvitationsTable {
   /** SHA-256 of the token in the link, hex. */
   token_hash: string;
   account_id: string;
-  /** The account of the administrator who made it, or `cli`; it is good while they may make it. */
+  /** The account of the administrator who made it, or `cli`; the invitation is valid while they may invite. */
   created_by: string | null;
   created_at: number;
   expires_at: number;
@@ -835,7 +838,7 @@ interface MetricRulesTable {
 interface AlertMessagesTable {
   id: string;
   channel_id: string;
-  /** JSON of what is sent. */
+  /** JSON of the message. */
   body: string;
   attempts: number;
   next_at: number;

@@ -15,7 +15,7 @@ export interface SpentBudget {
   /** The name of the key or of the subject; empty for an account, and for calls that name nobody. */
   readonly name: string;
   readonly period: Budget["period"];
-  /** With the raise that is in force. */
+  /** Including a current raise. */
   readonly budgetNanodollars: number;
   readonly spentNanodollars: number;
 }
@@ -34,7 +34,7 @@ interface Reader {
   readonly db: Kysely<Database>;
 }
 
-/** The budgets of accounts and keys that are in force, and of the names of calls, with what is spent of each. */
+/** The budgets of accounts and usable keys, and of the names of calls, with the spending of each. */
 export async function readSpentBudgets(store: Reader, now: number, filter: BudgetFilter): Promise<SpentBudget[]> {
   const all: SpentBudget[] = [];
   for (const isOfGateway of [false, true]) {
@@ -109,7 +109,7 @@ async function readOfKeys(budgets: BudgetsOfAccounts, now: number, filter: Budge
   return rows.map((row) => ({ ...toSpentBudget(row), keyId: row.key_id }));
 }
 
-/** The rows of what a key has spent in the running period of a budget. */
+/** The rows of a key's spending in the current period of a budget. */
 export function spentByKey(now: number, budgets?: string): RawBuilder<unknown> {
   return sql`from payers join spending on spending.account_id = payers.account_no and spending.subject_id = payers.no
     and spending.name = '' where payers.id = keys.id and ${isInPeriod(now, budgets)}`;

@@ -22,7 +22,10 @@ export interface Store {
   readonly db: Kysely<Database>;
   /** Whether several processes may write calls to it at once: PostgreSQL. */
   readonly shared: boolean;
-  /** How long a call waits for what it writes, in milliseconds; absent where its writes fail by themselves: the embedded store. */
+  /**
+   * How long a call waits for its writes, in milliseconds; absent in the embedded store, whose writes fail by
+   * themselves.
+   */
   readonly callWaitMs?: number;
   /** The id of this process in the rows of its calls; `null` in the embedded store. */
   readonly nodeId: string | null;
@@ -52,14 +55,15 @@ export interface Store {
     onCommitted?: () => void,
   ): Promise<ReadonlyMap<OpenCall, HoldDecision> | undefined>;
   /**
-   * Writes what a call writes, and takes it back in the same transaction, synced to the disk as the end of a call is.
+   * Writes the rows of a trial call and rolls them back in the same transaction, synced to disk like the end of a call.
    *
    * @throws {Error} When calls cannot be recorded.
    */
   tryWrite(): Promise<void>;
   /**
-   * Adds sums of usage in one transaction, with the step of the roll-up that they are. False, and nothing written, where its
-   * progress is not what it was before the step. It is not synced: what a power failure takes is counted again.
+   * Adds sums of usage in one transaction, together with the step of the roll-up that they belong to. Returns false and
+   * writes nothing if the progress has changed since the step began. It is not synced: sums lost in a power failure are
+   * counted again.
    */
   addUsage(rows: readonly UsageRow[], step?: UsageStep): Promise<boolean>;
   /**
@@ -84,12 +88,12 @@ export interface Store {
    */
   readForeignKey(hash: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   /**
-   * Marks the open calls of dead processes as abandoned and returns them. In the embedded store these are all open calls,
-   * so call it at the start. In a shared store a process is dead after this one has observed `deadAfterMs` without a
-   * heartbeat, so call it by a timer.
+   * Marks the open calls of dead processes as abandoned and returns them. In the embedded store these are all open
+   * calls, so call it at the start. In a shared store a process is dead after this one has observed `deadAfterMs`
+   * without a heartbeat, so call it by a timer.
    *
-   * @param isRunning Whether this process knows one of its own calls. One that it does not know at two calls in a row is open by a
-   * mistake, as after a failover that lost its end.
+   * @param isRunning Whether this process runs one of its own calls. A call that it does not run at two checks in a row
+   * is open by mistake, for example after a failover that lost its end.
    */
   abandonCalls(now: number, isRunning: (callId: string) => boolean): Promise<AbandonedCall[]>;
   /**
@@ -100,8 +104,8 @@ export interface Store {
   /** Calls `listener` when a single key was changed, by this or another process. */
   onKeyChange(listener: (keyId: string) => void): void;
   /**
-   * Tells all processes to end this call. One that has no connection at this moment does not learn of it. Absent for an
-   * embedded store, whose calls all run in one process.
+   * Notifies all processes to end this call. A process without a connection at this moment is not notified. Absent for
+   * an embedded store, whose calls all run in one process.
    */
   endCall?(callId: string): Promise<void>;
   /** Calls `listener` with each call that {@link Store.endCall} ends; absent if `endCall` is. */
@@ -124,7 +128,7 @@ export interface Store {
   readonly heartbeatAgeMs: number | undefined;
   /** Why the gateway cannot take calls, in one message; `undefined` when it can. */
   trouble?(): string | undefined;
-  /** Says what is worse than it should be while calls are served, in messages for anybody; absent of an embedded store. */
+  /** Reports degradations while calls are still served, in messages that anyone may read; absent for an embedded store. */
   degraded?(): string[];
   /** Reads the setting of this name; the first call makes and stores it. */
   setting(name: string, make: () => string): Promise<string>;
@@ -191,7 +195,7 @@ export function inTransaction<T>(
   return store.change((db) => work({ db, shared: store.shared, change: (change) => change(db) }));
 }
 
-/** Runs a transaction of rows that no process keeps a copy of: nobody has to read copies anew after it. */
+/** Runs a transaction on rows that no process caches: no cache has to be invalidated after it. */
 export function inQuietTransaction<T>(
   { db, shared }: Pick<Store, "db" | "shared">,
   work: (transaction: OpenTransaction) => Promise<T>,

@@ -41,7 +41,7 @@ export interface UsageRow {
 /** How far the roll-up has come: the row of `usage_progress`. */
 export type UsageProgress = Omit<Database["usage_progress"], "id">;
 
-/** A step of the roll-up: from what its progress must be to what it is with the sums that are added. */
+/** A step of the roll-up: the progress that is expected before it, and the progress after the added sums. */
 export interface UsageStep {
   readonly before: UsageProgress;
   readonly next: UsageProgress;
@@ -49,12 +49,12 @@ export interface UsageStep {
   readonly epoch: number;
 }
 
-/** Zeros are nulls, those that are added and those that are there. */
+/** Zeros are stored as null, both in added and in existing figures. */
 const upsert = (source: string, added: readonly string[] = figureColumns) => `insert into usage_rows as s
   (${[...usageKey, ...added]}) ${source} on conflict (${usageKey}) do update
   set ${added.map((name) => `${name} = coalesce(s.${name} + excluded.${name}, s.${name}, excluded.${name})`)}`;
 
-/** A figure as its column has it. */
+/** A figure in its stored form. */
 function toStored(figure: number): number | null {
   return figure === 0 ? null : figure;
 }
@@ -67,7 +67,7 @@ function toValues({ before, next }: UsageStep) {
   return [next.seq, next.until_seq, next.upto, before.seq, before.until_seq, before.upto];
 }
 
-/** Returns what `Store.addUsage` of an embedded store is in a transaction; it says whether anything was written. */
+/** Returns the implementation of `Store.addUsage` for an embedded store; the result is whether anything was written. */
 export function prepareUsageWriter(database: DatabaseSync): (rows: readonly UsageRow[], step?: UsageStep) => boolean {
   const begin = database.prepare("begin immediate");
   const commit = database.prepare("commit");
@@ -136,8 +136,8 @@ function byKey(one: readonly (string | number)[], other: readonly (string | numb
 }
 
 /**
- * Whether a row of `calls` is not in the sums yet. An abandoned call never is. Both engines find such rows by their `seq`,
- * because what it is compared with is known before the first row is read.
+ * Whether a row of `calls` is not in the sums yet. An abandoned call never is. Both engines find such rows by their
+ * `seq`, because the value it is compared with is known before the first row is read.
  */
 export const isUncounted: RawBuilder<boolean> = sql`calls.seq > (select seq from usage_progress)
   and (calls.seq > (select coalesce(until_seq, 0) from usage_progress)

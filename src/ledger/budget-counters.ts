@@ -72,7 +72,7 @@ export class BudgetCounters {
     return draws.map((draw) => {
       const id = idOf(caller, draw);
       const present = this.#counters.get(id);
-      // A session may have been silent for a day since.
+      // The session may have been silent for a day in the meantime.
       const isCurrent = draw.sums.sessionAt === undefined || (present !== undefined && present.calls > 0);
       if (isCurrent && present?.seen === calls && present.revision === this.#store.revision) return present;
       const written = this.#read(caller, draw);
@@ -104,7 +104,7 @@ export class BudgetCounters {
     counter.revision = this.#store.revision;
     for (const call of calls.values()) {
       if (!isCountedBy(draw, call.open)) continue;
-      // One that began before the budget was made.
+      // A call that began before the budget was made.
       if (!call.counters.includes(counter)) {
         call.counters.push(counter);
         counter.calls += 1;
@@ -112,7 +112,7 @@ export class BudgetCounters {
       }
       if (call.end === undefined) continue;
       counter.spent += call.end.chargedNanodollars;
-      // The charge that is being written may be in both.
+      // A charge that is being written may be both in the store and in memory.
       if (this.#isWriting()) counter.seen = undefined;
     }
   }

@@ -16,7 +16,7 @@ import {
 
 const none: readonly never[] = [];
 
-/** The draws of callers whose budgets count no names, which are the same all day. */
+/** The draws of callers without budgets by name; these are the same all day. */
 const drawsOfDay = new WeakMap<
   Caller,
   { readonly day: number; readonly today: number; readonly draws: readonly BudgetDraw[] }
@@ -39,7 +39,7 @@ export function findDraws(
   return draws;
 }
 
-/** Whether what a call draws on of a budget depends on more than its caller and the day. */
+/** Whether the draw on a budget depends on more than the caller and the day. */
 function dependsOnCall({ subject, raise }: Budget): boolean {
   return raise !== undefined || !(isOfAccount(subject) || subject === "key");
 }
@@ -48,7 +48,7 @@ function drawsOf(admission: AdmissionRequest, budgets: readonly Budget[], now: n
   const { caller, openedAt } = admission;
   const names = namesOf({ ...admission, keyId: caller.keyId });
   const named = budgets.filter(({ subject, name }) => name !== undefined && name === names[subject]);
-  // A subject that has budgets of its own is not one of each.
+  // Budgets for a specific subject replace budgets for every subject.
   const isNamed = ({ subject, keyId, isOfGateway }: Budget) =>
     named.some((one) => one.subject === subject && one.keyId === keyId && one.isOfGateway === isOfGateway);
   const others = budgets.filter((budget) => budget.name === undefined && !isNamed(budget));

@@ -24,19 +24,24 @@ export interface CallHolds {
   /**
    * Takes a call's hold and writes it. `quota` is its hold on the free quota if Redis has already decided that.
    *
-   * @throws {GatewayError} Naming what does not suffice, or `unavailable` when it could not be written.
+   * @throws {GatewayError} Names the amount that is insufficient; `unavailable` when the hold could not be written.
    */
   open(admission: AdmissionRequest, quota: GrantedHold | undefined, now: number): Promise<AdmittedCall>;
-  /** Replaces the hold of a running call by what its admission now asks; otherwise the same. */
+  /**
+   * Replaces the hold of a running call with the amount that its admission now requests; otherwise like {@link open}.
+   */
   extend(
     open: OpenCall,
     admission: AdmissionRequest,
     quota: HoldAmounts | undefined,
     now: number,
   ): OpenCall | Promise<OpenCall>;
-  /** A call has ended, and its end is about to be written. */
+  /** Called when a call has ended and its end is about to be written. */
   charge(end: EndedCall): void;
-  /** The end is written; `wasRetried` when an earlier try failed, which may have been written all the same. */
+  /**
+   * Called when the end is written; `wasRetried` is set if an earlier try failed, although that try may have been
+   * written.
+   */
   written(end: EndedCall, wasRetried: boolean): void;
   wallet(accountId: string, now: number): Promise<WalletState>;
   quota(caller: Pick<Caller, "accountId" | "freeTokensPerDay">, now: number): Promise<QuotaState>;

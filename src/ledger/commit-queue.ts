@@ -38,7 +38,7 @@ const none: BatchResult = { failures: new Map(), decisions: new Map() };
 /** Called after each attempted transaction with its writes, its duration and the ends of calls that still wait. */
 export type OnCommit = (writes: number, ms: number, unwritten: number) => void;
 
-/** Writes that came at about the same time. */
+/** Writes queued at about the same time. */
 interface Batch<Write extends LedgerWrite> {
   readonly writes: Write[];
   readonly done: PromiseWithResolvers<BatchOutcome>;
@@ -89,7 +89,10 @@ export class CommitQueue {
   #writtenAtMs: number | undefined;
   #retrying: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
-  /** Why the last writes of ends and of holds failed, for another reason than what they said; undefined when they did not. */
+  /**
+   * Why the last writes of ends and of holds failed, if their content was not the reason; undefined when they
+   * succeeded.
+   */
   #endFailure: unknown;
   #holdFailure: unknown;
   #probe: NodeJS.Timeout | undefined;
@@ -141,7 +144,7 @@ export class CommitQueue {
     return this.#isFailing ? this.#endFailure : this.#holdFailure;
   }
 
-  /** Tries the store no more by itself. Resolves when the spool has let go of what the store has taken. */
+  /** Stops retrying. Resolves when the spool has dropped the ends that the store has taken. */
   close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#probe);
@@ -181,13 +184,13 @@ export class CommitQueue {
     return batch.done.promise;
   }
 
-  /** Tries again what could not be written, and waits for all that is queued by now. */
+  /** Retries failed writes, and waits for all writes that are queued now. */
   async flush(): Promise<void> {
     for (const end of this.#unwritten) if (!this.#late.has(end)) this.add(end);
     await Promise.all([...this.#underWay, ...[...this.#holds, ...this.#ends].map(({ done }) => done.promise)]);
   }
 
-  /** The batch that a write which comes now belongs to. */
+  /** The batch that a new write joins. */
   #join<Write extends LedgerWrite>(batches: Batch<Write>[], giveUp: (batch: Batch<Write>) => void): Batch<Write> {
     const { callWaitMs } = this.#store;
     const last = batches.at(-1);
@@ -208,7 +211,10 @@ export class CommitQueue {
     return batch;
   }
 
-  /** Their calls are refused. Those that are not sent yet never will be; of the others {@link #keepUnknown} takes care. */
+  /**
+   * Refuses the calls of these holds. Holds that are not sent yet never will be; {@link #keepUnknown} handles the
+   * others.
+   */
   readonly #giveUpHolds = (batch: Batch<HoldWrite>): void => {
     this.#holds = this.#holds.filter((waiting) => waiting !== batch);
     batch.state = "late";
@@ -227,7 +233,10 @@ export class CommitQueue {
     this.#track(this.#keep(batch.writes).then(() => batch.done.resolve(undefined)));
   };
 
-  /** Resolves when these ends are in the spool, or cannot be kept. What only takes a hold back is found by whoever looks for it. */
+  /**
+   * Resolves when these ends are in the spool, or cannot be kept. Ends that only take a hold back are not kept:
+   * recovery finds the open hold.
+   */
   async #keep(ends: readonly EndedCall[]): Promise<void> {
     const charges = ends.filter(({ unmade }) => unmade !== true);
     if (charges.length === 0) return;
@@ -316,7 +325,7 @@ export class CommitQueue {
     this.#report(writes.length, startedMs, outcome);
     if (this.#waiting() > 0) this.#schedule();
     finish(holds, outcome);
-    // They are no longer under way, however long the spool takes.
+    // These ends are no longer under way, however long the spool takes.
     markDone(ends);
     if (failed.length > 0) this.#track(this.#keep(failed).then(() => finish(ends, outcome)));
     else finish(ends, outcome);
@@ -347,7 +356,7 @@ export class CommitQueue {
     finish(holds, outcome);
   }
 
-  /** A hold whose call was refused, and that is written or may be, is ended. */
+  /** Ends a hold that is, or may be, written although its call was refused. */
   #keepUnknown(holds: readonly Batch<HoldWrite>[], outcome: BatchOutcome): void {
     for (const { writes, state } of holds) {
       if (outcome === undefined && state !== "late") continue;
@@ -396,7 +405,7 @@ export class CommitQueue {
     if (this.#unwritten.size > 0) this.#scheduleRetry();
   }
 
-  /** Does not keep the process alive: what is unwritten when it ends is found open at the next start. */
+  /** The timer does not keep the process alive: calls whose end is unwritten are found open at the next start. */
   #scheduleRetry(): void {
     if (this.#retry !== undefined || this.#isClosed) return;
     this.#retry = setTimeout(() => {
@@ -434,7 +443,7 @@ function mayStand(write: OpenCall, outcome: BatchOutcome, isLate: boolean): bool
   return isLate && (decision === undefined || !("refused" in decision));
 }
 
-/** Why a write failed, other than for what it said. */
+/** Why a write failed, if its content was not the reason. */
 function findFailure(writes: readonly LedgerWrite[], outcome: BatchOutcome): unknown {
   const failed = writes.find(
     (write) => outcome?.failures.has(write) && !isConstraintError(outcome.failures.get(write)),
@@ -459,7 +468,7 @@ function markDone(batches: readonly Batch<LedgerWrite>[]): void {
   }
 }
 
-/** Tells all that wait for these batches. */
+/** Resolves the promises of these batches. */
 function finish(batches: readonly Batch<LedgerWrite>[], outcome: BatchOutcome): void {
   markDone(batches);
   for (const { done } of batches) done.resolve(outcome);

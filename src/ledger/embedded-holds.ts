@@ -190,8 +190,9 @@ class AccountStates {
 }
 
 /**
- * Wallet and free quota of one account of an embedded store, in memory: what is written, what is held, and what is charged but not
- * yet written, with the counters of the budgets that its calls draw on. Each method runs in one go, which is what makes admission atomic.
+ * Wallet and free quota of one account of an embedded store, in memory: the written amounts, the held amounts, and
+ * charges that are not written yet, with the counters of the budgets that its calls draw on. Each method runs
+ * synchronously, which makes admission atomic.
  */
 class AccountState {
   #balance = 0;
@@ -213,7 +214,7 @@ class AccountState {
     return this.#day;
   }
 
-  /** Takes over the written figures and keeps what is not written yet. */
+  /** Adopts the figures in the store and keeps the charges that are not written yet. */
   refresh(balance: AccountBalance, today: number): void {
     this.#balance = balance.balanceNanodollars;
     if (this.#day > today + 1) this.#day = 0;
@@ -293,7 +294,10 @@ class AccountState {
     if (this.#isCounted(end.open)) this.#usedTokens += end.quotaTokens;
   }
 
-  /** The charge of a call is written. One that was tried more than once may have been read in the meantime, which would count it twice. */
+  /**
+   * Called when the charge of a call is written. A charge that was tried more than once may already be included in
+   * figures read in the meantime and would count twice.
+   */
   written(end: EndedCall, wasRetried: boolean): void {
     const call = this.calls.get(end.open.callId);
     if (call === undefined) return;
@@ -321,7 +325,7 @@ class AccountState {
     const isBilledAfterwards = admission.caller.isBilledAfterwards && scarcest !== undefined;
     const available = isBilledAfterwards ? Number.MAX_SAFE_INTEGER : this.#balance - this.#held;
     const left = scarcest === undefined ? available : Math.min(available, scarcest.left);
-    // A call that costs nothing is admitted also where nothing is left.
+    // A call that costs nothing is admitted even if nothing is left.
     const isFree = admission.holdNanodollars === 0;
     const holdNanodollars = isFree ? 0 : Math.min(left, admission.holdNanodollars);
     if (!isFree && (left <= 0 || holdNanodollars < admission.minNanodollars)) {

@@ -7,7 +7,7 @@ export interface Forgettable {
   isIdle(now: number): boolean;
 }
 
-/** A map that forgets what is idle when others need the room. What is busy is kept, also beyond the bound. */
+/** A map that forgets idle entries when others need the room. Busy entries are kept, even beyond the bound. */
 export class IdleMap<Value extends Forgettable> {
   readonly #entriesMax: number;
   readonly #make: () => Value;

@@ -41,7 +41,7 @@ export interface LedgerOptions {
   onCommit?: OnCommit | undefined;
   /** Keeps ends of calls that the store does not take; absent: they are kept in memory alone. */
   spool?: Spool | undefined;
-  /** Told of each call's end once it is written. */
+  /** Called after the end of each call is written. */
   onEnded?: ((end: EndedCall) => void) | undefined;
 }
 
@@ -192,8 +192,8 @@ export class ProcessLedger implements Ledger {
   }
 
   /**
-   * Ends the calls that dead processes left open: before the first call is admitted, and over a shared store now and
-   * then, with calls of this process that it does not know.
+   * Ends the calls that dead processes left open: before the first call is admitted, and regularly over a shared store.
+   * There it also ends calls of this process that it does not run.
    */
   recover(): Promise<Recovery> {
     if (this.#calls.size > 0 && !this.#store.shared)
@@ -204,7 +204,7 @@ export class ProcessLedger implements Ledger {
   }
 
   /**
-   * Writes the charges that processes which are gone have left in the spool: as often as {@link ProcessLedger.recover}.
+   * Writes the charges that dead processes have left in the spool: as often as {@link ProcessLedger.recover}.
    *
    * @returns How many were found.
    */
@@ -213,8 +213,7 @@ export class ProcessLedger implements Ledger {
   }
 
   /**
-   * Picks up credits made by another process, and at once tries again what could not be written. For a timer of the
-   * owner.
+   * Picks up credits made by another process, and retries failed writes at once. For a timer of the owner.
    *
    * @returns How many ends of calls are still not written.
    */
@@ -225,8 +224,8 @@ export class ProcessLedger implements Ledger {
   }
 
   /**
-   * Why no call can be recorded, in one message for anybody, by the outcome of the last writes of calls; `undefined` when they
-   * succeeded. While it is so the store is tried each second.
+   * Why no call can be recorded, by the outcome of the last writes of calls, in one message that anyone may read;
+   * `undefined` when they succeeded. Until they succeed, the store is tried each second.
    */
   trouble(): string | undefined {
     const { failure } = this.#queue;
@@ -246,7 +245,7 @@ export class ProcessLedger implements Ledger {
   }
 
   /**
-   * Admits no more calls and writes all that is queued; waits up to `waitMs` for a store that does not take it.
+   * Stops admitting calls and writes everything that is queued; waits up to `waitMs` for a store that does not take it.
    *
    * @returns How many charges wait in the spool for the next start.
    * @throws {Error} When charges can be written nowhere; the next start finds these calls open and recovers them.
@@ -291,7 +290,7 @@ export class ProcessLedger implements Ledger {
   }
 }
 
-/** A ledger, and sentences about what is worse with it than it should be while calls are served. */
+/** A ledger, and messages about its degradations while calls are served. */
 interface OpenedLedger {
   ledger: ProcessLedger;
   degraded(): string[];
@@ -326,7 +325,7 @@ export async function openLedger(
   const options: LedgerOptions = { store, ...(now && { now }), onCommit, onEnded, spool };
   if (redisUrl === undefined) return { ledger: new ProcessLedger(options), degraded: () => [] };
   const report = (event: string, fields: Record<string, unknown>) => log.warn(event, fields);
-  // The client, some 10 MB of memory, is loaded only where there is one.
+  // The client, some 10 MB of memory, is loaded only if Redis is configured.
   const { openRedisLimits } = await import("./redis/redis-limits.ts");
   const limits = await openRedisLimits({ store, now, url: redisUrl, timeoutMs, report });
   return { ledger: new ProcessLedger({ ...options, limits }), degraded: () => limits.problems() };
@@ -336,7 +335,7 @@ export async function openLedger(
 export interface Recovery {
   /** Calls ended without a charge. */
   released: number;
-  /** Holds of these calls: the most that their providers may bill for them. */
+  /** Holds of these calls: the maximum that their providers may bill for them. */
   heldNanodollars: number;
   heldTokens: number;
   /** Their ids, the first hundred. */
@@ -362,7 +361,7 @@ async function recoverCalls(store: Store, now: number, isRunning: (callId: strin
   };
 }
 
-/** A request that draws on the limit of requests alone: it holds nothing and counts as no concurrent call. */
+/** A request that counts only against the limit of requests: it holds nothing and is not a concurrent call. */
 function rateLimitOnlyAdmission(callId: string, { limits, keyLimits, ...caller }: Caller, openedAt: number) {
   const admission: AdmissionRequest = {
     callId,

@@ -11,7 +11,7 @@ import {
 
 /** How long a caller should wait when the ledger cannot be written. */
 const unavailableRetryMs = 1000;
-/** When a running call ends is not known. */
+/** The end of a running call cannot be predicted. */
 const callsRetryMs = 1000;
 
 /** The owner of a limit, and the model whose calls it counts; without one, all calls. */

@@ -4,14 +4,14 @@ import { additionalTokens } from "./call-records.ts";
 import { IdleMap } from "./idle-map.ts";
 import { callsExceeded, type LimitOwner, requestsExceeded, tokensExceeded } from "./limit-errors.ts";
 
-/** The rest of its limits after a call was counted in. */
+/** The remaining limits after a call was counted. */
 export interface LimitReservation {
   limits: LimitState;
   /** Its hold on the daily free quota; undefined if the database decides about that. */
   quota?: GrantedHold | undefined;
 }
 
-/** How many calls run, of an account and of one of its keys. */
+/** Number of running calls of an account and of one of its keys. */
 export interface RunningCalls {
   ofAccount: number;
   ofKey: number;
@@ -30,17 +30,17 @@ export interface CallLimits {
   /** The hold of a call is written. */
   opened(admission: AdmissionRequest, open: OpenCall): void;
   /**
-   * Counts more tokens of a running call, and decides what else it holds of the free quota.
+   * Counts more tokens of a running call, and decides about its further hold on the free quota.
    *
    * @returns Its hold on the quota; undefined where the database decides about that.
    * @throws {GatewayError} `quota_exceeded`
    */
   extend(admission: AdmissionRequest, moreTokens: number, now: number): undefined | Promise<HoldAmounts | undefined>;
-  /** Counts a call out as if it had never come. */
+  /** Reverses the count of a call as if it had never come. */
   release(admission: AdmissionRequest, now: number): void | Promise<void>;
   /** The end of a call is written. */
   end(admission: AdmissionRequest, end: EndedCall, now: number): void | Promise<void>;
-  /** @param model One whose own limits are looked at too; absent: none. */
+  /** @param model A model whose own limits are checked too; absent: no model. */
   state(caller: Caller, now: number, model?: string): LimitState | Promise<LimitState>;
   running(caller: Caller): RunningCalls | Promise<RunningCalls>;
   close(): void;
@@ -105,12 +105,12 @@ class LimitUsage {
   }
 }
 
-/** Limits that a call counts against, with what is used of them. */
+/** Limits that a call counts against, with their usage. */
 interface UsedLimits extends CountedLimits {
   readonly usage: LimitUsage;
 }
 
-/** The limits of one process. Each method runs in one go, which is what makes counting in atomic. */
+/** The limits of one process. Each method runs synchronously, which makes counting atomic. */
 export class ProcessLimits implements CallLimits {
   readonly #accounts: IdleMap<LimitUsage>;
 
@@ -191,7 +191,7 @@ export class ProcessLimits implements CallLimits {
   }
 }
 
-/** Adds to what is used, also beyond the limits; negative numbers are returned. */
+/** Adds to the usage, also beyond the limits; negative numbers reduce it. */
 function add(all: readonly UsedLimits[], { running, requests, tokens }: Amounts, now: number): void {
   for (const { usage, limits } of all) {
     usage.running += running;
@@ -210,7 +210,7 @@ function toState(all: readonly UsedLimits[], ofAccount: Limits, now: number): Li
   }, undefined) as LimitState;
 }
 
-/** The concurrent calls of the account or of its key, whichever has fewer left. */
+/** The concurrent calls of the account or of its key, whichever has less room. */
 export function narrowerCalls({ limits, keyLimits }: Caller, { ofAccount, ofKey }: RunningCalls): CallsState {
   const account = { limit: limits.concurrentCalls, running: ofAccount };
   if (keyLimits?.concurrentCalls === undefined) return account;
@@ -266,7 +266,7 @@ class RateLimit {
     if (waitMs > 0) throw tokensExceeded({ limit: tokensPerMinute, limitTokens: tokens }, waitMs, whose);
   }
 
-  /** Adds requests and tokens, also beyond the limit; negative numbers are returned to it. */
+  /** Adds requests and tokens, also beyond the limit; negative numbers reduce the backlog. */
   add(requests: number, tokens: number, rates: Rates, now: number): void {
     this.#drain(now);
     const { requestsMs, tokensMs } = toBacklogs(requests, tokens, rates);

@@ -25,8 +25,8 @@ import type { CommitQueue } from "./commit-queue.ts";
 import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
 
 /**
- * Holds in a store that several nodes share. The statement that writes a hold also decides about it, by what all nodes
- * have written. No account is cached in memory.
+ * Holds in a store that several nodes share. The statement that writes a hold also decides about it, by the writes of
+ * all nodes. No account is cached in memory.
  */
 export class PostgresHolds implements CallHolds {
   readonly #store: Store;
@@ -62,8 +62,8 @@ export class PostgresHolds implements CallHolds {
   /**
    * Writes a hold with the next batch.
    *
-   * @returns What the store has granted; undefined for a hold that Redis has decided.
-   * @throws {GatewayError} Naming what does not suffice, or `unavailable`.
+   * @returns The amounts that the store has granted; undefined for a hold that Redis has decided.
+   * @throws {GatewayError} Names the amount that is insufficient, or `unavailable`.
    */
   async #write(
     write: OpenCall | ExtendedHold,

@@ -10,7 +10,7 @@ import {
   toPayerNumber,
 } from "../db/index.ts";
 
-/** Deletes are cut so that no one of them holds a lock for long. */
+/** Maximum number of rows deleted at once: no delete should hold a lock for long. */
 const prunedAtOnceMax = 500;
 
 /** Accounts looked at by one step when there is nothing to do. */
@@ -124,7 +124,7 @@ async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, l
 /** No period is longer. */
 const periodDaysMax = 31;
 
-/** Deletes what names have spent on days that no running period has. What accounts and keys have spent is kept. */
+/** Deletes the spending of names on days before every current period. The spending of accounts and keys is kept. */
 async function pruneDays({ db }: Store, beforeDay: number): Promise<void> {
   const budgets = await db
     .selectFrom("budgets")

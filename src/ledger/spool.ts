@@ -14,7 +14,7 @@ export interface EndSpool {
   clear(): Promise<void>;
 }
 
-/** Called with what the operator has to know. */
+/** Logs events that the operator should see. */
 type SpoolLog = Record<"warn" | "error", (event: string, fields: Record<string, unknown>) => void>;
 
 /** Options of {@link Spool}. */
@@ -122,7 +122,7 @@ export class Spool implements EndSpool {
     return ends.length;
   }
 
-  /** One that the schema refuses must not keep the others from being written. */
+  /** An end that the schema refuses must not prevent the others from being written. */
   async #writeEnds(ends: readonly EndedCall[]): Promise<void> {
     const { store, log } = this.#options;
     try {
@@ -151,7 +151,7 @@ export class Spool implements EndSpool {
         await handle.appendFile(size === 0 ? lines : `\n${lines}`);
         await handle.sync();
         if (size === 0) await syncFolder(this.#options.folder);
-        // One that took this process for dead may have replayed the file, before these lines were in it.
+        // A process that considered this one dead may have replayed the file before it had these lines.
         const now = await stat(this.#file).catch(() => undefined);
         if (now?.ino === ino) return;
       } finally {

@@ -66,7 +66,7 @@ async function findDaysAhead({ db }: Store, now: number): Promise<string[]> {
   });
 }
 
-/** Sums of what is neither a key nor a budget of their account. */
+/** Sums whose subject is neither a key nor a budget of their account. */
 async function findStraySums({ db }: Store): Promise<string[]> {
   const { rows } = await sql<{
     subject: number;
@@ -111,7 +111,7 @@ async function count({ db }: Store): Promise<Counts> {
 
 /** Two queries whose sums must be the same. */
 interface Comparison {
-  /** The words of a difference: `Wallet of acc_1: balance_nanodollars is 88, transactions and charges sum to 87`. */
+  /** The text of a difference: `Wallet of acc_1: balance_nanodollars is 88, transactions and charges sum to 87`. */
   readonly what: string;
   readonly source: string;
   /** The columns that name the subject of a sum, and its words: `acc_1`. */
@@ -129,7 +129,7 @@ interface Comparison {
 type Row = Record<string, number | string>;
 
 const ofCalls = "calls sum to";
-/** Joins the opening of a row's account; what comes before its day is compared as sums. */
+/** Joins the opening of a row's account; days before it are compared as sums. */
 const opening = sql`left join opening_balances on opening_balances.account_id =`;
 const [dayMs, hourMs] = [sql.lit(86_400_000), sql.lit(3_600_000)];
 
@@ -428,7 +428,7 @@ function compareBefore({ whatBefore, table, column, day, amountOfCall, dayOfCall
   };
 }
 
-/** Bounds what a ruined database can print. */
+/** Maximum number of differences printed for a ruined database. */
 const differencesMax = 1000;
 /** Limit of the subjects whose calls are looked up, and of the calls that are named for each. */
 const subjectsMax = 20;

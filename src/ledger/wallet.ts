@@ -63,7 +63,7 @@ async function move(db: Transaction<Database>, accountId: string, nanodollars: n
   );
 }
 
-/** A wallet as it is written: its balance, and what calls that are running now hold of it. */
+/** The stored balance of a wallet, and the amount held by running calls. */
 export async function readWalletState(store: Store, accountId: string): Promise<WalletState> {
   const row = await store.db
     .selectNoFrom((select) => [

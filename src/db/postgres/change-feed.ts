@@ -72,7 +72,9 @@ export class ChangeFeed {
     await client.query(`listen ${client.escapeIdentifier(rows[0]?.channel as string)}`);
   }
 
-  /** A connection was made anew, or the database is another one: anything that was read before may have changed. */
+  /**
+   * Called when there is a new connection, or the database is a different one: all data read so far may have changed.
+   */
   invalidate(): void {
     this.#noteChange();
   }

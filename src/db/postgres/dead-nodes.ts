@@ -58,7 +58,7 @@ export class DeadNodes {
       await sql`select pg_advisory_xact_lock_shared(hashtextextended('ends of calls', 0))`.execute(db);
       await sql.raw(leaseLock).execute(db);
       for (const { id, seen_at: seenAt } of dead) {
-        // One that has just sent a heartbeat keeps its lease.
+        // A node that has just sent a heartbeat keeps its lease.
         await db.deleteFrom("nodes").where("id", "=", id).where("seen_at", "=", seenAt).execute();
       }
       const { rows } = await sql<Omit<AbandonedCall, "id"> & { id: Uint8Array }>`
@@ -97,8 +97,8 @@ export class DeadNodes {
   }
 
   /**
-   * Calls of this node that are open and that it does not run. One that began or ended between the look and the question is known
-   * at one of two looks, or gone.
+   * Finds open calls of this node that it does not run. Only a call that is unknown at two looks in a row is one: a
+   * call may begin or end between reading the rows and checking them.
    */
   async #findStrays(isRunning: (callId: string) => boolean): Promise<string[]> {
     const { rows } = await sql<{ id: Uint8Array }>`select id from open_call_rows

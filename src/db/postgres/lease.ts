@@ -1,13 +1,13 @@
 import { type RawBuilder, sql } from "kysely";
 import { type NodeReport, postgresNow } from "../nodes.ts";
 
-/** Serializes the end of leases and what needs one: the exclusive side of the lock of `record_calls`. */
+/** Serializes the end of leases with the writes that need a lease: the exclusive side of the lock of `record_calls`. */
 export const leaseLock = "select pg_advisory_xact_lock(hashtextextended('leases of nodes', 0))";
 
 /**
- * The right of this process to hold money. It has one as long as it writes its heartbeat; the others take it away after a silence,
- * and release the holds of its calls. A process that was only silent gets the next one with its next heartbeat. Its calls go on:
- * they have what they used charged, and take what they need beyond it as new holds.
+ * The right of this process to hold money. It has a lease as long as it writes its heartbeat; after a silence the other
+ * processes end the lease and release the holds of its calls. A process that was only silent gets a new lease with its
+ * next heartbeat. Its calls continue: they are charged for their usage, and take new holds for further usage.
  */
 export class Lease {
   readonly #nodeId: string;

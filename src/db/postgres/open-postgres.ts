@@ -26,7 +26,7 @@ const unprovenPauseMs = 10;
 /** Images of many megabytes take a while. */
 const blobMsMin = 10_000;
 const connectWaitMs = 5000;
-/** How long the start waits for a free connection, and how often it asks. */
+/** How long the start waits for a free connection, and how often it tries. */
 const freeWaitMs = 30_000;
 const freePauseMs = 500;
 const deadAfterMsDefault = 30_000;

@@ -78,7 +78,7 @@ export class OrderedConnection {
   #retryMs = reconnectMsMin;
   /** The server process of the connection, or of the last one. */
   #pid: number | undefined;
-  /** The server process of a lost connection, which may still run what it was sent. */
+  /** The server process of a lost connection; it may still run the statements that it received. */
   #left: number | undefined;
   #cause: unknown;
   #failure: unknown;
@@ -146,7 +146,7 @@ export class OrderedConnection {
     return { generation, query: (statement) => this.query(statement, { generation, timeoutMs }) };
   }
 
-  /** Connects anew, unless that has happened since the primary's epoch began. */
+  /** Reconnects, unless that has happened since the primary's epoch began. */
   renew(): void {
     if (this.#epoch !== this.#options.primary.epoch) this.#lose(this.#client, new Error("The server may be another"));
   }
@@ -261,7 +261,7 @@ export class OrderedConnection {
     });
   }
 
-  /** The error of a statement, after what it says of the connection was heeded. */
+  /** Returns the error of a statement after acting on its meaning for the connection. */
   #judge(client: pg.Client, error: unknown): unknown {
     if (!(error instanceof pg.DatabaseError)) {
       const cause = this.#cause ?? error;

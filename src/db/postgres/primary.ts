@@ -11,7 +11,7 @@ const readOnlyState = "25006";
  */
 const endsConnection = /^(25006|57P|53|08)/;
 
-/** Whether a connection is of no more use after this error of a statement. */
+/** Whether a connection is useless after this error of a statement. */
 export function isEndOfConnection(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code !== undefined && endsConnection.test(error.code);
 }
@@ -28,9 +28,9 @@ export function isOutOfConnections(error: unknown): boolean {
 }
 
 /**
- * Facts that tell a database from another one, by their names. The system identifier stays for the life of a cluster and of its
- * copies, the timeline counts promotions and restores, the oids differ in a database that was made anew. Those that its user may
- * not read are absent.
+ * Facts that distinguish databases, by their names. The system identifier stays for the life of a cluster and of its
+ * copies, the timeline counts promotions and restores, and the oids differ in a database that was created again. Facts
+ * that the user may not read are absent.
  */
 type Identity = ReadonlyMap<string, string | number>;
 
@@ -59,8 +59,8 @@ const positionText = `select pg_walfile_name(pg_current_wal_flush_lsn()) as segm
 const systemText = "select system_identifier::text as system from pg_control_system()";
 const tablesOid = "to_regclass('call_rows')::oid";
 /**
- * A peer that vanished is found out within half a minute instead of two hours, and what its session holds is released: keepalives
- * on an idle connection, and a bound on what is not acknowledged.
+ * A vanished peer is detected within half a minute instead of two hours, and the locks of its session are released: by
+ * keepalives on an idle connection, and a time limit on unacknowledged data.
  */
 const keepalives = {
   tcp_keepalives_idle: 10,
@@ -95,7 +95,7 @@ export class Primary {
   /** The server that took writes last. */
   #current = 0;
   #identity: Identity = new Map();
-  /** How far the log of the database had come; it goes on as long as the database does. */
+  /** Last position in the log of the database; it only grows as long as the database is the same. */
   #position: number | undefined;
   /** The oid of the tables that were last seen whole. The start has checked the first ones. */
   #wholeOid: number | undefined;
@@ -152,14 +152,17 @@ export class Primary {
     return `${tablesOid} as tables_oid, ${this.#denied.has(positionText) ? "null::bigint" : position} as position`;
   }
 
-  /** Begins to look whether the database is still the same, and goes on with what a statement has read by then. */
+  /**
+   * Begins a check whether the database is still the same; call the returned function with the row that a statement has
+   * read.
+   */
   observe(): (row: ObservedRow) => void {
     const before = this.#position;
     return ({ tables_oid, position: now }) =>
       this.#compare([["oid of its tables", tables_oid]], { before, now: now ?? undefined });
   }
 
-  /** A server that had proved to take writes takes none any more: no connection to it is of use. */
+  /** Notes that a server, which had proved to take writes, no longer does: no connection to it is of use. */
   refuse(error: unknown, epoch: number): boolean {
     if (!(error instanceof pg.DatabaseError) || error.code !== readOnlyState || epoch !== this.epoch) return false;
     this.epoch += 1;
@@ -167,8 +170,8 @@ export class Primary {
   }
 
   /**
-   * Tables that are not those from before come from a restore. What is written before all constraints are there again may be written
-   * twice, and keeps them from being made.
+   * New oids of the tables mean a restore. Until all constraints exist again, rows may be written twice, and such
+   * duplicates would then prevent the constraints from being created.
    */
   async #expectWhole(client: pg.Client, tablesOid: number | undefined): Promise<void> {
     if (tablesOid === this.#wholeOid) return;

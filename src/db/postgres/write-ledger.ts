@@ -10,7 +10,10 @@ import { toDrawRow } from "./readers.ts";
 /** Deadlock (40P01) and serialization failure (40001): nothing was written, and a retry helps. */
 const transient = /^40/;
 
-/** Names, the lease and payers: what a batch may find missing, one after the other, in a database that went back to an older state. */
+/**
+ * Names, the lease and payers: a batch may find these missing, one after the other, in a database reset to an older
+ * state.
+ */
 const repairsMax = 3;
 
 /** A decision about a hold. */
@@ -27,8 +30,8 @@ interface DecisionRow extends Pick<RefusedHold, "there" | "day"> {
 }
 
 /**
- * Writes batches of holds and ends over one connection. What it knows of the database, the numbers of names and which payers have
- * their rows, it learned by that connection and forgets with it.
+ * Writes batches of holds and ends over one connection. It learns the numbers of names, and which payers have rows,
+ * over that connection and forgets them with it.
  */
 export class LedgerWriter {
   readonly #connection: OrderedConnection;
@@ -199,7 +202,7 @@ function toJson<Write>(writes: readonly Write[], toRow: (write: Write) => unknow
   return writes.length === 0 ? null : JSON.stringify(writes.map(toRow));
 }
 
-/** With what the guard of the hold says, and the names of what it counts. */
+/** Includes the fields of the hold's guard, and the names that budgets count it by. */
 function holdRow(write: HoldWrite, names: NameNumbers) {
   const open = toOpen(write);
   const { guard } = open;

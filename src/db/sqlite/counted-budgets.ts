@@ -3,7 +3,7 @@ import { namedSubjects } from "../../contract/index.ts";
 import { type NamedSubject, namesOf } from "../budgets.ts";
 import type { OpenCall } from "../ledger-records.ts";
 
-/** A budget that counts calls by a name. What accounts and keys spend is counted always. */
+/** A budget that counts calls by a name. The spending of accounts and keys is always counted. */
 interface CountedBudget {
   readonly no: number;
   readonly key_id: string | null;
@@ -11,12 +11,12 @@ interface CountedBudget {
   readonly name: string | null;
 }
 
-/** Accounts whose budgets are known; beyond it they are read anew. */
+/** Maximum number of accounts with budgets in memory; beyond it all are read again. */
 const accountsMax = 10_000;
 
 /**
- * The budgets that the end of a call counts for, as the database has them in the transaction that writes it: whoever makes a budget counts
- * the calls that ended before, and this all others.
+ * The budgets that the end of a call counts for, as they are in the database in the transaction that writes it. The
+ * creation of a budget counts the calls that ended earlier; this class counts all later calls.
  */
 export class CountedBudgets {
   readonly #read: ReturnType<DatabaseSync["prepare"]>;

@@ -68,8 +68,8 @@ const keptMax = 200;
 const lengthMax = 4000;
 
 /**
- * Prepared statements by their text: to prepare one takes longer than most take to run. One that is being read from may
- * not be run again before its end, so `take` is for those whose rows are all read at once.
+ * Prepared statements by their text: preparing a statement takes longer than running most of them. A statement that is
+ * being read from may not run again until it is finished, so `take` is for statements whose rows are all read at once.
  */
 export class StatementCache {
   readonly #database: DatabaseSync;

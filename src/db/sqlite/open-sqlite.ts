@@ -18,7 +18,7 @@ import { prepareUsageWriter } from "../usage-sums.ts";
 import { KyselyConnection, PlannedOnceDialect } from "./kysely-connection.ts";
 import { prepareLedgerStatements, tryWrite, writeLedger } from "./write-ledger.ts";
 
-/** Writes what the platform has cached of an open file to its disk: by a thread of the platform, or before it returns. */
+/** Syncs the platform's cached data of an open file to disk: by a thread of the platform, or synchronously. */
 interface Disk {
   sync(fd: number): Promise<void>;
   syncNow(fd: number): void;
@@ -34,9 +34,9 @@ const quickMs = 0.5;
 const weightOfNew = 0.1;
 
 /**
- * The log of a database in WAL mode, synced to the disk by a thread of the platform while the event loop goes on, or at
- * once where nothing else waits and the disk was quick lately. Its frames carry checksums, so the next start ignores what a
- * power failure leaves of a commit that was not synced.
+ * The log of a database in WAL mode. It is synced to disk by a thread of the platform while the event loop continues,
+ * or synchronously if nothing else waits and the disk was quick lately. Its frames have checksums, so the next start
+ * ignores any remains of a commit that was not synced before a power failure.
  */
 export class LogFile {
   readonly #database: DatabaseSync;
@@ -268,7 +268,7 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
       try {
         return await db.transaction().execute(async (transaction) => {
           const result = await work(transaction);
-          // Before it is committed: the next end of a call may be written before this goes on.
+          // Before the commit: the next end of a call may be written before the code after it runs.
           statements.budgets.forget();
           return result;
         });
@@ -396,16 +396,19 @@ function prepareBalanceReader(database: DatabaseSync): (accountId: string, today
   };
 }
 
-/** Notes what a clock has drawn that was wrong. Another process may be writing: the next look notes it then. */
+/**
+ * Records amounts that were written while a clock was wrong. Another process may be writing: then the next look records
+ * them.
+ */
 function tryToNote(write: () => void): void {
   try {
     write();
   } catch {
-    // It counts as long as it is not noted.
+    // An amount counts as long as it is not recorded.
   }
 }
 
-/** Prepares the look-up of what is spent of budgets. */
+/** Prepares the look-up of the spending of budgets. */
 function prepareBudgetsReader(database: DatabaseSync): EmbeddedStore["readBudgets"] {
   const isAhead = (today: string) => `day > ${today} + 1 and counted_day is null`;
   const statement = database.prepare(`select coalesce(sum(case when day < +?5 or (day > +?6 and (day <= +?6 + 1

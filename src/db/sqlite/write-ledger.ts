@@ -44,7 +44,8 @@ export function prepareLedgerStatements(database: DatabaseSync) {
         values (?, 0, 0, 1, 1, 0, 0, 0, 0, '${"x".repeat(triedCharacters)}')`,
     ),
     closeCall: database.prepare("delete from open_call_rows where id = ?"),
-    // One that was taken for abandoned is settled after all if its process turns out to be alive. It is then the latest end.
+    // A call that was marked as abandoned is settled after all if its process turns out to be alive. It is then the
+    // latest end.
     endCall: database.prepare(
       `${insert("call_rows", ["id", ...Object.keys(callColumns)])} on conflict (id) do update set
         seq = (select max(seq) + 1 from call_rows),

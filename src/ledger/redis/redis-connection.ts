@@ -4,7 +4,7 @@ import { RedisRefused } from "../limit-errors.ts";
 import { TimeoutError, withTimeout } from "../with-timeout.ts";
 import { admitScript, extendScript, formatScript, renewScript, settleScript } from "./scripts.ts";
 
-/** The format of what we keep; a newer one gets another number. */
+/** The format of the stored limits; a changed format gets another number. */
 const format = "modelgate-limits 1";
 const formatKey = "modelgate:format";
 
@@ -125,7 +125,7 @@ export class RedisConnection {
       return await withTimeout(answer, Math.min(waitMs, answerMsMax));
     } catch (error) {
       const restMs = answerMsMax - waitMs;
-      // The one who asked had no more time; Redis has.
+      // Only the caller's time is over; Redis still has time to answer.
       if (error instanceof TimeoutError && restMs > 0) withTimeout(answer, restMs).catch((late) => this.#down(late));
       else this.#down(error as Error);
       throw error;
@@ -212,7 +212,7 @@ function createClient(urls: string): RedisClient {
   });
 }
 
-/** Tells when a server was lost, or another has its place: what it kept may be gone in part. */
+/** Reports when a server was lost or replaced: a part of its data may be lost. */
 function onLoss(client: RedisClient, lost: (error: Error) => void): void {
   client.on("error", lost);
   client.on("close", () => lost(new Error("The connection to Redis was closed")));
@@ -240,7 +240,7 @@ function oneOfCluster(): RedisRefused {
   );
 }
 
-/** The error for what waiting cannot fix; undefined for what may pass. */
+/** The error for a failure that waiting cannot fix; undefined for a failure that may pass. */
 function refusalOf(error: Error): RedisRefused | undefined {
   if (error instanceof RedisRefused) return error;
   if (!/^(WRONGPASS|NOAUTH|NOPERM|ERR invalid password|ERR AUTH|ERR DB index)/.test(error.message)) return undefined;

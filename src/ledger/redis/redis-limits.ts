@@ -28,7 +28,7 @@ export interface RedisLimitsOptions {
   store: Store;
   /** `redis://user:password@host:port/number`, or `rediss:` for TLS; nodes of a cluster by comma. */
   url: string;
-  /** Milliseconds since 1970; absent: the clock of Redis for what is kept there, the system's for the rest. */
+  /** Milliseconds since 1970; absent: the clock of Redis for data in Redis, the system's clock for the rest. */
   now?: (() => number) | undefined;
   /** Milliseconds after which a call that its node no longer renews stops counting; default 30 000. */
   leaseMs?: number;
@@ -48,7 +48,7 @@ interface RunningCall {
 
 /** Limits that several nodes share. */
 export interface RedisLimits extends CallLimits {
-  /** Sentences about what is worse than it should be while calls are served; empty when all is well. */
+  /** Messages about degradations while calls are served; empty when all is well. */
   problems(): string[];
 }
 
@@ -147,7 +147,7 @@ class RedisCallLimits implements RedisLimits {
     return this.#localLimits.take(admission, now);
   }
 
-  /** Decides by what this node knows: a request to Redis would cost each call a round trip. */
+  /** Decides by this node's own figures: a request to Redis would cost each call a round trip. */
   check(caller: Caller, now: number): void {
     this.#localLimits.check(caller, now);
   }
@@ -313,7 +313,7 @@ class RedisCallLimits implements RedisLimits {
     return this.#now === undefined ? "" : String(this.#now());
   }
 
-  /** In braces what Redis Cluster hashes. */
+  /** Redis Cluster hashes only the part in braces. */
   #keyOf(accountId: string): string {
     return `${this.#prefix}{${accountId}}`;
   }
@@ -327,7 +327,10 @@ function toOwnerText({ keyId }: Caller, { owner, model }: LimitOwner): string {
   return `${ofAll === "" ? " " : ofAll}:${encodeURIComponent(model)}`;
 }
 
-/** The last arguments of `admit`: each owner, what the request and its tokens add to its backlogs, and its concurrent calls. */
+/**
+ * The last arguments of `admit`: each owner, the amounts that the request and its tokens add to its backlogs, and its
+ * concurrent calls.
+ */
 function toLimitArguments({ caller, model, limitTokens }: AdmissionRequest): string[] {
   return limitsOf(caller, model).flatMap((counted) => {
     const { requestsMs, tokensMs } = toBacklogs(1, limitTokens, counted.limits);
@@ -345,7 +348,7 @@ function toExtendArguments(admission: AdmissionRequest, moreTokens: number): str
   return [callId, ...toQuotaArguments(admission), ...ofOwners];
 }
 
-/** The last arguments of `settle`: each owner, and what is added to its backlogs. */
+/** The last arguments of `settle`: each owner, and the amounts added to its backlogs. */
 function toAddedArguments({ caller, model }: AdmissionRequest, requests: number, tokens: number): string[] {
   return limitsOf(caller, model).flatMap((counted) => {
     const { requestsMs, tokensMs } = toBacklogs(requests, tokens, counted.limits);

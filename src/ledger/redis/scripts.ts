@@ -164,10 +164,10 @@ return answer
 `;
 
 /**
- * Counts more tokens of a running call and raises its hold on the free quota. Arguments: time, call id; the most and the least
- * tokens that the call is to hold in all and the limit, empty for a premium call; then of each owner its text and what is
- * added to its backlog of tokens. Returns `unknown` when Redis knows too little to decide: the call is lost, or nothing was
- * drawn on the day that has begun since.
+ * Counts more tokens of a running call and raises its hold on the free quota. Arguments: time, call id; the maximum and
+ * minimum number of tokens that the call is to hold in total and the limit, empty for a premium call; then for each
+ * owner its text and the amount added to its backlog of tokens. Returns `unknown` when Redis cannot decide: it has lost
+ * the call, or nothing was drawn on the day that has begun since.
  */
 export const extendScript = `${common}
 local requested, least, limit = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -189,9 +189,9 @@ return { 'ok', whole(hold), day or '-1' }
 `;
 
 /**
- * Removes a call whose end is written in SQL. Arguments: time, call id, the day of its free quota and the tokens used; then of
- * each owner its text and what is added to its backlogs, empty without limits. For a call that Redis does not know, the
- * loaded sum may or may not include its tokens, so the sum is loaded again.
+ * Removes a call whose end is written in SQL. Arguments: time, call id, the day of its free quota and the tokens used;
+ * then for each owner its text and the amounts added to its backlogs, empty without limits. For a call that Redis does
+ * not have, the loaded sum may or may not include its tokens, so the sum is loaded again.
  */
 export const settleScript = `${common}
 local isKnown = removeCall(ARGV[2])
