@@ -115,7 +115,7 @@ export interface App {
   readonly sandbox: boolean;
   /** Providers, plugins and rows that cannot be used now, one message each. */
   readonly warnings: readonly string[];
-  /** Loads and makes what would otherwise hold up calls when it is first asked for. */
+  /** Loads and creates everything that would otherwise delay the first calls. */
   prepare(): Promise<void>;
   /** `waitMs`: how long a store is waited for that does not take the last charges. */
   close(waitMs?: number): Promise<void>;
@@ -270,7 +270,8 @@ async function openProviders(options: AppOptions, now: () => number): Promise<Pr
   const providers = new Providers({ ...options, now, createManager });
   await providers.load();
   const { registry, isConfigured } = providers.snapshot;
-  // One that serves nothing now starts all the same: its server comes up later, its file is corrected, it is enabled again.
+  // With a configured provider the gateway starts even without models: the provider's server may come up later, its
+  // file may be corrected, or it may be enabled again.
   if (registry.size === 0 && !isConfigured) throw new StartError(describeNoModel(providers.snapshot, options.config));
   return providers;
 }
@@ -424,7 +425,9 @@ function describeNoModel({ isConfigured, states, plugins, warnings }: PluginSnap
   return `No provider is configured: ${remedy}${warnings.length === 0 ? "" : `; ${warnings[0]}`}`;
 }
 
-/** Starts the timers: reads what other processes wrote, recovers calls of dead processes, deletes expired data. */
+/**
+ * Starts the timers: they read the writes of other processes, recover calls of dead processes, and delete expired data.
+ */
 function startMaintenance(
   { store, log, config, now = Date.now }: AppOptions,
   parts: Pick<App, "accounts" | "ledger"> & { refusals: RefusalLog; rollup: UsageRollup },
@@ -468,7 +471,7 @@ function startMaintenance(
   };
 }
 
-/** Ends what dead processes left open, and charges what they left in the spool. */
+/** Ends calls that dead processes left open, and writes the charges that they left in the spool. */
 async function recover(ledger: ProcessLedger, log: Log): Promise<void> {
   const recovered = await ledger.recover();
   if (recovered.released > 0) log.warn("calls_recovered", { ...recovered });

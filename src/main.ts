@@ -10,7 +10,7 @@ raiseFetchLimit();
 const { version } = await import("../package.json", { with: { type: "json" } });
 const { runCli } = await import("./cli/index.ts");
 
-/** The reader of the output may have seen enough, such as `head`. A gateway goes on without a reader. */
+/** The reader of the output may stop early, such as `head`. A gateway continues without a reader. */
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   if (process.argv[2] !== "serve") process.exit();

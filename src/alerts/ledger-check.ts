@@ -12,7 +12,7 @@ const dayMs = 86_400_000;
 const firstMs = 3_600_000;
 const lengthMax = 300;
 
-/** Verifies the ledger once a day on one of the nodes, and stores what it found. */
+/** Verifies the ledger once a day on one of the nodes, and stores the result. */
 export async function checkLedger(store: Pick<Store, "db">, verify: VerifyLedger, now: number): Promise<void> {
   await store.db
     .insertInto("alert_turns")

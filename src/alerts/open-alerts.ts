@@ -38,7 +38,7 @@ export interface AlertsDeps extends DeliveryDeps {
   readonly verifyLedger?: VerifyLedger | undefined;
 }
 
-/** Looks at the rules, and sends what is due. */
+/** Checks the rules, and sends the messages that are due. */
 export function createAlerts(deps: AlertsDeps) {
   const { store, config, kernel, now, service } = deps;
   const { deliverDue, send } = createDelivery(deps);
@@ -52,7 +52,7 @@ export function createAlerts(deps: AlertsDeps) {
   const readThresholds = async () => toThresholds((await readRules(store, [gatewayOwner])).get(gatewayOwner) ?? []);
   return {
     deliverDue,
-    /** Reads what {@link watch} needs. */
+    /** Reads the data that {@link watch} needs. */
     async prepare(): Promise<void> {
       await remember(await readThresholds());
     },
@@ -92,7 +92,7 @@ export function createAlerts(deps: AlertsDeps) {
   };
 }
 
-/** The gateway's own channels, as far as they can be decrypted, with what sending needs. */
+/** The gateway's own channels that can be decrypted, with the settings for sending. */
 async function readChannels(deps: AlertsDeps): Promise<Omit<Remembered, "thresholds">> {
   const { store, secrets, now } = deps;
   const channels: OpenChannel[] = [];
@@ -134,7 +134,7 @@ async function checkAccounts(
   }
 }
 
-/** Starts the timers. Returns what stops them. */
+/** Starts the timers. Returns a function that stops them. */
 export function openAlerts(deps: AlertsDeps): () => void {
   const alerts = createAlerts(deps);
   const report = (error: unknown) => deps.log.warn("alerts_failed", { error });

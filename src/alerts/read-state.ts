@@ -51,7 +51,10 @@ export async function readNodeState(
 
 const isReal = ({ plugin }: { plugin: { name: string } }) => plugin.name !== "sandbox";
 
-/** How full the disk of a folder is, as `df` counts it: what is reserved for the system is neither used nor free. */
+/**
+ * How full the disk of a folder is, as `df` computes it: space reserved for the system counts neither as used nor as
+ * free.
+ */
 export async function readDisk(folder: string): Promise<NodeState["disk"]> {
   try {
     const { blocks, bfree, bavail } = await statfs(folder);
@@ -71,12 +74,15 @@ interface Wanted {
   readonly now: number;
 }
 
-/** Reads what all nodes share. Each query is bounded, since an embedded store answers on the thread that serves calls. */
+/**
+ * Reads the state shared by all nodes. Each query is bounded, since an embedded store answers on the thread that serves
+ * calls.
+ */
 export async function readSharedState(store: Store, { walletBelow, accountIds, now }: Wanted): Promise<SharedState> {
   const isOfAll = accountIds === undefined;
   return {
     wallets: await readWallets(store, { walletBelow, now, ...(accountIds && { accountIds }) }),
-    // Less than half of a budget tells nobody.
+    // Spending of less than half of a budget is not reported.
     budgets: await readSpentBudgets(store, now, {
       accountIds,
       leastShare: 0.5,

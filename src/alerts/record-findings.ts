@@ -8,7 +8,7 @@ import type { ToldAlert } from "./storeless.ts";
 export const roundMs = 60_000;
 /** An alert that no node has found for so long is resolved: two rounds may be late. */
 const clearedMs = 2.5 * roundMs;
-/** How long an alert that goes on is not told again. */
+/** Minimum time before a continuing alert is sent again. */
 const repeatMs = 86_400_000;
 /** Messages that wait for one channel; beyond them new ones are dropped. */
 const waitingMax = 20;
@@ -32,8 +32,8 @@ export interface RecordOptions {
 }
 
 /**
- * Records what was found. A new alert, one that got worse, one that is a day old again and one that nobody finds any more
- * are queued as messages to the channels of their owner. Several nodes may do this at once: each of these is queued once.
+ * Records findings. Messages to the channels of the owner are queued for a new alert, an alert that got worse, an alert
+ * that is another day old, and an alert that is over. Several nodes may do this at once: each message is queued once.
  */
 export async function recordFindings(
   { db }: Pick<Store, "db">,
@@ -104,7 +104,7 @@ export async function readFiring({ db }: Pick<Store, "db">, owner: string, now: 
   return rows.filter(({ id }) => !muted.has(id));
 }
 
-/** When the mute of each alert ends; `null`: when somebody ends it. Those that have ended are left out. */
+/** When the mute of each alert ends; `null`: only a user ends it. Mutes that have ended are left out. */
 export async function readMutes({ db }: Pick<Store, "db">, now: number): Promise<ReadonlyMap<string, number | null>> {
   const rows = await db.selectFrom("alert_mutes").select(["alert_id", "until_at"]).execute();
   return new Map(
@@ -115,9 +115,9 @@ export async function readMutes({ db }: Pick<Store, "db">, now: number): Promise
 }
 
 /**
- * Sends no more messages about an alert, also when it is over and comes again.
+ * Stops messages about an alert, even if it ends and comes again, or ends the mute.
  *
- * @param mute `until`: `null`: until somebody ends it. Absent: it is muted no more.
+ * @param mute `until`: `null`: until a user ends it. Absent: it is no longer muted.
  * @throws {GatewayError} `not_found` when it is not firing.
  */
 export async function muteAlert(
@@ -190,7 +190,7 @@ async function upsert(db: Db, row: AlertRow): Promise<void> {
     .execute();
 }
 
-/** Marks an alert as told, if it is to be and no other node has. */
+/** Marks an alert as sent, if it is due and no other node has marked it. */
 function claim(db: Db, { id, rule, level }: AlertRow, now: number): Promise<AlertRow | undefined> {
   return db
     .updateTable("alerts")

@@ -6,13 +6,13 @@ import { type FailedCalls, failureMinutes, type ServiceState } from "./service-h
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
 
-/** A rule: what its threshold counts, the default of it, and how long something must be wrong before a message is sent. */
+/** A rule: the unit and default of its threshold, and how long a problem must last before a message is sent. */
 interface RuleInfo {
   readonly unit?: "usd" | "percent" | "days";
   /** In nanodollars for `usd`. */
   readonly threshold?: number;
   readonly delayMs?: number;
-  /** Whether account holders have it too, for what is theirs. */
+  /** Whether account holders have the rule too, for their own account. */
   readonly isForAccounts?: boolean;
 }
 
@@ -100,7 +100,7 @@ const troubleMs = 30_000;
 /** Fewer failed calls say nothing about their share. */
 const failedCallsMin = 5;
 
-/** Checks what a process knows of itself without the database. */
+/** Checks the state that a process knows without the database. */
 export function checkService(state: ServiceState, thresholds: Thresholds, now: number): Finding[] {
   const { store_failing: trouble, calls_failing: percent } = thresholds;
   return [
@@ -115,7 +115,9 @@ function findTrouble({ gateway, trouble }: ServiceState, now: number): Finding[]
   return [{ rule: "store_failing", subject: gateway, level: 1, text }];
 }
 
-/** The symptom alone, whatever its cause is. The long window says that it matters, the short one that it goes on. */
+/**
+ * Reports the symptom, whatever its cause. The long window shows that it matters, the short window that it continues.
+ */
 function findFailingCalls({ gateway, long, short }: ServiceState, threshold: number): Finding[] {
   const isBeyond = ({ calls, failed }: FailedCalls) => failed * 100 > calls * threshold;
   if (long.failed < failedCallsMin || !isBeyond(long) || !isBeyond(short)) return [];

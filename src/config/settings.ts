@@ -4,7 +4,7 @@ import { areRedisUrls, hostPattern, isSmtpUrl, parseNetworks, parseOrigin, parse
 /** How the text of a variable becomes a checked value; `undefined` means that it cannot be used. */
 interface Parser<T> {
   readonly expected: string;
-  /** @throws {RangeError} With what is wrong, where there is more to say than that the value cannot be used. */
+  /** @throws {RangeError} With the problem, if it is more specific than an unusable value. */
   parse(text: string): T | undefined;
 }
 

@@ -6,9 +6,9 @@ import { type ContentTurn, charactersMax, readAnswer } from "./read-content.ts";
 
 type Delta = Record<string, unknown>;
 
-/** Copies the text of an answer: of a stream what is sent, piece by piece. */
+/** Copies the text of an answer; for a stream, each piece that is sent. */
 export class AnswerCopy<C extends Capability = Capability> {
-  /** The request to run: what is written to its sink is copied. */
+  /** The request to run: pieces written to its sink are copied. */
   readonly request: ClientRequest<C>;
   /** Turns by the position of their piece in the answer. */
   readonly #turns = new Map<string, { role: string; text: string }>();

@@ -17,7 +17,7 @@ const batchRows = 50;
 
 /** Gets the content that is kept, to send it on. */
 export interface ContentSink {
-  /** Takes what it needs of a call that has ended; the returned function gets the text, which is redacted. */
+  /** Reads the data that it needs of an ended call; the returned function receives the redacted text. */
   prepare(call: ClientCall): (content: Content) => void;
 }
 
@@ -88,7 +88,7 @@ export class ContentKeeper {
     });
   }
 
-  /** Writes what is there so far. */
+  /** Writes the content collected so far. */
   async flush(): Promise<void> {
     await Promise.all(this.#taking);
     clearTimeout(this.#timer);

@@ -11,7 +11,7 @@ import { readSwitches, setSwitch } from "./switches.ts";
 
 const pruneMs = 60_000;
 const dayMs = 86_400_000;
-/** How long the end of the process waits for what is not written yet. */
+/** How long the end of the process waits for unwritten content. */
 const closeMsMax = 5000;
 
 export interface ContentLogDeps {
@@ -85,7 +85,7 @@ export class ContentLog {
     if (!(await this.#contents.delete(accountId, toContentId(requestId)))) throw noContent();
   }
 
-  /** Deletes all content of an account; with an audit entry where somebody else does so. Returns how much there was. */
+  /** Deletes all content of an account, with an audit entry if another person does so. Returns how much there was. */
   async deleteAll(accountId: string, by: string): Promise<number> {
     const { store, now } = this.#deps;
     if (by !== accountId) {
@@ -129,7 +129,11 @@ export function createContentLog(deps: ContentLogDeps, redact?: Redact): Content
   return new ContentLog(deps, { contents, box, keeper });
 }
 
-/** The content log with its timer, and what ends both. @throws {ConfigError} When CONTENT_LOG_REDACT cannot be used. */
+/**
+ * Opens the content log with its timer; `close` ends both.
+ *
+ * @throws {ConfigError} When CONTENT_LOG_REDACT cannot be used.
+ */
 export async function openContentLog(
   deps: ContentLogDeps,
 ): Promise<{ contentLog: ContentLog; close(): Promise<void> }> {

@@ -1,7 +1,7 @@
 import type { ClientRequest } from "../kernel/index.ts";
 import { BoundedText, writeText } from "./write-text.ts";
 
-/** One message, or what else was said, of a kept request or answer. */
+/** One message, or another text, of a kept request or answer. */
 export interface ContentTurn {
   /** `user`, `assistant`, `tool call` and the like. */
   readonly role: string;
@@ -11,10 +11,10 @@ export interface ContentTurn {
 /** Most characters kept of a request, and of an answer. */
 export const charactersMax = 131_072;
 
-/** The parts of a request that tell where its text is. */
+/** The parts of a request that determine where its text is. */
 type Exchange = Pick<ClientRequest, "capability" | "body" | "passthrough">;
 
-/** The text of what a client sent: of a long conversation its end. */
+/** The text that a client sent; for a long conversation, its end. */
 export function readRequestContent({ capability, body: uniform, passthrough }: Exchange): ContentTurn[] {
   const body = (passthrough?.body ?? uniform) as unknown as Record<string, unknown>;
   if (capability === "chat") return readConversation(body);

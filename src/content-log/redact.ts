@@ -5,7 +5,10 @@ import { type EscapeReading, readEscapes, replaceSpans, type Span, toSourceSpan 
 /** Replaces secrets and personal data in a text. */
 export type Redact = (text: string) => Promise<string>;
 
-/** Names of values that are secrets, with what may follow them: `password`, `AWS_SECRET_ACCESS_KEY`, `clientSecret`, `api-key-2`. */
+/**
+ * Names of values that are secrets, with possible suffixes: `password`, `AWS_SECRET_ACCESS_KEY`, `clientSecret`,
+ * `api-key-2`.
+ */
 const secretNames = String.raw`(?:passw(?:or)?d|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|(?:access|auth|refresh|bearer)[_-]?token)(?:[_.-][\w.-]{0,40}|keys?|s|\d{1,3})?`;
 /** A value in quotes up to their end, or up to a space. */
 const secretValue = String.raw`(?:"[^"\n]{4,500}|'[^'\n]{4,500}|["'\x60]?[^\s"',;]{6,})`;

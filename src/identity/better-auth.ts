@@ -160,7 +160,7 @@ export function recordSignIns({ store, now }: { readonly store: Store; readonly 
       .executeTakeFirst();
     if (user === undefined) return;
     const entry = { accountId: user.account_id, subject: user.account_id, detail: {} };
-    // Each is worth a look: there are ten, for somebody who has lost the app.
+    // The use of a backup code is recorded: there are only ten, for a user who has lost the app.
     if (context?.path === "/two-factor/verify-backup-code") {
       await recordAct(store, { ...entry, action: "user.backup_code" }, now());
     }

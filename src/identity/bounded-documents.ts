@@ -1,6 +1,6 @@
 /**
- * Documents of identity providers and tokens of callers, which libraries parse by themselves: what is nested too deep or has too many
- * values is refused before they see it.
+ * Checks documents of identity providers and tokens of callers before a library parses them: documents that are nested
+ * too deep or have too many values are refused.
  */
 import { checkJsonBounds, isRecord, JsonBoundsError, readJson } from "../lib/json.ts";
 import { readShort } from "../lib/read-short.ts";
@@ -49,7 +49,7 @@ function checkDocument(text: string): void {
     document = readJson(text, "document");
   } catch (error) {
     if (error instanceof JsonBoundsError) throw error;
-    // The library says what it expected.
+    // The library reports the problem.
     return;
   }
   if (!isRecord(document)) return;

@@ -6,8 +6,8 @@ import { countAttempt, forgetAttempts, takeAttempt } from "./attempt-limit.ts";
 const totpPath = "/two-factor/verify-totp";
 const codePaths = [totpPath, "/two-factor/verify-backup-code"];
 /**
- * Three of a million codes are valid at a time, so somebody who knows the password needs more than a year on average to
- * guess one.
+ * Three of a million codes are valid at a time, so a person who knows the password needs more than a year on average to
+ * guess a code.
  */
 const wrongCodes = { max: 5, windowMs: 600_000, what: "wrong codes for this account" };
 /** Longer than a code is valid: 30 s of its own and 30 s before and after. */
@@ -17,8 +17,8 @@ type Context = Parameters<typeof getSessionFromCtx>[0];
 
 /**
  * Hooks of better-auth that limit the guessing of codes by user, and let a code of an authenticator app work once (RFC
- * 6238, section 5.2). The user is read as better-auth reads it: from the session, or from the signed cookie and its stored
- * challenge. Requests of nobody are not counted, and refused by better-auth.
+ * 6238, section 5.2). The user is read as better-auth reads it: from the session, or from the signed cookie and its
+ * stored challenge. Requests without a user are not counted, because better-auth refuses them.
  */
 export function limitCodes({ store, now }: { store: Store; now: () => number }) {
   const toKey = (userId: string) => `code:${userId}`;

@@ -47,7 +47,7 @@ export async function shareFreeQuota(
   await recordAudit({ db }, { accountId, action: "account.quota", subject: accountId, detail }, now);
 }
 
-/** The address without what follows a `+` in its name. */
+/** The address without the part of its name from a `+` on. */
 function toMailbox(email: string): string {
   const at = email.lastIndexOf("@");
   const plus = email.indexOf("+");

@@ -11,7 +11,7 @@ interface HashCost {
   readonly p: number;
 }
 
-/** 32 MB and about 60 ms of one core: what OWASP recommends for scrypt and better-auth uses. */
+/** 32 MB and about 60 ms of one core: recommended by OWASP for scrypt, and used by better-auth. */
 const standardCost: HashCost = { N: 16_384, r: 16, p: 1 };
 const memoryMax = 64 * 1024 * 1024;
 const hashBytes = 64;

@@ -2,8 +2,8 @@ import { type Static, Type } from "@sinclair/typebox";
 import { shapeChecker } from "../lib/check-shape.ts";
 
 /**
- * Claims of an ID token or an access token are what an issuer wrote, signed or not. They go through one schema before anything
- * is decided by them, for sign-ins and for calls alike.
+ * The claims of an ID token or an access token, which an issuer wrote, signed or not. They are validated by one schema
+ * before any decision depends on them, for sign-ins and for calls alike.
  */
 const StandardClaims = Type.Object({
   sub: Type.String({ minLength: 1, maxLength: 300 }),

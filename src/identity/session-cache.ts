@@ -7,8 +7,9 @@ const keptMax = 2000;
 const cookiesLengthMax = 2000;
 
 /**
- * Remembers for a minute which session cookies stand for: an open page asks every few seconds, and to verify the signature
- * costs most of such a request. Whether the session still exists, and what its user may do, is not remembered.
+ * Caches for a minute which session a cookie belongs to: an open page sends requests every few seconds, and verifying
+ * the signature is most of the cost of such a request. Whether the session still exists, and the rights of its user,
+ * are not cached.
  */
 export function cacheSessions(
   readSession: (cookies: string) => Promise<StoredSession | undefined>,

@@ -20,7 +20,7 @@ export interface SessionUser {
   readonly emailVerified: boolean;
   /** Role of the user in the whole gateway, whichever account the session acts in. */
   readonly role: Role;
-  /** The password was set by somebody else and has to be changed. */
+  /** The password was set by another person and has to be changed. */
   readonly passwordIsTemporary: boolean;
   /** Whether sign-in needs a code after the password. */
   readonly secondFactor: boolean;

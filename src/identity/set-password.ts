@@ -15,11 +15,11 @@ import { hashPassword, makePassword, passwordLengthMax, passwordLengthMin } from
 export interface NewPassword {
   readonly accountId: string;
   readonly password: string;
-  /** The password was set by somebody else, so the user has to change it. */
+  /** The password was set by another person, so the user has to change it. */
   readonly temporary: boolean;
   /** The role of a new user; an existing user keeps theirs. */
   readonly role: Role;
-  /** The name in the audit log of whoever sets it, such as `cli`; absent: the account itself. */
+  /** The name for the audit log of the actor, such as `cli`; absent: the account itself. */
   readonly by?: string | undefined;
 }
 
@@ -55,9 +55,9 @@ export function checkPassword(password: string): void {
 
 /**
  * Sets the password of an account's user, who is created if missing. Ends all sessions, invitations and trusted
- * devices and removes the second factor, which a user who needs a new password may have lost, and the link to the identity
- * provider, which the next sign-in there makes anew. Where the e-mail was only claimed until now, what the claimer made
- * ends too. Call it by `Store.change`, unless the user is new.
+ * devices. Removes the second factor, which a user who needs a new password may have lost, and the link to the identity
+ * provider, which the next sign-in there creates again. If the e-mail was only claimed until now, everything that the
+ * claimer made ends too. Call it by `Store.change`, unless the user is new.
  */
 export async function writePassword(
   db: Transaction<Database>,

@@ -159,7 +159,7 @@ function toSignInRequest(request: Request, { email, password, rememberMe }: Reco
   return toAuthRequest(request, "sign-in/email", body);
 }
 
-/** A new password ends the other sessions, which somebody else may have begun with the old one. */
+/** A new password ends the other sessions, which another person may have started with the old password. */
 function checkPasswordChange({ passwordIsTemporary }: SessionUser, path: string, body: Record<string, unknown>): void {
   if (passwordIsTemporary && path.startsWith("two-factor/")) throw passwordChangeRequired();
   if (path !== "change-password") return;
@@ -183,7 +183,7 @@ async function finishPasswordChange(store: Store, user: SessionUser, now: number
   });
 }
 
-/** Writes the audit entry of what somebody who is signed in did to their second factor. */
+/** Writes the audit entry of a signed-in user's change of their second factor. */
 async function recordSecondFactor(
   store: Store,
   { user, path }: { user: SessionUser; path: string },

@@ -75,7 +75,7 @@ export interface NewAdminKey {
   readonly allowedNetworks?: readonly string[] | undefined;
 }
 
-/** Usable admin keys of a gateway: each is a way in that somebody has to keep an eye on. */
+/** Maximum number of usable admin keys of a gateway: the operator has to keep an eye on each. */
 const usableMax = 200;
 const usedMs = 60_000;
 
@@ -302,7 +302,7 @@ export class AdminAuthenticator {
       throw invalid(`${problem}: send the header 'Authorization: Bearer ${adminKeyForm}'`);
     }
     const parts = parseAdminKey(token);
-    // Made-up ids have no checksum, and the store is not asked for them.
+    // Made-up ids have no valid checksum and cost no query.
     if (parts === undefined || !hasChecksum(parts.id, await readIdSecret(this.#store))) throw incorrect();
     const { db } = this.#store;
     const line = await readKeyLine(db, parts.id);
@@ -345,7 +345,7 @@ function checkLine(line: KeyLine, now: number): void {
   throw invalid(`The admin key ${id} ${whose}${how}; use another key`);
 }
 
-/** A key is good where all keys of its line are. @throws {GatewayError} `invalid_api_key` */
+/** Checks that all keys of the line allow the address. @throws {GatewayError} `invalid_api_key` */
 function checkNetworks(line: KeyLine, address: string): void {
   for (const { allowed_networks } of line) {
     const networks = readNetworks(allowed_networks);

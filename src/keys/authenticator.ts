@@ -129,7 +129,7 @@ interface AuthenticatorOptions {
   readonly store: Store;
   readonly defaults: AccountDefaults;
   readonly now: () => number;
-  /** Opens what accepts tokens; absent: no tokens are accepted. */
+  /** Opens the source that accepts tokens; absent: no tokens are accepted. */
   readonly openTokens?: ((keys: TokenKeys) => TokenSource) | undefined;
 }
 
@@ -391,7 +391,7 @@ function malformedKey(token: string): GatewayError {
   return incorrectKey(maskKey(token), `is malformed; expected ${apiKeyForm}`);
 }
 
-/** A key as OpenAI shows it: enough to tell which one it is. */
+/** Masks a key as OpenAI does: enough to recognize it. */
 function maskKey(token: string): string {
   const end = token.length < 20 ? "" : token.slice(-4);
   return `${token.slice(0, end === "" ? 3 : 8)}***${end}`.replace(/[^\w*-]/g, "?");

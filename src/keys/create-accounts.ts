@@ -67,7 +67,7 @@ export interface Accounts {
   /** Revokes a key; an audit entry is written when it is known who does it. @throws {GatewayError} `not_found` */
   revokeKey(id: string, by?: string): Promise<void>;
   /**
-   * Gives a key another secret; the one before is good for `graceSeconds` more.
+   * Replaces the secret of a key; the previous secret stays valid for `graceSeconds`.
    *
    * @throws {GatewayError} `not_found`, `invalid_request`, `conflict` for a key that has ended
    */
@@ -86,7 +86,7 @@ export interface Accounts {
 export interface AccountsOptions {
   store: Store;
   defaults: AccountDefaults;
-  /** Opens what accepts tokens (JWT); absent: no tokens are accepted. */
+  /** Opens the source that accepts tokens (JWT); absent: no tokens are accepted. */
   openTokens?: ((keys: TokenKeys) => TokenSource) | undefined;
   /** Milliseconds since 1970; default the system's clock. */
   now?: () => number;

@@ -352,7 +352,7 @@ async function checkKeyCount(
   throw new GatewayError("conflict", `The account has ${count} API keys, its limit; revoke one that is not in use`);
 }
 
-/** Ended keys stay for a while, so a bound on usable keys alone would let somebody fill the database. */
+/** Ended keys stay for a while, so a limit on usable keys alone would let a user fill the database. */
 async function checkDailyCount(
   db: Transaction<Database>,
   { account_id: accountId, created_by: by }: { account_id: string; created_by: string | null },
@@ -473,7 +473,7 @@ export interface SecretCheck {
   readonly id: string;
   /** `current`: it is active. `previous`: it was replaced by the latest rotation. `other`: it is not of this key, or an older one. */
   readonly secret: "current" | "previous" | "other";
-  /** Until when the previous one is good, milliseconds since 1970. */
+  /** Until when the previous secret is valid, milliseconds since 1970. */
   readonly until: number | undefined;
 }
 
@@ -571,7 +571,7 @@ export async function searchKeys(store: Store, now: number, search: KeySearch): 
   }));
 }
 
-/** The ids of a page of keys that fit: what a list tells is read of these alone. */
+/** The ids of a page of matching keys; the details of a list are read only for these. */
 async function findKeyIds({ db, shared }: Store, now: number, search: KeySearch): Promise<string[]> {
   const { limit, offset, order, state } = search;
   const part = (parseApiKey(search.text.trim())?.id ?? search.text.trim().replace(/^sk-mg-/, "")).replace(/-…?$/, "");
@@ -645,7 +645,7 @@ export async function revokeKey(store: Store, id: string, now: number, by?: stri
   await store.change(async (db) => {
     const row = await db
       .updateTable("keys")
-      // An import that accepts what a key was held back for does not bring back one that was revoked.
+      // A later import may accept the restrictions of a key that was held back, but must not bring back a revoked key.
       .set((set) => ({ revoked_at: set.fn.coalesce("revoked_at", set.val(now)), held_for: null }))
       .where("id", "=", id)
       .returning(["id", "account_id", "name"])
@@ -716,7 +716,7 @@ export interface KeyChanges {
 }
 
 /**
- * Changes a key but not its secret. What it has spent counts for a new budget too.
+ * Changes a key but not its secret. Its earlier spending counts for a new budget too.
  *
  * @throws {GatewayError} `invalid_request` for an invalid value or an empty change, `not_found` for an unknown key,
  * `conflict` when a new expiry would give the account more than `keysMax` usable keys.
@@ -767,7 +767,7 @@ export async function changeKey(
   }, id);
 }
 
-/** Changes the own budget of a key. What is not given stays. */
+/** Changes the own budget of a key. Absent fields stay the same. */
 async function changeKeyBudget(
   db: Transaction<Database>,
   { id, account_id: accountId }: KeyIdentity,
@@ -790,7 +790,7 @@ async function changeKeyBudget(
   await setOwnBudget(db, owner, { limitNanodollars, period }, now);
 }
 
-/** The longest that a secret is good after its rotation, in seconds: 30 days. */
+/** Maximum time that a secret stays valid after its rotation, in seconds: 30 days. */
 export const graceSecondsMax = 2_592_000;
 /** How long it is if nothing else is said: time to roll out the new one. */
 export const graceSecondsDefault = 3600;

@@ -27,7 +27,7 @@ export type LogSink = (event: LoggedEvent) => void;
 
 /** A log that can be flushed and closed. */
 export interface OpenLog extends Log {
-  /** Hands all further events on, too. */
+  /** Also passes all further events to `sink`. */
   sendTo(sink: LogSink): void;
   /** Lines dropped so far, because the writer was blocked and the buffer full. */
   readonly dropped: number;
@@ -41,7 +41,7 @@ export interface OpenLog extends Log {
 export interface LogOptions {
   now?: () => number;
   format?: LineFormat;
-  /** Removes secrets from lines. `info` lines are skipped: only the others contain text of others. */
+  /** Removes secrets from lines. `info` lines are skipped: only the other levels contain text of others. */
   redact?: ((text: string) => string) | undefined;
 }
 
@@ -138,7 +138,7 @@ export function jsonLine(atMs: number, level: string, event: string, fields: Rec
   }
   // A replacer function would make every line several times slower, and few have an error.
   const plain = fields.error instanceof Error ? { ...fields, error: describeError(fields.error) } : fields;
-  // JSON has no escapes for all that a terminal takes for a command.
+  // JSON does not escape everything that a terminal takes for a command.
   const rest = toTerminalText(JSON.stringify(plain));
   const line = `{"time":"${stamp}","level":"${level}","event":"${event}"${rest === "{}" ? "}" : `,${rest.slice(1)}`}`;
   return line.length > lineCharactersMax ? `${line.slice(0, lineCharactersMax)}…` : line;

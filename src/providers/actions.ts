@@ -20,7 +20,7 @@ import { sealSecret } from "./secret-box.ts";
 
 const keysMax = 20;
 const providersMax = 200;
-/** A gateway that missed more changes than this takes its file for one that somebody has changed, and leaves it. */
+/** A gateway that missed more changes than this considers its file changed by an operator, and leaves it alone. */
 const earlierManifestsMax = 100;
 /** The last four characters of a shorter key would be too much of it. */
 const shownFrom = 12;
@@ -33,7 +33,7 @@ export interface ActionsDeps {
   readonly folder: string;
   /** Absent until the plugins were loaded for the first time. */
   readonly snapshot: () => Pick<PluginSnapshot, "states" | "plugins"> | undefined;
-  /** Puts committed changes in force in this process. */
+  /** Applies committed changes in this process. */
   apply(): Promise<void>;
 }
 
@@ -246,9 +246,9 @@ function expectFreeName({ settings, snapshot }: ActionsDeps, name: string): void
 }
 
 /**
- * The text of a key, or of the fields of a credential. Never shows a part of what is secret.
+ * Checks a key or the fields of a credential, and returns their text. Errors never show a part of a secret.
  *
- * @param secret A text, or an object of fields; the value of one that is a document may be an object too.
+ * @param secret A text, or an object of fields; the value of a field that is a document may be an object too.
  */
 export function checkCredential(
   { plugin, baseUrl }: { plugin: ProviderPlugin /** That of the environment. */; baseUrl: string | undefined },

@@ -73,7 +73,7 @@ export function checkAddresses(all: readonly URL[], isOwner: boolean): void {
   throw new GatewayError("forbidden", message, { param: "base_url" });
 }
 
-/** Whether a host is an address that tells machines of a cloud who they are, however it is written. */
+/** Whether a host is a metadata address of a cloud, however it is written. */
 function isMetadataAddress(host: string): boolean {
   const family = isIP(host);
   // A name that leads to one is refused when it is looked up, as every name that leads to a private address is.

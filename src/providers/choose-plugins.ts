@@ -22,7 +22,7 @@ interface Conditions {
   hasKey(plugin: ProviderPlugin): boolean;
   /** Whether no administrator has disabled it. */
   isEnabled(plugin: ProviderPlugin): boolean;
-  /** Whether somebody configured a provider that cannot be used: a file that is refused, a key that cannot be read. */
+  /** Whether a provider is configured but cannot be used: its file is refused, or its key cannot be read. */
   readonly isBroken?: boolean;
 }
 
@@ -35,15 +35,18 @@ export interface Choice {
   readonly isConfigured: boolean;
 }
 
-/** Clouds sell what others sell too, under names of their own: those are no use where nothing is real. */
+/**
+ * Whether the sandbox simulates a plugin's models. Clouds sell other providers' models under their own names, which are
+ * of no use without a real provider.
+ */
 export function isSimulated({ credential }: ProviderPlugin): boolean {
   return getForm(credential) === undefined;
 }
 
 /**
- * Real plugins where there are credentials; the sandbox only when asked for, or where no provider is configured and the
- * gateway listens on a loopback address. A provider that is disabled, does not answer or cannot be loaded is not simulated:
- * its callers expect real answers.
+ * Chooses real plugins that have credentials; the sandbox only on request, or if no provider is configured and the
+ * gateway listens on a loopback address. A provider that is disabled, does not answer or cannot be loaded is not
+ * simulated: its callers expect real answers.
  *
  * @returns No plugins when there is nothing to serve.
  */

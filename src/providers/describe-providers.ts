@@ -82,7 +82,7 @@ function since(last: LastOutcomes, from: number): LastOutcomes {
   );
 }
 
-/** The last error of a provider or key as JSON, with the provider's own words: for administrators. */
+/** The last error of a provider or key as JSON, with the provider's message: for administrators. */
 export function toErrorJson(error: (Failure & { at: number }) | undefined) {
   if (error === undefined) return null;
   const { at, kind, status, message, model } = error;

@@ -36,7 +36,7 @@ export interface DiscoveredModel {
   readonly use?: "chat" | "embeddings" | "other";
 }
 
-/** Where the models of a plugin are listed, and what its key is. */
+/** Where the models of a plugin are listed, and its key. */
 export interface Place {
   readonly baseUrl: string;
   /** Whether the operator wrote it into the environment. */
@@ -88,7 +88,7 @@ function readJsonOf(text: string): unknown {
   try {
     return readJson(text, "file");
   } catch (cause) {
-    // A parser quotes what it read, and the words of a provider do not go into the log.
+    // A parser quotes its input, and a provider's text must not get into the log.
     const reason = cause instanceof JsonBoundsError ? cause.message : "it is no JSON";
     throw new ListingError(`its answer cannot be read: ${reason}`, true, cause);
   }
@@ -124,7 +124,9 @@ function nameOfPath(id: string): string | undefined {
     ?.replace(/\.gguf$/i, "");
 }
 
-/** Features of a model, by the kinds of input that llama.cpp and OpenRouter list, and what it is for, by LiteLLM. */
+/**
+ * Features of a model: by the kinds of input that llama.cpp and OpenRouter list, and by the purpose that LiteLLM lists.
+ */
 function readUse({ architecture, mode }: Record<string, unknown>): Pick<DiscoveredModel, "features" | "use"> {
   const modalities: unknown = isRecord(architecture) ? architecture.input_modalities : undefined;
   const takes = (kind: string) => Array.isArray(modalities) && modalities.includes(kind);

@@ -27,7 +27,7 @@ export interface Failure {
   readonly kind: UpstreamErrorKind | "plugin_failed";
   /** The provider's HTTP status; absent: it sent none. */
   readonly status?: number | undefined;
-  /** The provider's own words where it had some, without keys: for administrators. */
+  /** The provider's own message if it sent one, without keys: for administrators. */
   readonly message: string;
   readonly model: string;
 }
@@ -47,7 +47,7 @@ export interface TestOutcome {
 
 type At<T> = T & { /** Milliseconds since 1970. */ readonly at: number };
 
-/** When what is wrong began: the first of its kind that no success followed. Milliseconds since 1970. */
+/** When the current failures began: the first failure that no success followed. Milliseconds since 1970. */
 interface Run {
   /** The first failure of any kind. */
   readonly since?: number | undefined;
@@ -110,7 +110,7 @@ type Outcomes = Partial<Record<OutcomeName, At<object>>>;
 /** Attempts and errors by time slot. */
 type Counts = Map<number, { attempts: number; errors: number }>;
 
-/** The `key` of what concerns a provider as a whole. */
+/** The `key` of outcomes that concern a provider as a whole. */
 const wholeProvider = "";
 
 /** Counts attempts and keeps the last outcomes. */
@@ -204,7 +204,7 @@ export class HealthLog {
     return { ...sum, hasRecovered: (this.#successes.get(provider) ?? 0) >= recoveredSuccesses, failingSince };
   }
 
-  /** Reads what all gateways have written. */
+  /** Reads the counts and outcomes that all gateways have written. */
   async read(): Promise<void> {
     const { db } = this.#store;
     const from = Math.floor(this.#now() / slotMs) - slotsPerDay;
@@ -222,7 +222,10 @@ export class HealthLog {
     }
   }
 
-  /** Writes what has happened since the last time and, of a shared database, reads what happened elsewhere. */
+  /**
+   * Writes the counts and outcomes since the last time and, in a shared database, reads those written by other
+   * gateways.
+   */
   sync(): Promise<void> {
     this.#running = this.#running.then(() => this.#sync());
     const done = this.#running;
@@ -390,7 +393,7 @@ export function providerHealth({ last, recent, keys, circuits, now }: ProviderFa
   }
   if (isTestLatest && !test.isOk)
     return { state: "failing", reason: "The last test failed", since: test.since ?? test.at };
-  // A test that succeeded after the failures tells more than they do.
+  // A test that succeeded after the failures says more than they do.
   const isOver = isTestKnown && test.isOk && test.at >= (last.error?.at ?? 0);
   if (!isOver && !hasRecovered && errors > 0 && errors >= attempts * failingShare)
     return { state: "failing", reason: counted, since };
@@ -414,7 +417,7 @@ function earliest(healths: readonly Health[]): number | undefined {
   return all.length === 0 ? undefined : Math.min(...all);
 }
 
-/** Goes on with the failures since the last success, or begins anew with one of this kind. */
+/** Continues the run of failures since the last success, or begins a run with a failure of this kind. */
 function goOn(last: LastOutcomes, kind: string, at: number): Run {
   const { success, error, test } = last;
   const succeededAt = Math.max(success?.at ?? 0, test?.isOk === true ? test.at : 0);

@@ -47,7 +47,7 @@ export function listLayers(
         add(id, { ...change, row: mergeRow(layer?.row, row, isUpdate) });
       }
     }
-    // The rows in force: a file whose rows are refused changes nothing.
+    // The rows that are served: a file with refused rows changes nothing.
     for (const model of merged.find((plugin) => plugin.name === name)?.models ?? []) add(model.id, { row: model });
     return [...layers.values()];
   });

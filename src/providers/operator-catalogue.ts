@@ -40,7 +40,7 @@ const nameForm = /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,99}$/u;
 export class OperatorCatalogueEditor {
   readonly #manager: PluginManager;
   readonly #folder: PluginDirectory;
-  /** Serves what the folder contains now. */
+  /** Loads the current content of the folder and serves it. */
   readonly reload: () => Promise<void>;
 
   constructor(manager: PluginManager, folder: PluginDirectory, reload: () => Promise<void>) {

@@ -5,7 +5,7 @@ import type { FileProblem, PluginDirectory, PluginSource } from "./plugin-direct
 
 const loadsAtOnce = 8;
 
-/** A plugin file: its last version that could be loaded, and what is wrong with the newest. */
+/** A plugin file: its last version that could be loaded, and the problem of the newest version. */
 export interface PluginFile {
   readonly source: PluginSource;
   readonly plugin: ProviderPlugin | undefined;

@@ -118,7 +118,7 @@ export class PluginManager {
     return [this.#files, this.#overrides, this.#unlisted].map((part) => part.fingerprint()).join("\n") + this.#day;
   }
 
-  /** Reads the folders and combines what they contain now, one call after the other. */
+  /** Reads the folders and combines their current content. Calls run one after the other. */
   load(): Promise<PluginSnapshot> {
     const loading = this.#loading.then(() => this.#load());
     this.#loading = loading.catch(() => undefined);
@@ -200,7 +200,7 @@ export class PluginManager {
     try {
       return this.#options.readCredentials(plugin);
     } catch {
-      // The plugin's state says what is wrong with it.
+      // The plugin's state describes the problem.
       return undefined;
     }
   }
@@ -253,7 +253,7 @@ export class PluginManager {
     return new AbsentModels({ awaited: this.#unlisted.awaited, plugins, statusOf, report });
   }
 
-  /** Why a provider that somebody configured serves nothing; `undefined` for others. */
+  /** Why a configured provider serves nothing; `undefined` for other providers. */
   #explainIdle(
     plugin: ProviderPlugin,
     { name, status, origin }: PluginState,
@@ -323,7 +323,10 @@ export class PluginManager {
     return { plugins, choice, registry, refused, warnings, credentials };
   }
 
-  /** Whether somebody configured a provider that cannot be used. A bad file that is added to a running sandbox does not end it. */
+  /**
+   * Whether a configured provider cannot be used. A bad file that is added to a running sandbox does not end the
+   * sandbox.
+   */
   #isBroken(plugins: readonly ProviderPlugin[], errors: ReadonlyMap<string, string>): boolean {
     const { choices } = this.#options;
     if (plugins.some(({ name }) => choices?.hasUnreadableKeys(name) === true)) return true;
@@ -332,7 +335,10 @@ export class PluginManager {
     return isUnloadable || errors.size > 0;
   }
 
-  /** Replaces what the registry refused by what is served, or leaves out the operator's rows; `undefined` if nothing was. */
+  /**
+   * Replaces plugins that the registry refused with the served versions, or leaves out the operator's rows; `undefined`
+   * if no plugin was refused.
+   */
   #rollback(
     candidates: readonly Candidate[],
     refused: readonly Refusal[],

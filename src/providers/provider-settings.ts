@@ -108,7 +108,10 @@ export class ProviderSettings {
     return this.#keys.get(name) ?? [];
   }
 
-  /** Credentials of a provider in the environment, and none when they are invalid: its state says what is wrong. */
+  /**
+   * Credentials of a provider in the environment; no credentials if they are invalid, and the provider's state then
+   * describes the problem.
+   */
   readGiven(plugin: Keyed): ReturnType<Config["credentials"]> {
     try {
       return this.config.credentials(plugin);
@@ -151,7 +154,7 @@ export class ProviderSettings {
     return { ...plugin, models: plugin.models.map((model) => ({ ...model, ...order })) };
   }
 
-  /** SANDBOX of the environment, else what an administrator chose, else `auto`. */
+  /** SANDBOX of the environment, otherwise the administrator's choice, otherwise `auto`. */
   get sandbox(): { setting: SandboxSetting; source: "environment" | "database" | "default" } {
     if (this.config.given.has("SANDBOX")) return { setting: this.config.sandbox, source: "environment" };
     if (this.#sandbox !== undefined) return { setting: this.#sandbox, source: "database" };

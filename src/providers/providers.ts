@@ -16,7 +16,7 @@ import { watchFolders } from "./watch-folders.ts";
 
 const syncMs = 500;
 const healthSyncMs = 5000;
-/** How long what a test found before saving is kept for the save. */
+/** How long the result of a test before saving is kept for the save. */
 const adoptMsMax = 600_000;
 /** Tests at the same time: each is a request that costs something. */
 const testsMax = 4;
@@ -35,7 +35,7 @@ export interface ProvidersDeps {
   createManager(settings: ProviderSettings): PluginManager;
 }
 
-/** The providers of a running gateway: what is served, and what administrators do with it. */
+/** The providers of a running gateway: the served plugins, and the actions of administrators on them. */
 export class Providers {
   readonly settings: ProviderSettings;
   readonly manifests: Readonly<Record<string, unknown>>;
@@ -47,7 +47,7 @@ export class Providers {
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   readonly #deps: ProvidersDeps;
-  /** Loads plugins and rows; only {@link reload} puts them in force. */
+  /** Loads plugins and rows; only {@link reload} applies them. */
   readonly manager: PluginManager;
   readonly #folder: string;
   #snapshot!: PluginSnapshot;
@@ -59,7 +59,7 @@ export class Providers {
   #onReload: (snapshot: PluginSnapshot) => void = () => undefined;
   #catchingUp: Promise<void> | undefined;
   #testing = 0;
-  /** The last test before saving: what it found holds for the key once that is saved. */
+  /** The last test before saving: its result applies to the key once the key is saved. */
   #unsaved:
     | { readonly name: string; readonly key: string; readonly at: number; readonly result: TestResult }
     | undefined;
@@ -104,7 +104,10 @@ export class Providers {
     return this.stats;
   }
 
-  /** Each attempt asks for it, and reading the environment would cost more than all else that is recorded of one. */
+  /**
+   * Cached, because each attempt needs it, and reading the environment would cost more than recording the rest of an
+   * attempt.
+   */
   #keyIdsOf(name: string): readonly string[] {
     let ids = this.#keyIds.get(name);
     if (ids === undefined) {
@@ -115,7 +118,7 @@ export class Providers {
     return ids;
   }
 
-  /** Puts what was loaded in force, with the keys that its routes have. */
+  /** Applies a loaded snapshot, with the keys of its routes. */
   #use(snapshot: PluginSnapshot): void {
     this.#snapshot = snapshot;
     this.#keyIds.clear();
@@ -147,7 +150,7 @@ export class Providers {
     };
   }
 
-  /** Stops the timers, and writes what happened last. */
+  /** Stops the timers, and writes the last outcomes. */
   async close(): Promise<void> {
     this.#stop();
     await this.#syncHealth();
@@ -157,7 +160,7 @@ export class Providers {
     await this.health.sync().catch((error) => this.#deps.log.warn("provider_health_not_written", { error }));
   }
 
-  /** Puts what the database says in force. */
+  /** Applies the settings of the database. */
   async apply(): Promise<void> {
     await this.settings.read();
     this.#syncFiles();
@@ -213,7 +216,7 @@ export class Providers {
     return result;
   }
 
-  /** Keeps what was found before a provider or its key was saved, if that was tested just now. */
+  /** Keeps the result of a test that ran just before the provider or its key was saved. */
   async adoptTest(name: string, keyId: string | undefined): Promise<void> {
     const tested = this.#unsaved;
     const key = keyId === undefined ? "" : this.settings.keysOf(name).find(({ id }) => id === keyId)?.secret;
@@ -290,9 +293,9 @@ export class Providers {
   }
 
   /**
-   * Asks the providers that may have models of these names, and puts what they have in force.
+   * Lists the models of providers that may have these names, and applies the result.
    *
-   * @returns `undefined` when there is nobody to ask.
+   * @returns `undefined` when no provider is queried.
    */
   lookFor(names: readonly string[]): Promise<void> | undefined {
     return this.manager.lookFor(names)?.then((hasChanged) => {

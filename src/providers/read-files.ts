@@ -50,7 +50,7 @@ export function parseFile(text: string, source: JsonSource = "file"): unknown {
   }
 }
 
-/** Where a text stops being JSON, in lines and columns from 1, and what was found there. */
+/** Where a text stops being JSON, in lines and columns from 1, and the unexpected text there. */
 export interface JsonError {
   line: number;
   column: number;

@@ -7,7 +7,7 @@ import { type Failure, getOrCreate } from "./health.ts";
  * kept in memory alone. The health of providers, which survives a restart, is in `health.ts`.
  */
 
-/** The last failure of a route or key. Never a provider's own words, which may repeat a prompt. */
+/** The last failure of a route or key, without the provider's message, which may repeat a prompt. */
 export interface LastError {
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -41,7 +41,9 @@ const messageMax = 300;
 /** The provider answered, and works: that it does not have a model counts against the route alone. */
 const ofModel = "model_not_found";
 
-/** Counts the attempts of the last minutes by route and by key, in this process. What it counts goes with the route. */
+/**
+ * Counts the attempts of the last minutes by route and by key, in this process. The counts are dropped with the route.
+ */
 export class RouteStats implements CallObserver {
   readonly #next: CallObserver | undefined;
   readonly #steadyNow: () => number;

@@ -25,7 +25,7 @@ export interface TestResult {
   readonly model: string | null;
   readonly host: string;
   readonly ms: number;
-  /** The host that failed and the reason, in the provider's own words and without any key; `null` when it answered. */
+  /** The host that failed and the reason, with the provider's message and without any key; `null` when it answered. */
   readonly error: string | null;
   /** A hint although it works: models that the provider no longer has. */
   readonly note: string | null;
@@ -84,7 +84,7 @@ export async function testConnection(
     const listed = `The key works: the provider lists ${list.length === 1 ? "1 model" : `${list.length} models`}`;
     return finish({ note: [listed, describeMissing(missing).note].filter(Boolean).join(". ") });
   }
-  // Providers check the key first: one that says of a model that it has it no more has accepted the key.
+  // Providers check the key first: an answer that the model no longer exists means that the key was accepted.
   const [first] = missing;
   if (first !== undefined && !first.error.isOfRequest && error?.kind !== "auth") {
     return finish({ note: `The key works. ${describeMissing(missing).note}` });

@@ -69,7 +69,7 @@ interface UnlistedOptions {
   readonly checkHost?: CheckHost;
 }
 
-/** Finds the models of plugins with `unlisted` terms at their providers, and keeps what was found. */
+/** Lists the models of plugins with `unlisted` terms at their providers, and keeps the lists. */
 export class UnlistedModels {
   readonly #now: () => number;
   readonly #fetch: Fetch | undefined;
@@ -153,7 +153,7 @@ export class UnlistedModels {
     });
   }
 
-  /** Providers that did not list their models when they were last asked, with the reason. */
+  /** Providers whose last listing failed, with the reason. */
   get problems(): FileProblem[] {
     return [...this.#discoveries.keys()].flatMap((name) => {
       const message = this.problemOf(name);
@@ -161,7 +161,7 @@ export class UnlistedModels {
     });
   }
 
-  /** Why a provider did not list its models when it was last asked; `undefined` when it did, or is not asked. */
+  /** Why the last listing of a provider failed; `undefined` if it succeeded or the provider is not queried. */
   problemOf(name: string): string | undefined {
     const { problem, models } = this.#discoveries.get(name) ?? {};
     if (problem === undefined) return undefined;
@@ -169,7 +169,7 @@ export class UnlistedModels {
     return `Cannot list the models of ${name}: ${problem.reason}; ${others}${describeRetry(problem)}`;
   }
 
-  /** Providers that did not list their models when they were last asked, by the prefix of their names. */
+  /** Providers whose last listing failed, by the prefix of their names. */
   get awaited(): AwaitedProvider[] {
     return [...this.#discoveries.values()].flatMap(({ plugin: { name, unlisted }, problem }) => {
       if (problem === undefined || unlisted?.prefix === undefined) return [];

@@ -14,8 +14,8 @@ export const virtualFile = "virtual.json";
 const checkRow = shapeChecker(VirtualModelSchema);
 
 /**
- * The operator's virtual models: `catalogue/virtual.json` in the home folder, `{ "models": [ … ] }` or the bare array. A row
- * that is refused does not affect the others, and its last accepted version stays in force.
+ * The operator's virtual models: `catalogue/virtual.json` in the home folder, `{ "models": [ … ] }` or the bare array.
+ * A refused row does not affect the others, and its last accepted version is still served.
  */
 export class VirtualModels {
   readonly #folder: PluginDirectory;

@@ -91,7 +91,10 @@ export class RefusalLog {
     }
   }
 
-  /** Deletes what is too old, and the oldest of accounts and of all where they are too many. For a timer of the owner. */
+  /**
+   * Deletes expired requests, and the oldest requests if an account, or all accounts together, have too many. For a
+   * timer of the owner.
+   */
   async prune(): Promise<number> {
     const { store, retentionDays, now } = this.#options;
     const accountIds = this.#accountIds;

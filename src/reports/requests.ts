@@ -343,9 +343,9 @@ interface Scan {
 }
 
 /**
- * The rows of one table. What an index finds, newest first, is cut before the other conditions are looked at: `limit` in
- * a subquery keeps both engines from choosing another index. Of the rows that are looked at only what the conditions ask
- * for is read, because the names of a call are looked up one by one.
+ * Reads the rows of one table. The rows found by an index, newest first, are cut before the other conditions are
+ * checked: `limit` in a subquery keeps both engines from choosing another index. For the checked rows only the columns
+ * of the conditions are read, because the names of a call are looked up one by one.
  */
 async function readScanned(
   { db }: LogStore,

@@ -21,7 +21,7 @@ import { findLatencyBucket } from "./statistics.ts";
 
 /** The cost of a step grows with the rows of `usage` that it touches, not with the calls, so steps must be few. */
 const pauseMs = 60_000;
-/** After the start, for what the last process has left. */
+/** Pause after the start, before the calls left by the previous process are counted. */
 const firstPauseMs = 1000;
 /** Once this number of calls has ended, the next step begins without a pause: pages wait for uncounted calls. */
 const callsMax = 5000;
@@ -72,7 +72,7 @@ export class UsageRollup {
     this.#options = options;
   }
 
-  /** Begins with what earlier processes have left. */
+  /** Begins with the calls left by earlier processes. */
   start(): void {
     this.#schedule(firstPauseMs);
   }
@@ -97,7 +97,7 @@ export class UsageRollup {
     this.#schedule(pauseMs);
   };
 
-  /** Counts all calls that have ended by now. What fails is tried again later. */
+  /** Counts all calls that have ended by now. A failed step is retried later. */
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -106,7 +106,7 @@ export class UsageRollup {
     return this.#flushing;
   }
 
-  /** Counts what has ended, for a page that shows the sums, also where the timer has just counted. */
+  /** Counts the ended calls for a page that shows the sums, even if the timer has just counted. */
   async freshen(): Promise<void> {
     const nowMs = performance.now();
     if (nowMs - this.#freshenedAtMs <= freshMs) return this.#flushing;
@@ -167,7 +167,7 @@ export class UsageRollup {
     return !isWritten || until < last || progress.until_seq !== null;
   }
 
-  /** Returns whether all is written; if not, another process has gone on, and what is left is read anew. */
+  /** Returns whether everything was written; if not, another process has continued, and the rest is read again. */
   async #write(
     slices: readonly Slice[],
     { before, epoch }: Pick<UsageStep, "before" | "epoch">,
@@ -311,7 +311,7 @@ class Cells {
     }
   }
 
-  /** Not by its model: that is what a client wrote, and may be anything. */
+  /** Without its model: a client wrote that name, and it may be anything. */
   addRefusal({ opened_at: openedAt, account_id: accountId, key_id: keyId, status }: RefusedRequest): void {
     const hour = Math.floor(openedAt / hourMs);
     add(this.#get({ ...unnamed, kind: "call", hour, accountId, keyId, status, name: "" }).figures, placeOf.refused, 1);

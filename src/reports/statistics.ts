@@ -49,7 +49,7 @@ export type FiguresByHour = ReadonlyMap<number, readonly number[]>;
 
 export interface StatisticsOfGroup {
   readonly value: string;
-  /** The owner of the key or session; empty where accounts are not told apart. */
+  /** The owner of the key or session; empty if accounts are not distinguished. */
   readonly accountId: string;
   /** Sums over all buckets. */
   readonly total: readonly number[];

@@ -47,7 +47,7 @@ export interface ModelUsage extends UsageFigures {
   model: string;
 }
 
-/** Figures with what each model, or other group, has of them, by its name. */
+/** Figures, in total and for each model or other group by its name. */
 export interface UsageByModel {
   readonly figures: UsageFigures;
   readonly byModel: ReadonlyMap<string, UsageFigures>;
@@ -99,7 +99,10 @@ export async function recordedUsage(
   );
 }
 
-/** Usage by what statistics tell apart instead of by model, of the groups that cost the most. Sums of hours of keys, sessions and tags are there for a month. */
+/**
+ * Usage by another group of statistics instead of by model, for the groups with the highest cost. Hourly sums of keys,
+ * sessions and tags are kept for a month.
+ */
 export async function readUsageBy(
   store: Store,
   accountId: string,

@@ -27,7 +27,7 @@ export interface BudgetOwner {
   readonly keyId?: string | undefined;
 }
 
-/** A budget of an account with what of it is spent. */
+/** A budget of an account with its spending. */
 export interface SpentOwnBudget extends OwnBudget {
   readonly spentNanodollars: number;
   /** Milliseconds since 1970. */

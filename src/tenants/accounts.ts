@@ -234,7 +234,7 @@ export async function searchAccounts(store: Store, search: AccountSearch, now: n
   }));
 }
 
-/** The ids of a page of accounts that fit, sorted by a value: what a list tells is read of these alone. */
+/** The ids of a page of matching accounts, sorted by a value; the details of a list are read only for these. */
 async function findAccountIds(store: Store, search: AccountSearch, value: RawBuilder<unknown>): Promise<string[]> {
   const { text, order, kind, limit, offset } = search;
   const pattern = `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
@@ -286,7 +286,7 @@ export async function emailsOf({ db }: Store, accountIds: readonly string[]): Pr
   return new Map(rows.map(({ id, email }) => [id, email]));
 }
 
-/** The account with this id or e-mail, whoever is behind it: {@link expectKnownHolder} asks for that. */
+/** The account with this id or e-mail, even if the e-mail is only claimed: {@link expectKnownHolder} checks that. */
 export async function findAccount({ db }: Pick<Store, "db">, idOrEmail: string): Promise<Account | undefined> {
   const [column, value] = isEmail(idOrEmail)
     ? (["accounts.email", idOrEmail.trim().toLowerCase()] as const)
@@ -398,7 +398,7 @@ export async function disableAccount(
   });
 }
 
-/** The row of an account with what {@link accountsQuery} adds. */
+/** The row of an account with the columns that {@link accountsQuery} adds. */
 type ReadAccount = Selectable<Database["accounts"]> & {
   email_verified: number | null;
   budget_nanodollars: number | null;

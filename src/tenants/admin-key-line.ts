@@ -3,12 +3,12 @@ import { actorPrefix, adminKeyOf } from "../audit/index.ts";
 import type { AdminKeysTable, Store } from "../db/index.ts";
 
 /**
- * An admin key may make others, and these may make others again. A key is good as long as every key in its line of makers is:
- * whoever revokes a key that has leaked ends with it whatever its finder made of it, also what is made at the same moment.
- * The rows of descendants stay as they are, and the line is read at each use.
+ * An admin key may create others, which may create others again. A key is valid as long as every key in its line of
+ * creators is. So revoking a leaked key also ends every key that its finder created with it, even at the same moment.
+ * The rows of descendants are not changed; the line is read at each use.
  */
 
-/** Fields of a key that decide whether it is good. */
+/** Fields of a key that decide whether it is valid. */
 type Link = Pick<AdminKeysTable, "id" | "created_by" | "revoked_at" | "expires_at">;
 
 /** Keys of a line, the key itself first. */
@@ -23,10 +23,13 @@ export interface KeyEnd {
   readonly at: number;
 }
 
-/** Limit of a line that is read: there are fewer usable keys than this, and a key behind one that has ended has ended too. */
+/**
+ * Maximum length of a line that is read: there are fewer usable keys than this, and a key after an ended key has ended
+ * too.
+ */
 const lineMax = 250;
 
-/** Reads an admin key with those that made it; `undefined` when there is no such key. */
+/** Reads an admin key with the line of its creators; `undefined` when there is no such key. */
 export async function readKeyLine(db: Store["db"], id: string): Promise<KeyLine | undefined> {
   const { rows } = await sql<AdminKeysTable>`
     with recursive line as (
@@ -60,14 +63,14 @@ function toLine<Row>([key, ...makers]: readonly Row[]): readonly [Row, ...Row[]]
   return key === undefined ? undefined : [key, ...makers];
 }
 
-/** How the first key of a line has ended, by the nearest key that did; `undefined` while it is good. */
+/** How the first key of a line has ended, by the nearest ended key; `undefined` while it is valid. */
 export function findKeyEnd(line: KeyLine<Link>, now: number): KeyEnd | undefined {
   for (const { id: keyId, revoked_at: revokedAt, expires_at: expiresAt } of line) {
     if (revokedAt !== null) return { kind: "revoked", keyId, at: revokedAt };
     if (expiresAt !== null && expiresAt <= now) return { kind: "expired", keyId, at: expiresAt };
   }
   const last = line.at(-1) as Link;
-  // The row of a maker is missing: nobody can say that it is good.
+  // The row of a creator is missing: the key cannot be shown to be valid.
   if (adminKeyOf(last.created_by) !== undefined) return { kind: "unknown", keyId: last.id, at: now };
   return undefined;
 }

@@ -14,7 +14,10 @@ const Name = Type.String({ minLength: 1, maxLength: 200, description: "Which of 
 const KeyId = Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the project" });
 const Until = Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" });
 
-/** The fields of a budget. What it counts is said when it is made; only its period can change, to another that ends. */
+/**
+ * The fields of a budget. Its subject is fixed when it is created; only its period can change, to another period that
+ * ends.
+ */
 export const budgetFields = defineFields<BudgetsTable>()({
   subject: { schema: Subject, column: "subject" },
   name: { schema: optional(Name), column: "name" },

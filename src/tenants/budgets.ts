@@ -37,7 +37,7 @@ type BudgetColumns = ColumnsOf<BudgetsTable, typeof budgetFields>;
 type Target = "subject" | "name" | "key_id" | "budget_period";
 /** The calls that a budget counts. */
 export type BudgetTarget = Pick<BudgetColumns, "subject" | "budget_period"> & Partial<BudgetColumns>;
-/** Columns of a new budget: what it counts, and its amount. Those that are absent are null. */
+/** Columns of a new budget: its subject and its amount. Absent columns are null. */
 export type NewBudget = BudgetTarget & Pick<BudgetColumns, "budget_nanodollars">;
 /** Changes of a budget. An absent column stays as it is. */
 export type BudgetChanges = Partial<Omit<BudgetColumns, Exclude<Target, "budget_period">>>;
@@ -59,7 +59,7 @@ export const budgetsMax = 1000;
 const nameCharactersMax = 200;
 
 /**
- * Creates a budget. What was spent before in its period counts.
+ * Creates a budget. Earlier spending in its period counts.
  *
  * @throws {GatewayError} `invalid_request`; `conflict` when there is such a budget, or there are too many.
  */
@@ -103,7 +103,7 @@ export async function createBudget(
   return row;
 }
 
-/** Changes a budget; what was spent stays. @throws {GatewayError} `invalid_request`, `not_found` */
+/** Changes a budget; its spending stays. @throws {GatewayError} `invalid_request`, `not_found` */
 export async function changeBudget(
   store: TransactionScope,
   { by, accountId, id, changes }: { by: Administrator; accountId: string; id: string; changes: BudgetChanges },
@@ -127,7 +127,7 @@ export async function changeBudget(
   });
 }
 
-/** Periods that end, between which a budget can change: what it counts is known by day. */
+/** Periods that end. A budget can change between them, because its spending is counted by day. */
 const calendarPeriods: readonly Budget["period"][] = ["day", "week", "month"];
 
 /** @throws {GatewayError} `not_found`; `invalid_request` for a period that does not end; `conflict` when another budget has it. */
@@ -147,7 +147,7 @@ async function expectPeriod(
   }
 }
 
-/** Deletes a budget and what it has counted. @throws {GatewayError} `not_found` */
+/** Deletes a budget and its counts. @throws {GatewayError} `not_found` */
 export async function deleteBudget(
   store: TransactionScope,
   { by, accountId, id }: { by: Administrator; accountId: string; id: string },
@@ -328,7 +328,7 @@ function toOwnId({ subject, name, account_id, budget_period }: BudgetsTable): st
   return subject === "key" && name !== null ? ownBudgetId(name) : undefined;
 }
 
-/** Whether a budget counts calls by a name of theirs. What accounts and keys spend is always known. */
+/** Whether a budget counts calls by a name in the call. The spending of accounts and keys is always known. */
 function isNamed({ subject }: Pick<BudgetsTable, "subject">): boolean {
   return namedSubjects.some((one) => one === subject);
 }

@@ -103,9 +103,9 @@ async function writeProfile(
 }
 
 /**
- * Ends what the e-mail before has made: the link that verifies it, and that to the identity provider with the sessions that
- * began by it. Otherwise whoever had the account before would still come in, and so would an administrator who gave it
- * their own e-mail for a while.
+ * Revokes everything based on the previous e-mail: the link to verify it, and the link to the identity provider with
+ * the sessions that it started. Otherwise the previous holder could still sign in, and so could an administrator who
+ * set their own e-mail for a while.
  */
 async function endLinks(db: Transaction<Database>, accountId: string): Promise<void> {
   const user = db.selectFrom("users").select("id").where("account_id", "=", accountId);
@@ -143,8 +143,8 @@ async function writeRole(
 }
 
 /**
- * Ends the ways into an account of somebody who becomes an owner and signs in with the identity provider: an administrator
- * may have set its password without them noticing. Somebody who has no other way in keeps theirs.
+ * Ends the other ways into the account of a user who becomes an owner and signs in with the identity provider: an
+ * administrator may have set its password unnoticed. A user without another way in keeps the password.
  */
 async function endPlantedSignIn(
   db: Transaction<Database>,

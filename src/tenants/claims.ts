@@ -10,10 +10,11 @@ interface Claimed {
 }
 
 /**
- * Ends what the person has made who opened an account with an e-mail that nobody verified, because somebody else may hold
- * that e-mail: API keys, also those that they made in other accounts, everybody's membership in the account, their own
- * in others, invitations to teams, alert channels and the name that they gave. Password, sessions, trusted devices and second factor are replaced
- * by the caller. Money, calls and keys that a command made stay. Call it by `Store.change`, since keys are cached.
+ * Ends everything made by a person who opened an account with an unverified e-mail, because the e-mail may belong to
+ * another person: API keys, including keys that they made in other accounts, all memberships in the account, their own
+ * memberships in others, invitations to teams, alert channels and the name that they chose. The caller replaces
+ * password, sessions, trusted devices and second factor. Money, calls and keys made by a command stay. Call it by
+ * `Store.change`, since keys are cached.
  */
 export async function endClaims(
   db: Transaction<Database>,

@@ -12,7 +12,7 @@ import { lockManaged } from "./roles.ts";
 
 const KeyId = Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the account together" });
 
-/** The fields of the limits of a model. What they bind is said when they are made. */
+/** The fields of the limits of a model. Their owner and model are fixed when they are created. */
 export const modelLimitFields = defineFields<ModelLimitsTable>()({
   api_key_id: { schema: optional(KeyId), column: "key_id", unit: textOrEmpty },
   model: {
@@ -41,7 +41,7 @@ const columnOf = {
 const limitNames = Object.keys(columnOf) as (keyof RateLimits)[];
 
 /**
- * Sets the limits of a model, in place of those that it has there. What was counted stays.
+ * Sets the limits of a model, and replaces existing limits. The counts stay.
  *
  * @throws {GatewayError} `invalid_request`, `not_found`, `forbidden`; `conflict` when there are too many.
  */

@@ -22,7 +22,7 @@ export async function listAccountsPage(
   return (await query.orderBy("accounts.created_at").orderBy("accounts.id").limit(limit).execute()).map(toAccount);
 }
 
-/** Somebody who signs in. */
+/** A person who signs in. */
 export interface User {
   /** The id of their own account, which identifies them everywhere. */
   readonly id: string;

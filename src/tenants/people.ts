@@ -5,7 +5,7 @@ import type { Database, Role, Store, TeamRole } from "../db/index.ts";
 import { expectKnownHolder, findAccount } from "./accounts.ts";
 import { lockManaged } from "./roles.ts";
 
-/** Somebody who works in an account. */
+/** A person who works in an account. */
 export interface Person {
   /** The id of their own account, which identifies them everywhere. */
   readonly id: string;
@@ -62,7 +62,7 @@ export async function findTwoPeople({ db }: Pick<Store, "db">, accountId: string
   return rows.map((row) => row.account_id);
 }
 
-/** Somebody who works in an account that is not their own. */
+/** A person who works in an account that is not their own. */
 export interface TeamMember {
   /** The id of their own account. */
   readonly personId: string;
@@ -114,9 +114,9 @@ export async function lockTeam(db: Transaction<Database>, actor: TeamAdministrat
 export const peopleMax = 500;
 
 /**
- * Makes a person a member of a team. The account is locked already.
+ * Adds a person to a team. The account is locked already.
  *
- * @throws {GatewayError} `not_found`; `conflict` for a member, a full team, and somebody whose e-mail is only claimed.
+ * @throws {GatewayError} `not_found`; `conflict` for a member, a full team, and a person whose e-mail is only claimed.
  */
 export async function addPerson(
   db: Transaction<Database>,
@@ -161,11 +161,12 @@ export async function setTeamRole(
 }
 
 /**
- * Removes a person from a team with the invitations that they made. Their sessions in it end, or go on in their own account
- * when they leave by themselves. Their keys belong to the account and stay, unless `revokeKeysAt` is set; then call this
- * by `Store.change`. The account is locked already.
+ * Removes a person from a team, with the invitations that they made. Their sessions in it end, or continue in their own
+ * account if they leave by themselves. Their keys belong to the account and stay, unless `revokeKeysAt` is set; then
+ * call this by `Store.change`. The account is locked already.
  *
- * @throws {GatewayError} `not_found`, `conflict` for the holder, and for the last admin unless an operator removes them.
+ * @throws {GatewayError} `not_found`, `conflict` for the holder, and for the last admin unless an operator removes
+ * them.
  */
 export async function removePerson(
   db: Transaction<Database>,
@@ -219,7 +220,7 @@ async function expectAnotherAdmin(db: Transaction<Database>, { accountId, person
   throw new GatewayError("conflict", "This is the last admin of the team; make somebody else an admin first");
 }
 
-/** Somebody who is no admin any more must not come back with a link that they kept. */
+/** A former admin must not come back with an invitation link that they kept. */
 async function endInvitationsBy(db: Transaction<Database>, { accountId, personId }: PersonOfTeam): Promise<void> {
   await db
     .deleteFrom("team_invitations")

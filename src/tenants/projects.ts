@@ -31,7 +31,7 @@ import { addPerson } from "./people.ts";
 import { lockManaged, lockOwners } from "./roles.ts";
 import { endInvitations, giveToHolder } from "./users.ts";
 
-/** An operator's changes of an account; absent fields stay as they are, and `null` removes what is set. */
+/** An operator's changes of an account; absent fields stay as they are, and `null` removes a value. */
 export interface ProjectChanges extends AccountChanges {
   /** The daily free quota in tokens; `null`: the quota of its role, or the configured quota. */
   readonly freeTokensPerDay?: number | null | undefined;
@@ -161,7 +161,7 @@ async function createEmpty(
   return id;
 }
 
-/** Somebody who is to work here, with a role in the gateway and in teams. */
+/** A new user, with a role in the gateway and in teams. */
 export interface NewUser {
   readonly email: string;
   readonly role: Role;
@@ -233,7 +233,7 @@ export function deleteInvitation(
   });
 }
 
-/** Makes somebody who signs in here a member of a team. @throws {GatewayError} `not_found`, `conflict` */
+/** Adds an existing user to a team. @throws {GatewayError} `not_found`, `conflict` */
 export function addToTeam(
   store: Pick<Store, "db" | "shared">,
   membership: { by: Administrator; accountId: string; personId: string; role: TeamRole },

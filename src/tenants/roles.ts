@@ -21,8 +21,8 @@ export function mayAdminister(role: Role): boolean {
 }
 
 /**
- * Locks an account and checks that the actor may change how its holder signs in and what they may do: only owners may for
- * an owner. The lock keeps the role as it is until the transaction ends.
+ * Locks an account and checks that the actor may change the sign-in and rights of its holder: for an owner, only owners
+ * may. The lock keeps the role unchanged until the transaction ends.
  *
  * @returns The role; `undefined` when the account has no user.
  * @throws {GatewayError} `not_found`, `forbidden`
@@ -41,8 +41,9 @@ export async function lockManaged(
 }
 
 /**
- * Checks that the actor may do to keys of an account what gives somebody a secret of theirs, or takes a limit away: only
- * owners may where the account is an owner's. Anybody who administers the gateway may revoke them, because a key that has leaked must end at once.
+ * Checks that the actor may change keys of an account in a way that reveals a secret or removes a limit: if the account
+ * is an owner's, only owners may. Every administrator of the gateway may revoke them, because a leaked key must end at
+ * once.
  *
  * @throws {GatewayError} `forbidden`
  */
@@ -58,8 +59,8 @@ export async function expectManagedKeys(
 }
 
 /**
- * Whether an actor may invite the holder of an account now, who sets the password by that: an invitation is good only as long
- * as its maker might make it. Somebody who is disabled or was deleted may not, nor an admin key that has ended.
+ * Whether an actor may currently invite the holder of an account, who then sets the password: an invitation is valid
+ * only as long as its creator could create it. A disabled or deleted user may not, nor an admin key that has ended.
  */
 export async function mayInvite(db: Store["db"], by: string, accountId: string, now: number): Promise<boolean> {
   const role = await readRole(db, by, now);

@@ -38,7 +38,7 @@ type WriteTeam = <Result>(
   toEntry: (result: Result) => TeamEntry | undefined,
 ) => Promise<Result>;
 
-/** Writes what no cached key depends on, unlike on what `store.change` writes. */
+/** Writes data that no cached key depends on, unlike writes by `store.change`. */
 export function teamWriter(store: Pick<Store, "db">, now: () => number): WriteTeam {
   return (...change) => store.db.transaction().execute(audit(now)(...change));
 }
@@ -135,8 +135,8 @@ export function teamActions(store: Store, now: () => number) {
 }
 
 /**
- * Checks that the holder of an e-mail can take an invitation: not where somebody else has signed up with it. Admins of teams
- * are not told, because they may not know who has an account.
+ * Checks that the holder of an e-mail can take an invitation, which they cannot if a stranger has signed up with it.
+ * Admins of teams get no such error, because they may not learn which e-mails have an account.
  *
  * @throws {GatewayError} `conflict`
  */

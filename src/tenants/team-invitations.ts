@@ -104,8 +104,8 @@ export async function deleteTeamInvitation(db: Transaction<Database>, accountId:
 }
 
 /**
- * Whether an actor may invite people to a team now: an invitation is good only as long as its
- * maker might make it. These are the holder, the admins of the team and operators, unless they are disabled or viewers.
+ * Whether an actor may currently invite people to a team: an invitation is valid only as long as its creator could
+ * create it. The holder, the admins of the team and operators may, unless they are disabled or viewers.
  */
 async function mayInviteToTeam(db: Store["db"], by: string, accountId: string, now: number): Promise<boolean> {
   if (await mayInvite(db, by, accountId, now)) return true;
@@ -155,13 +155,15 @@ export async function isInvited({ db }: Pick<Store, "db">, email: string, now: n
 }
 
 /**
- * Makes a person a member of the team that invited them, where their next session begins. An invitation is taken once; the
- * person who took it may do so again, which changes nothing. Call within a transaction.
+ * Adds a person to the team that invited them; their next session begins there. An invitation can be used once; the
+ * person who used it may do so again, which changes nothing. Call within a transaction.
  *
  * @param personId The id of the person's own account.
- * @returns The account, the role if it is new, and whether an operator made the invitation for the e-mail of this person.
- * @throws {GatewayError} `not_found` for a token that is unknown, expired or taken by somebody else, or whose maker may not
- * invite any more; `invalid_request` when it is for another address, `conflict` for somebody who is in the team already.
+ * @returns The account, the role if it is new, and whether an operator made the invitation for the e-mail of this
+ * person.
+ * @throws {GatewayError} `not_found` for a token that is unknown, expired or used by another person, or whose creator
+ * may no longer invite; `invalid_request` when it is for another address, `conflict` for a person who is in the team
+ * already.
  */
 export async function takeTeamInvitation(
   db: Transaction<Database>,

@@ -84,8 +84,8 @@ export async function endOtherAccess(
 }
 
 /**
- * Gives an account whose e-mail was only claimed to who has proved to hold that e-mail. What the claimer made ends, and their
- * password, sessions, trusted devices and second factor. Call it by `Store.change`.
+ * Gives an account with a merely claimed e-mail to the person who has proved to hold that e-mail. Everything that the
+ * claimer made ends, and so do their password, sessions, trusted devices and second factor. Call it by `Store.change`.
  */
 export async function giveToHolder(
   db: Transaction<Database>,

@@ -53,7 +53,8 @@ export function openOidc(options: OidcSignInOptions, config: Configuration): (re
     async getUserInfo({ raw }: { raw?: Record<string, unknown> | undefined }) {
       const claims = raw?.identity as Identity;
       Object.assign(signingIn.getStore() ?? {}, { role: claims.role });
-      // A subject is one only together with its issuer, which has no fragment: the next one may give it to somebody else.
+      // A subject is unique only together with its issuer, which has no fragment: another issuer may give it to another
+      // person.
       const identity = { ...claims, id: `${metadata.issuer}#${claims.id}` };
       if (!(await mayLink(store, identity, metadata.issuer))) return toUserInfo({ ...identity, emailVerified: false });
       await admitIdentity(store, identity, { signUp, now: now() });
@@ -83,8 +84,8 @@ function toUserInfo({ id, email, emailVerified, name }: Identity) {
 }
 
 /**
- * Whether the user of an e-mail may be linked to an identity: not when they are somebody else at this issuer. Issuers give
- * the e-mail of somebody who has left to the next of that name.
+ * Whether the user of an e-mail may be linked to an identity, which they may not if they are another person at this
+ * issuer. Issuers give the e-mail of a person who has left to the next person of that name.
  */
 async function mayLink(store: Store, { id, email }: Identity, issuer: string): Promise<boolean> {
   if (email === undefined) return true;

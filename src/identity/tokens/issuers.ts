@@ -23,7 +23,7 @@ export const algorithms = [
   "Ed25519",
 ] as const;
 
-/** Somebody whose tokens (JWT) are accepted in place of API keys. */
+/** An issuer whose tokens (JWT) are accepted instead of API keys. */
 export interface TokenIssuer {
   /** The claim `iss`, exactly as the tokens have it; https, or http on this machine. */
   readonly issuer: string;
@@ -35,7 +35,7 @@ export interface TokenIssuer {
   readonly audiences: readonly string[];
   /** Accepted signature algorithms; absent: all of {@link algorithms}. */
   readonly algorithms?: readonly string[];
-  /** Names of claims, or paths to them with dots, and what they decide. `account` or `team` is needed. */
+  /** Names of claims, or paths to them with dots, by their use. `account` or `team` is needed. */
   readonly claims: Readonly<Partial<Record<ClaimUse, string>>>;
   /** Accounts by the value of the claim, as ids or e-mails; a value that is not listed names its account itself. */
   readonly accounts?: Readonly<Record<string, string>>;
@@ -85,7 +85,10 @@ export function parseTokenIssuers(text: string): readonly TokenIssuer[] {
   return value;
 }
 
-/** Members that only a private or shared JSON Web Key has (RFC 7518, 6.2.2, 6.3.2, 6.4): whoever reads issuers would see them. */
+/**
+ * Members that only a private or shared JSON Web Key has (RFC 7518, 6.2.2, 6.3.2, 6.4): every reader of the issuers
+ * would see them.
+ */
 const secretMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
 function checkIssuer(at: string, entry: unknown): asserts entry is TokenIssuer {
@@ -169,7 +172,7 @@ function fault(at: string, problem: string): GatewayError {
 /** The row of the table `settings` with the issuers that were set on the dashboard. */
 const issuersSetting = "jwt_issuers";
 
-/** The issuers in force, and whether the environment set them, which leaves nothing to the dashboard. */
+/** The active issuers, and whether the environment set them; the dashboard then cannot change them. */
 export class TokenIssuers {
   readonly isFromEnvironment: boolean;
   readonly #store: Store;
@@ -205,7 +208,7 @@ export class TokenIssuers {
   }
 
   /**
-   * Stores the issuers of the dashboard. Whoever may do this may make calls for every account, so it is for owners.
+   * Stores the issuers of the dashboard. An issuer can authorize calls for every account, so only owners may do this.
    *
    * @throws {GatewayError} `invalid_request`, or `conflict` where the environment sets them.
    */

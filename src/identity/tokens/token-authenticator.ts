@@ -136,7 +136,7 @@ class TokenAuthenticator implements TokenSource {
   }
 }
 
-/** The key's caller with what its token says. The same object for as long as the key is the same. */
+/** The key's caller, with the rights in its token. Returns the same object as long as the key is unchanged. */
 function toCaller(grant: TokenGrant, base: Caller): Caller {
   if (grant.base === base && grant.caller !== undefined) return grant.caller;
   const { models, budgetNanodollars: budget, token } = grant;
@@ -144,7 +144,7 @@ function toCaller(grant: TokenGrant, base: Caller): Caller {
   if (models !== undefined) {
     caller.allowedModels = base.allowedModels === undefined ? models : models.intersection(base.allowedModels);
   }
-  // A budget that somebody gave the key is a decision about this subject, and the claim one about many.
+  // A budget set for the key is a decision about this subject, but the budget in the claim is about many.
   const id = ownBudgetId(base.keyId);
   const { budgets = [] } = base;
   if (budget !== undefined && !budgets.some((one) => one.id === id)) {
@@ -175,7 +175,8 @@ async function findAccountOf(
   const account = await readAccount(store, issuer, name);
   if (account !== undefined && (account.holder !== "claimed" || account.id === name)) return account.id;
   if (account === undefined && issuer.onUnknown === "create") return createAccountOf(store, { issuer, name, now });
-  // As for a single sign-on, a claim of somebody else counts as no account: where one would be created, this one is taken back.
+  // As with single sign-on, an account merely claimed by another person counts as missing: if it would be created, it
+  // is taken back.
   const isTheirs = isVerified === true && name === value;
   if (account !== undefined && isTheirs && issuer.onUnknown === "create") {
     const { id: accountId } = account;
@@ -188,8 +189,8 @@ async function findAccountOf(
 }
 
 /**
- * An account by its id or e-mail, or the one that was created for this name. Names of teams are not looked up: whoever may
- * create a team chooses its name, and would see the calls of others.
+ * Finds an account by its id or e-mail, or the account that was created for this name. Names of teams are not looked
+ * up: any user who may create a team could choose that name and see the calls of others.
  */
 async function readAccount(store: Store, issuer: TokenIssuer, name: string): Promise<Account | undefined> {
   const accounts = await findAccounts(store, [name, addressOf(issuer, name)]);

@@ -62,12 +62,12 @@ export class CallMetrics implements CallObserver {
 
   refused(code: ErrorCode, unrun?: UnrunCall): void {
     this.#metrics.errorAnswers.inc({ code });
-    // Others are the caller's fault, and strangers can make any number of them.
+    // Other refusals are the caller's fault, and strangers can cause any number of them.
     if (unrun === undefined || unrun.status < 500) return;
     this.#metrics.calls.inc({ ...unrun, ...this.#labels(unrun.capability), state: "refused" });
   }
 
-  /** The plugin is the one that answered or failed last, and `none` where none was tried. */
+  /** `plugin` is the plugin that answered or failed last, or `none` if no plugin was tried. */
   #labels(
     capability: string,
     { model = other, plugin = "none" }: Partial<Pick<ModelRun, "model" | "plugin">> = {},

@@ -26,7 +26,7 @@ export interface Metrics {
   readonly calls: CallObserver;
   /** Counts transactions of the ledger. */
   readonly onCommit: (writes: number, ms: number, pending: number) => void;
-  /** Adds the metrics that are read from the running gateway at each scrape. Until then a scrape gets 503. */
+  /** Adds the metrics that are read from the running gateway at each scrape. Before that a scrape gets 503. */
   start(snapshot: GatewaySnapshot): void;
   scrape(): Promise<Response>;
   close(): void;

@@ -36,7 +36,7 @@ interface NodeFigures {
   readonly lastWriteAt?: number | undefined;
   readonly heartbeatAgeMs: number | undefined;
   readonly rollupLagMs: number;
-  /** Calls that the end of a drain cut. */
+  /** Calls that were cut at the end of a drain. */
   readonly drainCuts: { readonly streams: number; readonly others: number };
 }
 
