@@ -128,7 +128,9 @@ export interface Store {
   readonly heartbeatAgeMs: number | undefined;
   /** Why the gateway cannot take calls, in one message; `undefined` when it can. */
   trouble?(): string | undefined;
-  /** Reports degradations while calls are still served, in messages that anyone may read; absent for an embedded store. */
+  /**
+   * Reports degradations while calls are still served, in messages that anyone may read; absent for an embedded store.
+   */
   degraded?(): string[];
   /** Reads the setting of this name; the first call makes and stores it. */
   setting(name: string, make: () => string): Promise<string>;

@@ -128,7 +128,7 @@ export interface LogCursor {
 /** One page of {@link readRequests}. */
 interface RequestPage {
   readonly requests: readonly LoggedRequest[];
-  /** The place where the next page begins; absent when there is none. */
+  /** Where the next page begins; absent on the last page. */
   readonly next?: LogCursor | undefined;
 }
 
