@@ -104,15 +104,18 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
     kind === "project" ? ((params as { project_id?: string }).project_id ?? "") : resource.eachOwner;
   const readOwner = async (params: unknown) =>
     kind === "project" ? (await readProject(deps, ownerIn(params))).id : resource.eachOwner;
-  const targetOf = (params: unknown) => {
+  const targetOf = (params: unknown): Target => {
     return { owner: ownerIn(params), id: (params as Readonly<Record<string, string>>)[idName] ?? "" };
   };
   const Answer = Type.Object({ id: Type.String(), ...answerFields(fields), ...resource.derived });
   const resourceDeps = toResourceDeps(deps);
   const answer = async (row: Row) => (await toAnswers(resourceDeps, resource, [row], fields))(row);
   const read = (body: unknown) => readColumns(resourceDeps, resource, body as Record<string, unknown>, fields);
-  const readOne = async ({ owner, id }: Target) =>
-    id === whole?.id ? await whole.read(resourceDeps, owner) : await resource.read(resourceDeps, owner, id);
+  const readOne = async (params: unknown) => {
+    const { owner, id } = targetOf(params);
+    if (id === whole?.id) return await whole.read(resourceDeps, await readOwner(params));
+    return await resource.read(resourceDeps, owner, id);
+  };
   const readLast = (owner: string, after: string) =>
     resource.read(resourceDeps, owner, after).catch((error) => {
       if (!(error instanceof GatewayError) || error.code !== "not_found") throw error;
@@ -139,7 +142,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
         }),
       },
     ),
-    route.get(`/:${idName}`, async ({ params }) => answer(await readOne(targetOf(params))), {
+    route.get(`/:${idName}`, async ({ params }) => answer(await readOne(params)), {
       detail: describeRead(`Retrieve a ${name} of ${whose}`, Answer),
     }),
     ...Object.entries(actions).map(([action, { summary, description, run }]) =>
@@ -147,7 +150,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
         `/:${idName}/${action}`,
         async ({ admin, params }) => {
           // The id of one that is there: a code, which a command takes as well, would be in the logs of proxies.
-          const { id } = await readOne(targetOf(params));
+          const { id } = await readOne(params);
           return await answer(await run(resourceDeps, admin, id));
         },
         { detail: describeWrite(summary, Answer, { description }) },

@@ -186,6 +186,10 @@ describe("limits of a role", () => {
 
   test("are listed for each role, refuse the next call, and are shown as those of its projects", async () => {
     const { path: ofProject, one } = await newProject();
+    expect((await ask("GET", `${ofProject}/all`)).json).toMatchObject({ id: "all", model: "*" });
+    expect((await ask("GET", ofProject.replace(/projects\/[^/]+/, "projects/unknown").concat("/all"))).status).toBe(
+      404,
+    );
     const unset = { max_requests_per_1_minute: null, max_tokens_per_1_minute: null, max_concurrent_calls: null };
     const roles = ["owner", "admin", "viewer", "member", "none"];
     expect((await ask("GET", path)).json.data).toEqual(
