@@ -1,5 +1,6 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { commandLine } from "../../audit/index.ts";
+import { quoteValue } from "../../contract/index.ts";
 import { resources } from "../../http/resources/index.ts";
 import {
   type Resource,
@@ -25,6 +26,8 @@ import { columns } from "./format.ts";
 import { parseExpiry, parseModel, readModelNames } from "./parse.ts";
 import { expectAccount, expectRecipient, type OpenedStore, withStore } from "./with-store.ts";
 
+const yesOrNo: readonly string[] = ["yes", "no"];
+
 type Flags = Readonly<Record<string, Flag>>;
 
 /** The commands of declared things. */
@@ -38,7 +41,11 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
 ): Command[] {
   const { name, fields, eachOwner, commands, create, change, remove, actions = {} } = resource;
   const isOwned = resource.mounts.some(({ owner }) => owner === "project");
-  const { changeName = "change", id: { name: idName, choices: ids } = { name: "ID", choices: undefined } } = commands;
+  const {
+    group = name,
+    changeName = "change",
+    id: { name: idName, choices: ids } = { name: "ID", choices: undefined },
+  } = commands;
   const one = { args: [idName], ...(ids !== undefined && { choices: { [idName]: ids } }) };
   const required = new Set<string>(Type.Object(bodyFields(fields)).required);
   const toFlags = (chosen: Fields<Row>, isNew: boolean): Flags =>
@@ -74,7 +81,8 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
           return (await names)(id);
         };
         const modelIdOf = (model: string) => parseModel(model, context, config);
-        const models = { modelIdOf, countedModelIdOf: modelIdOf, modelNameOf };
+        const findProvider = (provider: string) => provider;
+        const models = { modelIdOf, countedModelIdOf: modelIdOf, findModel: modelIdOf, findProvider, modelNameOf };
         return work({ store: opened.store, now: () => now, config, ...models }, opened);
       },
       now,
@@ -108,38 +116,38 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
 
   const all: Readonly<Record<Verb, Command | undefined>> = {
     list: defineCommand({
-      name: `${name} list`,
+      name: `${group} list`,
       description: isOwned ? `List the ${name}s of all accounts, or of one` : `List the ${name}s`,
       flags: (isOwned ? { account: onlyOf } : {}) as Flags,
       args: [],
-      example: `${name} list`,
+      example: `${group} list`,
       run: (context, input) =>
         open(context, input, async (deps, opened) => {
           const { account: text } = input.flags;
           const owners = text === undefined ? undefined : [(await expectAccount(opened.accounts, text)).id];
           const rows = await resource.list(deps, owners, { limit: Number.MAX_SAFE_INTEGER });
           const json = await toOutput(deps, opened, rows);
-          const empty = `There are no ${name}s; create one with modelgate ${name} create`;
+          const empty = `There are no ${name}s; create one with modelgate ${group} create`;
           return { json, text: json.length === 0 ? empty : toTable(json, hidden) };
         }),
     }),
     show: defineCommand({
       ...one,
-      name: `${name} show`,
+      name: `${group} show`,
       description: `Show a ${name}`,
       flags: {},
-      example: `${name} show ${idName}`,
+      example: `${group} show ${idName}`,
       run: (context, { args, ...input }) =>
         open(context, input, async (deps, opened) => show(deps, opened, await readOne(deps, args))),
     }),
     create:
       create &&
       defineCommand({
-        name: `${name} create`,
+        name: `${group} create`,
         description: `Create a ${name}`,
         flags: { ...(isOwned && { account }), ...toFlags(fields, true) },
         args: [],
-        example: `${name} create ${commands.create}`,
+        example: `${group} create ${commands.create}`,
         run: (context, input) =>
           open(context, input, async (deps, opened) => {
             const { account: text, ...flags } = input.flags as Readonly<Record<string, string | undefined>>;
@@ -153,10 +161,10 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
       change &&
       defineCommand({
         ...one,
-        name: `${name} ${changeName}`,
+        name: `${group} ${changeName}`,
         description: `Change a ${name}; none ends what may be absent`,
         flags: toFlags(changeable, false),
-        example: `${name} ${changeName} ${commands.change}`,
+        example: `${group} ${changeName} ${commands.change}`,
         run: (context, { args, ...input }) =>
           open(context, input, async (deps, opened) => {
             const flags = input.flags as Readonly<Record<string, string | undefined>>;
@@ -174,10 +182,10 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
       remove &&
       defineCommand({
         ...one,
-        name: `${name} remove`,
+        name: `${group} remove`,
         description: `Remove a ${name}`,
         flags: {},
-        example: `${name} remove ${idName}`,
+        example: `${group} remove ${idName}`,
         run: (context, { args, ...input }) =>
           open(context, input, async (deps) => {
             const row = await readOne(deps, args);
@@ -191,11 +199,11 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
     ...verbs.flatMap((verb) => all[verb] ?? []),
     ...Object.entries(actions).map(([action, { summary, argument = idName, run }]) =>
       defineCommand({
-        name: `${name} ${action}`,
+        name: `${group} ${action}`,
         description: summary,
         flags: {},
         args: [argument],
-        example: `${name} ${action} ${argument}`,
+        example: `${group} ${action} ${argument}`,
         run: (context, { args, ...input }) =>
           open(context, input, async (deps, opened) =>
             show(deps, opened, await run(deps, commandLine, args[argument] ?? "")),
@@ -223,15 +231,19 @@ function toBody<Row>(
 ): Record<string, unknown> {
   const values = Object.entries(fields).flatMap(([field, declared]): [string, unknown][] => {
     const text = flags[toFlag(field, declared)];
-    return text === undefined ? [] : [[field, toValue(text, declared, now)]];
+    return text === undefined ? [] : [[field, toValue(text, { ...declared, flag: toFlag(field, declared) }, now)]];
   });
   return Object.fromEntries(values);
 }
 
-function toValue<Row>(text: string, { schema, unit }: Field<Row>, now: number): unknown {
+function toValue<Row>(text: string, { schema, unit, flag }: Field<Row>, now: number): unknown {
   const members = membersOf(schema);
   if (text === "none" && members.some(({ type }) => type === "null")) return null;
   if (isTime(unit)) return Math.floor(parseExpiry(text, now) / 1000);
+  if (members.some(({ type }) => type === "boolean")) {
+    if (yesOrNo.includes(text)) return text === "yes";
+    throw new UsageError(`--${flag} is ${quoteValue(text)}, expected ${yesOrNo.join(" or ")}`, { param: `--${flag}` });
+  }
   return members.some(({ type }) => type === "integer") && /^\d{1,16}$/.test(text) ? Number(text) : text;
 }
 
@@ -245,6 +257,7 @@ function membersOf(schema: TSchema): readonly TSchema[] {
 
 /** The values that a field takes; absent: any. */
 function choicesOf(schema: TSchema): readonly string[] | undefined {
+  if (membersOf(schema).some(({ type }) => type === "boolean")) return yesOrNo;
   const choices = membersOf(schema).flatMap((member) => (typeof member.const === "string" ? [member.const] : []));
   return choices.length === 0 ? undefined : choices;
 }
@@ -275,6 +288,7 @@ function toTable(rows: readonly Readonly<Record<string, unknown>>[], hidden: Rea
 
 function toCell(field: string, value: unknown): string {
   if (value === null || value === undefined) return field === "account" ? "each" : "–";
+  if (typeof value === "boolean") return value ? "yes" : "no";
   const isTime = typeof value === "number" && /_(at|until)$/.test(field);
   return isTime ? new Date(value * 1000).toISOString() : String(value);
 }

@@ -1,20 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { checkWebhookUrl, findSmtp, gatewayOwner, listMetricRules, writeSmtp } from "../../alerts/index.ts";
+import { checkWebhookUrl, findSmtp, gatewayOwner, writeSmtp } from "../../alerts/index.ts";
 import { createQuietlyAudited } from "../../audit/index.ts";
 import { GatewayError, nullable } from "../../contract/index.ts";
 import type { ApiAdministrator } from "../../keys/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import {
-  emailFields,
-  type MetricRuleBody,
-  metricRuleActions,
-  metricRuleFields,
-  RuleChange,
-  readMetricRule,
-  smtpFields,
-  toMetricRuleJson,
-  webhookFields,
-} from "../forms/alerts.ts";
+import { emailFields, RuleChange, smtpFields, webhookFields } from "../forms/alerts.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite } from "./guard.ts";
@@ -23,7 +13,6 @@ import { invalid, listOf, listParameters, pickPage, readPage, toList, toSeconds 
 const Mute = formBody({
   hours: nullable(Type.Integer({ minimum: 1, maximum: 24 * 365, description: "`null`: until somebody ends it" })),
 });
-const NewMetricRule = formBody(metricRuleFields);
 const NewChannel = formBody({
   kind: Type.Union([Type.Literal("webhook"), Type.Literal("email")]),
   url: Type.Optional(webhookFields.url),
@@ -52,20 +41,6 @@ const RuleObject = Type.Object({
   enabled: Type.Boolean(),
   unit: nullable(Type.String()),
   threshold: nullable(Type.String()),
-});
-const MetricRuleObject = Type.Object({
-  id: Type.String(),
-  object: Type.Literal("organization.alert.metric_rule"),
-  name: Type.String(),
-  metric: Type.String(),
-  scope: Type.String(),
-  subject: Type.String({ description: "The id or name of what the scope is; empty for the gateway" }),
-  comparison: Type.String(),
-  threshold: Type.String(),
-  unit: Type.String(),
-  minutes: Type.Integer(),
-  min_calls: Type.Integer(),
-  enabled: Type.Boolean(),
 });
 const ChannelObject = Type.Object({
   id: Type.String(),
@@ -103,7 +78,6 @@ export function organizationAlertsController(deps: HttpDeps, api: AdminApi) {
   return [
     ...alertsController(deps, api),
     ...rulesController(deps, api),
-    ...metricRulesController(deps, api),
     ...channelsController(deps, api),
     ...mailServerController(deps, api),
   ];
@@ -192,53 +166,6 @@ function rulesController(deps: HttpDeps, api: AdminApi) {
         return toRule(await actions.setRule(byAdministrator(admin), id, body));
       },
       { body: RuleChange, detail: describeWrite("Turn a rule on or off, with its threshold", RuleObject) },
-    ),
-  ];
-}
-
-function metricRulesController(deps: HttpDeps, api: AdminApi) {
-  const { store } = deps;
-  const actions = metricRuleActions(deps);
-  const toRule = (rule: Parameters<typeof toMetricRuleJson>[0]) => {
-    return { object: "organization.alert.metric_rule" as const, ...toMetricRuleJson(rule) };
-  };
-  const read = (body: Static<typeof NewMetricRule>) => readMetricRule(deps, body as MetricRuleBody);
-  const route = adminRoutes(deps, api, { path: "/organization/alerts/metric_rules", area: "alerts" });
-  return [
-    route.get(
-      "",
-      async ({ request }) => {
-        const query = parseUrl(request).searchParams;
-        const page = pickPage(await listMetricRules(store), query, ({ id }) => id);
-        return toList(page, readPage(query).limit, toRule);
-      },
-      {
-        detail: describeRead("List custom rules for metrics", listOf(MetricRuleObject), { query: listParameters }),
-      },
-    ),
-    route.post(
-      "",
-      async ({ admin, body }) => {
-        return toRule(await actions.add(admin, await read(body)));
-      },
-      { body: NewMetricRule, detail: describeWrite("Create a custom rule for a metric", MetricRuleObject) },
-    ),
-    route.post(
-      "/:metric_rule_id",
-      async ({ admin, body, params: { metric_rule_id: id } }) => {
-        const rule = { ...(await read(body)), id };
-        await actions.change(admin, rule);
-        return toRule(rule);
-      },
-      { body: NewMetricRule, detail: describeWrite("Replace a custom rule for a metric", MetricRuleObject) },
-    ),
-    route.delete(
-      "/:metric_rule_id",
-      async ({ admin, params: { metric_rule_id: id } }) => {
-        await actions.remove(admin, id);
-        return { id, object: "organization.alert.metric_rule.deleted", deleted: true };
-      },
-      { detail: describeDelete("Delete a custom rule for a metric", "organization.alert.metric_rule.deleted") },
     ),
   ];
 }

@@ -39,6 +39,8 @@ export function toResourceDeps(deps: HttpDeps): ResourceDeps {
     store,
     now,
     config,
+    findModel: (name) => deps.kernel.registry.byName(name)?.model.id,
+    findProvider: (name) => deps.snapshot().plugins.find((plugin) => plugin.name === name)?.name,
     modelIdOf: (name) => idOfModel(deps, name),
     countedModelIdOf: (name) => idOfCountedModel(deps, name),
     modelNameOf: (id) => displayNameOf(deps, id),

@@ -1,29 +1,23 @@
 import { type Static, Type } from "@sinclair/typebox";
 import {
   addChannel,
-  addMetricRule,
   type Channel,
-  changeMetricRule,
   createDelivery,
   deleteChannel,
-  deleteMetricRule,
   getRuleInfo,
   getRulesOf,
   listChannels,
-  type MetricRule,
-  metricUnits,
   muteAlert,
   type Rule,
   type RuleSetting,
   readHistory,
   readMutes,
   readRules,
-  ruleMinutes,
   ruleNames,
   writeRule,
 } from "../../alerts/index.ts";
-import { type Administrator, type AuditEntry, createQuietlyAudited } from "../../audit/index.ts";
-import { DisplayName, formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
+import { type AuditEntry, createQuietlyAudited } from "../../audit/index.ts";
+import { formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
 import { takeAttempt } from "../../identity/index.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -55,38 +49,10 @@ export const smtpFields = {
   from: Address,
 };
 
-const oneOf = <Name extends string>(names: readonly Name[]) =>
-  Type.Unsafe<Name>(Type.Union(names.map((name) => Type.Literal(name))));
-
-export const metricRuleFields = {
-  name: { ...DisplayName, maxLength: 80 },
-  metric: oneOf(["error_rate", "duration_p95", "first_byte_p95", "spend", "calls"]),
-  scope: oneOf(["gateway", "account", "key", "model", "provider"]),
-  /** The id or name of what the scope is; the e-mail of an account will do. Absent for the gateway. */
-  subject: Type.Optional(Type.String({ maxLength: 254 })),
-  comparison: oneOf(["above", "below"]),
-  /** In percent, milliseconds, US dollars or calls. */
-  threshold: Type.String({ minLength: 1, maxLength: 30 }),
-  minutes: Type.Integer(),
-  min_calls: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),
-  enabled: Type.Optional(Type.Boolean()),
-};
-
-/** A custom rule, in the words of the API. */
-export interface MetricRuleBody extends Pick<MetricRule, "name" | "metric" | "scope" | "comparison" | "minutes"> {
-  readonly subject?: string;
-  readonly threshold: string;
-  readonly min_calls?: number;
-  readonly enabled?: boolean;
-}
-
 const hourMs = 3_600_000;
 
 /** Alerts that are over, on the page. */
 const historyMax = 100;
-
-/** Default of the calls that a rule on shares or durations needs. */
-const callsMinDefault = 20;
 
 /** Each change is written to the database, each test makes a connection. */
 const changesPerMinuteMax = 30;
@@ -191,31 +157,6 @@ export function alertActions(deps: HttpDeps) {
   };
 }
 
-/** Changes of custom rules for metrics. */
-export function metricRuleActions({ store, now }: Pick<HttpDeps, "store" | "now">) {
-  const audited = createQuietlyAudited(store, now);
-  return {
-    add: ({ accountId }: Administrator, rule: Omit<MetricRule, "id">) =>
-      audited(
-        (scope) => addMetricRule(scope, rule, now()),
-        ({ id, name }) => ({ accountId, action: "alert.metric_rule", subject: id, detail: { name } }),
-      ),
-    change: ({ accountId }: Administrator, rule: MetricRule) =>
-      audited(
-        (scope) => changeMetricRule(scope, rule),
-        () => {
-          const detail = { name: rule.name, enabled: rule.isEnabled };
-          return { accountId, action: "alert.metric_rule", subject: rule.id, detail };
-        },
-      ),
-    remove: ({ accountId }: Administrator, id: string) =>
-      audited(
-        (scope) => deleteMetricRule(scope, id),
-        () => ({ accountId, action: "alert.metric_rule_delete", subject: id, detail: {} }),
-      ),
-  };
-}
-
 /** Turns a rule on or off, with its threshold. */
 export async function writeAuditedRule(
   { store, now }: Pick<HttpDeps, "store" | "now">,
@@ -239,76 +180,6 @@ interface AlertChange {
 
 function toEntry(accountId: string | undefined, action: string, subject: string, detail: AuditEntry["detail"]) {
   return accountId === undefined ? undefined : { accountId, action, subject, detail };
-}
-
-/**
- * @param onUnknown Called for a model, provider or key that is not here, about which the rule is kept; absent: it is refused.
- * @throws {GatewayError} `invalid_request`
- */
-export async function readMetricRule(
-  { store, kernel, snapshot }: HttpDeps,
-  { name, metric, scope, subject = "", comparison, threshold, minutes, ...more }: MetricRuleBody,
-  onUnknown?: (message: string) => void,
-): Promise<Omit<MetricRule, "id">> {
-  if (!ruleMinutes.some((span) => span === minutes)) {
-    throw invalid("minutes", `minutes is ${minutes}, expected one of ${ruleMinutes.join(", ")}`);
-  }
-  let id = await findSubject(scope, subject.trim());
-  if (id === undefined) {
-    const message = `There is no ${scope} '${subject}' here`;
-    if (onUnknown === undefined || scope === "account") throw invalid("subject", message);
-    onUnknown(message);
-    id = subject.trim();
-  }
-  return {
-    name: name.trim(),
-    metric,
-    scope,
-    subject: id,
-    comparison,
-    minutes,
-    threshold: readMetric(metricUnits[metric], threshold.trim()),
-    callsMin: more.min_calls ?? callsMinDefault,
-    isEnabled: more.enabled ?? true,
-  };
-
-  async function findSubject(kind: MetricRule["scope"], text: string): Promise<string | undefined> {
-    if (kind === "gateway") return "";
-    if (kind === "model") return kernel.registry.byName(text)?.model.id;
-    if (kind === "provider") return snapshot().plugins.find((plugin) => plugin.name === text)?.name;
-    const { db } = store;
-    const query =
-      kind === "key"
-        ? db.selectFrom("keys").select("id").where("id", "=", text)
-        : db
-            .selectFrom("accounts")
-            .select("id")
-            .where(({ or, eb }) => or([eb("id", "=", text), eb("email", "=", text.toLowerCase())]));
-    return (await query.executeTakeFirst())?.id;
-  }
-}
-
-function readMetric(unit: (typeof metricUnits)[keyof typeof metricUnits], text: string): number {
-  const value = unit === "usd" ? parseUsd(text) : /^\d{1,9}$/.test(text) ? Number(text) : undefined;
-  const isValid = value !== undefined && (unit === "percent" ? value <= 100 : value >= 0);
-  if (isValid) return value;
-  const expected = {
-    usd: "US dollars such as 5.00",
-    percent: "a whole number from 0 to 100",
-    ms: "milliseconds",
-    calls: "a whole number",
-  };
-  throw invalid("threshold", `threshold is not ${expected[unit]}`);
-}
-
-export function toMetricRuleJson({ callsMin, isEnabled, threshold, ...rule }: MetricRule) {
-  const unit = metricUnits[rule.metric];
-  const text = unit === "usd" ? formatUsd(threshold) : String(threshold);
-  return { ...rule, unit, threshold: text, min_calls: callsMin, enabled: isEnabled };
-}
-
-function invalid(param: string, message: string): GatewayError {
-  return new GatewayError("invalid_request", message, { param });
 }
 
 /** The least and the most of a threshold in percent or days. */

@@ -20,6 +20,9 @@ export interface ResourceDeps extends Pick<HttpDeps, "store" | "now"> {
    * @throws For a virtual model: its calls are counted at the models that serve them.
    */
   countedModelIdOf(name: string): Promise<string> | string;
+  /** The id of a model or provider that is here; `undefined` for another. */
+  findModel(name: string): Promise<string | undefined> | string | undefined;
+  findProvider(name: string): string | undefined;
   /** Returns the display name of a model. */
   modelNameOf(id: string): Promise<string> | string;
 }
@@ -81,6 +84,8 @@ export type Verb = "list" | "show" | "create" | "change" | "remove";
 export interface Commands {
   /** Absent: those of the thing. */
   readonly verbs?: readonly Verb[];
+  /** The word in front of them; absent: the name of the thing. */
+  readonly group?: string;
   readonly create?: string;
   readonly change?: string;
   /** The name of the command that changes one; absent: `change`. */

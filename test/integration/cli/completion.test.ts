@@ -216,6 +216,7 @@ describe("a fixed set of the table of commands is what the command takes:", () =
       from: "2026-11-01",
       to: "2026-11-02",
       A: email,
+      minutes: "15",
       NAME: "new-one",
       person: email,
     };

@@ -350,6 +350,11 @@ describe("an e-mail that was only claimed, in commands,", () => {
     ),
     "budget create --subject": { why: "a kind of subject" },
     "budget list --account": runs("budget", "list", "--account", "E"),
+    "alert-rule create --subject": runs(
+      ...["alert-rule", "create", "--name", "watch", "--metric", "calls", "--scope", "account", "--subject", "E"],
+      ...["--comparison", "above", "--threshold", "1", "--minutes", "5"],
+    ),
+    "alert-rule change --subject": { why: "it finds the account as create does" },
     "limit set --account": refused("limit", "set", "acme-1", "--account", "E", "--requests-per-minute", "60"),
     "limit list --account": runs("limit", "list", "--account", "E"),
     "request list --account": runs("request", "list", "--account", "E"),

@@ -294,6 +294,7 @@ export function organizationRows<Row>(
     [`POST ${path}/alerts/rules/:rule_id`]: managed(200, { id: () => "budget", body: { enabled: true } }),
     [`GET ${path}/alerts/metric_rules`]: managed(200),
     [`POST ${path}/alerts/metric_rules`]: managed(200, { body: aMetricRule }),
+    [`GET ${path}/alerts/metric_rules/:metric_rule_id`]: managed(200, { id: newMetricRule }),
     [`POST ${path}/alerts/metric_rules/:metric_rule_id`]: managed(200, { id: newMetricRule, body: aMetricRule }),
     [`DELETE ${path}/alerts/metric_rules/:metric_rule_id`]: managed(200, { id: newMetricRule }),
     [`GET ${path}/alerts/channels`]: managed(200),

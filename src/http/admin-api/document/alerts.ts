@@ -8,21 +8,22 @@ import {
   readRules,
 } from "../../../alerts/index.ts";
 import { optional, quoteValue } from "../../../contract/index.ts";
+import { bodyFields } from "../../../lib/fields.ts";
 import { emailsOf } from "../../../tenants/index.ts";
+import { readThreshold, toRuleJson, writeAuditedRule } from "../../forms/alerts.ts";
 import {
   type MetricRuleBody,
   metricRuleActions,
   metricRuleFields,
   readMetricRule,
-  readThreshold,
   toMetricRuleJson,
-  toRuleJson,
-  writeAuditedRule,
-} from "../../forms/alerts.ts";
+} from "../../forms/metric-rules.ts";
 import { invalid } from "../lists.ts";
+import { toResourceDeps } from "../resource-routes.ts";
 import { closed, diff, expectOnce, isSame, Status, Text, toLower } from "./plan-entries.ts";
 import { defineSection, type Planning, type Step } from "./section.ts";
 
+const { name, metric, scope, subject, comparison, minutes, min_calls } = bodyFields(metricRuleFields);
 /** One of the gateway's rules, or one of the operator's own for a metric, which has a name and the fields after it. */
 const RuleEntry = Type.Object(
   {
@@ -31,16 +32,16 @@ const RuleEntry = Type.Object(
     threshold: optional(Type.String({ maxLength: 30 })),
     id: Type.Optional(Text(100)),
     name: Type.Optional({
-      ...metricRuleFields.name,
+      ...name,
       description: "By which a rule for a metric is found without its id",
     }),
     status: Status,
-    metric: Type.Optional(metricRuleFields.metric),
-    scope: Type.Optional(metricRuleFields.scope),
-    subject: metricRuleFields.subject,
-    comparison: Type.Optional(metricRuleFields.comparison),
-    minutes: Type.Optional(metricRuleFields.minutes),
-    min_calls: metricRuleFields.min_calls,
+    metric: Type.Optional(metric),
+    scope: Type.Optional(scope),
+    subject,
+    comparison: Type.Optional(comparison),
+    minutes: Type.Optional(minutes),
+    min_calls,
   },
   closed,
 );
@@ -130,6 +131,7 @@ async function planMetricRule(
     throw invalid("alerts", `There are ${named.length} rules called ${label}; say which by its id`);
   }
   const actions = metricRuleActions(deps);
+  const subjects = toResourceDeps(deps);
   if (status === "removed") {
     if (present === undefined) return undefined;
     return {
@@ -153,9 +155,9 @@ async function planMetricRule(
     planning.warnings.add(
       `The rule ${label} of alerts is kept as it is, but ${message.replace("There is", "there is")}`,
     );
-  const read = () => readMetricRule(deps, { ...body, subject: keyIds.get(subject) ?? subject }, onUnknown);
+  const read = () => readMetricRule(subjects, { ...body, subject: keyIds.get(subject) ?? subject }, onUnknown);
   const target = isComing
-    ? { ...(await readMetricRule(deps, { ...body, scope: "gateway" })), scope: body.scope, subject }
+    ? { ...(await readMetricRule(subjects, { ...body, scope: "gateway" })), scope: body.scope, subject }
     : await read();
   const { id: ownId, unit, ...shown } = toMetricRuleJson({ ...target, id: present?.id ?? "" });
   const fields = diff(current ?? {}, shown);
