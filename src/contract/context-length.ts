@@ -34,7 +34,8 @@ const sentences: readonly RegExp[] = [
   new RegExp(String.raw`(?:\bmax(?:imum)?\b|${beyond}|\btoo large\b)[^;]{0,120}\b${context}`),
   new RegExp(String.raw`\b${context}[^;]{0,80}(?:${beyond}|\b(?:is|of) only \d)`),
   new RegExp(String.raw`\bbut the configured ${context} is \d`),
-  /\bcontext_(?:length|window)_exceeded\b|> context_window: \d/,
+  // A gateway's whole message to Claude Code.
+  /\bcontext_(?:length|window)_exceeded\b|> context_window: \d|\bcapability_rejected: prompt_too_long\b/,
   // "prompt is too long: 9 tokens > 8 maximum", "Prompt contains 9 tokens, too large for model"
   new RegExp(String.raw`${prompt}[^.;']{0,60}\btoo long\b`),
   new RegExp(String.raw`${prompt}[^.;']{0,60}\btokens?\b[^.;']{0,60}\btoo (?:long|large)\b`),

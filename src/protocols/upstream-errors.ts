@@ -136,7 +136,9 @@ function toUpstreamError(facts: ErrorFacts, status: number | undefined, retryMs:
 function toKind({ words, message }: ErrorFacts, status: number | undefined): UpstreamErrorKind {
   const find = (codes: typeof errorCodes) =>
     words.map((word) => getOwn(codes, word)).find((kind) => kind !== undefined);
-  const isUnpaid = words.includes("FAILED_PRECONDITION") && /billing/i.test(message ?? "");
+  // Another gateway has a code beside it that its clients act on.
+  const isUnpaid =
+    words.includes("insufficient_quota") || (words.includes("FAILED_PRECONDITION") && /billing/i.test(message ?? ""));
   if (isUnpaid) return "insufficient_quota";
   const byStatus = status !== undefined && status >= 400 ? classifyStatus(status) : undefined;
   const kind = find(errorCodes) ?? byStatus ?? find(vagueErrorCodes) ?? "bad_response";
@@ -173,7 +175,8 @@ function readFacts(body: unknown): ErrorFacts {
   const message = [error.message, value.error, error.detail, value.message, error.msg, error.error_msg]
     .map(toText)
     .find((text) => text !== undefined);
-  const code = toWord(error.code);
+  // Anthropic's errors have types alone, of which clients act on this one as on a code.
+  const code = toWord(error.code) ?? (error.type === "policy_blocked" ? error.type : undefined);
   const words = [code, readReason(error), toWord(error.type), toWord(error.status)].filter(
     (word) => word !== undefined,
   );
@@ -268,6 +271,7 @@ const errorCodes: Readonly<Record<string, UpstreamErrorKind>> = {
   model_context_window_exceeded: "context_length",
   model_max_prompt_tokens_exceeded: "context_length",
   invalid_prompt: "bad_request",
+  policy_blocked: "bad_request",
   bio_policy: "bad_request",
   model_not_found: "model_not_found",
   model_decommissioned: "model_not_found",
@@ -292,6 +296,7 @@ const errorCodes: Readonly<Record<string, UpstreamErrorKind>> = {
   billing_error: "insufficient_quota",
   billing_hard_limit_reached: "insufficient_quota",
   billing_not_active: "insufficient_quota",
+  usage_limit_reached: "insufficient_quota",
   rate_limit: "rate_limited",
   rate_limit_error: "rate_limited",
   rate_limit_exceeded: "rate_limited",
@@ -299,6 +304,7 @@ const errorCodes: Readonly<Record<string, UpstreamErrorKind>> = {
   RESOURCE_EXHAUSTED: "rate_limited",
   overloaded_error: "overloaded",
   capacity_exceeded: "overloaded",
+  server_is_overloaded: "overloaded",
   server_error: "server_error",
   internal_server_error: "server_error",
   api_error: "server_error",

@@ -8,11 +8,15 @@ interface ErrorRow {
   type: string;
 }
 
-/** The gateway's errors in Anthropic's words. The status decides what an agent does: it ends at 402, and waits at 429. */
+/**
+ * The gateway's errors in Anthropic's words. The status decides what an agent does: it ends at 402, and waits at 429. A 400 Claude
+ * Code sends five times more, each without another field, so it stands for what is wrong with the request alone: what has more
+ * tokens than may be sent at once is a 429, with `x-should-retry: false`.
+ */
 const rows: Record<ErrorCode, ErrorRow> = {
   invalid_request: { status: 400, type: "invalid_request_error" },
   context_length_exceeded: { status: 400, type: "invalid_request_error" },
-  request_too_large: { status: 400, type: "invalid_request_error" },
+  request_too_large: { status: 429, type: "rate_limit_error" },
   unsupported_media_type: { status: 415, type: "invalid_request_error" },
   invalid_api_key: { status: 401, type: "authentication_error" },
   invalid_session: { status: 401, type: "authentication_error" },
@@ -35,6 +39,9 @@ const rows: Record<ErrorCode, ErrorRow> = {
   unavailable: { status: 529, type: "overloaded_error" },
 };
 
+/** The type of a refusal by a policy, after which Claude Code leaves out no fields and tries no more. */
+const policyBlocked = "policy_blocked";
+
 /** An error as a response. `error` in a stream that has begun is the body alone. */
 interface MessagesErrorResponse {
   status: number;
@@ -44,7 +51,7 @@ interface MessagesErrorResponse {
 
 /** @param requestId The call's id, also in the header `request-id`. */
 export function toMessagesError(error: GatewayError, requestId: string): MessagesErrorResponse {
-  const { status, type } = isOverload(error) ? rows.unavailable : rows[error.code];
+  const { status, type } = toRow(error);
   const { code, publicCode } = error;
   // A provider's own code is in `code` alone: its details are not known.
   const isOwn = !(error.cause instanceof UpstreamError);
@@ -62,10 +69,16 @@ export function toMessagesError(error: GatewayError, requestId: string): Message
   };
 }
 
-/** A provider that failed is not overloaded: clients are told to wait only where that helps. */
-function isOverload({ cause }: GatewayError): boolean {
-  if (!(cause instanceof UpstreamError) || cause.kind !== "overloaded") return false;
-  return cause.status === 503 || cause.status === 529;
+/**
+ * What a provider says of a request stays as it is said where clients act on it: a body that is too large, and a refusal that no other
+ * request of the same words gets past. A provider that failed is not overloaded: clients are told to wait only where that helps.
+ */
+function toRow({ code, publicCode, cause }: GatewayError): ErrorRow {
+  if (!(cause instanceof UpstreamError)) return rows[code];
+  const { kind, status } = cause;
+  if (kind === "overloaded" && (status === 503 || status === 529)) return rows.unavailable;
+  if (kind === "bad_request" && status === 413) return rows.payload_too_large;
+  return publicCode === policyBlocked ? { ...rows[code], type: policyBlocked } : rows[code];
 }
 
 /**
@@ -91,11 +104,11 @@ const sameParams = ["max_tokens", "messages", "model", "temperature", "tool_choi
 const otherParams = { metadata: "user", stop_sequences: "stop", system: "messages", thinking: "reasoning_effort" };
 const params = new Map([...sameParams.map((name): [string, string] => [name, name]), ...Object.entries(otherParams)]);
 
-/** Reads a refusal. The provider has no codes for what is wrong with a request, so that its message decides. */
+/** Reads a refusal. The provider has no codes for what is wrong with a request, so that its message decides, or its type. */
 export function readError(answer: RefusedResponse): UpstreamError {
   const error = classifyRefusal(answer);
   if (error.kind !== "bad_request") return error;
-  const { message, status } = error;
+  const { message, status, code } = error;
   const field = message.includes("effort level") ? "thinking" : /^[a-z_]+(?=[.:])/.exec(message)?.[0];
-  return new UpstreamError("bad_request", message, { status, param: params.get(field ?? "") });
+  return new UpstreamError("bad_request", message, { status, code, param: params.get(field ?? "") });
 }

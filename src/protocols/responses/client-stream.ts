@@ -4,7 +4,7 @@ import { JsonProgress } from "../../lib/json-progress.ts";
 import type { ChatChunk, ChatCompletion, ChunkChoice, FinishReason, ToolCallDelta } from "../../provider/index.ts";
 import { fitCallId } from "../call-ids.ts";
 import type { Reasoning } from "../reasoning.ts";
-import { toFailure } from "./errors.ts";
+import { type ResponseFailure, toFailure } from "./errors.ts";
 import type { ResponsePlan, ToolTarget } from "./inbound.ts";
 import type { FunctionTool, OutputItem, ResponseObject, ResponseTool, ResponseUsage } from "./schema.ts";
 
@@ -236,16 +236,16 @@ export class ResponseStream {
 }
 
 /** The events with which every answer begins. */
-function toOpening(response: ResponseObject): ResponseEvent[] {
+export function toOpening(response: ResponseObject): ResponseEvent[] {
   return [
     { type: "response.created", sequence_number: 0, response },
     { type: "response.in_progress", sequence_number: 1, response },
   ];
 }
 
-/** The beginning of an answer that only a provider of the protocol can give, and has not begun to. */
-export function openResponse(head: ResponseHead, plan: EchoedPlan): ResponseEvent[] {
-  return toOpening(buildResponse(head, toEcho(plan), { output: [] }));
+/** An answer without items that only a provider of the protocol can give, and has not begun to. */
+export function createOpening(head: ResponseHead, plan: EchoedPlan): ResponseObject {
+  return buildResponse(head, toEcho(plan), { output: [] });
 }
 
 /** An event that says nothing new. @param sequence The number of the event before it. */
@@ -623,7 +623,7 @@ function randomSuffix(): string {
 interface ResponseOutcome {
   output: OutputItem[];
   finishReason?: FinishReason | undefined;
-  error?: { code: string; message: string } | undefined;
+  error?: ResponseFailure | undefined;
   usage?: ChatUsage | undefined;
   serviceTier?: unknown;
 }

@@ -1,5 +1,11 @@
-import { type ErrorBody, type ErrorCode, errorTable, type GatewayError, isOfOperator } from "../../contract/index.ts";
-import type { PassedAnswer } from "../../provider/index.ts";
+import {
+  type ErrorBody,
+  type ErrorCode,
+  errorTable,
+  type GatewayError,
+  isOfOperator,
+  UpstreamError,
+} from "../../contract/index.ts";
 import type { NamedEvent } from "../inbound.ts";
 
 /** The HTTP form of an error on this endpoint. */
@@ -9,63 +15,88 @@ export interface ResponsesError {
   body: ErrorBody;
 }
 
-const final = { status: 429, headers: { "x-should-retry": "false" } };
+interface Difference {
+  readonly status: number;
+  /** OpenAI's code in place of ours. */
+  readonly code?: string;
+  /** Absent: the error says when to come again. */
+  readonly headers?: Record<string, string>;
+}
+
+/**
+ * The status that ends the tries of Codex and has it show the answer's words. A 429 of type `insufficient_quota` ends them too, but
+ * is shown as a sentence of its own, without the words that say which budget it was and until when.
+ */
+const final: Difference = { status: 400 };
 const overloaded = { status: 503, headers: {}, code: "server_is_overloaded" };
 
 /**
  * How errors differ from the other endpoints, so that clients which try again on most statuses stop where that is of no
- * use. Codex makes one request for a 400 and for a 429 of type `insufficient_quota`, 6 for most others, and 30 for a 5xx:
- * only for a 503 with OpenAI's code for overload and without `retry-after` it makes 5.
+ * use. Codex makes one request for a 400, 6 for most others, and 30 for a 5xx: only for a 503 with OpenAI's code for overload
+ * and without `retry-after` it makes 5. A wrong key stays a 401, after which clients ask for another token.
  */
-const differences: Partial<Record<ErrorCode, Omit<ResponsesError, "body"> & { code?: string }>> = {
+const differences: Partial<Record<ErrorCode, Difference>> = {
   quota_exceeded: final,
   insufficient_balance: final,
   budget_exceeded: final,
-  model_not_allowed: { status: 400, headers: {} },
-  forbidden: { status: 400, headers: {} },
-  payload_too_large: { status: 400, headers: {} },
+  model_not_allowed: final,
+  forbidden: final,
+  payload_too_large: final,
+  unsupported_media_type: final,
   upstream_error: overloaded,
   upstream_timeout: overloaded,
+  internal_error: overloaded,
   unavailable: overloaded,
 };
 
 /** An error before the first event, in OpenAI's envelope; message and type are the gateway's own. */
 export function toResponsesError(error: GatewayError): ResponsesError {
   // Only the operator can cure it: Codex makes one request for a 400, and shows the message.
-  const difference = isOfOperator(error) ? { status: 400, headers: {} } : differences[error.code];
+  const difference = isOfOperator(error) ? final : differences[error.code];
   const { error: publicError } = error.toBody();
   return {
     status: difference?.status ?? error.status,
     headers: difference?.headers ?? error.retryHeaders,
-    body: {
-      error: {
-        ...publicError,
-        code: (difference && "code" in difference ? difference.code : undefined) ?? publicError.code,
-      },
-    },
+    body: { error: { ...publicError, code: difference?.code ?? publicError.code } },
   };
 }
 
-/** The codes that clients act on in a response that failed: all but `server_error` and the rate limit end their tries. */
-const failureCodes: Partial<Record<ErrorCode, string>> = {
-  context_length_exceeded: "context_length_exceeded",
-  rate_limit_exceeded: "rate_limit_exceeded",
-};
-
-/** The `error` of a response that failed after its first event. */
-export function toFailure({ code, message }: GatewayError): { code: string; message: string } {
-  const { type } = errorTable[code];
-  const failureCode = failureCodes[code];
-  if (failureCode !== undefined) return { code: failureCode, message };
-  if (type === "insufficient_quota") return { code: "insufficient_quota", message };
-  return { code: errorTable[code].status < 500 ? "invalid_prompt" : "server_error", message };
+/** The `error` of a response that failed. */
+export interface ResponseFailure {
+  readonly code: string;
+  readonly message: string;
+  readonly type?: string;
 }
 
-/** The event that ends a stream which was passed through until it broke off. */
-export function toPassedFailure(error: GatewayError, answer?: PassedAnswer): NamedEvent {
-  const failure = toFailure(error);
-  const head = answer?.head;
-  const numbered = { sequence_number: head === undefined ? 0 : (answer?.sequence ?? 0) + 1 };
-  if (head === undefined) return { type: "error", ...numbered, ...failure, param: error.param ?? null };
-  return { type: "response.failed", ...numbered, response: { ...head, status: "failed", error: failure } };
+/**
+ * The `error` of a response that failed after its first event. Codex tries again after any code but a few, and shows the message of
+ * only one of these, `invalid_prompt`: it stands for all that no retry cures. What is used up is told apart by its `type`.
+ */
+export function toFailure(error: GatewayError): ResponseFailure {
+  const { code, message, cause } = error;
+  const { status, type } = errorTable[code];
+  if (code === "context_length_exceeded") return { code, message };
+  if (code === "rate_limit_exceeded") return { code, message: withDelay(error) };
+  if (type === "insufficient_quota") return { code: "invalid_prompt", message, type };
+  if (status < 500 || isOfOperator(error)) return { code: "invalid_prompt", message };
+  // A provider of the protocol that is full says so in a word that its clients know.
+  const isFull = cause instanceof UpstreamError && cause.code === overloaded.code;
+  return { code: isFull ? overloaded.code : "server_error", message };
+}
+
+/** Events have no `retry-after`: Codex reads from OpenAI's words how long to wait. */
+function withDelay({ message, retryAfterMs }: GatewayError): string {
+  if (retryAfterMs === undefined || /try again in \d/i.test(message)) return message;
+  return `${message}; try again in ${Math.max(1, Math.ceil(retryAfterMs / 1000))}s`;
+}
+
+/**
+ * The event that ends a stream which was passed through until it broke off. Of an event `error` Codex does not show the words.
+ *
+ * @param head The response as it was begun.
+ * @param sequence The number of the last event.
+ */
+export function toPassedFailure(error: GatewayError, head: object, sequence: number): NamedEvent {
+  const response = { ...head, status: "failed", error: toFailure(error) };
+  return { type: "response.failed", sequence_number: sequence + 1, response };
 }

@@ -11,7 +11,7 @@ import {
   tryTranslate,
 } from "../inbound.ts";
 import { createReasoningEnvelope } from "../reasoning.ts";
-import { createResponseHead, openResponse, ResponseStream, toResponse } from "./client-stream.ts";
+import { createOpening, createResponseHead, ResponseStream, toOpening, toResponse } from "./client-stream.ts";
 import { toResponsesError } from "./errors.ts";
 import {
   checkResponsesRequest,
@@ -71,6 +71,7 @@ export const responsesInbound: Inbound<ResponsesRequest, ResponsesInboundOptions
     const head = Object.defineProperty(createResponseHead(model, now), "model", { get: servedModel });
     const stream = plan && new ResponseStream(plan, head);
     const passedStream = new PassedStream();
+    const opening = () => createOpening(head, { request: body, stored: context.stored });
     const previous = body.previous_response_id;
     const finish = async (answer: object, isPassed: boolean) => {
       // A provider stores nothing; the gateway does.
@@ -92,8 +93,8 @@ export const responsesInbound: Inbound<ResponsesRequest, ResponsesInboundOptions
         return formatEvents(events);
       },
       fail(error, passed) {
-        if (passed !== undefined || stream === undefined) return toNamedEvent(passedStream.fail(error, passed));
-        return formatEvents(stream.fail(error));
+        if (passed === undefined && stream !== undefined) return formatEvents(stream.fail(error));
+        return toNamedEvent(passedStream.fail(error, opening(), passed));
       },
       finish,
       pass: (event) => passedStream.pass(event),
@@ -109,7 +110,7 @@ export const responsesInbound: Inbound<ResponsesRequest, ResponsesInboundOptions
           if (event !== undefined) return toNamedEvent(event);
           if (passed !== undefined) return undefined;
         }
-        const events = stream?.heartbeat() ?? openResponse(head, { request: body, stored: context.stored });
+        const events = stream?.heartbeat() ?? toOpening(opening());
         passedStream.follow(events);
         return formatEvents(events);
       },

@@ -42,11 +42,14 @@ export class PassedStream {
     return head === undefined ? undefined : toHeartbeat(head, sequence);
   }
 
-  /** The event that ends a stream which broke off. */
-  fail(error: GatewayError, answer?: PassedAnswer): NamedEvent {
+  /**
+   * The event that ends a stream which broke off.
+   *
+   * @param own A head of the gateway's, for a provider that sent none.
+   */
+  fail(error: GatewayError, own: object, { head, sequence }: PassedAnswer = { sequence: 0 }): NamedEvent {
     const begun = this.#begun;
-    if (begun === undefined) return toPassedFailure(error, answer);
-    const head = { ...begun.response, ...answer?.head, id: begun.response.id };
-    return toPassedFailure(error, { head, sequence: begun.sequence });
+    if (begun === undefined) return toPassedFailure(error, head ?? own, sequence);
+    return toPassedFailure(error, { ...begun.response, ...head, id: begun.response.id }, begun.sequence);
   }
 }

@@ -83,7 +83,7 @@ interface Failure {
  */
 const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[], requests: number]>>][] = [
   ["a wrong key", { key: "wrong" }, { codex: [[401], 6], claude: [[401], 1] }],
-  ["an empty wallet", { key: "poor" }, { codex: [[429], 1], claude: [[402], 1] }],
+  ["an empty wallet", { key: "poor" }, { codex: [[400], 1], claude: [[402], 1] }],
   ["an unknown model", { model: "nobody" }, { codex: [[400], 1], claude: [[404], 2] }],
   ["a gateway that is full", { isFull: true }, { codex: [[503], 5], claude: [[529], Number.POSITIVE_INFINITY] }],
   [
@@ -113,7 +113,7 @@ const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[],
     { codex: [[503], 5], claude: [[500, 529], Number.POSITIVE_INFINITY] },
   ],
   ["a stream that is cut", { fault: broken("") }, { codex: [[200, 503], 6], claude: [[200], 4] }],
-  ["a budget that is used up", { key: "spent" }, { codex: [[429], 1], claude: [[402], 1] }],
+  ["a budget that is used up", { key: "spent" }, { codex: [[400], 1], claude: [[402], 1] }],
   ["a model that the key may not use", { key: "narrow" }, { codex: [[400], 1], claude: [[403], 1] }],
   ["a body that is too large", { padding: 64_000_000 }, { codex: [[400], 1], claude: [[413], 1] }],
   [
@@ -164,11 +164,11 @@ const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[],
   [
     "a response for which the operator has no money",
     { fault: endsWith("failed", "insufficient_quota") },
-    { codex: [[200, 503], 6] },
+    { codex: [[200], 1] },
   ],
   ["a response that found no room", { fault: endsWith("failed", "context_length_exceeded") }, { codex: [[200], 1] }],
   ["a response to a wrong prompt", { fault: endsWith("failed", "invalid_prompt") }, { codex: [[200], 1] }],
-  ["a response of a full server", { fault: endsWith("failed", "server_is_overloaded") }, { codex: [[200, 503], 6] }],
+  ["a response of a full server", { fault: endsWith("failed", "server_is_overloaded") }, { codex: [[200], 1] }],
   ["a response that was cut short", { fault: endsWith("incomplete", "max_output_tokens") }, { codex: [[200], 1] }],
 ];
 

@@ -155,7 +155,7 @@ describe("POST /responses/compact", () => {
       db.updateTable("wallet_rows").set({ balance_nanodollars: 10_000_000 }).execute(),
     );
     const response = await ask("/responses/compact", { ...simple, max_output_tokens: 16 });
-    expect([response.status, await response.json()]).toMatchObject([429, { error: { type: "insufficient_quota" } }]);
+    expect([response.status, await response.json()]).toMatchObject([400, { error: { type: "insufficient_quota" } }]);
     expect(seen).toEqual([]);
   });
 });

@@ -161,11 +161,11 @@ describe("a streamed response", () => {
 });
 
 test.each(["insufficient_balance", "budget_exceeded", "quota_exceeded"] as const)(
-  "a streamed response whose %s shows on the way fails by insufficient_quota",
+  "a streamed response whose %s shows on the way fails by the code whose words Codex shows",
   async (code) => {
     const { post, ledger } = streaming(textChunk("Hello"), new GatewayError(code, "Nothing is left"));
     const { events } = parseEvents(await (await post("responses", streamed)).text());
-    const error = { code: "insufficient_quota", message: "Nothing is left" };
+    const error = { code: "invalid_prompt", type: "insufficient_quota", message: "Nothing is left" };
     expect(events.at(-1)).toMatchObject({ type: "response.failed", response: { status: "failed", error } });
     expect(ledger.settlement).toMatchObject({ outcome: "settled", errorCode: code, status: 403 });
   },
@@ -173,9 +173,9 @@ test.each(["insufficient_balance", "budget_exceeded", "quota_exceeded"] as const
 
 describe("a response that is refused", () => {
   const refusals = [
-    ["insufficient_balance", 429, "insufficient_quota", "false"],
-    ["budget_exceeded", 429, "insufficient_quota", "false"],
-    ["quota_exceeded", 429, "insufficient_quota", "false"],
+    ["insufficient_balance", 400, "insufficient_quota", null],
+    ["budget_exceeded", 400, "insufficient_quota", null],
+    ["quota_exceeded", 400, "insufficient_quota", null],
     ["rate_limit_exceeded", 429, "rate_limit_error", null],
     ["model_not_allowed", 400, "permission_error", null],
     ["unavailable", 503, "server_error", null],

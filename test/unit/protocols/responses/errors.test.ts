@@ -11,13 +11,13 @@ const expected: Record<ErrorCode, [status: number, code: string]> = {
   model_not_found: [400, "invalid_prompt"],
   context_length_exceeded: [400, "context_length_exceeded"],
   request_too_large: [400, "invalid_prompt"],
-  unsupported_media_type: [415, "invalid_prompt"],
+  unsupported_media_type: [400, "invalid_prompt"],
   upgrade_required: [426, "invalid_prompt"],
   invalid_api_key: [401, "invalid_prompt"],
   invalid_session: [401, "invalid_prompt"],
-  quota_exceeded: [429, "insufficient_quota"],
-  insufficient_balance: [429, "insufficient_quota"],
-  budget_exceeded: [429, "insufficient_quota"],
+  quota_exceeded: [400, "invalid_prompt"],
+  insufficient_balance: [400, "invalid_prompt"],
+  budget_exceeded: [400, "invalid_prompt"],
   model_not_allowed: [400, "invalid_prompt"],
   forbidden: [400, "invalid_prompt"],
   not_found: [404, "invalid_prompt"],
@@ -28,7 +28,7 @@ const expected: Record<ErrorCode, [status: number, code: string]> = {
   rate_limit_exceeded: [429, "rate_limit_exceeded"],
   upstream_error: [503, "server_error"],
   upstream_timeout: [503, "server_error"],
-  internal_error: [500, "server_error"],
+  internal_error: [503, "server_error"],
   unavailable: [503, "server_error"],
 };
 
@@ -39,9 +39,14 @@ test.each(Object.entries(expected) as [ErrorCode, [number, string]][])("%s", (co
   const shown = rest.status === 503 ? "server_is_overloaded" : code;
   const { type } = errorTable[code];
   expect(body).toEqual({ error: { message: "A sentence", type, param: "model", code: shown } });
-  expect(headers).toEqual(type === "insufficient_quota" ? { "x-should-retry": "false" } : {});
+  expect(headers).toEqual({});
   const [, , last] = new ResponseStream(planFor(), head).fail(error);
-  expect((last?.response as ResponseObject | undefined)?.error).toEqual({ code: failure, message: "A sentence" });
+  const used = type === "insufficient_quota" ? { type } : {};
+  expect((last?.response as ResponseObject | undefined)?.error).toEqual({
+    code: failure,
+    message: "A sentence",
+    ...used,
+  });
 });
 
 test("says when to come again where Codex then makes no more requests for it", () => {
