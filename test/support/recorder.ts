@@ -43,7 +43,8 @@ export function startRecorder(target: string): Recorder {
       const { host: _, connection: __, "content-length": ___, ...kept } = headers;
       const { method } = request;
       const padded = method === "POST" ? call.text + " ".repeat(recorder.padding) : null;
-      const answer = await fetch(target + call.path, { method, headers: kept, body: padded });
+      // Its bytes are passed on as they are, with the header that says how they are compressed.
+      const answer = await fetch(target + call.path, { method, headers: kept, body: padded, decompress: false });
       call.status = answer.status;
       call.requestId = answer.headers.get("x-request-id") ?? undefined;
       return answer;

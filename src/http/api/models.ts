@@ -15,6 +15,7 @@ import { ConstantDocument } from "../lifecycle/constant-document.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { callHeaders, jsonReply } from "../lifecycle/respond.ts";
+import { CodexModel, factsInCommon, type NamedFacts, toCodexModels } from "./codex-models.ts";
 import { responses } from "./openapi.ts";
 
 const ModelObject = Type.Object(
@@ -59,6 +60,9 @@ const id = Type.Union([Type.String(), Type.Null()]);
 const ModelList = Type.Object({
   object: Type.Literal("list"),
   data: Type.Array(ModelObject),
+  models: Type.Optional(
+    Type.Array(CodexModel, { description: "The chat models as Codex reads them, for requests with client_version" }),
+  ),
   has_more: Type.Boolean(),
   first_id: id,
   last_id: id,
@@ -76,6 +80,8 @@ const parameters = [
   parameter("limit", "The most models of one page, 1 to 1000; all when left out", "integer"),
   parameter("after_id", "The page begins behind this model"),
   parameter("before_id", "The page ends before this model"),
+  parameter("client_version", "That of Codex, whose own list is added as `models`"),
+  parameter("catalogue", "`whole`: Codex' list has the models that come with Codex, too"),
 ];
 const pageParameters = ["limit", "after_id", "before_id"] as const;
 const limitMax = 1000;
@@ -88,7 +94,7 @@ const prefix = "/models/";
 /**
  * GET /models, its alias /v1/models, and one model by any of its names (which may hold slashes). The list has an entry for each
  * name, because clients offer what it has and refuse what it lacks; its members have the fields of both OpenAI's and Anthropic's
- * clients.
+ * clients. Codex has a list of its own beside them. It asks for it again after each turn where an answer has `x-models-etag`.
  */
 export function modelsController(deps: HttpDeps) {
   let lists: ModelLists | undefined;
@@ -101,17 +107,22 @@ export function modelsController(deps: HttpDeps) {
   const list = async ({ call }: { call: HttpCall }) => {
     const { searchParams } = parseUrl(call.httpRequest);
     const isArray = searchParams.get("format") === "array";
+    const isCodex = !isArray && searchParams.has("client_version");
+    const isWholeCatalogue = searchParams.get("catalogue") === "whole";
     const current = readLists();
     const { allowedModels, accountModels } = call.caller;
     const isWhole = isArray || !pageParameters.some((name) => searchParams.get(name));
     if (isWhole && allowedModels === undefined && accountModels === undefined) {
-      const document = isArray ? current.array : current.page;
+      const codex = isWholeCatalogue ? current.codexWhole : current.codex;
+      const document = isArray ? current.array : isCodex ? codex : current.page;
       const headers = callHeaders(call, deps.snapshot().sandbox, "application/json");
       if (deps.loadShedder.isDraining) headers.connection = "close";
       return await document.respond(call.httpRequest, headers);
     }
     const data = current.for(call.caller);
-    return jsonReply(deps, call, isArray ? data : toPage(data, searchParams));
+    if (isArray) return jsonReply(deps, call, data);
+    const models = isCodex ? { models: current.codexFor(call.caller, isWholeCatalogue) } : {};
+    return jsonReply(deps, call, { ...toPage(data, searchParams), ...models });
   };
   const one = async ({ call }: { call: HttpCall }) => {
     const { pathname } = parseUrl(call.httpRequest);
@@ -145,11 +156,19 @@ export function modelsController(deps: HttpDeps) {
 }
 
 /** A model under one of its names. */
-interface NamedModel {
+interface NamedModel extends NamedFacts {
   readonly id: string;
   readonly json: ModelObject;
   /** Whether it is an id in place of which clients write another name. */
   readonly isCode: boolean;
+}
+
+type ListCaller = Pick<Caller, "allowedModels" | "accountModels">;
+
+/** A virtual model, and what its members have in common. */
+interface NamedVirtual extends NamedFacts {
+  readonly virtual: VirtualModel;
+  readonly json: ModelObject;
 }
 
 /** The lists of models; they change with the registry and, because models end, with the day alone. */
@@ -160,10 +179,13 @@ class ModelLists {
   readonly page: ConstantDocument;
   /** The same as a bare array. */
   readonly array: ConstantDocument;
+  /** The whole list with Codex' own. */
+  readonly codex: ConstantDocument;
+  readonly codexWhole: ConstantDocument;
   readonly #names: readonly NamedModel[];
   /** Ids in place of which clients write other names, and models that have ended. */
   readonly #others: readonly NamedModel[];
-  readonly #virtual: readonly (readonly [VirtualModel, ModelObject])[];
+  readonly #virtual: readonly NamedVirtual[];
 
   constructor(registry: Registry, day: number) {
     this.registry = registry;
@@ -180,17 +202,30 @@ class ModelLists {
       new ConstantDocument("application/json", () => new Blob([JSON.stringify(toBody())]));
     this.page = toDocument(() => toPage(this.for({}), new URLSearchParams()));
     this.array = toDocument(() => this.for({}));
+    const toCodex = (isWhole: boolean) =>
+      toDocument(() => ({ ...toPage(this.for({}), new URLSearchParams()), models: this.codexFor({}, isWhole) }));
+    this.codex = toCodex(false);
+    this.codexWhole = toCodex(true);
   }
 
-  /** The list for a caller. Virtual models stand before ids that are codes, and before models that have ended. */
-  for(caller: Pick<Caller, "allowedModels" | "accountModels">): ModelObject[] {
+  /** The list for a caller. */
+  for(caller: ListCaller): ModelObject[] {
+    return this.#allowed(caller).map(({ json }) => json);
+  }
+
+  /** The list for a caller that is Codex. */
+  codexFor(caller: ListCaller, isWhole: boolean): CodexModel[] {
+    return toCodexModels(this.#allowed(caller), isWhole);
+  }
+
+  /** Virtual models stand before ids that are codes, and before models that have ended. */
+  #allowed(caller: ListCaller): (NamedModel | NamedVirtual)[] {
     const isAllowed = ({ id, members }: VirtualModel) =>
       members.some(({ name }) => mayUse(caller, this.registry.byName(name)?.model.id ?? name, id));
-    const toAllowed = (named: readonly NamedModel[]) =>
-      named.filter(({ id }) => mayUse(caller, id)).map(({ json }) => json);
+    const toAllowed = (named: readonly NamedModel[]) => named.filter(({ id }) => mayUse(caller, id));
     return [
       ...toAllowed(this.#names),
-      ...this.#virtual.filter(([virtual]) => isAllowed(virtual)).map(([, json]) => json),
+      ...this.#virtual.filter(({ virtual }) => isAllowed(virtual)),
       ...toAllowed(this.#others),
     ];
   }
@@ -205,6 +240,9 @@ function toNamed(entry: ModelEntry, registry: Registry, now: number): NamedModel
     .filter((name) => registry.byName(name) === entry)
     .map((name) => ({
       id: model.id,
+      name,
+      facts: model,
+      isShown: name === shown,
       json: toModelJson(model, now, name),
       isCode: name === model.id && name !== shown,
     }));
@@ -266,10 +304,13 @@ function findModel(deps: HttpDeps, name: string, caller: Caller): ModelObject {
   throw new GatewayError("not_found", error.message, { param: "model", publicCode: error.code });
 }
 
-function toVirtualList(registry: Registry): [VirtualModel, ModelObject][] {
+function toVirtualList(registry: Registry): NamedVirtual[] {
   return [...registry.virtualModels.values()].flatMap((virtual) => {
     const json = toVirtualJson(virtual, registry);
-    return json === undefined ? [] : [[virtual, json]];
+    const common = toVirtualModel(virtual, registry);
+    if (json === undefined || common === undefined) return [];
+    const models = virtual.members.flatMap(({ name }) => registry.byName(name)?.model ?? []);
+    return { virtual, json, name: virtual.id, facts: factsInCommon(common, models), isShown: true };
   });
 }
 

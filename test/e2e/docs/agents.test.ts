@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSnippet } from "../../../src/dashboard/features/connect/snippets.ts";
+import { ownNames } from "../../../src/http/api/codex-models.ts";
 import { type Agents, prepareAgents, turnMsMax } from "../../support/agents.ts";
 import { prepareMsMax } from "../../support/prepare-once.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
@@ -121,6 +122,7 @@ test("the settings of Codex name a model of those that it knows, all of which ar
   const known = readSection(path, "## Codex").match(/It knows ([\s\S]*?), but not/)?.[1] ?? "";
   const names = [...known.matchAll(/`([\w.-]+)`/g)].map(([, name]) => name as string);
   expect(names.length).toBe(9);
+  expect(names.filter((name) => !ownNames.has(name))).toEqual([]);
   expect(names).toContain((Bun.TOML.parse(blockOf("## Codex", "toml")) as { model: string }).model);
   const headers = { authorization: `Bearer ${shared.gateway.key}` };
   const listed = await (await fetch(`${shared.gateway.origin}/v1/models`, { headers })).json();
