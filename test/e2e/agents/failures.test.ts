@@ -79,7 +79,7 @@ interface Failure {
 
 /**
  * Statuses and how many requests each agent makes; `Infinity`: it goes on for minutes. After five failures the route is paused, and
- * the next request is 503.
+ * the next request is 503, which Codex repeats four times.
  */
 const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[], requests: number]>>][] = [
   ["a wrong key", { key: "wrong" }, { codex: [[401], 6], claude: [[401], 1] }],
@@ -112,7 +112,7 @@ const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[],
     { fault: refusal(500, "api_error", "Something broke") },
     { codex: [[503], 5], claude: [[500, 529], Number.POSITIVE_INFINITY] },
   ],
-  ["a stream that is cut", { fault: broken("") }, { codex: [[200, 503], 6], claude: [[200], 4] }],
+  ["a stream that is cut", { fault: broken("") }, { codex: [[200, 503], 10], claude: [[200], 4] }],
   ["a budget that is used up", { key: "spent" }, { codex: [[400], 1], claude: [[402], 1] }],
   ["a model that the key may not use", { key: "narrow" }, { codex: [[400], 1], claude: [[403], 1] }],
   ["a body that is too large", { padding: 64_000_000 }, { codex: [[400], 1], claude: [[413], 1] }],
@@ -153,7 +153,7 @@ const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[],
         'event: error\ndata: {"type":"error","error":{"type":"api_error","code":"server_error","message":"Broke"}}\n\n',
       ),
     },
-    { codex: [[200, 503], 6], claude: [[200], 4] },
+    { codex: [[200, 503], 10], claude: [[200], 4] },
   ],
   [
     "a response that failed for a reason of tomorrow",
