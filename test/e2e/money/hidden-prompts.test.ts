@@ -166,7 +166,7 @@ describe("an account with five cents", () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => ask(path, body())));
     const statuses = answers.map(({ status }) => status);
     // Each protocol has a status of its own for an empty wallet.
-    expect(statuses).toEqual(answers.map(() => ({ "/messages": 402, "/responses": 429 })[path] ?? 403));
+    expect(statuses).toEqual(answers.map(() => ({ "/messages": 402, "/responses": 400 })[path] ?? 403));
     expect(asked.filter((one) => !/count|input_tokens/.test(one))).toEqual([]);
     expect(await balance()).toBe(0.05 * dollar);
   });
