@@ -92,7 +92,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
       expect(await findViolations(page)).toEqual([]);
       await page.getByLabel("Amount (USD)").fill("much");
       await page.getByRole("button", { name: "Create voucher" }).click();
-      await page.getByText("usd is not US dollars").waitFor();
+      await page.getByText("expected US dollars").waitFor();
       await page.getByLabel("Amount (USD)").fill("5");
       await page.getByRole("button", { name: "Create voucher" }).click();
       const code = await page.locator(".code pre").textContent();

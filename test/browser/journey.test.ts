@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
       await page.getByRole("button", { name: "Edit laptop" }).click();
       await page.getByLabel("Budget (USD)").fill("much");
       await page.getByRole("button", { name: "Save" }).click();
-      await page.getByText("is not US dollars").waitFor();
+      await page.getByText("expected US dollars").waitFor();
       const { balance_usd } = await gateway.cli<{ balance_usd: string }>("account", "show", "owner@localhost");
       const spent = 15 - Number(balance_usd);
       // What the key has spent before counts, and what the next call leaves does not cover another.

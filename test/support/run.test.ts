@@ -59,7 +59,7 @@ test("a run tells on request what CPU each file took, with the programs that it 
   rmSync(join(project, "bunfig.toml"));
   expect(code).toBe(0);
   const [, seconds] = /^Seconds of CPU:\n([\d.]+) test\/soak\/dear\.test\.ts\n/m.exec(text) ?? [];
-  expect(Number(seconds)).toBeGreaterThan(0.6);
+  expect(Number(seconds)).toBeGreaterThan(0.5);
   expect(text).toMatch(/^[\d.]+ test\/unit\/good\.test\.ts$/m);
 });
 

@@ -49,7 +49,7 @@ test("a model may have any of its names, and a name that no model has is kept wi
 
 test.each([
   ["a subject that there is not", ["--subject", "planet", "--budget-usd", "5"], 'subject is "planet", but one of'],
-  ["an amount that is none", ["--subject", "tag", "--budget-usd", "much"], "budget_usd is not US dollars"],
+  ["an amount that is none", ["--subject", "tag", "--budget-usd", "much"], 'budget_usd is "much", expected US dollars'],
   ["half a raise", ["--subject", "tag", "--budget-usd", "5", "--raise-usd", "1"], "raise_until"],
 ])("a budget with %s is refused with the reason, and nothing is made", async (_, flags, reason) => {
   const { code, stderr } = await bench.run("budget", "create", ...ofAda, ...flags, "--budget-period", "day");
