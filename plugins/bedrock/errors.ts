@@ -90,7 +90,7 @@ function toUpstreamError({ type, message, status, retryMs }: Refusal): UpstreamE
     auth: `The provider refused the gateway's credential: it ${answered}`,
     model_not_found: `The provider does not serve this model to the gateway: it ${answered}`,
   };
-  const shown = isOwn ? (refused[kind] ?? `The provider ${answered} without saying why`) : hide(message);
+  const shown = isOwn ? (refused[kind] ?? `The provider ${answered} without a reason`) : hide(message);
   return new UpstreamError(kind, shown, { status, code: name === "" ? undefined : name, retryAfterMs: retryMs });
 }
 

@@ -13,9 +13,10 @@ export async function images(call: Call<RequestOf<"images">>, path: string): Pro
   warnOfOthers(request, translated, warn);
   const [width = 1, height = 1] = (size === "auto" ? "" : (size ?? "")).split("x").filter(Boolean).map(Number);
   const aspect_ratio = nearestAspectRatio(aspectRatios, width / height);
-  if (size && size !== "auto" && size !== "1024x1024") warn(`Took ${aspect_ratio} for size ${size}`, "size");
+  if (size && size !== "auto" && size !== "1024x1024") warn(`Used ${aspect_ratio} instead of size ${size}`, "size");
   const output_format = format === "jpeg" ? "jpeg" : "png";
-  if (format && format !== output_format) warn(`Took ${output_format} for output_format ${format}`, "output_format");
+  if (format && format !== output_format)
+    warn(`Used ${output_format} instead of output_format ${format}`, "output_format");
   const answer = await upstream.json(path, { prompt, aspect_ratio, output_format });
   const { images: [data] = [], finish_reasons: [reason] = [] } = readAnswer(answer);
   // A success has no reason to finish; an image that was filtered may come along, blurred.

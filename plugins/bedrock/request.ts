@@ -374,7 +374,7 @@ function toBlock(part: ContentPart, { path, isUser, documents, around }: BlocksA
   const { file_data: data, filename }: Record<string, unknown> = part.file;
   const file = typeof data === "string" ? readDataUrl(data, `${path}.file.file_data`) : undefined;
   if (file?.mediaType !== "application/pdf") {
-    throw badRequest("Files are read only when they are sent along, expected file_data with a PDF", `${path}.file`);
+    throw badRequest("Files must be sent with the request; expected file_data with a PDF", `${path}.file`);
   }
   return { document: { format: "pdf", name: toName(filename, ++documents.count), source: { bytes: file.base64 } } };
 }

@@ -84,6 +84,6 @@ function toPace(
   }
   if (speed === undefined || speed === null) return undefined;
   const moved = Math.min(Math.max(speed, min), max);
-  if (moved !== speed) warn(`Took speed ${moved} for ${speed}: the model takes ${min} to ${max}`, "speed");
+  if (moved !== speed) warn(`Used speed ${moved} instead of ${speed}: the model accepts ${min} to ${max}`, "speed");
   return moved;
 }

@@ -117,7 +117,7 @@ export async function recordOutcome(
 }
 
 function unknownChannel(): GatewayError {
-  return new GatewayError("not_found", "There is no such channel");
+  return new GatewayError("not_found", "No alert channel has this id");
 }
 
 /** The origin of a webhook, since the rest of its address may be a secret, or the addresses of an e-mail channel. */

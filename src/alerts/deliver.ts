@@ -55,7 +55,7 @@ export function createDelivery(deps: DeliveryDeps) {
       return;
     }
     const smtp = knownSmtp ?? (await findSmtp(deps));
-    if (smtp === undefined) throw new DeliveryError("No mail server is set");
+    if (smtp === undefined) throw new DeliveryError("No mail server is configured");
     await sendEmail(smtp, target.to ?? (await findEmails(store, channel.owner)), {
       ...message,
       subject: toSubject(message),
@@ -69,7 +69,9 @@ export function createDelivery(deps: DeliveryDeps) {
       await send(await openChannel(store, secrets, id), message);
     } catch (thrown) {
       error =
-        thrown instanceof DeliveryError || thrown instanceof GatewayError ? thrown.message : "It could not be sent";
+        thrown instanceof DeliveryError || thrown instanceof GatewayError
+          ? thrown.message
+          : "The message could not be sent";
       log.warn("alert_not_sent", { channel: id, error: thrown });
     }
     await recordOutcome(store, id, { error, now: now() });
@@ -126,7 +128,7 @@ async function findEmails({ db }: Pick<Store, "db">, accountId: string): Promise
     .select(["accounts.email", "users.email_verified"])
     .where("accounts.id", "=", accountId)
     .executeTakeFirst();
-  if (row === undefined) throw new DeliveryError("The account does not exist any more");
+  if (row === undefined) throw new DeliveryError("The account no longer exists");
   if (row.email_verified === 0) throw new DeliveryError("The e-mail of the account is not verified");
   if (!row.email.endsWith(".invalid")) return [row.email];
   const admins = await db

@@ -31,7 +31,7 @@ export async function sendEmail(smtp: Smtp, to: readonly string[], { id, subject
   });
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => reject(new DeliveryError(`The mail server took longer than ${sendMsMax / 1000} s`)),
+    () => reject(new DeliveryError(`The mail server did not finish within ${sendMsMax / 1000} s`)),
     sendMsMax,
   );
   try {

@@ -40,7 +40,7 @@ export function createMessage(notices: readonly AlertNotice[], publicUrl: string
 }
 
 export function createTestMessage(): AlertMessage {
-  return { id: createId(), type: "test", text: "modelgate: this is a test. Alerts arrive here.", alerts: [] };
+  return { id: createId(), type: "test", text: "modelgate: this is a test message. Alerts are sent here.", alerts: [] };
 }
 
 /** The subject of an e-mail. */

@@ -111,7 +111,7 @@ function toRow({ id: _, callsMin, isEnabled, ...rule }: MetricRule) {
   return { ...rule, calls_min: callsMin, enabled: isEnabled ? 1 : 0 };
 }
 
-const unknownRule = () => new GatewayError("not_found", "There is no such rule; it may have been deleted meanwhile");
+const unknownRule = () => new GatewayError("not_found", "No rule has this id; it may have been deleted");
 
 /** Findings of the enabled rules. */
 export async function checkMetricRules(

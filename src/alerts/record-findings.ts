@@ -137,7 +137,7 @@ export async function muteAlert(
     .where("owner", "=", owner)
     .executeTakeFirst();
   if (alert === undefined)
-    throw new GatewayError("not_found", "The alert is over; it may have been resolved meanwhile");
+    throw new GatewayError("not_found", "This alert is no longer active; it may have been resolved");
   const change = { until_at: mute.until, muted_by: mute.by };
   await db
     .insertInto("alert_mutes")

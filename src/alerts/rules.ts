@@ -201,7 +201,7 @@ function toLine(name: string): string {
 function findEstimates({ usage: { calls, estimated } }: SharedState, threshold: number): Finding[] {
   if (calls < estimatedCallsMin || estimated * 100 <= calls * threshold) return [];
   const percent = Math.floor((estimated * 100) / calls);
-  const text = `The usage of ${percent} % of the latest ${calls} calls was estimated, because their providers did not report it`;
+  const text = `The usage of ${percent} % of the latest ${calls} calls was estimated, because their providers did not report usage`;
   return [{ rule: "usage_estimated", subject: "calls", level: 1, text }];
 }
 
@@ -248,7 +248,7 @@ function findFailingProviders({ providers }: NodeState): Finding[] {
 function findImplausible({ routes }: NodeState): Finding[] {
   const plugins = new Set(routes.filter(({ isImplausible }) => isImplausible).map(({ plugin }) => plugin));
   return [...plugins].map((plugin) => {
-    const text = `The provider ${plugin} reported more usage than a call can have; the most that it can have was charged`;
+    const text = `The provider ${plugin} reported more usage than a call can have; the maximum for the call was charged`;
     return { rule: "usage_implausible", subject: plugin, level: 1, text };
   });
 }

@@ -107,7 +107,11 @@ async function withPassword(store: Pick<Store, "db">, box: SecretBox, smtp: Smtp
   const before = await readSmtp(store, box);
   const isSame = (["host", "port", "isTls", "user"] as const).every((name) => before?.[name] === smtp[name]);
   if (isSame && before?.password !== undefined) return { ...smtp, password: before.password };
-  throw new GatewayError("invalid_request", "password is missing: the server, its port or the user are new", {
-    param: "password",
-  });
+  throw new GatewayError(
+    "invalid_request",
+    "password is missing; it is required when the server, port or user changes",
+    {
+      param: "password",
+    },
+  );
 }

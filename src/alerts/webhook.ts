@@ -54,16 +54,16 @@ export function createWebhooks({ networks, proxyEnv, now }: WebhookOptions): Sen
 export function checkWebhookUrl(text: string, networks: readonly string[]): string {
   const url = URL.parse(text);
   const isValid = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
-  if (!isValid) throw invalidUrl("url is not an https address without user name and password");
+  if (!isValid) throw invalidUrl("url is invalid; expected an https URL without user name and password");
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const isListed = createNetworkList(networks).has(host);
   const isNamed = isIP(host) === 0 && host !== "localhost";
   // A host name is resolved again for each message.
   if (url.protocol === "http:" && (networks.length === 0 || !(isNamed || isListed))) {
-    throw invalidUrl("url is http: use https, or an address of a network in ALERT_NETWORKS");
+    throw invalidUrl("url is http; use https, or an address in one of the ALERT_NETWORKS");
   }
   if (!isNamed && !isListed && !isPublicAddress(host)) {
-    throw invalidUrl("url is neither a public address nor one of a network in ALERT_NETWORKS");
+    throw invalidUrl("url is not a public address; use one, or an address in one of the ALERT_NETWORKS");
   }
   return url.href;
 }

@@ -108,7 +108,7 @@ function parseFlags(argv: readonly string[], command: Command) {
       throw new UsageError(`Unknown flag ${written} of ${command.name}, ${hint}`, { param: written });
     }
     const refuse = (problem: string) => new UsageError(`${flag} ${problem}`, { param: written });
-    if (Object.hasOwn(flags, name)) throw refuse("is given twice, expected once");
+    if (Object.hasOwn(flags, name)) throw refuse("is set twice, expected once");
     const { value: placeholder = "" } = command.flags[name] ?? {};
     if (placeholder === "" && value !== undefined) throw refuse("takes no value");
     // A separate value with a dash is a number or another flag.

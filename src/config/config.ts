@@ -229,7 +229,7 @@ function readFormCredentials(pluginName: string, form: CredentialForm, env: Envi
     const error = findCredentialError(form, fields, nameOf);
     if (error !== undefined) throw new ConfigError(nameOf(error.field), error.problem);
     if (base.baseUrl === undefined && form.baseUrl !== undefined && form.baseUrl(fields) === undefined) {
-      throw new ConfigError(nameOf("base_url"), "it is not set, expected where the provider is");
+      throw new ConfigError(nameOf("base_url"), "it is not set, expected the base URL of the provider");
     }
     return formatCredential(form, fields);
   });
@@ -264,12 +264,12 @@ function readText(env: Environment, variable: string): string | undefined {
 /** Several processes must share what a single one keeps in memory. */
 function checkWorkers({ workers, redisUrl, databaseUrl, port }: Values): void {
   if (redisUrl !== undefined && databaseUrl === undefined) {
-    const expected = "DATABASE_URL too, so that gateways share wallets, or neither for a single gateway";
+    const expected = "DATABASE_URL too for several gateways with shared wallets, or neither for a single gateway";
     throw new ConfigError("REDIS_URL", `it is set without DATABASE_URL, expected ${expected}`);
   }
   if (workers === 1) return;
   if (redisUrl === undefined) {
-    const expected = "DATABASE_URL and REDIS_URL too, so that workers share wallets, quotas and limits, or 1 worker";
+    const expected = "DATABASE_URL and REDIS_URL too for workers with shared wallets, quotas and limits, or 1 worker";
     throw new ConfigError("WORKERS", `it is ${workers} without REDIS_URL, expected ${expected}`);
   }
   if (port === 0) throw new ConfigError("PORT", "it is 0 with several WORKERS, expected the port that they share");
@@ -285,7 +285,7 @@ const groups = [
 
 function checkGroups(values: Values): void {
   if (values.oidcIssuer !== undefined && values.port === 0 && values.publicUrl === undefined) {
-    const expected = "the origin to which the issuer redirects users";
+    const expected = "the origin for redirects from the issuer";
     throw new ConfigError("PUBLIC_URL", `it is not set, and PORT is 0, expected ${expected}`);
   }
   if (values.oidcRoleClaim !== undefined && values.oidcIssuer === undefined) {

@@ -186,7 +186,7 @@ export const settings = {
   oidcScopes: setting(
     "OIDC_SCOPES",
     "openid email profile",
-    matching(/^openid( [\x21\x23-\x5b\x5d-\x7e]+)*$/, "scopes separated by spaces, of which openid is the first"),
+    matching(/^openid( [\x21\x23-\x5b\x5d-\x7e]+)*$/, "scopes separated by spaces, with openid as the first"),
   ),
   /** The claim that decides the role of those who sign in with the issuer, such as `groups`; absent: none does. */
   oidcRoleClaim: optional("OIDC_ROLE_CLAIM", matching(/^\S{1,200}$/, "the name of a claim such as groups")),

@@ -20,8 +20,8 @@ export function toListenError(error: unknown, host: string, port: number, variab
   const hostVariable = variable.replace(/PORT$/, "HOST");
   const noAddress = `this machine has no such address; set ${hostVariable} to one that it has, such as 127.0.0.1`;
   const reasons: Readonly<Record<string, string>> = {
-    EADDRINUSE: `the port is taken; set ${variable} to another`,
-    EACCES: `its user may not use this port; set ${variable} to one above 1023`,
+    EADDRINUSE: `the port is in use; set ${variable} to another`,
+    EACCES: `its user has no permission for this port; set ${variable} to one above 1023`,
     EADDRNOTAVAIL: noAddress,
     // The error of a name that cannot be resolved.
     EINVAL: noAddress,

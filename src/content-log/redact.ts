@@ -135,10 +135,10 @@ function compile(engine: typeof RE2JS, pattern: string): RE2JS {
   try {
     compiled = engine.compile(pattern);
   } catch (error) {
-    throw invalid(`${JSON.stringify(pattern)} is no RE2 expression (${(error as Error).message})`);
+    throw invalid(`${JSON.stringify(pattern)} is not an RE2 expression (${(error as Error).message})`);
   }
   if (compiled.matcher("").find())
-    throw invalid(`${JSON.stringify(pattern)} fits an empty text, so it fits everywhere`);
+    throw invalid(`${JSON.stringify(pattern)} matches an empty text, so it matches everywhere`);
   return compiled;
 }
 

@@ -56,7 +56,8 @@ function checkParameters(query: URLSearchParams, hosts: number): void {
       if (value === "read-write" || value === "primary") continue;
       throw new RangeError("its target_session_attrs is neither read-write nor primary, and the gateway has to write");
     }
-    if (name === "application_name") throw new RangeError("it has application_name, by which gateways find each other");
+    if (name === "application_name")
+      throw new RangeError("it has application_name, which gateways use to find each other");
     if (!Object.hasOwn(parameters, name)) {
       const shown = /^[A-Za-z_]{1,40}$/.test(name) ? name : "with an odd name";
       const names = Object.keys(parameters).join(", ");

@@ -129,7 +129,7 @@ export function createSignIn(options: SignInOptions): SignIn {
       }
       if (sessionUser?.secondFactor && path === "two-factor/enable") {
         // A new secret would replace the one that works, before a code of it was seen.
-        throw new GatewayError("conflict", "Two-step sign-in is on already; turn it off first to set it up anew");
+        throw new GatewayError("conflict", "Two-step sign-in is on already; turn it off first to set it up again");
       }
       const response = await callBetterAuth(toAuthRequest(request, path, body));
       if (sessionUser === undefined) return response;

@@ -222,8 +222,8 @@ function chooseRoutes(kernel: Kernel, run: ModelRun, owner: string | undefined):
 function toOwnFailure(kernel: Kernel, { run, route, error }: Attempt): GatewayError {
   kernel.log.error("plugin_failed", { call: run.call.id, plugin: route.plugin.name, error: withoutWords(error) });
   const message =
-    "The gateway could not make the provider's request of this one, and sent nothing; the operator finds the reason in the " +
-    "request log under its x-request-id";
+    "The gateway could not translate this request for the provider, and sent nothing. " +
+    "Operators: see the request log for this x-request-id";
   return new GatewayError("internal_error", message, { cause: error });
 }
 

@@ -161,7 +161,7 @@ export class LoadShedder {
     );
     this.#hasShare = new GatewayError(
       "rate_limit_exceeded",
-      `The account's running requests have their share of the ${bounds.maxConcurrentCalls} that the gateway runs at once; send the request again when one of them has ended`,
+      `The account has its share of the ${bounds.maxConcurrentCalls} requests that the gateway runs at once; send the request again when one of them has ended`,
       { retryAfterMs },
     );
     let refusedBefore = 0;

@@ -118,8 +118,7 @@ export class Passthrough implements PassedAnswer {
   chooseRoutes(modelEntry: ModelEntry): ModelEntry {
     const { untranslatable, needsSearch } = this;
     if (needsSearch && this.searchLimitOf(modelEntry) === 0) {
-      const message =
-        "This model has no search of the web here, and the request has no other tool: choose another model";
+      const message = "This model has no web search here, and the request has no other tool; choose another model";
       throw new GatewayError("invalid_request", message, { param: "tools" });
     }
     if (untranslatable === undefined && !needsSearch) return modelEntry;

@@ -124,8 +124,7 @@ export async function createAdminKey(
 function parseScopes(texts: readonly string[]): AdminScope[] {
   const scopes = adminScopes.filter((scope) => texts.includes(scope));
   const unknown = texts.find((text) => !scopes.includes(text as AdminScope));
-  const problem =
-    unknown === undefined ? "scopes is empty" : `There is no scope ${JSON.stringify(unknown.slice(0, 50))}`;
+  const problem = unknown === undefined ? "scopes is empty" : `Unknown scope ${JSON.stringify(unknown.slice(0, 50))}`;
   if (unknown === undefined && scopes.length > 0) return scopes;
   const message = `${problem}: expected some of ${adminScopes.join(", ")}`;
   throw new GatewayError("invalid_request", message, { param: "scopes" });
@@ -136,7 +135,9 @@ function checkRights(role: Role, scopes: readonly AdminScope[]): void {
   const reserved = scopes.filter((scope) => scopesOfOwners.has(scope));
   if (role === "owner" || (mayAdminister(role) && reserved.length === 0)) return;
   const what =
-    reserved.length === 0 ? "Only administrators make admin keys" : `${reserved.join(", ")} reach money or roles`;
+    reserved.length === 0
+      ? "Only administrators can create admin keys"
+      : `${reserved.join(", ")} allow changes to money or roles`;
   throw new GatewayError("forbidden", `${what}; ask an owner of this gateway`, { param: "scopes" });
 }
 
@@ -147,7 +148,9 @@ function limitToParent(
   { expiresAt = parent.expiresAt, allowedNetworks = parent.allowedNetworks }: NewAdminKey,
 ): Pick<NewAdminKey, "expiresAt" | "allowedNetworks"> {
   const refuse = (param: string, problem: string) => {
-    return new GatewayError("forbidden", `An admin key makes none that can do more than itself: ${problem}`, { param });
+    return new GatewayError("forbidden", `An admin key cannot create a key with more rights than its own: ${problem}`, {
+      param,
+    });
   };
   const lacking = scopes.filter((scope) => !parent.scopes.includes(scope) && !isCovered(parent, scope));
   if (lacking.length > 0) throw refuse("scopes", `it lacks ${lacking.join(", ")}`);
@@ -298,7 +301,8 @@ export class AdminAuthenticator {
    */
   async authenticate(token: string, address: string): Promise<ApiAdministrator & { readonly key: AdminKey }> {
     if (!isAdminKey(token)) {
-      const problem = token === "" ? "No admin key was sent" : "This is no admin key, and API keys only make calls";
+      const problem =
+        token === "" ? "No admin key was sent" : "This is not an admin key, and API keys can only make calls";
       throw invalid(`${problem}: send the header 'Authorization: Bearer ${adminKeyForm}'`);
     }
     const parts = parseAdminKey(token);
@@ -316,7 +320,7 @@ export class AdminAuthenticator {
     const role = await readVouchedRole(db, line[0]);
     if (role === undefined) {
       throw invalid(
-        `The person who made the admin key ${key.id} may not have it any more; ask an owner for another one`,
+        `The person who created the admin key ${key.id} may no longer have one; ask an owner for another key`,
       );
     }
     await this.#noteUse(key.id);
@@ -339,9 +343,9 @@ function checkLine(line: KeyLine, now: number): void {
   const how = {
     revoked: "was revoked",
     expired: `expired at ${new Date(end.at).toISOString()}`,
-    unknown: "was made by an admin key that does not exist any more",
+    unknown: "was created by an admin key that no longer exists",
   }[end.kind];
-  const whose = end.keyId === id ? "" : `ended with the admin key ${end.keyId} of its makers, which `;
+  const whose = end.keyId === id ? "" : `ended with the admin key ${end.keyId} that it descends from, which `;
   throw invalid(`The admin key ${id} ${whose}${how}; use another key`);
 }
 

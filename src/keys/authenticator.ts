@@ -167,7 +167,8 @@ export class Authenticator {
     if (token === "") throw invalidKey("Missing API key: send the header Authorization: Bearer <API key>");
     const key = parseApiKey(token);
     if (key === undefined && !isAdminKey(token) && isForeignKey(token)) return this.#authenticateForeign(token);
-    if (isAdminKey(token)) throw incorrectKey(maskKey(token), "is an admin key, which makes no calls; use an API key");
+    if (isAdminKey(token))
+      throw incorrectKey(maskKey(token), "is an admin key, which cannot make calls; use an API key");
     if (key === undefined) throw malformedKey(token);
     const entry = this.#find(key.id);
     if (entry instanceof Promise) return entry.then((entry) => this.#check(token, key, entry));

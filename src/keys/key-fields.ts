@@ -45,11 +45,14 @@ export function checkKeyFields(
 function checkNetworks(networks: readonly string[]): void {
   const wrong = networks.find((network) => !isNetwork(network));
   if (wrong !== undefined) {
-    throw invalid("allowed_networks", `${JSON.stringify(wrong.slice(0, 50))} is no network: expected ${networkForm}`);
+    throw invalid(
+      "allowed_networks",
+      `${JSON.stringify(wrong.slice(0, 50))} is not a network; expected ${networkForm}`,
+    );
   }
   if (networks.length > 0 && networks.length <= networksMax) return;
-  const expected = `name 1 to ${networksMax}, or omit it to allow all`;
-  throw invalid("allowed_networks", `allowed_networks has ${networks.length} networks: ${expected}`);
+  const expected = `expected 1 to ${networksMax}; omit the field to allow all`;
+  throw invalid("allowed_networks", `allowed_networks has ${networks.length} networks; ${expected}`);
 }
 
 /** The networks of a key as they are stored; absent allows all. */

@@ -278,7 +278,7 @@ async function importForeignKey(
     }
     const present = await db.selectFrom("keys").select("account_id").where("id", "=", id).executeTakeFirstOrThrow();
     if (present.account_id !== accountId) {
-      throw new GatewayError("conflict", "it is here already, in another account, and stays as it is");
+      throw new GatewayError("conflict", "it already exists in another account, and is not changed");
     }
     if (isRevoked || heldFor !== undefined) return "present";
     const { numUpdatedRows } = await db
@@ -369,7 +369,7 @@ async function checkDailyCount(
   if (count < createdPerDayMax) return;
   throw new GatewayError(
     "rate_limit_exceeded",
-    `You have made ${count} API keys here within a day, the limit; use a key longer, or for more than one purpose`,
+    `You have created ${count} API keys within a day, the limit; keep a key longer, or use it for several purposes`,
     { retryAfterMs: Number(first) + dayMs - now },
   );
 }
@@ -750,7 +750,7 @@ export async function changeKey(
     ),
   };
   if (Object.keys(set).length === 0 && !hasBudget) {
-    throw new GatewayError("invalid_request", "There is nothing to change: send at least one field");
+    throw new GatewayError("invalid_request", "Nothing to change: send at least one field");
   }
   await store.change(async (db) => {
     const key = await db
@@ -783,7 +783,7 @@ async function changeKeyBudget(
     .executeTakeFirst();
   const limitNanodollars = budgetNanodollars ?? current?.budget_nanodollars;
   if (limitNanodollars === undefined) {
-    const message = "budget_period is given without budget_usd, and the key has no budget; send both";
+    const message = "budget_period is set without budget_usd, and the key has no budget; send both";
     throw new GatewayError("invalid_request", message, { param: "budget_usd" });
   }
   const period = budgetPeriod ?? toOwnPeriod(current?.budget_period ?? null);

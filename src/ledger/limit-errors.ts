@@ -89,7 +89,7 @@ export function budgetExceeded(admission: Least, subjectName: string, state: Bud
   const named =
     name === "" ? `requests without ${subjectNames[subject]}` : `${subjectNames[subject]} ${quoteValue(name)}`;
   const owner = subject === "account" || subject === "team" || subject === "key" ? `this ${subject}` : named;
-  const until = resetsAt === undefined ? "" : `it resets at ${new Date(resetsAt).toISOString()}; until then `;
+  const until = resetsAt === undefined ? "" : `it resets at ${new Date(resetsAt).toISOString()}; `;
   const advice = `raise the budget, or use ${subject === "key" ? "another key or " : ""}a free model`;
   return new GatewayError(
     "budget_exceeded",
@@ -109,7 +109,7 @@ export function balanceExceeded(
       : "credit the wallet, or use a free model";
   return new GatewayError(
     "insufficient_balance",
-    `Insufficient balance for the paid model ${modelName}: the wallet has ${formatUsd(balanceNanodollars)} USD, of which ${formatUsd(heldNanodollars)} USD is held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; ${advice}`,
+    `Insufficient balance for the paid model ${modelName}: the wallet has ${formatUsd(balanceNanodollars)} USD with ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; ${advice}`,
   );
 }
 

@@ -143,7 +143,7 @@ export function withCoveredLifetimes<Body extends object>(
     return changed ?? value;
   };
   const shortened = shorten(body) as Body;
-  if (isShortened) warn("Shortened the lifetime of caches: the price of this model does not cover a longer one");
+  if (isShortened) warn("Shortened the cache lifetime: the price of this model does not cover a longer lifetime");
   return shortened;
 }
 

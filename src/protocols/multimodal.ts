@@ -28,7 +28,7 @@ export async function fetchImages(messages: readonly Message[], upstream: Upstre
       const param = `messages[${turn}].content[${index}].image_url.url`;
       if (!params.has(part.image_url.url)) params.set(part.image_url.url, param);
       if (params.size <= fetchesMax) continue;
-      throw badRequest(`More than ${fetchesMax} images are named by address, send the others as data URLs`, param);
+      throw badRequest(`The request has more than ${fetchesMax} URLs of images; send the others as data URLs`, param);
     }
   }
   const fetches = [...params].map(async ([url, param]): Promise<[string, DataUrl]> => {

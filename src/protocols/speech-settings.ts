@@ -14,6 +14,6 @@ export function boundSpeed(
 ): number | undefined {
   if (speed === undefined || speed === null || speed === 1) return undefined;
   const bounded = Math.min(Math.max(speed, min), max);
-  if (bounded !== speed) warn(`Took speed ${bounded} for ${speed}: the models take ${min} to ${max}`, "speed");
+  if (bounded !== speed) warn(`Used speed ${bounded} instead of ${speed}: the models accept ${min} to ${max}`, "speed");
   return bounded;
 }

@@ -47,7 +47,8 @@ export function readToolChoice({ tool_choice: choice, tools }: ChatRequest): Too
     );
   }
   if (names.size > 0) return decision;
-  if (decision.mode === "required") throw badRequest("tool_choice demands a call, expected tools", "tool_choice");
+  if (decision.mode === "required")
+    throw badRequest("tool_choice requires a tool call, but the request has no tools", "tool_choice");
   return undefined;
 }
 
@@ -112,7 +113,7 @@ export function getToolResults(messages: readonly Message[], index: number): Too
  */
 export function resultWithoutCall(param: string): GatewayError {
   return badRequest(
-    "This result answers no tool call of the assistant message before it, expected the id of one",
+    "This result does not belong to a tool call of the assistant message before it; expected the id of one",
     param,
   );
 }
@@ -304,7 +305,7 @@ export function withoutTools(
   warn: (message: string, ignored: string) => void,
 ): Record<string, unknown> {
   const copy = { ...body };
-  dropPaidTools(copy, (tool) => !isLeftOut(tool), warn, "what is left in the wallet does not cover them");
+  dropPaidTools(copy, (tool) => !isLeftOut(tool), warn, "the remaining balance of the wallet does not cover them");
   return copy;
 }
 

@@ -156,12 +156,12 @@ function toMessage(kind: UpstreamErrorKind, facts: ErrorFacts, status: number | 
   if (kind === "request_too_large") {
     const tokens = tokensRequested(facts.message ?? "");
     const size = tokens === undefined ? "The request has more tokens" : `The request has about ${tokens} tokens, more`;
-    return `${size} than the gateway's provider account takes at once; send less`;
+    return `${size} than the gateway's provider account allows at once; send less`;
   }
   // Google's own message names the project and its quotas.
   if (kind === "rate_limited" && facts.words.includes("RESOURCE_EXHAUSTED"))
     return "The provider's rate limit for this model is reached";
-  if (facts.message === undefined) return `The provider ${answered} without saying why`;
+  if (facts.message === undefined) return `The provider ${answered} without a reason`;
   return redact(facts.message);
 }
 

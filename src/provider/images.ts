@@ -24,11 +24,11 @@ export const ImagesRequest = Type.Object(
     output_format: optional(
       Type.Union(
         ["png", "jpeg", "webp"].map((format) => Type.Literal(format)),
-        { description: "Of the bytes, where the provider can choose it" },
+        { description: "Format of the image, if the provider supports a choice" },
       ),
     ),
     output_compression: optional(
-      Type.Integer({ minimum: 0, maximum: 100, description: "Of jpeg and webp, in percent" }),
+      Type.Integer({ minimum: 0, maximum: 100, description: "Compression level of jpeg and webp, in percent" }),
     ),
     user: optional(Type.String()),
     stream: optional(Type.Boolean()),
@@ -52,7 +52,9 @@ export const ImageEditsFields = Type.Object(
   {
     ...ImagesRequest.properties,
     input_fidelity: optional(
-      Type.Union([Type.Literal("low"), Type.Literal("high")], { description: "How closely details are kept" }),
+      Type.Union([Type.Literal("low"), Type.Literal("high")], {
+        description: "How closely details of the input are preserved",
+      }),
     ),
   },
   { additionalProperties: true },

@@ -43,14 +43,15 @@ export const ModelRow = Type.Object(
       minLength: 1,
       maxLength: 200,
       pattern: namePattern,
-      description: "What clients write in `model`, without control characters",
+      description: "Name that clients send in `model`, without control characters",
     }),
-    aliases: Type.Optional(names("Other names clients know; an answer has the name that was asked for")),
+    aliases: Type.Optional(names("Other names that clients can use; a response has the requested name")),
     upstreamId: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 200,
-        description: "What the provider calls it; default: the id, without the prefix of the plugin's unlisted models",
+        description:
+          "Id of the model at the provider; default: the id, without the prefix of the plugin's unlisted models",
       }),
     ),
     capability: Type.Optional(
@@ -74,11 +75,15 @@ export const ModelRow = Type.Object(
     upstreamContextTokens: Type.Optional(
       Type.Integer({
         minimum: 1,
-        description: "What its provider takes of prompt and answer, where that is more than contextTokens",
+        description: "Maximum of prompt and answer at its provider, if that is more than contextTokens",
       }),
     ),
-    inputTokensMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one embedding input" })),
-    inputCharactersMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one speech input" })),
+    inputTokensMax: Type.Optional(
+      Type.Integer({ minimum: 1, description: "Maximum number of tokens of one embedding input" }),
+    ),
+    inputCharactersMax: Type.Optional(
+      Type.Integer({ minimum: 1, description: "Maximum number of characters of one speech input" }),
+    ),
     audioMsMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one transcription" })),
     pagesMax: Type.Optional(
       Type.Integer({ minimum: 1, description: "The most pages that one request is charged for" }),
@@ -138,15 +143,15 @@ export const ModelRow = Type.Object(
         description: "Formats of speech in addition to wav and pcm",
       }),
     ),
-    omit: Type.Optional(names("Request fields the model rejects: left out before the provider is asked")),
+    omit: Type.Optional(names("Request fields that the model rejects; they are left out of the provider's request")),
     rename: Type.Optional(
       Type.Record(Type.String(), Type.String(), { description: "Request fields it knows by another name" }),
     ),
     options: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), { description: "What the plugin's own dialect wants to know of it" }),
+      Type.Record(Type.String(), Type.Unknown(), { description: "Settings of the plugin's own dialect" }),
     ),
     ownedBy: Type.Optional(
-      Type.String({ minLength: 1, description: "Who made it, as GET /models says; default: the plugin's name" }),
+      Type.String({ minLength: 1, description: "Owner of the model in GET /models; default: the plugin's name" }),
     ),
     created: Type.Optional(
       Type.Integer({ minimum: 0, description: "Seconds since 1970, as in the model object; default 0" }),

@@ -53,12 +53,12 @@ export class AbsentModels {
   readonly explain: ExplainAbsence = (name, caller) => {
     const reason = this.#explainRow(name, caller);
     if (reason !== undefined) {
-      const message = `The model '${name}' exists, but ${reason}; GET /models lists what is served`;
+      const message = `The model '${name}' exists, but ${reason}; GET /models lists the available models`;
       return new GatewayError("model_not_found", message, { param: "model" });
     }
     const awaited = this.#findAwaited(name);
     if (awaited === undefined) return undefined;
-    const message = `The models of ${awaited.name} are not known yet: ${awaited.problem}`;
+    const message = `The models of ${awaited.name} are not listed yet: ${awaited.problem}`;
     return new GatewayError("unavailable", message, { retryAfterMs: awaited.retryMs });
   };
 
@@ -103,7 +103,7 @@ export class AbsentModels {
     {
       status: "refused",
       describe: (names) => `its provider cannot be used now: ${names}`,
-      remedy: (plugins) => `see modelgate plugin list for what is wrong with ${listNames(plugins)}`,
+      remedy: (plugins) => `modelgate plugin list shows the error of ${listNames(plugins)}`,
     },
   ];
 

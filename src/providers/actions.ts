@@ -276,7 +276,7 @@ export function checkCredential(
   const tokenUrls = (form.tokenUrls?.(fields) ?? []).map((url) => new URL(url));
   checkAddresses(tokenUrls, role === "owner");
   if (tokenUrls.some((url) => url.protocol === "http:" && !isLocalHost(url.hostname.replace(/^\[|\]$/g, "")))) {
-    throw invalid("key", "The token would be asked for in clear text; use https");
+    throw invalid("key", "The token would be requested in clear text; use https");
   }
   return formatCredential(form, fields);
 }
@@ -317,5 +317,5 @@ function checkNew(settings: ProviderSettings, name: string, key: string, id: str
 function findKey(settings: ProviderSettings, name: string, id: string) {
   const storedKey = settings.keysOf(name).find((key) => key.id === id);
   if (storedKey !== undefined) return storedKey;
-  throw new GatewayError("not_found", `${name} has no such key; it may have been removed meanwhile`);
+  throw new GatewayError("not_found", `${name} has no key with this id; it may have been removed`);
 }

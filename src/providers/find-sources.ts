@@ -55,7 +55,7 @@ function toFolderSource({ name, path, label }: FolderEntry): PluginSource | stri
     if (files.length === 0) return undefined;
     if (files.length > filesMax) return `it holds more than ${filesMax} files; keep only those the plugin needs`;
     const [index, second] = indexFiles.filter((candidate) => files.some((file) => file.name === candidate));
-    if (index === undefined) return `it has none of ${indexFiles.join(", ")}; add one`;
+    if (index === undefined) return `it has no file named ${indexFiles.join(", ")}; add one`;
     if (second !== undefined) return `it has ${index} and ${second}; remove one`;
     const fingerprint = files.map((file) => `${file.name}:${file.fingerprint}`).join("\n");
     const kind = kinds[extname(index)] as PluginSource["kind"];

@@ -103,7 +103,7 @@ const Manifest = Type.Object(
     takes: Type.Optional(Type.Unknown()),
     requestFields: Type.Optional(Type.Unknown()),
     models: Type.Optional(Type.Array(Type.Record(Type.String(), Type.Unknown()))),
-    unlisted: Type.Optional(Type.Unknown({ description: "Terms by which all other models of the provider are sold" })),
+    unlisted: Type.Optional(Type.Unknown({ description: "Terms for all other models of the provider" })),
   },
   { additionalProperties: false },
 );

@@ -119,7 +119,9 @@ export class OperatorCatalogueEditor {
           return [name.slice(0, -5), { text, value, isSigned: isRecord(value) && isRecord(value.plugins) }];
         } catch (cause) {
           const reason = cause instanceof Error ? cause.message : String(cause);
-          throw new PluginError(`Cannot read ${label}: ${reason}; until then it cannot be changed here`, { cause });
+          throw new PluginError(`Cannot read ${label}: ${reason}; it cannot be changed here until this is fixed`, {
+            cause,
+          });
         }
       }),
     );

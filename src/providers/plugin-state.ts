@@ -104,6 +104,6 @@ export function explainMissingKey(
 }
 
 export function explainUnreadableKeys(name: string): string {
-  const remedy = "start it with the SECRETS_KEY, or the file secrets.key, by which they were stored";
+  const remedy = "start it with the SECRETS_KEY, or the file secrets.key, that encrypted them";
   return `Cannot serve ${name}: this gateway cannot read its stored API keys; ${remedy}`;
 }

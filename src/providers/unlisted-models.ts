@@ -263,5 +263,5 @@ function kindOf({ plugin, place }: Discovery): "ownServer" | "provider" {
 }
 
 function describeRetry({ retryMs }: Problem): string {
-  return `it is asked again every ${retryMs === refusedMs ? "minute" : "few seconds"}`;
+  return `it is called again every ${retryMs === refusedMs ? "minute" : "few seconds"}`;
 }

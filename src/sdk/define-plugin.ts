@@ -286,10 +286,7 @@ function checkUnlisted(plugin: string, unlisted: unknown, handlers: Handlers): U
   const missing = findMissingRates(price, capability);
   if (missing.length > 0) {
     const example = `unlisted.price.${missing[0]} as { "usd": "1.25", "per": 1000000 }`;
-    fail(
-      plugin,
-      `unlisted has no price for ${missing.join(", ")}, by which other models could be sold; add ${example}`,
-    );
+    fail(plugin, `unlisted has no price for ${missing.join(", ")}, which its models need; add ${example}`);
   }
   const unbounded = findUnboundedRate({ price });
   if (unbounded !== undefined) fail(plugin, `unlisted cannot be sold: ${unbounded} to a row of its own`);

@@ -326,7 +326,7 @@ export function expectKnownHolder(
   const byId = isPerson ? "" : `, or name the account by its id ${id} if you mean whoever signed up`;
   throw new GatewayError(
     "conflict",
-    `${email} is only claimed: somebody signed up with it, and nobody has verified that it is theirs. Send an invitation, ` +
+    `${email} is only claimed: someone signed up with it without verifying it. Send an invitation, ` +
       `which takes the account back (modelgate account invite ${email}, or POST /organization/invites)${byId}`,
     { param },
   );

@@ -6,11 +6,15 @@ import { defineFields, seconds, Usd, usd } from "../lib/fields.ts";
 const Subject = Type.Unsafe<BudgetSubject>(
   Type.Union(
     budgetSubjects.map((subject) => Type.Literal(subject)),
-    { description: "Whose calls it counts" },
+    { description: "The kind of subject whose calls it counts" },
   ),
 );
 const Period = Type.Unsafe<Budget["period"]>(Type.Union(budgetPeriods.map((period) => Type.Literal(period))));
-const Name = Type.String({ minLength: 1, maxLength: 200, description: "Which of them; `null`: each by itself" });
+const Name = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  description: "Name of the subject; `null`: each subject separately",
+});
 const KeyId = Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the project" });
 const Until = Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" });
 

@@ -404,10 +404,7 @@ function checkTarget({
   if (!budgetSubjects.includes(subject)) throw invalid("subject", `expected one of ${budgetSubjects.join(", ")}`);
   if (!budgetPeriods.includes(period)) throw invalid("budget_period", `expected one of ${budgetPeriods.join(", ")}`);
   if (subject === "team" && accountId !== eachAccount) {
-    throw invalid(
-      "subject",
-      "team is for budgets of the gateway, over each team; that of one team has the subject account",
-    );
+    throw invalid("subject", "team is for the gateway's budgets of each team; use account for the budget of one team");
   }
   const isOfAccount = subject === "account" || subject === "team";
   if (isOfAccount && name != null)
@@ -424,7 +421,7 @@ function checkTarget({
   }
   if ((subject === "session") !== (period === "session")) {
     const fault = subject === "session" ? "of a session is session" : "session is for the subject session";
-    throw invalid("budget_period", `${fault}: it begins anew when the session has been silent for a day`);
+    throw invalid("budget_period", `${fault}: it resets when the session has had no requests for a day`);
   }
   if (name == null && period === "lifetime" && claimed.includes(subject)) {
     const message = `of each ${subject.replace("_", " ")} lasts a day, a week or a month; one that never ends has a name`;
@@ -447,7 +444,7 @@ function checkChanges(changes: BudgetChanges, now: number): void {
     throw invalid("budget_usd", `is ${amount} nanodollars, expected a whole number from 0 to 2^53 - 1`);
   }
   if ((raise == null) !== (until == null)) {
-    throw invalid("raise_until", "raise_usd and raise_until are given or left out together");
+    throw invalid("raise_until", "send both raise_usd and raise_until, or neither");
   }
   if (raise == null || until == null) return;
   if (!isAmount(raise)) {

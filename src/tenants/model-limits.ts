@@ -173,7 +173,7 @@ export function checkModelLimits({
     throw invalid(name, `is ${limit}, expected a whole number from 1 to 2^53 - 1`);
   }
   if (limits.every(([, limit]) => limit === undefined)) {
-    throw invalid("requests_per_minute", "no limit is given: send one, or delete the limits of the model");
+    throw invalid("requests_per_minute", "no limit is set: send one, or delete the limits of the model");
   }
 }
 

@@ -121,7 +121,7 @@ export async function listInvitationsPage(
 export async function readInvitation({ db }: Reader, accountId: string, now: number): Promise<OpenInvitation> {
   const row = await invitationsQuery(db).where("accounts.id", "=", accountId).executeTakeFirst();
   if (row !== undefined) return await toOpenInvitation(db, row, now);
-  throw new GatewayError("not_found", "No invitation has this id; one that was accepted is gone");
+  throw new GatewayError("not_found", "No open invitation has this id; it may have been accepted");
 }
 
 function invitationsQuery(db: Store["db"]) {

@@ -130,7 +130,8 @@ export async function addPerson(
   }
   expectKnownHolder(person, { isPerson: true });
   const people = await listPeople({ db }, accountId);
-  if (people.some(({ id }) => id === personId)) throw new GatewayError("conflict", "They belong to this team already");
+  if (people.some(({ id }) => id === personId))
+    throw new GatewayError("conflict", "This person is already in the team");
   if (people.length > peopleMax) throw new GatewayError("conflict", `The team has ${peopleMax} people, its limit`);
   await db.insertInto("memberships").values({ account_id: accountId, user_id, role, joined_at: now }).execute();
   return (await listPeople({ db }, accountId)).find(({ id }) => id === personId) as Person;
@@ -209,7 +210,7 @@ async function findMember(db: Transaction<Database>, { accountId, personId }: Pe
   const person = (await listPeople({ db }, accountId)).find(({ id }) => id === personId);
   if (person === undefined) throw new GatewayError("not_found", "No member of the team has this id");
   if (!person.isHolder) return person;
-  throw new GatewayError("conflict", "This is the person's own account: they stay an admin of it");
+  throw new GatewayError("conflict", "This is the person's own account; they stay an admin of it");
 }
 
 async function expectAnotherAdmin(db: Transaction<Database>, { accountId, personId }: PersonOfTeam): Promise<void> {

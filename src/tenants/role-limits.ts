@@ -16,7 +16,7 @@ export const accountRoles = [...roles, "none"] as const satisfies readonly Accou
 
 const Role = Type.Union(
   accountRoles.map((role) => Type.Literal(role)),
-  { description: "The role of the holder of an account; `none`: nobody signs in to it, as to that of a team" },
+  { description: "The role of the holder of an account; `none`: the account has no user, such as a team" },
 );
 
 /** The fields that can be changed; `null` is the configured limit. */
@@ -52,7 +52,7 @@ export async function listRoleLimits({ db }: Pick<Store, "db">): Promise<StoredR
 export async function readRoleLimitsOf(store: Pick<Store, "db">, role: string): Promise<StoredRoleLimits> {
   const limits = (await listRoleLimits(store)).find(({ id }) => id === role);
   if (limits !== undefined) return limits;
-  throw new GatewayError("not_found", `There is no role ${quoteValue(role)}; the roles are ${accountRoles.join(", ")}`);
+  throw new GatewayError("not_found", `Unknown role ${quoteValue(role)}, expected one of ${accountRoles.join(", ")}`);
 }
 
 /** The limits of an account's role, which apply where the account sets no limit itself. */

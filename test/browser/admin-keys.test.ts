@@ -20,7 +20,7 @@ describe.skipIf(!hasChromium)("keys", () => {
       await page.getByLabel("Allowed networks").fill("everywhere");
       expect(await findViolations(page)).toEqual([]);
       await page.getByRole("button", { name: "Create key" }).click();
-      await page.getByText("is no network").waitFor();
+      await page.getByText("is not a network").waitFor();
       await page.getByLabel("Allowed networks").fill("127.0.0.0/8, ::1");
       await page.getByRole("button", { name: "Create key" }).click();
       const secret = await page.locator("[data-secret]").textContent();
@@ -31,7 +31,7 @@ describe.skipIf(!hasChromium)("keys", () => {
       expect(await page.content()).not.toContain(secret);
       expect(await findViolations(page)).toEqual([]);
       await page.getByRole("button", { name: "Revoke terraform" }).click();
-      await page.getByText("or an admin key that it made").waitFor();
+      await page.getByText("or an admin key that it created").waitFor();
       expect(await findViolations(page)).toEqual([]);
       await page.getByRole("button", { name: "Revoke key" }).click();
       await page.getByText("revoked", { exact: true }).waitFor();

@@ -34,7 +34,7 @@ describe.skipIf(!hasChromium)("alerts", () => {
       expect(secret).toMatch(/^whsec_[\w+/]{43}=$/);
       await page.getByLabel("Address").fill("nowhere");
       await submit(page);
-      await page.getByText("url is not an https address").waitFor();
+      await page.getByText("expected an https URL").waitFor();
       expect(await findViolations(page)).toEqual([]);
       await page.getByLabel("Address").fill(webhook.url);
       await submit(page);

@@ -50,7 +50,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
       await page.getByRole("button", { name: "Reset all…" }).click();
       await page.getByRole("button", { name: "Reset model" }).click();
-      await page.getByText("is as its provider").waitFor();
+      await page.getByText("has its provider").waitFor();
       expect(existsSync(file())).toBe(false);
       await page.locator(".nav").getByRole("link", { name: "Audit log" }).click();
       await page.getByText("openai: ~ famA-4.1-nano: aliases").first().waitFor();
@@ -67,11 +67,11 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
         await page.getByRole("button", { name: "Save", exact: true }).click();
         await page.getByRole("dialog").waitFor({ state: "detached" });
       };
-      await change("May reason out of sight");
+      await change("May hide its reasoning");
       expect(readRows()).toEqual([{ id: "famA-4.1-nano", reasoning: true }]);
       await change("Shows all of its output");
       expect(existsSync(file())).toBe(false);
-      await change("May reason out of sight");
+      await change("May hide its reasoning");
       await change("Automatic");
       expect(existsSync(file())).toBe(false);
       await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();

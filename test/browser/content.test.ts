@@ -27,10 +27,10 @@ describe.skipIf(!hasChromium)("prompts and answers that are kept", () => {
   test("are switched on by an administrator, shown on the account's pages, and looked at with an audit entry", async () => {
     await dashboard.visit(async (page) => {
       const section = await openAccount(page);
-      await section.getByLabel("Keep those of the key “app”").click();
+      await section.getByLabel("Keep prompts and answers of the key “app”").click();
       const kept = section.locator(".check input:checked");
       await kept.first().waitFor();
-      await section.getByLabel("Keep those of all calls of ada@example.org").click();
+      await section.getByLabel("Keep prompts and answers of all calls of ada@example.org").click();
       await kept.nth(1).waitFor();
       expect(await findViolations(page)).toEqual([]);
     });

@@ -20,7 +20,7 @@ describe.skipIf(!hasChromium)("limits of accounts", () => {
       const row = page.locator("tr", { hasText: "gpt-4.1" });
       await page.goto(`/admin/accounts/${id}`);
       await seeHeading(page, email);
-      await page.getByText("No limits of single models").waitFor();
+      await page.getByText("No limits of models").waitFor();
 
       await page.getByRole("button", { name: "Limit a model" }).click();
       await dialog.getByLabel("Model", { exact: true }).selectOption("gpt-4.1");
@@ -43,7 +43,7 @@ describe.skipIf(!hasChromium)("limits of accounts", () => {
       expect(await findViolations(page)).toEqual([]);
       await row.getByRole("button", { name: "Delete" }).click();
       await dialog.getByRole("button", { name: "Delete limits" }).click();
-      await page.getByText("No limits of single models").waitFor();
+      await page.getByText("No limits of models").waitFor();
     }));
 
   test("are set for a role, and the page of an account says that they are from it", () =>
@@ -86,7 +86,7 @@ describe.skipIf(!hasChromium)("limits of accounts", () => {
       const section = page.getByRole("region", { name: "Limits of models" });
       const row = section.locator("tr", { hasText: "gpt-4.1" });
       const dialog = page.getByRole("dialog");
-      await section.getByText("No limits of single models").waitFor();
+      await section.getByText("No limits of models").waitFor();
 
       await section.getByRole("button", { name: "Limit a model" }).click();
       await dialog.getByLabel("Model", { exact: true }).selectOption("gpt-4.1");
@@ -100,6 +100,6 @@ describe.skipIf(!hasChromium)("limits of accounts", () => {
       expect(await findViolations(page)).toEqual([]);
       await row.getByRole("button", { name: "Delete" }).click();
       await dialog.getByRole("button", { name: "Delete limits" }).click();
-      await section.getByText("No limits of single models").waitFor();
+      await section.getByText("No limits of models").waitFor();
     }));
 });

@@ -115,7 +115,7 @@ describe.skipIf(!hasChromium)("an operator's day", () => {
       await signIn(page, "ada@example.org", `/models?search=${premium}`);
       await page.getByRole("button", { name: premium, exact: true }).click();
       const dialog = page.getByRole("dialog");
-      await dialog.getByText("Reasoning; others are not known").waitFor();
+      await dialog.getByText("Reasoning; others are unknown").waitFor();
       await dialog.getByText("What would it cost?").click();
       await dialog.getByLabel("Input tokens", { exact: true }).fill("1000");
       await dialog.getByLabel("Output tokens", { exact: true }).fill("500");

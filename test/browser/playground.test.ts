@@ -179,7 +179,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
       await page.locator(".turn-end").waitFor();
       await page.locator(".nav").getByRole("link", { name: "API keys", exact: true }).click();
       const row = page.getByRole("row", { name: /Playground.*active/ });
-      const others = page.getByLabel("Show expired and revoked keys, and those of the playground");
+      const others = page.getByLabel("Show expired and revoked keys, and keys of the playground");
       await others.waitFor();
       expect(await page.getByRole("row", { name: /Playground/ }).count()).toBe(0);
       await others.check();

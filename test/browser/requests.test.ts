@@ -115,7 +115,7 @@ describe.skipIf(!hasChromium)("the request log", () => {
       await page.getByLabel("Email").fill("ada@example.org");
       await page.getByLabel("Password", { exact: true }).fill(ownPassword);
       await page.getByRole("button", { name: "Sign in" }).click();
-      await page.getByText("The requests of other accounts are for administrators").waitFor();
+      await page.getByText("Only administrators can see the requests of other accounts").waitFor();
       await page.locator(".nav").getByRole("link", { name: "Overview" }).click();
       await page.locator(".nav").getByRole("link", { name: "Requests", exact: true }).click();
       await page.getByText("No requests yet").waitFor();

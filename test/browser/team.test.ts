@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)("a team", () => {
       await tab.getByRole("button", { name: "Create key" }).click();
       await tab.getByText("API key created").waitFor();
       await tab.close();
-      await page.getByText("You now work in ada@example.org").waitFor();
+      await page.getByText("You are now working in ada@example.org").waitFor();
       await page.getByRole("button", { name: "Reload" }).click();
       await page.getByRole("option", { name: "ada@example.org", selected: true }).waitFor({ state: "attached" });
 

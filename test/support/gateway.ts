@@ -94,7 +94,7 @@ async function tryPorts(given: string | undefined, start: (port: string) => Prom
       return await start(given ?? String(await freePort()));
     } catch (error) {
       // Somebody else listens there since it was found free.
-      const isLost = given === undefined && (error as Error).message.includes("the port is taken; set PORT");
+      const isLost = given === undefined && (error as Error).message.includes("the port is in use; set PORT");
       if (!isLost || triesLeft === 1) throw error;
     }
   }

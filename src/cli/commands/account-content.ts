@@ -9,7 +9,7 @@ export const accountContent = defineCommand({
   flags: {
     keep: {
       value: "on",
-      description: "on or off, where CONTENT_LOG=selected; without it nothing is changed",
+      description: "on or off, where CONTENT_LOG=selected; without it, nothing changes",
       choices: ["on", "off"],
     },
     key: { value: "ID", description: "Only this API key of the account" },

@@ -10,10 +10,10 @@ import { parseAllowedModels, parseOrNone, parseRole, parseTokens } from "../lib/
 import { expectAccount, expectRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const changeFlags = {
-  role: { value: "R", description: `What its user may do: ${roles.join(", ")}`, choices: roles },
+  role: { value: "R", description: `Role of its user: ${roles.join(", ")}`, choices: roles },
   email: { value: "E", description: "E-mail address, unique to the account" },
   name: { value: "N", description: "Name of the account holder; none removes it" },
-  models: { value: "a,b", description: "Models that all of its keys may use at most; none removes the list" },
+  models: { value: "a,b", description: "Models that its keys may use; none removes the restriction" },
 } as const;
 
 export const accountCreate = defineCommand({
@@ -27,7 +27,7 @@ export const accountCreate = defineCommand({
   example: "account create --email ada@example.org --name Ada",
   async run(_context, { flags: { email, name }, config }) {
     const account = await withStore(config, ({ actions }) => actions.createAccount(commandLine, { email, name }));
-    const advice = `Nobody can sign in yet: modelgate account invite ${account.email} makes a link for it`;
+    const advice = `No one can sign in yet; create an invitation link with modelgate account invite ${account.email}`;
     return { json: { id: account.id, email: account.email }, text: `${account.id}  ${account.email}\n${advice}` };
   },
 });

@@ -13,7 +13,7 @@ import { withStore } from "../lib/with-store.ts";
 
 export const adminKeyCreate = defineCommand({
   name: "admin-key create",
-  description: "Create a key that manages the gateway by its API; it is printed only once",
+  description: "Create a key for the management API; it is printed only once",
   flags: {
     name: { value: "N", description: "Purpose of the key", required: true },
     scopes: { value: "a:b,…", description: "all, or read or write of areas: keys:write,usage:read", required: true },
@@ -59,11 +59,11 @@ export const adminKeyList = defineCommand({
 
 export const adminKeyRevoke = defineCommand({
   name: "admin-key revoke",
-  description: "Revoke an admin key permanently, and with it those that it made",
+  description: "Revoke an admin key and the admin keys created with it, permanently",
   flags: {
     keys: {
       value: "K",
-      description: "revoke: also revoke the API keys that it made or rotated, as after a leak",
+      description: "revoke: also revoke the API keys that it created or rotated, for example after a leak",
       choices: ["revoke"],
     },
   },
@@ -91,7 +91,7 @@ function describeRevoked(id: string, { adminKeys, invitations, apiKeys }: Revoke
   const what = `${count(apiKeys.length, "API key")} that they made or rotated`;
   const heading = revokesApiKeys
     ? `Revoked ${what}:`
-    : `Still good: ${what}. Revoke each with modelgate key revoke ID, or all with --keys revoke`;
+    : `Still active: ${what}. Revoke each with modelgate key revoke ID, or all with --keys revoke`;
   return `Revoked ${id}${others}${links}\n${heading}\n${names}`;
 }
 

@@ -19,7 +19,7 @@ const downloadMsMax = 30_000;
 
 export const catalogueUpdate = defineCommand({
   name: "catalogue update",
-  description: "Take models and prices from a signed file or URL; without --yes it only shows what would change",
+  description: "Update models and prices from a signed file or URL; without --yes, only show the changes",
   flags: { yes: { value: "", description: "Write the file; a running gateway uses it within two seconds" } },
   args: ["FILE"],
   example: "catalogue update https://prices.example.com/modelgate.json --yes",
@@ -32,7 +32,7 @@ export const catalogueUpdate = defineCommand({
     const changes = await preview(context, config, { file, catalogue });
     if (flags.yes !== undefined) install(target, { file, catalogue });
     const end =
-      flags.yes === undefined ? "Nothing was written: add --yes to use it" : `In force: serial ${catalogue.serial}`;
+      flags.yes === undefined ? "Nothing was written; add --yes to apply it" : `In force: serial ${catalogue.serial}`;
     const json = { serial: catalogue.serial, changes, written: flags.yes !== undefined };
     return { json, text: [...(changes.length === 0 ? ["No model changes"] : changes), "", end].join("\n") };
   },
@@ -50,7 +50,7 @@ export const catalogueSign = defineCommand({
       signCatalogue(catalogue, readTextFile(flags.key)),
     );
     replaceFile(args.FILE, `${JSON.stringify(signed, null, 2)}\n`);
-    const text = `Signed serial ${signed.serial}. Gateways that take it need CATALOGUE_PUBLIC_KEY=${publicKey}`;
+    const text = `Signed serial ${signed.serial}. Gateways that use it need CATALOGUE_PUBLIC_KEY=${publicKey}`;
     return { json: { serial: signed.serial, public_key: publicKey }, text };
   },
 });
@@ -71,14 +71,18 @@ function unusable(file: string, error: unknown): UsageError | UnreachableError {
 
 function checkSignature(file: string, catalogue: SignedCatalogue, { cataloguePublicKey: key }: Config): void {
   if (key === undefined) {
-    throw new UsageError(`Cannot check ${file}: set CATALOGUE_PUBLIC_KEY to the public key of those who sign it`);
+    throw new UsageError(`Cannot check ${file}: set CATALOGUE_PUBLIC_KEY to the public key of its author`);
   }
   if (catalogue.signature === undefined) {
-    throw new UsageError(`Cannot use ${file}: it has no signature; its author adds one by modelgate catalogue sign`);
+    throw new UsageError(
+      `Cannot use ${file}: it has no signature; its author can sign it with modelgate catalogue sign`,
+    );
   }
   if (!isSigned(catalogue, key)) {
-    const advice = "take the file from its author again, or set CATALOGUE_PUBLIC_KEY to the author's key";
-    throw new UsageError(`Cannot use ${file}: signature does not fit the file and CATALOGUE_PUBLIC_KEY; ${advice}`);
+    const advice = "download the file from its author again, or set CATALOGUE_PUBLIC_KEY to the author's key";
+    throw new UsageError(
+      `Cannot use ${file}: its signature does not match the file and CATALOGUE_PUBLIC_KEY; ${advice}`,
+    );
   }
 }
 
@@ -102,7 +106,7 @@ interface Update {
 function expectNewer(target: string, { file, catalogue }: Update): void {
   const before = readInstalled(target);
   if (before === undefined || before.serial < catalogue.serial) return;
-  const advice = "take a newer file; the one in force stays";
+  const advice = "use a newer file; the current one stays active";
   throw new UsageError(
     `Cannot use ${file}: its serial is ${catalogue.serial}, ${before.serial} is in force; ${advice}`,
   );

@@ -14,7 +14,7 @@ import { columns } from "../lib/format.ts";
 
 export const models = defineCommand({
   name: "models",
-  description: "List the models, their prices, and what serves them now",
+  description: "List the models, their prices, and the providers that serve them now",
   flags: {},
   args: [],
   example: "models",

@@ -11,7 +11,7 @@ const shells = Object.keys(writers) as (keyof typeof writers)[];
 export function defineCompletion(getCommands: () => readonly Command[]): Command {
   return defineCommand({
     name: "completion",
-    description: "Print a script by which bash, zsh or fish completes commands and flags",
+    description: "Print the completion script for bash, zsh or fish",
     flags: {},
     args: ["SHELL"],
     choices: { SHELL: shells },

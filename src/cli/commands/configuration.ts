@@ -10,7 +10,7 @@ import { UnreachableError } from "../unreachable.ts";
  * Flags of both commands. The commands go through a running gateway, so changes get its usual checks and apply at once.
  */
 const flags = {
-  url: { value: "URL", description: "The gateway (default: MODELGATE_URL, else the one of this machine)" },
+  url: { value: "URL", description: "URL of the gateway (default: MODELGATE_URL, or the gateway on this machine)" },
   "admin-key": { value: "KEY", description: "An admin key (default: MODELGATE_ADMIN_KEY)" },
 } as const;
 
@@ -28,10 +28,10 @@ interface Plan {
 
 export const exportConfiguration = defineCommand({
   name: "export",
-  description: "Write all that was decided about a gateway as one document, without secrets",
+  description: "Export the configuration of a gateway as one document, without secrets",
   flags: {
     ...flags,
-    sections: { value: "a,b", description: "Some sections of it: providers,catalogue" },
+    sections: { value: "a,b", description: "Only these sections, such as providers,catalogue" },
     out: { value: "FILE", description: "Where to write it (default: standard output)" },
   },
   args: [],
@@ -48,7 +48,7 @@ export const exportConfiguration = defineCommand({
 
 export const applyConfiguration = defineCommand({
   name: "apply",
-  description: "Make a gateway what a document says, or only show what would change",
+  description: "Apply a configuration document to a gateway, or only show the changes",
   flags: { ...flags, "dry-run": { value: "", description: "Show the plan and change nothing" } },
   args: ["FILE"],
   example: "apply gateway.json --dry-run",
@@ -63,7 +63,7 @@ export const applyConfiguration = defineCommand({
     const isDryRun = flags["dry-run"] !== undefined;
     const plan = (await ask(toTarget(flags, env, config), "PUT", isDryRun ? "?dry_run=true" : "", document)) as Plan;
     if (!Array.isArray(plan.changes) || !Array.isArray(plan.keys))
-      throw new UsageError("The answer is no plan of a gateway");
+      throw new UsageError("The response is not a configuration plan; check the address of the gateway");
     return { json: plan, text: describePlan(plan, isDryRun) };
   },
 });
@@ -81,7 +81,7 @@ function toTarget(
 ): Target {
   const key = flags["admin-key"] ?? env.MODELGATE_ADMIN_KEY;
   if (key === undefined || key === "") {
-    throw new UsageError("No admin key is given; set MODELGATE_ADMIN_KEY, or make one with modelgate admin-key create");
+    throw new UsageError("No admin key is set; set MODELGATE_ADMIN_KEY, or create one with modelgate admin-key create");
   }
   const origin = flags.url ?? env.MODELGATE_URL ?? `http://127.0.0.1:${config.port}`;
   return { origin: trimSlashes(origin), key };
@@ -109,11 +109,11 @@ async function ask({ origin, key }: Target, method: string, query: string, body?
   if (response.ok) {
     const answer = parseJson(text, "file");
     if (isRecord(answer)) return answer;
-    throw new UsageError(`What answers at ${origin} is no gateway; check the address`);
+    throw new UsageError(`The server at ${origin} is not a gateway; check the address`);
   }
   const to = response.headers.get("location");
   if (to !== null)
-    throw new UsageError(`${origin} leads on to ${to}, which is not followed; give that address if it is right`);
+    throw new UsageError(`${origin} redirects to ${to}, which is not followed; use that address if it is correct`);
   throw readError(text, response.status) ?? describeStatus(origin, response.status);
 }
 
@@ -137,7 +137,7 @@ const signs = { create: "+", change: "~", remove: "-" } as const;
 
 function describePlan({ changes, warnings, keys }: Plan, isDryRun: boolean): string {
   const notes = warnings.map((message) => `Warning: ${message}`);
-  if (changes.length === 0) return [...notes, "Nothing to change: the gateway is as the document says"].join("\n");
+  if (changes.length === 0) return [...notes, "Nothing to change: the gateway matches the document"].join("\n");
   const lines = changes.flatMap(({ section, id, action, fields }) => [
     `${signs[action]} ${section} ${toTerminalLine(id)}`,
     ...Object.entries(fields).map(([name, { before, after }]) => `    ${name}: ${shorten(before)} → ${shorten(after)}`),

@@ -22,7 +22,7 @@ interface Cursor {
 
 export const exportCallsCommand = defineCommand({
   name: "export calls",
-  description: "Write the calls that ended since the last export into files of a folder or a bucket",
+  description: "Export the calls that ended since the last export to files in a folder or bucket",
   flags: {
     format: { value: formats.join("|"), description: "Format of the files (default: jsonl)", choices: formats },
   },
@@ -68,7 +68,7 @@ async function readCursor(destination: Destination): Promise<Cursor> {
   const { seq, until } = parseJson(text, "file") as Partial<Cursor>;
   const isPlace = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
   if (isPlace(seq) && (until === undefined || isPlace(until))) return { seq: seq as number, until };
-  throw new UsageError(`${cursorFile} there is no cursor of an export; remove it to begin anew`);
+  throw new UsageError(`${cursorFile} there is not the cursor of an export; remove it to start again`);
 }
 
 function writeCursor(destination: Destination, cursor: Cursor): Promise<void> {

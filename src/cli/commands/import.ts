@@ -19,7 +19,7 @@ import { withStore } from "../lib/with-store.ts";
 
 const dryRun = {
   value: "",
-  description: "Only print what would be imported, and what cannot be carried over",
+  description: "Only show the result of the import, and everything that cannot be imported",
 } as const;
 const database = {
   value: "URL",
@@ -31,12 +31,12 @@ const credit = {
 } as const;
 const freeTokens = {
   value: "N",
-  description: "Free tokens a day of each account that is made, which no budget pays for; default 0",
+  description: "Daily free quota in tokens of each account that is created, not counted in budgets; default 0",
 } as const;
 const accept = {
   value: "LIST",
   description:
-    "Restrictions that may be lost, comma-separated as the notes name them, or all; default: none, so their keys are revoked",
+    "Restrictions that may be lost, separated by commas as in the notes, or all; default: none, so their keys are revoked",
 } as const;
 
 interface ImportFlags {
@@ -108,7 +108,7 @@ async function runImport(
 
 export const importLiteLlm = defineCommand({
   name: "import litellm",
-  description: "Take over models, teams, users, budgets and keys of LiteLLM; its keys keep working",
+  description: "Import models, teams, users, budgets and keys from LiteLLM; its keys keep working",
   flags: { database, credit, "free-tokens": freeTokens, accept, "dry-run": dryRun },
   args: ["CONFIG"],
   example: "import litellm config.yaml --database postgres://llm:secret@db.example.com/litellm --dry-run",
@@ -122,7 +122,7 @@ export const importLiteLlm = defineCommand({
 
 export const importNewApi = defineCommand({
   name: "import new-api",
-  description: "Take over channels, users, balances and tokens of new-api or one-api; its tokens keep working",
+  description: "Import channels, users, balances and tokens from new-api or one-api; its tokens keep working",
   flags: { database: { ...database, required: true }, credit, "free-tokens": freeTokens, accept, "dry-run": dryRun },
   args: [],
   example: "import new-api --database one-api.db --dry-run",
@@ -138,7 +138,7 @@ export const importOpenRouter = defineCommand({
   description:
     "Create keys like those of OpenRouter, which does not export its own; reads its management key from standard input",
   flags: {
-    account: { value: "A", description: "Account that gets the keys; default: a new team, OpenRouter" },
+    account: { value: "A", description: "Account for the keys; default: a new team, OpenRouter" },
     url: { value: "URL", description: "OpenRouter's API; default https://openrouter.ai/api/v1" },
     credit,
     "free-tokens": freeTokens,
@@ -167,7 +167,7 @@ export const importOpenRouter = defineCommand({
         return {
           json: { ...created, notes },
           text: [
-            shown.length === 0 ? "No key was made" : `${columns(shown)}\n\nEach key is shown only once`,
+            shown.length === 0 ? "No key was created" : `${columns(shown)}\n\nEach key is shown only once`,
             ...notes.map((text) => `- ${text}`),
           ].join("\n"),
         };

@@ -135,7 +135,7 @@ export const keySet = defineCommand({
 
 export const keyRotate = defineCommand({
   name: "key rotate",
-  description: "Give an API key another secret, which is printed only once; the old one works on for a while",
+  description: "Replace the secret of an API key; the new one is printed only once, the old one works for a while",
   flags: { "grace-seconds": { value: "N", description: "How long the old secret still works (default: an hour)" } },
   args: ["ID"],
   example: "key rotate ID --grace-seconds 3600",

@@ -15,7 +15,7 @@ const owner = {
 
 export const limitSet = defineCommand({
   name: "limit set",
-  description: "Limit the calls of one model, of each account, of one account or of an API key",
+  description: "Limit the calls of one model, for each account, one account or an API key",
   flags: {
     ...owner,
     "requests-per-minute": { value: "N", description: "Requests per minute" },
@@ -36,7 +36,7 @@ export const limitSet = defineCommand({
     };
     if (Object.values(limits).every((limit) => limit === null)) {
       throw new UsageError(
-        "No limit is given; name one of --requests-per-minute, --tokens-per-minute, --concurrent-calls",
+        "No limit is set; use one of --requests-per-minute, --tokens-per-minute, --concurrent-calls",
       );
     }
     const model = await parseModel(args.MODEL, context, config);

@@ -18,7 +18,8 @@ const headings = [
 
 export const nodeList = defineCommand({
   name: "node list",
-  description: "List the gateways that serve from this database: version, uptime, open calls, charges that wait, lag",
+  description:
+    "List the gateways that serve from this database: version, uptime, running calls, unwritten charges, lag",
   flags: {},
   args: [],
   example: "node list",

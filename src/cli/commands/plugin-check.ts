@@ -7,7 +7,7 @@ import { loadPluginAt } from "../plugin-source.ts";
 
 export const pluginCheck = defineCommand({
   name: "plugin check",
-  description: "Load a plugin, run its fixtures and the conformance suite, and say what to fix",
+  description: "Load a plugin, run its fixtures and the conformance suite, and report what to fix",
   flags: {},
   args: ["PATH"],
   example: "plugin check ./acme",

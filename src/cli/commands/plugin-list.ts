@@ -7,7 +7,7 @@ import { columns } from "../lib/format.ts";
 
 export const pluginList = defineCommand({
   name: "plugin list",
-  description: "List the plugins: what serves, what was refused and why",
+  description: "List the plugins, their state, and errors of those that could not be loaded",
   flags: {},
   args: [],
   example: "plugin list",
@@ -18,7 +18,10 @@ export const pluginList = defineCommand({
     const heading = ["plugin", "status", "version", "contract", "models", "routes", "keys", "from"];
     const messages = new Set([...states.flatMap(({ error }) => error ?? []), ...snapshot.warnings]);
     const problems = [...messages].map((message) => `  ${toTerminalLine(message)}`);
-    const source = live === undefined ? "No server runs on this home; this is what one would do" : "As the server says";
+    const source =
+      live === undefined
+        ? "No gateway runs in this home folder; this is the state after a start"
+        : "As the running gateway reports";
     const text = [
       columns([heading, ...states.map(toRow)]),
       ...(problems.length > 0 ? ["", ...problems] : []),

@@ -29,7 +29,7 @@ export const pluginNew = defineCommand({
     }
     const dialect = parseDialect(flags.dialect, flags.translated !== undefined);
     if (existsSync(name))
-      throw new GatewayError("conflict", `Cannot make ${name}: it is there already; take another name or remove it`);
+      throw new GatewayError("conflict", `Cannot make ${name}: it already exists; use another name or remove it`);
     const files = await createPluginFiles(name, dialect);
     for (const [file, text] of files) {
       const path = join(name, file);
@@ -49,8 +49,7 @@ async function writeReady(context: CliContext, name: string): Promise<CommandRes
     throw new UsageError(`There is no ready manifest ${name}, expected one of: ${Object.keys(manifests).join(", ")}`);
   }
   const file = `${name}.json`;
-  if (existsSync(file))
-    throw new GatewayError("conflict", `Cannot write ${file}: it is there already; remove it first`);
+  if (existsSync(file)) throw new GatewayError("conflict", `Cannot write ${file}: it already exists; remove it first`);
   writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`);
   const text = [file, "", `Next: name your models in it, then move it into $MODELGATE_HOME/plugins`].join("\n");
   return { json: { name, files: [file] }, text };

@@ -11,7 +11,7 @@ export const pluginRecord = defineCommand({
   description: "Record fixtures from a real call (JSON and stream), with the key of the environment or the database",
   flags: {
     model: { value: "M", description: "One of the plugin's chat models; the first when left out" },
-    prompt: { value: "TEXT", description: "What is asked; default: Say hello" },
+    prompt: { value: "TEXT", description: "Prompt to send; default: Say hello" },
   },
   args: ["PATH"],
   example: "plugin record ./acme",
@@ -22,12 +22,12 @@ export const pluginRecord = defineCommand({
     }
     const model = plugin.models.find(({ id, capability }) => capability === "chat" && (flags.model ?? id) === id);
     if (model === undefined)
-      throw new UsageError(`${plugin.name} has no chat model ${flags.model ?? ""}, expected one that it sells`);
+      throw new UsageError(`${plugin.name} has no chat model ${flags.model ?? ""}, expected one of its models`);
     const credential = (await readProviderSettings(config))?.credentials(plugin) ?? config.credentials(plugin);
     if (plugin.credential !== "none" && credential.keys.length === 0) {
       const variable = nameKeyVariables(plugin);
       throw new UsageError(
-        `There is no key to ask ${plugin.name} with: set ${variable}, or store one with modelgate provider key set`,
+        `There is no key for ${plugin.name} with: set ${variable}, or store one with modelgate provider key set`,
       );
     }
     const folder = join(dirname(entry), "fixtures");
@@ -40,7 +40,7 @@ export const pluginRecord = defineCommand({
       writeFileSync(join(folder, file), `${JSON.stringify(fixture, null, 2)}\n`);
       written.push(`fixtures/${file}`);
     }
-    const advice = "Look through them before you share them: keys are taken out, what was said is not";
+    const advice = "Check the files before you share them: keys are removed, prompts and answers are not";
     const text = [...written, "", advice].join("\n");
     return { json: { plugin: plugin.name, files: written }, text };
   },

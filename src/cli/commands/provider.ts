@@ -64,7 +64,7 @@ export const providerAdd = defineCommand({
 
 export const providerRemove = defineCommand({
   name: "provider remove",
-  description: "Remove a provider that was added by the dashboard or by provider add, with its keys",
+  description: "Remove a provider that was added in the dashboard or with provider add, and its keys",
   flags: {},
   args: ["NAME"],
   example: "provider remove acme",
@@ -83,8 +83,8 @@ export const providerSet = defineCommand({
       description: "no: its models are no longer served; running calls end normally",
       choices: ["yes", "no"],
     },
-    priority: { value: "N", description: "0 to 1000, the lowest is called first; default: that of each model" },
-    weight: { value: "N", description: "0 to 1000, the load-balancing weight; default: that of each model" },
+    priority: { value: "N", description: "0 to 1000, the lowest is called first; default: the priority of each model" },
+    weight: { value: "N", description: "0 to 1000, the load-balancing weight; default: the weight of each model" },
   },
   args: ["NAME"],
   example: "provider set acme --enabled no",
@@ -102,7 +102,7 @@ export const providerSet = defineCommand({
 export const providerKeySet = defineCommand({
   name: "provider key set",
   description: "Store a key of a provider, encrypted; reads it, or a JSON object of fields, from standard input",
-  flags: { replace: { value: "ID", description: "The key to replace; absent: the key is added" } },
+  flags: { replace: { value: "ID", description: "Id of the key to replace (default: add a key)" } },
   args: ["NAME"],
   example: "provider key set openai < openai.key",
   async run(context, { args, flags, ...input }) {
@@ -131,7 +131,7 @@ export const providerKeyRemove = defineCommand({
 
 export const providerTest = defineCommand({
   name: "provider test",
-  description: "Send a provider one small real request, and say which host failed and why",
+  description: "Send a provider one small real request, and report which host failed and why",
   flags: {
     model: { value: "M", description: "The model to call; default: the first for chat or embeddings" },
     key: { value: "ID", description: "The stored key to use; default: the first" },

@@ -50,12 +50,12 @@ export const teamList = defineCommand({
 
 export const teamInvite = defineCommand({
   name: "team invite",
-  description: "Create a link with which one person joins the team of an account",
+  description: "Create an invitation link for one person to join the team of an account",
   flags: {
     email: { value: "E", description: "Only the person with this e-mail can use the link" },
     role: {
       value: "R",
-      description: "What the person may do in the team: admin, member (default)",
+      description: "Role in the team: admin or member (default)",
       choices: teamRoles,
     },
     days: { value: "N", description: "Days until it expires, 1 to 30; default 7" },
@@ -98,10 +98,10 @@ export const teamSet = defineCommand({
 
 export const teamRemove = defineCommand({
   name: "team remove",
-  description: "Remove a person from the team of an account, and optionally revoke the keys they made",
+  description: "Remove a person from the team of an account, and optionally revoke the keys they created",
   flags: {
     person,
-    keys: { value: "K", description: "revoke: also revoke the API keys that they made in it", choices: ["revoke"] },
+    keys: { value: "K", description: "revoke: also revoke the API keys that they created in it", choices: ["revoke"] },
   },
   args: ["A"],
   example: "team remove team@example.org --person ada@example.org --keys revoke",
@@ -129,7 +129,7 @@ export const teamBudget = defineCommand({
     "billed-afterwards": {
       value: "on",
       choices: ["on", "off"],
-      description: "on: it bounds the account in place of its wallet; off: beside it",
+      description: "on: the budget replaces the wallet; off: it applies in addition to the wallet",
     },
   },
   args: ["A"],

@@ -22,7 +22,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function openDestination(target: string, env: Environment): Destination {
   const [, bucket, path = ""] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(target) ?? [];
   if (bucket === undefined) {
-    if (target.startsWith("s3:")) throw new UsageError(`${target} is no bucket, expected s3://bucket/prefix`);
+    if (target.startsWith("s3:")) throw new UsageError(`${target} is not a bucket, expected s3://bucket/prefix`);
     return openFolder(target);
   }
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN: token } = env;

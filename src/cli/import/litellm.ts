@@ -90,7 +90,8 @@ export async function planLiteLlm(
   database: ForeignDatabase | undefined,
   reading: Reading,
 ): Promise<DraftPlan> {
-  if (!isRecord(config)) throw new UsageError("The file is no configuration of LiteLLM: expected YAML with model_list");
+  if (!isRecord(config))
+    throw new UsageError("The file is not a configuration of LiteLLM: expected YAML with model_list");
   const { losses } = reading;
   const tables = await readTables(database, losses);
   const deployments = [...toRows(config.model_list), ...readStoredModels(tables.models, losses)];
@@ -236,7 +237,7 @@ function planModels(
         const price =
           same?.price === undefined
             ? "it draws on the free quota until you set one"
-            : `it has that of ${getDisplayName(same)}`;
+            : `it has the price of ${getDisplayName(same)}`;
         note(`${group} has no price in the file: ${price}`);
       }
       if (key !== undefined) made.keys.add(key);
@@ -384,7 +385,7 @@ function readSettings(config: Record<string, unknown>, stored: readonly ForeignR
     if (config[name] !== undefined) losses.note(`${name} are not carried over`);
   }
   if (general.master_key !== undefined && general.master_key !== null) {
-    losses.note("The master key is no key here: modelgate admin-key create makes keys that manage the gateway");
+    losses.note("The master key is not imported: create keys that manage the gateway with modelgate admin-key create");
   }
   const networks = Array.isArray(general.allowed_ips) ? general.allowed_ips.map(String) : undefined;
   const isUsable = networks?.every(isNetwork) ?? general.allowed_ips == null;
@@ -757,7 +758,7 @@ function readBudget(row: ForeignRow, note: (message: string) => void): PlannedBu
   if (row.max_budget === null || row.max_budget === undefined) return [];
   const limit = toNanodollars(row.max_budget);
   if (limit === undefined) {
-    note(`has a budget of ${row.max_budget}, which is no sum: it may spend nothing here`);
+    note(`has a budget of ${row.max_budget}, which is not an amount: it may spend nothing here`);
     return [{ limitNanodollars: 0, period: "lifetime" }];
   }
   const spent = toNanodollars(row.spend) ?? 0;
@@ -780,7 +781,7 @@ function toModelList(
   const names = toList(value);
   if (names.length === 0 || names.includes("all-proxy-models") || names.includes("all-team-models")) return undefined;
   if (names.some((name) => name.includes("*")))
-    note("may use models by a pattern; here it may use none of these by it");
+    note("may use models by a pattern, which is not imported: it may not use these models here");
   return readList(names.slice(0, 500));
 }
 

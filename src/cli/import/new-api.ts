@@ -344,7 +344,7 @@ function planChannels(
           const price =
             same?.price === undefined
               ? "it draws on the free quota until you set one"
-              : `it has that of ${getDisplayName(same)}`;
+              : `it has the price of ${getDisplayName(same)}`;
           note(`${model} of the channel ${name} has no ratio: ${price}`);
         }
         return { id: target, upstreamId, ...toPricedRow(theirs, same) };
@@ -421,7 +421,7 @@ function toAccount(
   if (quota !== undefined && quota < 0) note(`The user ${name} owes ${-quota / units} USD, which is not carried over`);
   const credit = quota === undefined ? undefined : toNanodollars(Math.max(0, quota) / units);
   if (credit === undefined)
-    note(`The user ${name} has a quota of ${row.quota}, which no balance here can be: credit it by hand`);
+    note(`The user ${name} has a quota of ${row.quota}, which is too large for a balance here: credit it by hand`);
   const ofGroup = groups.restrict([groupOfUser(row)]);
   if (ofGroup.models !== undefined) {
     note(
@@ -476,7 +476,7 @@ function toKey(row: ForeignRow, owner: ForeignRow, { units, readList, groups, lo
   if (ofToken?.length === 0) note(`is of the group ${group}, which its user may not use, and is revoked here`);
   const networks = (textOf(row.allow_ips) ?? "").split("\n").flatMap((line) => textOf(line.replaceAll(",", "")) ?? []);
   const wrong = networks.filter((network) => !isNetwork(network));
-  if (wrong.length > 0) note(`has networks that are none (${wrong.join(", ")}) and is revoked here`);
+  if (wrong.length > 0) note(`has invalid networks (${wrong.join(", ")}) and is revoked here`);
   const models = readModels(row, readList, note);
   if (!isOn(owner)) note("is of a user who is disabled, and is revoked here");
   const own: Restriction = {

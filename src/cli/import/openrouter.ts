@@ -76,9 +76,10 @@ function whyUnusable(
   { expiresAt, restriction, now }: { expiresAt: number | undefined; restriction: Restriction; now: number },
 ): string | undefined {
   if (row.disabled === true) return "are disabled there";
-  if (typeof row.hash !== "string" || row.hash === "") return "have no hash by which the next import would know them";
+  if (typeof row.hash !== "string" || row.hash === "")
+    return "have no hash, so the next import could not recognize them";
   if (expiresAt !== undefined && expiresAt <= now) return "have expired";
-  return forbidsAll(restriction) ? "may spend nothing any more" : undefined;
+  return forbidsAll(restriction) ? "may not spend anything any more" : undefined;
 }
 
 /**
@@ -131,7 +132,7 @@ function readBudgets(row: Record<string, unknown>, note: (message: string) => vo
   const reset = row.limit_reset ?? undefined;
   const period = days[String(reset)];
   if (reset !== undefined && period === undefined)
-    note(`has a limit by ${reset}, which is not known: here it is for ever`);
+    note(`has a limit with the unknown period ${reset}: here it never resets`);
   const spent = toNanodollars(row.usage) ?? 0;
   return [toBudget({ limit: toNanodollars(row.limit) ?? 0, spent, days: period }, note)];
 }

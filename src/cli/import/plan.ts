@@ -107,7 +107,7 @@ export function readEmail(value: unknown, owner: string, note: (message: string)
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     note(
-      `${owner} has the e-mail ${text.slice(0, 100)}, which is none here: the account is imported without an e-mail`,
+      `${owner} has the e-mail ${text.slice(0, 100)}, which is not valid here: the account is imported without an e-mail`,
     );
     return undefined;
   }
@@ -130,7 +130,7 @@ export function toBudget(
   note: (message: string) => void,
 ): Pick<Budget, "limitNanodollars" | "period"> {
   if (days === undefined) return { limitNanodollars: Math.max(0, limit - spent), period: "lifetime" };
-  if (spent > 0) note("has a budget that begins anew here: what it has spent in this period is not counted");
+  if (spent > 0) note("has a budget that starts again here: the amount spent in this period is not counted");
   const period = days <= 1 ? "day" : days <= 7 ? "week" : "month";
   if (days <= 31) {
     if (days !== 1 && days !== 7 && days < 28) note(`has a budget for ${days} days; here it is for a ${period}`);
@@ -239,7 +239,7 @@ export function formatPlan(plan: ImportPlan): string {
       ]),
     ),
   );
-  if (notes.length > 0) parts.push(["Not carried over as it was", ...notes.map((text) => `- ${text}`)].join("\n"));
+  if (notes.length > 0) parts.push(["Not imported unchanged", ...notes.map((text) => `- ${text}`)].join("\n"));
   return parts.length === 0 ? "There is nothing to import" : parts.join("\n\n");
 }
 

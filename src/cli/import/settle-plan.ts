@@ -86,7 +86,7 @@ export async function settlePlan(
 /** Names of people there may have characters that no name has here. */
 function withNames({ models, accounts, keys, losses, ...draft }: DraftPlan): DraftPlan {
   const unnamed = models.filter(({ name }) => !isName(name));
-  if (unnamed.length > 0) losses.note(`${unnamed.length} models whose names are none here are left out`);
+  if (unnamed.length > 0) losses.note(`${unnamed.length} models are left out, because their names are not valid here`);
   return {
     ...draft,
     models: models.filter(({ name }) => isName(name)),
@@ -133,7 +133,9 @@ function describeShared(
 ): string {
   const { name, restriction, creditNanodollars: credit } = account;
   const whose =
-    here === undefined ? `that of another user with the e-mail ${address}` : `${here.email}, which is here already`;
+    here === undefined
+      ? `the account of another user with the e-mail ${address}`
+      : `${here.email}, which is here already`;
   const money = credit > 0 ? ` and ${formatUsd(credit)} USD` : "";
   const limits = isRestricting(restriction) ? "; what restricts it there is shared out among them" : "";
   return `The account of ${name} is ${whose}: it gets ${keys} keys${money}${limits}`;
@@ -153,8 +155,8 @@ function noteFreeModels(
   const list = names.slice(0, 10).join(", ") + (names.length > 10 ? ", …" : "");
   note(
     freeTokensPerDay > 0
-      ? `${list} draw on the free quota here, ${freeTokensPerDay} tokens a day of each account that is made: no budget pays for them`
-      : `${list} draw on the free quota here, of which accounts that are made have none: --free-tokens 250000 gives each so many a day`,
+      ? `${list} draw on the free quota here, ${freeTokensPerDay} tokens a day for each account that is created: no budget pays for them`
+      : `${list} draw on the free quota here, which is 0 for accounts that are created: --free-tokens 250000 sets it for each of them`,
   );
 }
 

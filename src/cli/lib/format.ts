@@ -38,6 +38,6 @@ export function toIsoTime(at: number | null | undefined): string | null {
 /** A link that is valid once, and where it leads only on this machine. */
 export function formatLink({ publicUrl }: Pick<Config, "publicUrl">, url: string, expiresAt: number): string {
   const valid = `Valid once, until ${new Date(expiresAt).toISOString().slice(0, 16)} UTC`;
-  const warning = "PUBLIC_URL is not set, so the link leads to this machine: set it, or replace the address";
+  const warning = "PUBLIC_URL is not set, so the link points to this machine: set it, or replace the address";
   return [url, valid, ...(publicUrl === undefined ? [warning] : [])].join("\n");
 }

@@ -112,7 +112,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
   const targetOf = (row: Row) => ({ owner: resource.ownerOf(row), id: row.id });
   // A thing that is found by a field has it twice.
   const hidden = new Set(["object", "created_at", ...(Object.hasOwn(fields, resource.idName) ? ["id"] : [])]);
-  const onlyOf = { ...account, description: "Only those of this account, by id, e-mail or name of a team" };
+  const onlyOf = { ...account, description: "Only for this account, by id, e-mail or name of a team" };
 
   const all: Readonly<Record<Verb, Command | undefined>> = {
     list: defineCommand({
@@ -162,7 +162,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
       defineCommand({
         ...one,
         name: `${group} ${changeName}`,
-        description: `Change a ${name}; none ends what may be absent`,
+        description: `Change a ${name}; none removes an optional value`,
         flags: toFlags(changeable, false),
         example: `${group} ${changeName} ${commands.change}`,
         run: (context, { args, ...input }) =>
@@ -170,7 +170,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
             const flags = input.flags as Readonly<Record<string, string | undefined>>;
             const names = Object.keys(changeable).map((field) => `--${toFlag(field)}`);
             if (Object.keys(flags).length === 0) {
-              throw new UsageError(`Nothing to change is given; name one of ${names.join(", ")}`);
+              throw new UsageError(`Nothing to change, expected one of ${names.join(", ")}`);
             }
             const body = await checkFields(changeFields(fields), toBody(fields, flags, input.now));
             const row = await readOne(deps, args);

@@ -37,8 +37,8 @@ function readPrivateKey(text: string): KeyObject {
   try {
     return createPrivateKey(text);
   } catch (cause) {
-    const cure = "openssl genpkey -algorithm ed25519 makes one";
-    throw new Error(`it is no private key, expected an Ed25519 key in PEM without a password; ${cure}`, { cause });
+    const cure = "create one with openssl genpkey -algorithm ed25519";
+    throw new Error(`it is not a private key, expected an Ed25519 key in PEM without a password; ${cure}`, { cause });
   }
 }
 

@@ -11,9 +11,8 @@ export interface Check {
 }
 
 const anywhere =
-  "keep what has come of an event until the rest of it comes; call.upstream.events does so for server-sent events";
-const broken =
-  'throw new UpstreamError("bad_response", …) when the stream ends before the provider said that it is done';
+  "buffer an incomplete event until the rest arrives; call.upstream.events does so for server-sent events";
+const broken = 'throw new UpstreamError("bad_response", …) when the stream ends before the provider reported its end';
 
 /** Checks that chat fixtures with a good answer must pass in addition to the answer itself. */
 export function chatChecks(plugin: ProviderPlugin, fixtures: readonly Fixture[]): Check[] {
@@ -29,15 +28,15 @@ export function chatChecks(plugin: ProviderPlugin, fixtures: readonly Fixture[])
   ];
   if (whole !== undefined) {
     checks.push(
-      { name: "chat: fields that are null are taken as left out", run: () => tryNulls(plugin, whole) },
+      { name: "chat: fields that are null are treated as absent", run: () => tryNulls(plugin, whole) },
       { name: "chat: a conversation with tool results is translated", run: () => tryConversation(plugin, whole) },
       { name: "chat: an answer without usage is counted, not free", run: () => tryWithoutUsage(plugin, whole) },
     );
   }
   if (stream !== undefined) {
     checks.push(
-      { name: "chat: a stream says the same however its bytes arrive", run: () => tryBytewise(plugin, stream) },
-      { name: "chat: a stream that breaks off is never taken for whole", run: () => tryCuts(plugin, stream) },
+      { name: "chat: a stream has the same content however its bytes arrive", run: () => tryBytewise(plugin, stream) },
+      { name: "chat: a stream that breaks off is an error", run: () => tryCuts(plugin, stream) },
       { name: "chat: a stream without usage is counted, not free", run: () => tryWithoutUsage(plugin, stream) },
     );
   }
@@ -80,13 +79,13 @@ async function tryConversation(plugin: ProviderPlugin, fixture: Fixture): Promis
   if (outcome.error?.code === "invalid_request") return undefined;
   const failure = findFailure(
     outcome,
-    "translate every role and both forms of content, or throw badRequest(…) for what cannot be",
+    "translate every role and both forms of content, or throw badRequest(…) for content that cannot be translated",
   );
   if (failure !== undefined) return failure;
   const body = JSON.stringify(outcome.requests.at(-1)?.body);
   for (const role of ["user", "system"]) {
     if (JSON.stringify((await ask({ role, content: "mild" })).requests.at(-1)?.body) !== body) continue;
-    const wrong = `what a tool answered is sent as if the ${role} had said it`;
+    const wrong = `the result of a tool is sent as a message of the ${role}`;
     return { wrong, fix: "translate messages of the role tool, with their tool_call_id" };
   }
   return undefined;
@@ -101,13 +100,13 @@ async function tryWithoutUsage(plugin: ProviderPlugin, fixture: Fixture): Promis
   const text = events === undefined ? {} : { text: eventsWithoutUsage(events, figures) };
   const binary = awsEvents && { awsEvents: awsEvents.map(([type, data]) => [type, withoutUsage(data, figures)]) };
   const outcome = await simulate(plugin, fixture, { ...fixture.reply, ...json, ...text, ...(binary as object) });
-  const failure = findFailure(outcome, "leave usage out of the answer when the provider does not say it");
+  const failure = findFailure(outcome, "leave usage out of the answer when the provider does not report it");
   if (failure !== undefined) return failure;
   const { usageSource } = outcome.settlement ?? {};
   if (usageSource === "estimated") return undefined;
   return {
-    wrong: `the ledger says "${usageSource}" where the provider said nothing`,
-    fix: "leave usage out when it is unknown: never write 0, never make it up",
+    wrong: `the ledger says "${usageSource}" where the provider reported nothing`,
+    fix: "leave usage out when it is unknown; never write 0 or an invented number",
   };
 }
 
@@ -147,7 +146,7 @@ async function tryBytewise(plugin: ProviderPlugin, fixture: Fixture): Promise<Ch
   const failure = findFailure(bytewise, anywhere);
   if (failure !== undefined) return failure;
   if (JSON.stringify(readReply(once)) === JSON.stringify(readReply(bytewise))) return undefined;
-  return { wrong: "cut into single bytes it says something else", fix: anywhere };
+  return { wrong: "it has another content when it arrives in single bytes", fix: anywhere };
 }
 
 async function tryCuts(plugin: ProviderPlugin, fixture: Fixture): Promise<CheckFinding> {
@@ -161,7 +160,7 @@ async function tryCuts(plugin: ProviderPlugin, fixture: Fixture): Promise<CheckF
     if (misbehaviour !== undefined) return misbehaviour;
     const wasWhole = readReply(outcome).finishReason !== undefined && outcome.error === undefined;
     if (outcome.error === undefined && wasWhole && readReply(outcome).content !== fixture.expect?.content) {
-      return { wrong: `cut after ${end} of ${body.length} bytes it passes for a whole answer`, fix: broken };
+      return { wrong: `cut after ${end} of ${body.length} bytes it is treated as a whole answer`, fix: broken };
     }
   }
   return undefined;
@@ -171,6 +170,6 @@ async function tryCuts(plugin: ProviderPlugin, fixture: Fixture): Promise<CheckF
 function findFailure(outcome: Outcome, fix: string): CheckFinding {
   const misbehaviour = findMisbehaviour(outcome);
   if (misbehaviour !== undefined) return misbehaviour;
-  if (outcome.error !== undefined) return { wrong: `the caller is told: ${outcome.error.message}`, fix };
+  if (outcome.error !== undefined) return { wrong: `the caller gets the error: ${outcome.error.message}`, fix };
   return undefined;
 }

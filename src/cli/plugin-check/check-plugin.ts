@@ -84,5 +84,8 @@ async function tryKey(plugin: ProviderPlugin, fixture: Fixture): Promise<CheckFi
       url.includes(simulatedKey) || [...headers.values()].some((text) => text.includes(simulatedKey)),
   );
   if (isSent) return undefined;
-  return { wrong: "no request carried the key", fix: 'see authorize, or set credential: "none" if there is none' };
+  return {
+    wrong: "no request carried the key",
+    fix: 'see authorize, or set credential: "none" if the provider needs no key',
+  };
 }

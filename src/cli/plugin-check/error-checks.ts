@@ -45,7 +45,7 @@ async function tryStatuses(plugin: ProviderPlugin, fixture: Fixture): Promise<Ch
     const misbehaviour = findMisbehaviour({ error, ...outcome });
     if (misbehaviour !== undefined) return misbehaviour;
     if (error === undefined || !codes.includes(error.code)) {
-      const wrong = `after status ${status} the caller is told ${error?.code ?? "nothing"}, not ${codes.join(" or ")}`;
+      const wrong = `after status ${status} the caller gets ${error?.code ?? "no error"}, expected ${codes.join(" or ")}`;
       return { wrong, fix: "let readError fall back on classifyRefusal(answer)" };
     }
     if (status === 429 && error.retryAfterMs !== 7000) {
@@ -61,8 +61,8 @@ async function tryJunk(plugin: ProviderPlugin, fixture: Fixture): Promise<CheckF
     const misbehaviour = findMisbehaviour(outcome);
     if (misbehaviour !== undefined) return { ...misbehaviour, wrong: `after ${name}, ${misbehaviour.wrong}` };
     if (outcome.error === undefined) {
-      const fix = "check that the answer holds what makes it one; classifyError(answer) reads what else it is";
-      return { wrong: `${name} passes for an answer`, fix };
+      const fix = "check that the response has the expected fields, and classify any other with classifyError(answer)";
+      return { wrong: `${name} is treated as an answer`, fix };
     }
   }
   return undefined;

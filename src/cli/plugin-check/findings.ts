@@ -13,11 +13,11 @@ export function findMisbehaviour({ thrown, error }: Outcome): CheckFinding {
     const message = first instanceof Error ? `${first.name}: ${first.message}` : String(first);
     return {
       wrong: `the plugin threw ${message.slice(0, 160)}`,
-      fix: 'check what the provider sent before you use it, and throw new UpstreamError("bad_response", …) where it is wrong',
+      fix: 'check the response of the provider before you use it, and throw new UpstreamError("bad_response", …) if it is invalid',
     };
   }
   if (error?.message.includes(simulatedKey)) {
-    return { wrong: "the caller is shown the key", fix: "leave readError out, or build its message without the key" };
+    return { wrong: "the caller sees the key", fix: "leave readError out, or build its message without the key" };
   }
   return undefined;
 }
@@ -28,14 +28,14 @@ export function findDifference(fixture: Fixture, outcome: Outcome): CheckFinding
   const { error, settlement, requests } = outcome;
   if (expect.error !== undefined) {
     if (error?.publicCode === expect.error || error?.code === expect.error) return undefined;
-    return { wrong: `the caller is told ${error?.code ?? "nothing"}, not ${expect.error}`, fix: "see readError" };
+    return { wrong: `the caller gets ${error?.code ?? "no error"}, expected ${expect.error}`, fix: "see readError" };
   }
   const misbehaviour = findMisbehaviour(outcome);
   if (misbehaviour !== undefined) return misbehaviour;
   if (error !== undefined)
     return {
-      wrong: `the caller is told: ${error.message}`,
-      fix: "throw UpstreamError for a failure of the provider alone: this answer is a good one",
+      wrong: `the caller gets the error: ${error.message}`,
+      fix: "throw UpstreamError only for a failure of the provider: this answer is valid",
     };
   const reply = readReply(outcome);
   const meters = settlement?.meters ?? {};

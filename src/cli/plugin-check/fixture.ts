@@ -37,12 +37,14 @@ export type Reply = Static<typeof Reply>;
 /** One request to the gateway, what the provider answers to it, and what the caller is to get. */
 const Fixture = Type.Object(
   {
-    about: Type.String({ minLength: 1, description: "What the fixture shows, in a few words" }),
+    about: Type.String({ minLength: 1, description: "Purpose of the fixture, in a few words" }),
     capability: Type.Optional(Type.Union(capabilities.map((name) => Type.Literal(name)))),
-    model: Type.Optional(Type.String({ description: "The plugin's first of the capability when left out" })),
+    model: Type.Optional(Type.String({ description: "Default: the plugin's first model of the capability" })),
     request: Type.Record(Type.String(), Type.Unknown(), { description: "The uniform request, without model" }),
-    path: Type.Optional(Type.String({ description: "Where the provider is to be asked, below the base URL" })),
-    body: Type.Optional(Type.Unknown({ description: "What it is to be asked; of a WebSocket a list of what is sent" })),
+    path: Type.Optional(Type.String({ description: "Expected path of the request, below the base URL" })),
+    body: Type.Optional(
+      Type.Unknown({ description: "Expected body of the request; for a WebSocket, a list of the messages sent" }),
+    ),
     reply: Reply,
     expect: Type.Optional(
       Type.Object(

@@ -11,10 +11,10 @@ export const roleNames: readonly (readonly [Role, string])[] = [
 ];
 
 export const roleHints: Readonly<Record<Role, string>> = {
-  owner: "May do everything, also to owners and administrators",
-  admin: "May do everything, except to owners",
-  viewer: "Sees everything and changes nothing",
-  member: "Sees and changes only their own account",
+  owner: "Full access, including to owners and administrators",
+  admin: "Full access, except to owners",
+  viewer: "Read-only access to everything",
+  member: "Access only to their own account",
 };
 
 export function toRoleName(role: Role): string {

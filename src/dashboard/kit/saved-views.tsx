@@ -65,7 +65,7 @@ export function SavedViews({ page, left = [] }: { page: string; left?: readonly 
       {isSaving && (
         <NameDialog
           title="Save view"
-          description="The filters, the time and the order that are chosen now. A view of the same name is replaced."
+          description="Saves the current filters, time and order. A view with the same name is replaced."
           lengthMax={nameLengthMax}
           act={async (name) => {
             writeViews(storageKey, [...views.filter((view) => view.name !== name), { name, search }]);

@@ -39,7 +39,7 @@ export function SwitchedAwayDialog() {
       <div className="dialog-body">
         <Callout tone="bad">{formError()}</Callout>
         <p className="soft">
-          You now work in <strong className="break">{to.account_name}</strong>. This tab still shows{" "}
+          You are now working in <strong className="break">{to.account_name}</strong>. This tab still shows{" "}
           <strong className="break">{from.account_name}</strong>, so you can't change anything here.
         </p>
       </div>

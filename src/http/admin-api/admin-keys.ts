@@ -53,17 +53,17 @@ const AdminKeyObject = Type.Object({
   revoked_at: nullable(Type.Integer()),
   owner: Type.Object(
     { type: Type.String(), object: Type.String(), id: Type.String(), name: Type.String() },
-    { description: "Who made it; the name is an e-mail, or that of the admin key that made it" },
+    { description: "Creator of the key; `name` is an e-mail, or the name of the admin key that created it" },
   ),
 });
 const RevokedAdminKey = Type.Object({
   id: Type.String(),
   object: Type.Literal("organization.admin_api_key.deleted"),
   deleted: Type.Boolean(),
-  admin_keys: Type.Integer({ description: "Admin keys that ended: it, those that it made, and those that they made" }),
-  invitations: Type.Integer({ description: "Open invitations of these keys, whose links ended" }),
+  admin_keys: Type.Integer({ description: "Number of revoked admin keys: this key and all its descendants" }),
+  invitations: Type.Integer({ description: "Number of open invitations of these keys that were ended" }),
   api_keys: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), project_id: Type.String() }), {
-    description: "API keys whose secret these keys were given: they are good still, unless `revoke_keys` ended them",
+    description: "API keys that these keys created or rotated; they still work, unless `revoke_keys` revoked them",
   }),
 });
 const AdminKeyWithValue = Type.Intersect([
@@ -91,10 +91,10 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
         return toList(page, limit, await withMakers(store, page));
       },
       {
-        detail: describeRead("List the admin keys, also those that have ended", listOf(AdminKeyObject), {
+        detail: describeRead("List the admin keys, including revoked and expired keys", listOf(AdminKeyObject), {
           query: {
             ...listParameters,
-            order: { description: "By the time of creation", schema: { type: "string", enum: ["asc", "desc"] } },
+            order: { description: "Order by creation time", schema: { type: "string", enum: ["asc", "desc"] } },
           },
         }),
       },
@@ -111,7 +111,7 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
         body: NewAdminKey,
         detail: describeWrite("Create an admin key; `value` is shown only here", AdminKeyWithValue, {
           description:
-            "Without `scopes` it has those of the calling key, and never more, nor a later end or more networks.",
+            "Without `scopes`, it has the scopes of the calling key. It never has more scopes, a later expiry or more networks than the calling key.",
         }),
       },
     ),
@@ -131,11 +131,11 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
         };
       },
       {
-        detail: describeWrite("Revoke an admin key, and with it those that it made", RevokedAdminKey, {
+        detail: describeWrite("Revoke an admin key and the admin keys that it created", RevokedAdminKey, {
           description:
-            "API keys that it made or rotated stay, as programs may use them; `revoke_keys=true` ends them too, as after a leak.",
+            "API keys that it created or rotated keep working, as programs may use them; `revoke_keys=true` revokes them too, for example after a leak.",
           query: {
-            revoke_keys: { description: "End the API keys that it made or rotated", schema: { type: "boolean" } },
+            revoke_keys: { description: "Revoke the API keys that it created or rotated", schema: { type: "boolean" } },
           },
         }),
       },

@@ -11,7 +11,7 @@ import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite
 import { invalid, listOf, listParameters, pickPage, readPage, toList, toSeconds } from "./lists.ts";
 
 const Mute = formBody({
-  hours: nullable(Type.Integer({ minimum: 1, maximum: 24 * 365, description: "`null`: until somebody ends it" })),
+  hours: nullable(Type.Integer({ minimum: 1, maximum: 24 * 365, description: "`null`: until it is ended manually" })),
 });
 const NewChannel = formBody({
   kind: Type.Union([Type.Literal("webhook"), Type.Literal("email")]),
@@ -26,14 +26,14 @@ const AlertObject = Type.Object({
   id: Type.String(),
   object: Type.Literal("organization.alert"),
   state: Type.Union([Type.Literal("active"), Type.Literal("ended")]),
-  rule: Type.String({ description: "The rule that found it; `metric`: one of your own" }),
+  rule: Type.String({ description: "The rule that triggered it; `metric`: a custom rule" }),
   text: Type.String(),
   level: Type.Integer({ description: "2 and more is urgent" }),
   started_at: Time,
-  notified_at: nullable(Type.Integer({ description: "When messages about it were last sent" })),
+  notified_at: nullable(Type.Integer({ description: "Time of the last message about it" })),
   ended_at: nullable(Time),
-  muted: Type.Boolean({ description: "Whether no messages are sent" }),
-  muted_until: nullable(Type.Integer({ description: "`null`: until somebody ends it" })),
+  muted: Type.Boolean({ description: "Whether it is muted" }),
+  muted_until: nullable(Type.Integer({ description: "`null`: until it is ended manually" })),
 });
 const RuleObject = Type.Object({
   id: Type.String(),
@@ -46,10 +46,12 @@ const ChannelObject = Type.Object({
   id: Type.String(),
   object: Type.Literal("organization.alert.channel"),
   kind: NewChannel.properties.kind,
-  label: Type.String({ description: "The origin of a webhook, or the addresses. No answer has the rest" }),
+  label: Type.String({
+    description: "The origin of a webhook, or the addresses. The full URL of a webhook is never returned",
+  }),
   created_at: Time,
   sent_at: nullable(Time),
-  error: nullable(Type.String({ description: "Of the last message; `null`: it was accepted" })),
+  error: nullable(Type.String({ description: "Error of the last message; `null`: it was accepted" })),
   error_at: nullable(Time),
 });
 const TestObject = Type.Object({
@@ -70,7 +72,7 @@ const MailServerObject = Type.Object({
       has_password: Type.Boolean(),
     }),
   ),
-  from_environment: Type.Boolean({ description: "Whether SMTP_URL sets it, so that it cannot be changed here" }),
+  from_environment: Type.Boolean({ description: "Whether SMTP_URL sets it; it cannot be changed here then" }),
 });
 
 /** Alerts of the gateway, the rules that find them, and the channels of their messages. Every change is in the audit log. */
@@ -91,7 +93,7 @@ function alertsController(deps: HttpDeps, api: AdminApi) {
   const find = async (id: string) => {
     const alert = (await list("active")).find((one) => one.id === id);
     if (alert !== undefined) return alert;
-    throw new GatewayError("not_found", "The alert is over; it may have been resolved meanwhile");
+    throw new GatewayError("not_found", "This alert is no longer active; it may have been resolved");
   };
   const route = adminRoutes(deps, api, { path: "/organization/alerts", area: "alerts" });
   return [
@@ -106,11 +108,11 @@ function alertsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: describeRead("List the alerts of the gateway", listOf(AlertObject), {
-          description: "The newest first; of those that have ended, the latest 100 of 90 days.",
+          description: "Newest first. Of ended alerts, the latest 100 within 90 days are listed.",
           query: {
             ...listParameters,
             state: {
-              description: "Those that are active, or have ended",
+              description: "Only active alerts, or only ended alerts",
               schema: { type: "string", enum: ["active", "ended"], default: "active" },
             },
           },
@@ -126,7 +128,7 @@ function alertsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         body: Mute,
-        detail: describeWrite("Send no messages about an alert for some hours", AlertObject),
+        detail: describeWrite("Mute an alert for some hours", AlertObject),
       },
     ),
     route.post(
@@ -136,7 +138,7 @@ function alertsController(deps: HttpDeps, api: AdminApi) {
         await actions.mute(byAdministrator(admin), { id, hours: undefined });
         return await find(id);
       },
-      { detail: describeWrite("Send messages about an alert again", AlertObject) },
+      { detail: describeWrite("Unmute an alert", AlertObject) },
     ),
   ];
 }
@@ -175,12 +177,12 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
   const { config } = deps;
   const add = (admin: ApiAdministrator, { kind, url, secret, to }: Static<typeof NewChannel>) => {
     if (kind === "webhook") {
-      if (url === undefined || to !== undefined) throw invalid("url", "A webhook has a url, and no addresses in to");
+      if (url === undefined || to !== undefined) throw invalid("url", "A webhook needs url, and cannot have to");
       const target = { url: checkWebhookUrl(url, config.alertNetworks ?? []), secret };
       return actions.add(byAdministrator(admin), kind, target);
     }
     if (to === undefined || url !== undefined)
-      throw invalid("to", "A channel for e-mail has addresses in to, and no url");
+      throw invalid("to", "An e-mail channel needs addresses in to, and cannot have url");
     return actions.add(byAdministrator(admin), kind, { to });
   };
   const route = adminRoutes(deps, api, { path: "/organization/alerts/channels", area: "alerts" });
@@ -194,7 +196,7 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
         return toList(page, readPage(query).limit, toChannel);
       },
       {
-        detail: describeRead("List the channels to which alerts are sent", listOf(ChannelObject), {
+        detail: describeRead("List the alert channels", listOf(ChannelObject), {
           query: listParameters,
         }),
       },
@@ -206,7 +208,7 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         body: NewChannel,
-        detail: describeWrite("Add a webhook, or addresses for e-mail", ChannelObject, {
+        detail: describeWrite("Create an alert channel: a webhook, or e-mail addresses", ChannelObject, {
           description: "The address and secret of a webhook are stored encrypted and not shown again.",
         }),
       },
@@ -227,7 +229,7 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: describeWrite("Send a test message to a channel", TestObject, {
-          description: "One that is not accepted is an answer with `ok` false.",
+          description: "If the message is not accepted, the response has `ok` false.",
         }),
       },
     ),
@@ -258,7 +260,7 @@ function mailServerController(deps: HttpDeps, api: AdminApi) {
   };
   const expectOwner = ({ role }: ApiAdministrator) => {
     if (role === "owner") return;
-    throw new GatewayError("forbidden", "Only owners and their admin keys change the mail server");
+    throw new GatewayError("forbidden", "Only owners and their admin keys can change the mail server");
   };
   const route = adminRoutes(deps, api, { path: "/organization/mail_server", area: "accounts" });
   return [
@@ -276,7 +278,7 @@ function mailServerController(deps: HttpDeps, api: AdminApi) {
       {
         body: NewMailServer,
         detail: describeWrite("Set the mail server, for owners", MailServerObject, {
-          description: "Without a password, the present one stays where the host and the user do.",
+          description: "Without a password, the current one is kept if the host and user stay the same.",
         }),
       },
     ),

@@ -13,7 +13,7 @@ const User = Type.Object({ id: Type.String(), email: nullable(Type.String()) });
 const AuditLogObject = Type.Object({
   id: Type.String(),
   object: Type.Literal("organization.audit_log"),
-  type: Type.String({ description: "What was done, such as `key.create`" }),
+  type: Type.String({ description: "The action, such as `key.create`" }),
   effective_at: Type.Integer(),
   actor: Type.Union([
     Type.Object({ type: Type.Literal("session"), session: Type.Object({ user: User }) }),
@@ -23,7 +23,7 @@ const AuditLogObject = Type.Object({
     }),
   ]),
   project: Type.Object({ id: Type.String(), name: nullable(Type.String()) }),
-  subject: Type.String({ description: "The id of what it was done to" }),
+  subject: Type.String({ description: "Id of the changed entity" }),
   detail: Type.Record(Type.String(), Type.Unknown()),
 });
 
@@ -55,13 +55,13 @@ export function auditLogsController(deps: HttpDeps, api: AdminApi) {
         return toList(entries, limit, await withNames(store, entries));
       },
       {
-        detail: describeRead("List what was done and who did it, newest first", listOf(AuditLogObject), {
+        detail: describeRead("List audit log entries, newest first", listOf(AuditLogObject), {
           query: {
             ...listParameters,
-            event_types: list("`key.create`, or `key` for all that is done with keys"),
-            project_ids: list("What was done to these"),
-            actor_ids: list("Who did it: the id of a user, `cli`, or `admin-key:` and the id of an admin key"),
-            actor_emails: list("Who did it, by e-mail"),
+            event_types: list("An action such as `key.create`, or `key` for all actions on keys"),
+            project_ids: list("Ids of changed entities"),
+            actor_ids: list("Actors: the id of a user, `cli`, or `admin-key:` and the id of an admin key"),
+            actor_emails: list("Actors, by e-mail"),
             "effective_at[gte]": moment("At or after, in seconds since 1970"),
             "effective_at[lt]": moment("Before, in seconds since 1970"),
           },

@@ -12,7 +12,7 @@ const BudgetUsage = Type.Object({
   data: Type.Array(
     Type.Object({
       project_id: Type.String(),
-      name: nullable(Type.String({ description: "`null`: requests that name none, or the project itself" })),
+      name: nullable(Type.String({ description: "`null`: requests without a name, or the project itself" })),
       used_usd: Usd,
     }),
   ),
@@ -30,7 +30,7 @@ export function budgetUsageController(deps: HttpDeps, api: AdminApi) {
     });
     return { object: "list" as const, data, has_more: subjects.length > limit };
   };
-  const detail = describeRead("Who has spent the most of a budget in its running period", BudgetUsage, {
+  const detail = describeRead("List the largest spenders of a budget in its current period", BudgetUsage, {
     query: { limit: listParameters.limit },
   });
   const route = adminRoutes(deps, api, { path: "/organization", area: "accounts" });

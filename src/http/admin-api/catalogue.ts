@@ -22,15 +22,18 @@ const modelsMax = 1000;
 
 const expectedRevision = {
   maxLength: 100,
-  description: "Of the catalogue as it was read; another one now is a `conflict`",
+  description: "Revision of the catalogue that was read; if it has changed since, the request is a `conflict`",
 };
 const revision = Type.Optional(Type.String(expectedRevision));
 const Files = Type.Record(Type.String(), Type.Unknown(), {
-  description: "Your files by name without `.json`: that of a plugin whose models it changes, or `virtual`",
+  description: "Your files by name without `.json`: the name of the plugin whose models the file changes, or `virtual`",
 });
 const Fields = Type.Record(Type.String(), Type.Unknown());
 const CatalogueChange = formBody({
-  revision: Type.String({ maxLength: 100, description: "Of the catalogue that was edited; `*` overwrites any" }),
+  revision: Type.String({
+    maxLength: 100,
+    description: "Revision of the catalogue that was edited; `*` overwrites any revision",
+  }),
   files: Files,
 });
 const FileChange = formBody({
@@ -39,14 +42,14 @@ const FileChange = formBody({
 });
 const ModelChange = formBody({
   row: Type.Record(Type.String(), Type.Unknown(), {
-    description: "The fields that you set, in place of those that you have set before; `null` takes one away",
+    description: "The fields that you set, which replace the fields set earlier; `null` removes a field",
   }),
   revision,
 });
 const UnlistedChange = formBody({
   terms: nullable(
     Type.Record(Type.String(), Type.Unknown(), {
-      description: "`premium`, `price` and what else applies to each; `null`: unlisted models are not sold",
+      description: "`premium`, `price` and other fields for all unlisted models; `null`: unlisted models are not sold",
     }),
   ),
   revision,
@@ -54,9 +57,9 @@ const UnlistedChange = formBody({
 
 const CatalogueObject = Type.Object({ revision: Type.String(), files: Files });
 const change = {
-  revision: Type.String({ description: "Of the whole catalogue" }),
+  revision: Type.String({ description: "Revision of the whole catalogue" }),
   files: Type.Array(Type.String(), { description: "The files that it writes or removes" }),
-  changes: Type.Array(Type.String(), { description: "What becomes of which model, in messages" }),
+  changes: Type.Array(Type.String(), { description: "Effects on models, as messages" }),
   dry_run: Type.Boolean(),
 };
 const FileObject = Type.Object({
@@ -70,11 +73,11 @@ const model = {
   object: Type.Literal("organization.catalogue.model"),
   plugin: Type.String(),
   model: Type.String(),
-  row: Type.Record(Type.String(), Type.Unknown(), { description: "All layers together: what is in force" }),
+  row: Type.Record(Type.String(), Type.Unknown(), { description: "All layers combined: the active values" }),
   base: nullable(Type.Record(Type.String(), Type.Unknown(), { description: "The plugin's own row" })),
-  signed: nullable(Type.Record(Type.String(), Type.Unknown(), { description: "What a signed price file says" })),
+  signed: nullable(Type.Record(Type.String(), Type.Unknown(), { description: "The row of a signed price file" })),
   own: nullable(Type.Record(Type.String(), Type.Unknown(), { description: "What you say" })),
-  own_files: Type.Array(Type.String(), { description: "The files in which you say it" }),
+  own_files: Type.Array(Type.String(), { description: "Your files with fields of the model" }),
   routes: Type.Array(
     Type.Object({
       plugin: Type.String(),
@@ -89,15 +92,17 @@ const ModelObject = Type.Object(model);
 const ModelList = Type.Intersect([
   listOf(ModelObject),
   Type.Object({
-    warnings: Type.Array(Type.String(), { description: "What could not be used, with file and place" }),
-    shared: Type.Boolean({ description: "Whether other gateways may use the database: each has files of its own" }),
+    warnings: Type.Array(Type.String(), { description: "Errors, with file and position" }),
+    shared: Type.Boolean({
+      description: "Whether other gateways may use the database; each gateway has its own files",
+    }),
   }),
 ]);
 const unlisted = {
   id: Type.String({ description: "The provider" }),
   object: Type.Literal("organization.catalogue.unlisted"),
   terms: nullable(Fields),
-  own: Type.Boolean({ description: "Whether they are yours, not those of the plugin" }),
+  own: Type.Boolean({ description: "Whether these are your terms, not the plugin's" }),
 };
 const toDeleted = (object: string) =>
   Type.Object({
@@ -107,7 +112,10 @@ const toDeleted = (object: string) =>
     ...change,
   });
 const dryRun = {
-  dry_run: { description: "Only say what would change", schema: { type: "boolean", default: false } },
+  dry_run: {
+    description: "Only report the changes, without applying them",
+    schema: { type: "boolean", default: false },
+  },
 };
 /** Parameters of a deletion. It has no body, so its revision is a parameter. */
 const deletion = {
@@ -140,8 +148,8 @@ function catalogueDocumentController(deps: HttpDeps, api: AdminApi) {
       body: CatalogueChange,
       detail: describeWrite("Replace the operator's files of models and prices", Type.Object(change), {
         description:
-          "All of them: a file that is not there is removed. It is checked as a whole, and nothing is written when a row " +
-          "cannot be sold: the error names the file and the place.",
+          "Replaces all files: a file that is absent from the body is removed. The body is checked as a whole. If a row cannot " +
+          "be sold, nothing is written, and the error names the file and the position.",
         query: dryRun,
       }),
     }),
@@ -170,7 +178,7 @@ function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: describeRead("List the models of all providers, with where each field comes from", ModelList, {
-          description: "Also those that are disabled, and those of providers that have no key yet.",
+          description: "Includes disabled models, and models of providers without a key.",
           query: toListParameters(modelsMax),
         }),
       },
@@ -183,7 +191,7 @@ function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
       async ({ request, admin, body, params: { catalogue_model_id: id } }) => {
         const place = readPlace(deps, id);
         const { id: named = place.id, ...fields } = body.row;
-        if (named !== place.id) throw invalid("row.id", `row.id is another model than ${quoteValue(place.id)}`);
+        if (named !== place.id) throw invalid("row.id", `row.id must be ${quoteValue(place.id)}`);
         const files = setRow(readCatalogue(deps).files, place, { id: place.id, ...fields });
         const written = await writeFiles(deps, { request, admin, files, revision: body.revision, param: "row" });
         const model = listModels(deps).find((model) => model.id === id);
@@ -193,7 +201,7 @@ function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
       {
         body: ModelChange,
         detail: describeWrite(
-          "Set what you say of a model, or add one",
+          "Set your fields of a model, or add a model",
           Type.Object({
             ...Type.Partial(ModelObject).properties,
             id: model.id,
@@ -201,7 +209,8 @@ function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
             ...change,
           }),
           {
-            description: "It stands in your file of its provider, and is in force when it is answered.",
+            description:
+              "The fields are written to your file of its provider, and are active as soon as the request is answered.",
             query: dryRun,
           },
         ),
@@ -211,7 +220,7 @@ function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
       "/:catalogue_model_id",
       async ({ request, admin, params: { catalogue_model_id: id } }) => {
         if (expectModel(deps, id).own === null)
-          throw new GatewayError("not_found", `You say nothing of ${quoteValue(id)}`);
+          throw new GatewayError("not_found", `You have not set any fields of ${quoteValue(id)}`);
         const files = setRow(readCatalogue(deps).files, readPlace(deps, id), undefined);
         const revision = readRevision(request);
         const written = await writeFiles(deps, { request, admin, files, revision, param: "row" });
@@ -219,8 +228,8 @@ function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
         return { ...deleted, ...written };
       },
       {
-        detail: describeWrite("Take back what you say of a model", toDeleted("organization.catalogue.model"), {
-          description: "It is as its plugin and signed files have it; one that you added is gone.",
+        detail: describeWrite("Remove your fields of a model", toDeleted("organization.catalogue.model"), {
+          description: "The model gets the values of its plugin and signed files; a model that you added is removed.",
           query: deletion,
         }),
       },
@@ -252,7 +261,7 @@ function unlistedModelsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: describeRead(
-          "List the providers, with the prices at which their models without a row are sold",
+          "List the providers with their prices for unlisted models",
           listOf(Type.Object(unlisted)),
           { query: listParameters },
         ),
@@ -269,9 +278,9 @@ function unlistedModelsController(deps: HttpDeps, api: AdminApi) {
       {
         body: UnlistedChange,
         detail: describeWrite(
-          "Sell a provider's models without a row at these prices, or none of them",
+          "Set the prices of a provider's unlisted models, or stop selling them",
           Type.Object({ ...unlisted, ...change }),
-          { description: "The provider is asked for its models at once, and then every hour.", query: dryRun },
+          { description: "The provider's models are listed at once, and then every hour.", query: dryRun },
         ),
       },
     ),
@@ -291,9 +300,9 @@ function unlistedModelsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: describeWrite(
-          "Take back your terms for a provider's models without a row",
+          "Remove your terms for a provider's unlisted models",
           toDeleted("organization.catalogue.unlisted"),
-          { description: "Those of its plugin apply again, if it has some.", query: deletion },
+          { description: "The terms of its plugin apply again, if there are any.", query: deletion },
         ),
       },
     ),
@@ -330,7 +339,10 @@ function catalogueFilesController(deps: HttpDeps, api: AdminApi) {
         detail: describeWrite(
           "Create or replace a file of models and prices",
           Type.Object({ ...FileObject.properties, ...change }),
-          { description: "It is in force when it is answered, at the gateway that answers.", query: dryRun },
+          {
+            description: "It is active as soon as the request is answered, on the gateway that answers.",
+            query: dryRun,
+          },
         ),
       },
     ),

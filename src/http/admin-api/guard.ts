@@ -185,10 +185,14 @@ async function writeOnce(
       "This Idempotency-Key belongs to a request with another body or query; use a new key for a new request",
     );
   }
-  if (claim.state === "running") throw conflict("A request with this Idempotency-Key is running; send it again", 1000);
+  if (claim.state === "running")
+    throw conflict("A request with this Idempotency-Key is still running; send it again to get its answer", 1000);
   if (claim.state === "done") {
     const packed = await idempotencyKeys.readAnswer(keyed.id);
-    if (packed === undefined) throw conflict("This was done already, and its answer is not stored any more");
+    if (packed === undefined)
+      throw conflict(
+        "This request was already processed, and its answer is no longer stored; use a new Idempotency-Key for a new request",
+      );
     const { status, headers, body: answer } = await unpack({ key: seal, request: keyed, packed }, () => undefined);
     const replayed = { ...headers, "idempotent-replayed": "true" };
     return new Response(answer, { status, headers: replayed });

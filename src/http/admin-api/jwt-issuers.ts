@@ -15,7 +15,9 @@ const Issuer = Type.Object(
     jwks: Type.Optional(Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.Unknown())) })),
     audiences: Texts,
     algorithms: Type.Optional(Texts),
-    claims: Type.Record(Type.String(), Text, { description: "Names of the claims that say who pays, and what for" }),
+    claims: Type.Record(Type.String(), Text, {
+      description: "Names of the claims for the paying account and the attributes of its calls",
+    }),
     accounts: Type.Optional(Type.Record(Type.String(), Text)),
     require: Type.Optional(Type.Record(Type.String(), Texts)),
     onUnknown: Type.Optional(Type.Union([Type.Literal("reject"), Type.Literal("create")])),
@@ -26,7 +28,7 @@ const NewIssuers = formBody({ issuers: Type.Array(Issuer, { maxItems: 50 }) });
 const IssuersObject = Type.Object({
   object: Type.Literal("organization.jwt_issuers"),
   issuers: Type.Array(Issuer),
-  from_environment: Type.Boolean({ description: "Whether JWT_ISSUERS sets them, so that they cannot be changed here" }),
+  from_environment: Type.Boolean({ description: "Whether JWT_ISSUERS sets them; they cannot be changed here then" }),
 });
 type IssuersObject = Omit<Static<typeof IssuersObject>, "issuers"> & { issuers: TokenIssuer[] };
 
@@ -45,7 +47,7 @@ export function jwtIssuersController(deps: HttpDeps, api: AdminApi) {
       "",
       async ({ admin, body }) => {
         if (admin.role !== "owner") {
-          throw new GatewayError("forbidden", "Only owners and their admin keys change issuers");
+          throw new GatewayError("forbidden", "Only owners and their admin keys can change issuers");
         }
         await tokenIssuers.write(admin, JSON.stringify(body.issuers), now());
         return await answer();
@@ -53,7 +55,7 @@ export function jwtIssuersController(deps: HttpDeps, api: AdminApi) {
       {
         body: NewIssuers,
         detail: describeWrite("Set the issuers whose tokens (JWT) are accepted", IssuersObject, {
-          description: "In place of all that there are, for owners. Where JWT_ISSUERS sets them it is a `conflict`.",
+          description: "Replaces all issuers; for owners. If JWT_ISSUERS sets them, the request is a `conflict`.",
         }),
       },
     ),

@@ -26,7 +26,7 @@ export function toListParameters(maximum: number) {
       description: "Entries on a page",
       schema: { type: "integer", minimum: 1, maximum, default: limitDefault },
     },
-    after: { description: "The id of the last entry of the page before", schema: { type: "string" } },
+    after: { description: "The id of the last entry of the previous page", schema: { type: "string" } },
   };
 }
 
@@ -76,7 +76,7 @@ export function pickPage<Entry>(
 ): readonly Entry[] {
   const { limit, after } = readPage(query, limitMax);
   const place = after === undefined ? 0 : entries.findIndex((entry) => idOf(entry) === after) + 1;
-  if (after !== undefined && place === 0) throw invalid("after", "after is the id of no entry of this list");
+  if (after !== undefined && place === 0) throw invalid("after", "No entry of this list has the id in after");
   return entries.slice(place, place + limit + 1);
 }
 
@@ -127,7 +127,7 @@ export function readExpiry(
   now: number,
 ): number | null | undefined {
   if (seconds != null && at != null) {
-    throw invalid("expires_at", "expires_at and expires_in_seconds are both given; leave one out");
+    throw invalid("expires_at", "expires_at and expires_in_seconds are both set; leave one out");
   }
   if (seconds != null) return now + seconds * 1000;
   if (at === undefined) return seconds;

@@ -12,7 +12,7 @@ import { toSeconds } from "./lists.ts";
 const LiveCallObject = Type.Object({
   id: Type.String({ description: "The `x-request-id` of its answer" }),
   object: Type.Literal("organization.live_call"),
-  elsewhere: Type.Boolean({ description: "Whether another process runs it than the one that answers" }),
+  elsewhere: Type.Boolean({ description: "Whether another process runs it" }),
   process: nullable(Type.String({ description: "The process that runs it; `null`: there is only one" })),
   started_at: Type.Integer(),
   running_ms: Type.Number(),
@@ -25,14 +25,14 @@ const LiveCallObject = Type.Object({
   provider: nullable(Type.String()),
   attempts: nullable(Type.Integer()),
   first_byte_ms: nullable(Type.Number()),
-  held_usd: nullable(Type.String({ description: "What is held of the wallet for it" })),
+  held_usd: nullable(Type.String({ description: "Amount held in the wallet for it" })),
 });
 const LiveCalls = Type.Object({
   object: Type.Literal("list"),
   data: Type.Array(LiveCallObject),
-  count: Type.Integer({ description: "All of them, of which 200 are listed" }),
+  count: Type.Integer({ description: "Number of running calls; at most 200 are listed" }),
   complete: Type.Boolean({
-    description: "`false`: the database did not answer in time, so those of other processes are not there",
+    description: "`false`: the database did not answer in time, so calls of other processes are missing",
   }),
 });
 
@@ -44,8 +44,8 @@ export function liveCallsController(deps: HttpDeps, api: AdminApi) {
   const route = adminRoutes(deps, api, { path: "/organization/live_calls", area: "usage" });
   return [
     route.get("", () => liveCalls(deps), {
-      detail: describeRead("List the calls that run now, the longest running first", LiveCalls, {
-        description: "Of those of other processes, fields that only they know are `null`.",
+      detail: describeRead("List the running calls, the longest running first", LiveCalls, {
+        description: "For calls of other processes, fields that only their process has are `null`.",
       }),
     }),
     route.delete(
@@ -55,8 +55,8 @@ export function liveCallsController(deps: HttpDeps, api: AdminApi) {
         return { id, object: "organization.live_call.deleted" as const, deleted: true };
       },
       {
-        detail: describeDelete("End a call that runs", "organization.live_call.deleted", {
-          description: "Its client gets an error, and what it used until then is charged.",
+        detail: describeDelete("End a running call", "organization.live_call.deleted", {
+          description: "Its client gets an error, and its usage so far is charged.",
         }),
       },
     ),
@@ -110,7 +110,7 @@ async function liveCalls(deps: HttpDeps): Promise<Static<typeof LiveCalls>> {
 async function endCall(deps: HttpDeps, { by, id }: { by: Administrator; id: string }): Promise<void> {
   const { loadShedder, store } = deps;
   const detail = detailOf(findRunning(loadShedder, id)) ?? (await readRemoteDetail(deps, id));
-  if (detail === undefined) throw new GatewayError("not_found", "No such call is running: it may have ended meanwhile");
+  if (detail === undefined) throw new GatewayError("not_found", "No running call has this id; it may have ended");
   await recordAct(store, { accountId: by.accountId, action: "call.end", subject: id, detail }, deps.now());
   if (!endRunning(loadShedder, id)) await store.endCall?.(id);
 }
@@ -136,7 +136,7 @@ function detailOf(call: ClientCall | undefined): CallDetail | undefined {
 async function readRemoteDetail(deps: HttpDeps, id: string): Promise<CallDetail | undefined> {
   const remote = await readRemoteCalls(deps, id);
   if (remote === undefined) {
-    const message = "The gateway's database does not answer, and calls of other processes are not known; try again";
+    const message = "The gateway's database does not answer, so calls of other processes cannot be found; try again";
     throw new GatewayError("unavailable", message, { retryAfterMs: 1000 });
   }
   const call = remote.calls.find((each) => each.id === id);

@@ -9,7 +9,7 @@ import { listOf, listParameters, pickPage, readPage, toList, toSeconds } from ".
 const NodeObject = Type.Object({
   id: Type.String({ description: "The `process` of live calls; `embedded` is the only one over SQLite" }),
   object: Type.Literal("organization.node"),
-  name: Type.String({ description: "Host, and which worker of it" }),
+  name: Type.String({ description: "Host and number of the worker" }),
   version: Type.String(),
   state: Type.Union([Type.Literal("serving"), Type.Literal("draining"), Type.Literal("silent")], {
     description: "`silent`: no heartbeat came for 10 seconds",
@@ -17,9 +17,9 @@ const NodeObject = Type.Object({
   started_at: Type.Integer(),
   heartbeat_age_seconds: Type.Number(),
   open_calls: Type.Integer(),
-  waiting_charges: Type.Integer({ description: "Charges that the database has not taken yet" }),
-  spooled_charges: Type.Integer({ description: "Those of them that are on the disk of the node" }),
-  last_write_at: nullable(Type.Integer({ description: "When the database last took a hold or charge of it" })),
+  waiting_charges: Type.Integer({ description: "Number of charges that are not in the database yet" }),
+  spooled_charges: Type.Integer({ description: "Number of these charges that are on the disk of the node" }),
+  last_write_at: nullable(Type.Integer({ description: "Time of its last hold or charge in the database" })),
   rollup_lag_seconds: Type.Number({ description: "How long a call has waited to be added to the sums of usage" }),
 });
 
@@ -39,7 +39,7 @@ export function nodesController(deps: HttpDeps, api: AdminApi) {
         );
       },
       {
-        detail: describeRead("List the processes that serve, the longest running first", listOf(NodeObject), {
+        detail: describeRead("List the serving processes, the longest running first", listOf(NodeObject), {
           query: listParameters,
         }),
       },

@@ -50,7 +50,7 @@ const UserObject = Type.Object({
   name: nullable(Type.String()),
   role: Role,
   verified: Type.Boolean({
-    description: "`false`: somebody signed up with this e-mail, and nobody has verified that it is theirs",
+    description: "`false`: someone signed up with this e-mail without verifying it",
   }),
   added_at: Type.Integer(),
   disabled: Type.Boolean(),
@@ -62,7 +62,7 @@ const ProjectUserObject = Type.Object({
   name: nullable(Type.String()),
   role: ProjectRole,
   verified: Type.Boolean({
-    description: "`false`: they signed up with this e-mail, and nobody has verified that it is theirs",
+    description: "`false`: they signed up with this e-mail without verifying it",
   }),
   added_at: Type.Integer(),
 });
@@ -104,10 +104,13 @@ export function usersController(deps: HttpDeps, api: AdminApi) {
         return toList(await listUsersPage(store, { limit: limit + 1, after, emails }), limit, toUser);
       },
       {
-        detail: describeRead("List the people who sign in", listOf(UserObject), {
+        detail: describeRead("List the users", listOf(UserObject), {
           query: {
             ...listParameters,
-            emails: { description: "Those with these e-mails", schema: { type: "array", items: { type: "string" } } },
+            emails: {
+              description: "Only users with these e-mails",
+              schema: { type: "array", items: { type: "string" } },
+            },
           },
         }),
       },
@@ -133,7 +136,7 @@ export function usersController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: describeDelete("Disable a user with their own account and its keys", "organization.user.deleted", {
-          description: "What they called stays in the ledger, so the account stays too, as an archived project.",
+          description: "Their calls stay in the ledger, so the account stays too, as an archived project.",
         }),
       },
     ),
@@ -179,8 +182,8 @@ export function invitesController(deps: HttpDeps, api: AdminApi) {
         body: NewInvite,
         detail: describeWrite("Invite a person; `url` is the link to give them, and shown only here", InviteWithLink, {
           description:
-            "Where somebody has only signed up with this e-mail, the account is taken back from them at once: what they made under " +
-            "it ends.",
+            "If someone signed up with this e-mail without verifying it, the account is taken back from them at once, and " +
+            "everything they created in it ends.",
         }),
       },
     ),
@@ -194,7 +197,7 @@ export function invitesController(deps: HttpDeps, api: AdminApi) {
         await deleteInvitation(store, { by: admin, accountId }, now);
         return { id, object: "organization.invite.deleted", deleted: true };
       },
-      { detail: describeDelete("Delete an invitation, whose link ends", "organization.invite.deleted") },
+      { detail: describeDelete("Delete an invitation; its link stops working", "organization.invite.deleted") },
     ),
   ];
 }
@@ -226,7 +229,7 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
       async ({ admin, params, body }) => {
         const { id: accountId } = await readProject(deps, params.project_id);
         const { user_id: id, email } = body;
-        if ((id == null) === (email == null)) throw invalid("user_id", "Send user_id or email, and not both");
+        if ((id == null) === (email == null)) throw invalid("user_id", "Send either user_id or email");
         const personId = id ?? (await deps.accounts.findRecipient(email as string))?.id ?? "";
         await addToTeam(store, { by: admin, accountId, personId, role: toTeamRole(body.role) }, now);
         return await readPerson(accountId, personId);
@@ -235,7 +238,7 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
         body: NewProjectUser,
         detail: describeWrite("Add a user to a project", ProjectUserObject, {
           description:
-            "Somebody who has only signed up with an e-mail that nobody has verified is a `conflict`: invite them to the " +
+            "A user with an unverified e-mail is a `conflict`: invite them to the " +
             "project instead, which takes the account back from a stranger.",
         }),
       },

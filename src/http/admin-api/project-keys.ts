@@ -66,7 +66,7 @@ const KeyObject = Type.Object({
       { description: "The issuer whose tokens (JWT) it represents; `null` for a key with a secret" },
     ),
   ),
-  previous_until: nullable(Type.Integer({ description: "Until when the secret before the last rotation works" })),
+  previous_until: nullable(Type.Integer({ description: "Time until the secret before the last rotation works" })),
   allowed_models: nullable(Type.Array(Type.String())),
   allowed_networks: nullable(Type.Array(Type.String())),
   budget_usd: nullable(Usd),
@@ -120,7 +120,7 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
         detail: describeRead("List the API keys of a project", listOf(KeyObject), {
           query: {
             ...listParameters,
-            include_ended: { description: "Also those that were revoked or expired", schema: { type: "boolean" } },
+            include_ended: { description: "Include revoked and expired keys", schema: { type: "boolean" } },
           },
         }),
       },
@@ -186,10 +186,10 @@ export function keyChangesController(deps: HttpDeps, api: AdminApi) {
       },
       {
         body: Rotation,
-        detail: describeWrite("Give an API key another secret", KeyWithValue, {
+        detail: describeWrite("Rotate the secret of an API key", KeyWithValue, {
           description:
-            "The answer has the key with its new `value`, which is shown only here. The old secret works for " +
-            "`grace_seconds` more (default 3600) and no longer; that of an earlier rotation ends at once.",
+            "The response has the key with its new `value`, which is shown only here. The old secret works for " +
+            "`grace_seconds` (default 3600); a secret from before an earlier rotation ends at once.",
         }),
       },
     ),

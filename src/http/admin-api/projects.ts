@@ -37,7 +37,7 @@ const decided = {
   budget_period: Type.Optional(Period),
   billed_afterwards: Type.Optional(
     Type.Boolean({
-      description: "The budget bounds paid calls in place of the wallet, which then tells what is owed",
+      description: "The budget limits paid calls instead of the wallet, whose balance then shows the amount owed",
     }),
   ),
 };
@@ -69,16 +69,19 @@ const ProjectObject = Type.Object({
   email: Type.String(),
   verified: nullable(
     Type.Boolean({
-      description:
-        "`false`: somebody signed up with this e-mail, and nobody has verified that it is theirs; `null`: nobody signs in",
+      description: "`false`: someone signed up with this e-mail without verifying it; `null`: the project has no user",
     }),
   ),
   allowed_models: nullable(Type.Array(Type.String())),
-  billed_afterwards: Type.Boolean({ description: "Its budget bounds paid calls in place of its wallet" }),
-  free_tokens_per_day: nullable(Type.Integer({ description: "`null`: that of its role, or the configured one" })),
-  requests_per_minute: nullable(Type.Integer({ description: "`null`: that of its role, or the configured one" })),
-  tokens_per_minute: nullable(Type.Integer({ description: "`null`: that of its role, or the configured one" })),
-  concurrent_calls: nullable(Type.Integer({ description: "`null`: that of its role, or the configured one" })),
+  billed_afterwards: Type.Boolean({ description: "Its budget limits paid calls instead of its wallet" }),
+  free_tokens_per_day: nullable(
+    Type.Integer({ description: "`null`: the value of its role, or the configured value" }),
+  ),
+  requests_per_minute: nullable(
+    Type.Integer({ description: "`null`: the value of its role, or the configured value" }),
+  ),
+  tokens_per_minute: nullable(Type.Integer({ description: "`null`: the value of its role, or the configured value" })),
+  concurrent_calls: nullable(Type.Integer({ description: "`null`: the value of its role, or the configured value" })),
 });
 const ProjectWithMoney = Type.Intersect([
   ProjectObject,
@@ -97,7 +100,7 @@ const ProjectWithMoney = Type.Intersect([
 const CreditObject = Type.Object({
   object: Type.Literal("organization.project.credit"),
   balance_usd: Usd,
-  repeated: Type.Boolean({ description: "Whether this reference was credited before, so that nothing was added" }),
+  repeated: Type.Boolean({ description: "Whether this reference was already credited; nothing was added then" }),
 });
 
 /** The account that is a project. @throws {GatewayError} `not_found` */
@@ -127,7 +130,7 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
         detail: describeRead("List projects: accounts and teams", listOf(ProjectObject), {
           query: {
             ...listParameters,
-            include_archived: { description: "Also those that are archived", schema: { type: "boolean" } },
+            include_archived: { description: "Include archived projects", schema: { type: "boolean" } },
           },
         }),
       },
@@ -218,7 +221,7 @@ export function projectCreditsController(deps: HttpDeps, api: AdminApi) {
 export function readProjectChanges(body: Static<typeof NewProject> | Static<typeof ProjectChange>): ProjectChanges {
   const { budget_usd: usd, budget_period: period } = body;
   if (usd === undefined && period !== undefined) {
-    throw invalid("budget_usd", "budget_period is given without budget_usd; send both");
+    throw invalid("budget_usd", "budget_period is set without budget_usd; send both");
   }
   return {
     allowedModels: body.allowed_models,

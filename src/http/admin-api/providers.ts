@@ -9,24 +9,24 @@ import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite
 import { listOf, listParameters, pickPage, readPage, toList, toSeconds } from "./lists.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 60 });
-const Order = optional(Type.Integer({ minimum: 0, maximum: 1000, description: "`null`: that of its models" }));
+const Order = optional(Type.Integer({ minimum: 0, maximum: 1000, description: "`null`: the value of each model" }));
 const order = { enabled: Type.Optional(Type.Boolean()), priority: Order, weight: Order };
 /** Checked by hand: the error of a schema shows the value. */
 const secret = {
-  key: Type.Optional(Type.Unknown({ description: "The provider's key, a text. No answer has it" })),
+  key: Type.Optional(Type.Unknown({ description: "The provider's key. It is never returned" })),
   fields: Type.Optional(
-    Type.Unknown({ description: "In place of `key`: the fields of a credential that has several" }),
+    Type.Unknown({ description: "Instead of `key`: the fields of a credential with several fields" }),
   ),
 };
 const NewProvider = formBody({
   name: Name,
-  manifest: Type.Unknown({ description: "As a file in the folder of plugins has it" }),
+  manifest: Type.Unknown({ description: "In the format of a file in the plugins folder" }),
   ...secret,
   ...order,
 });
 const ProviderChange = formBody({
   manifest: Type.Optional(
-    Type.Unknown({ description: "Of one that was added here. Its keys stay where they go to the same hosts" }),
+    Type.Unknown({ description: "For providers that were added here. Keys are kept if the hosts stay the same" }),
   ),
   ...order,
 });
@@ -38,7 +38,7 @@ const Test = formBody({
 
 const NewTest = formBody({
   name: Name,
-  manifest: Type.Optional(Type.Unknown({ description: "Of a provider that is not added yet" })),
+  manifest: Type.Optional(Type.Unknown({ description: "For a provider that is not added yet" })),
   ...secret,
   model: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: "Absent: the cheapest" })),
 });
@@ -57,7 +57,7 @@ const Attempts = Type.Object(
     p95_ms: nullable(Type.Number({ description: "Time to first token" })),
     last_error: nullable(Type.Object({ at: Type.Integer(), reason: Type.String() })),
   },
-  { description: "Attempts of the last quarter of an hour, at the gateway that answers" },
+  { description: "Attempts of the last 15 minutes, on the gateway that answers" },
 );
 const outcomes = {
   state: nullable(
@@ -72,7 +72,7 @@ const outcomes = {
       at: Type.Integer(),
       kind: Type.String(),
       status: nullable(Type.Integer({ description: "The provider's HTTP status" })),
-      message: Type.String({ description: "In the provider's words" }),
+      message: Type.String({ description: "Error message of the provider" }),
       model: Type.String(),
     }),
   ),
@@ -89,10 +89,10 @@ const outcomes = {
 };
 const Circuit = Type.Union([Type.Literal("closed"), Type.Literal("half_open"), Type.Literal("open")]);
 const KeyObject = Type.Object({
-  id: nullable(Type.String({ description: "`null`: the environment has it" })),
+  id: nullable(Type.String({ description: "`null`: the key comes from the environment" })),
   object: Type.Literal("organization.provider.key"),
   last4: Type.String(),
-  source: nullable(Type.String({ description: "The variable that has it" })),
+  source: nullable(Type.String({ description: "The environment variable of the key" })),
   created_by: nullable(Type.String()),
   created_by_email: nullable(Type.String()),
   created_at: nullable(Type.Integer()),
@@ -100,7 +100,7 @@ const KeyObject = Type.Object({
   in_force: Type.Boolean({
     description: "Whether calls use it: a key that is stored here waits while the environment has one",
   }),
-  fields: Type.Record(Type.String(), Type.String(), { description: "Of a credential, those that are not secret" }),
+  fields: Type.Record(Type.String(), Type.String(), { description: "Fields of a credential that are not secret" }),
   state: nullable(Circuit),
   health: Type.Object(outcomes),
   attempts: nullable(Attempts),
@@ -120,8 +120,8 @@ const ProviderObject = Type.Object({
   enabled: Type.Boolean(),
   priority: nullable(Type.Integer()),
   weight: nullable(Type.Integer()),
-  models: Type.Integer({ description: "Models that it has" }),
-  served_models: Type.Integer({ description: "Models that it serves now" }),
+  models: Type.Integer({ description: "Number of its models" }),
+  served_models: Type.Integer({ description: "Number of models that it serves now" }),
   version: nullable(Type.String()),
   loaded_at: nullable(Type.Integer()),
   credential: nullable(Type.Union([Type.Literal("key"), Type.Literal("none"), Type.Literal("fields")])),
@@ -138,7 +138,7 @@ const ProviderObject = Type.Object({
             variable: Type.String({ description: "The variable of the environment that sets it" }),
           }),
         ),
-        sets: Type.Array(Type.Array(Type.String()), { description: "Which fields are enough together" }),
+        sets: Type.Array(Type.Array(Type.String()), { description: "Sets of fields that are sufficient" }),
       },
       { description: "The fields of its credential" },
     ),
@@ -169,7 +169,7 @@ const TestObject = Type.Object({
   host: Type.String(),
   ms: Type.Number(),
   error: nullable(Type.String()),
-  kind: nullable(Type.String({ description: "Of the error, such as `auth`" })),
+  kind: nullable(Type.String({ description: "Kind of the error, such as `auth`" })),
   note: nullable(Type.String()),
 });
 const SandboxObject = Type.Object({
@@ -187,9 +187,9 @@ const PluginsObject = Type.Object({
     description: "Providers that can be added with a key alone",
   }),
   warnings: Type.Array(Type.String(), {
-    description: "What could not be loaded, apart from what a provider's `error` says",
+    description: "Errors at loading, except those in a provider's `error`",
   }),
-  degraded: Type.Array(Type.String(), { description: "What the gateway does without now" }),
+  degraded: Type.Array(Type.String(), { description: "Functions that are degraded now" }),
 });
 
 /** Providers and their keys, with the same actions as the dashboard. No answer has a provider's key. */
@@ -258,8 +258,7 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
       {
         body: Test,
         detail: describeWrite("Send a provider one small request", TestObject, {
-          description:
-            "It is a real request, which the provider may charge. One that fails is an answer with `ok` false.",
+          description: "It is a real request, which the provider may charge. If it fails, the response has `ok` false.",
         }),
       },
     ),
@@ -280,8 +279,8 @@ export function providerTestsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         body: NewTest,
-        detail: describeWrite("Send one small request with a provider or a key that is not saved", TestObject, {
-          description: "As it would be sent after saving. It is a real request, which the provider may charge.",
+        detail: describeWrite("Test a provider or key before it is saved", TestObject, {
+          description: "Sends one small request as after saving. It is a real request, which the provider may charge.",
         }),
       },
     ),
@@ -333,7 +332,7 @@ export function pluginsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: describeRead(
-          "Providers that can be added with a key alone, and what could not be loaded",
+          "List the providers that can be added with a key alone, and errors at loading",
           PluginsObject,
         ),
       },
@@ -464,7 +463,7 @@ function fromIso(time: string | null): number | null {
 function readSecret({ key, fields }: { key?: unknown; fields?: unknown }): unknown {
   if (typeof key === "string" && fields === undefined) return key;
   if (key === undefined && typeof fields === "object" && fields !== null) return fields;
-  throw new GatewayError("invalid_request", "key is not a text, but the provider's key was expected", { param: "key" });
+  throw new GatewayError("invalid_request", "key is not a string; expected the provider's key", { param: "key" });
 }
 
 function readSecretIfAny({ key, fields }: { key?: unknown; fields?: unknown }): unknown {

@@ -13,8 +13,8 @@ const secondsMax = 8_640_000_000_000;
 const text = (description: string) => ({ description, schema: { type: "string" } });
 const moment = (description: string) => ({ description, schema: { type: "integer", minimum: 0 } });
 const filterParameters = {
-  project_id: text("Of this project alone, by its id or e-mail"),
-  api_key_id: text("Of this API key alone"),
+  project_id: text("Only this project, by its id or e-mail"),
+  api_key_id: text("Only this API key"),
   model: text("A model by any of its names, or a virtual model"),
   provider: text("The provider that answered"),
   status: text("`ok`, `failed`, `refused`, `running`, a class such as `5xx`, or a status"),
@@ -25,8 +25,8 @@ const filterParameters = {
   request_id: text("A part of the request's id, or of the client's own"),
   start_time: moment("At or after, in seconds since 1970"),
   end_time: moment("Before, in seconds since 1970"),
-  min_duration_ms: moment("At least so long, in milliseconds"),
-  min_cost_usd: text("At least so dear by list price, in dollars"),
+  min_duration_ms: moment("Minimum duration, in milliseconds"),
+  min_cost_usd: text("Minimum cost by list price, in dollars"),
 };
 
 /** Parts of the log that one page looks at: some 100,000 requests. A page that has found less goes on at its `last_id`. */
@@ -57,8 +57,8 @@ export function organizationRequestsController(deps: HttpDeps, api: AdminApi) {
       {
         detail: describeRead("List requests, newest first", listOf(Type.Object(requestFields)), {
           description:
-            "Also those that run and those that were refused; without prompts and answers. A page looks at a bounded part of the log, and may have " +
-            "less than its limit: while `has_more` is true, go on with `last_id`.",
+            "Includes running and refused requests; without prompts and answers. A page searches a bounded part of the log, and may have " +
+            "fewer entries than its limit: while `has_more` is true, continue with `last_id`.",
           query: { ...listParameters, ...filterParameters },
         }),
       },

@@ -53,7 +53,7 @@ const nameFields = {
 };
 const money = {
   cost_usd: Type.String({ description: "Cost by list price, exact decimal text" }),
-  charged_usd: Type.String({ description: "What wallets paid, exact decimal text" }),
+  charged_usd: Type.String({ description: "Amount paid by wallets, exact decimal text" }),
 };
 const count = Type.Integer();
 const resultOf = <Name extends string>(name: Name, fields: Record<string, TSchema>) =>
@@ -162,7 +162,7 @@ const KeyUsage = Type.Object({
   ...money,
 });
 
-const OfName = nullable(Type.String({ description: "Where `group_by` has it" }));
+const OfName = nullable(Type.String({ description: "If `group_by` has it" }));
 const CostResult = Type.Object({
   object: Type.Literal("organization.costs.result"),
   amount: Type.Object({ value: Type.Number({ description: "What wallets paid" }), currency: Type.Literal("usd") }),
@@ -180,16 +180,16 @@ const list = (description: string, values?: readonly string[]) => ({
 });
 const spanParameters = (widths: readonly string[], groupNames: readonly string[]) => ({
   start_time: { description: "Seconds since 1970", schema: { type: "integer", minimum: 0 }, required: true as const },
-  end_time: { description: "Not counted any more; default now", schema: { type: "integer", minimum: 0 } },
+  end_time: { description: "End of the time range, exclusive; default now", schema: { type: "integer", minimum: 0 } },
   bucket_width: { description: "Default 1d", schema: { type: "string", enum: widths } },
   group_by: list("The dimensions that rows are grouped by", groupNames),
-  project_ids: list("Of these projects alone"),
-  api_key_ids: list("Of these API keys alone"),
+  project_ids: list("Only these projects"),
+  api_key_ids: list("Only these API keys"),
   limit: { description: "Buckets on a page", schema: { type: "integer", minimum: 1, maximum: costBucketsMax } },
-  page: { description: "`next_page` of the page before", schema: { type: "string" } },
+  page: { description: "`next_page` of the previous page", schema: { type: "string" } },
 });
 const { project_ids: _, api_key_ids: __, ...ofKey } = spanParameters(Object.keys(bucketsOf), ["model"]);
-const keyParameters = { ...ofKey, models: list("Of these models alone") };
+const keyParameters = { ...ofKey, models: list("Only these models") };
 /** Usage and costs of all projects. */
 export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
   const route = adminRoutes(deps, api, { path: "/organization", area: "usage" });
@@ -213,7 +213,7 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
     };
     return route.get(`/usage/${path}`, answer, {
       detail: describeRead(summary, pageOf(resultOf(path, fields)), {
-        query: { ...spanParameters(Object.keys(bucketsOf), groups), models: list("Of these models alone") },
+        query: { ...spanParameters(Object.keys(bucketsOf), groups), models: list("Only these models") },
       }),
     });
   });
@@ -242,10 +242,10 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
         });
       },
       {
-        detail: describeRead("Costs of all projects: what wallets paid", pageOf(CostResult), {
+        detail: describeRead("Costs of all projects: amounts paid by wallets", pageOf(CostResult), {
           description:
-            "Costs by `session`, `tag` or `end_user` are those of the 100 names that cost the most, of all projects or of one in `project_ids`; " +
-            "of the other groups they take `project_id`.",
+            "Costs by `session`, `tag` or `end_user` are limited to the 100 names with the highest cost, of all projects or of one in `project_ids`. " +
+            "They can be combined only with the group `project_id`.",
           query: spanParameters(["1d"], costGroups),
         }),
       },
@@ -348,7 +348,7 @@ function readPlace(query: URLSearchParams, hours: number): number | undefined {
   if (text === null || text === "") return undefined;
   const hour = Number(/^hour_(\d{1,10})$/.exec(text)?.[1]);
   if (Number.isInteger(hour) && hour % hours === 0) return hour;
-  throw invalid("page", `page is ${quoteValue(text)}, expected next_page of the page before`);
+  throw invalid("page", `page is ${quoteValue(text)}, expected next_page of the previous page`);
 }
 
 type Names = Readonly<Record<Group, string | null>>;
@@ -389,7 +389,7 @@ function readByName(group: NamedGroup, { groups, accountIds, keyIds, models }: S
     if (values !== undefined) throw invalid(name, `Costs by ${group} are not kept by ${name}; leave it out`);
   }
   const [accountId, another] = accountIds ?? [];
-  if (another !== undefined) throw invalid("project_ids", `Costs by ${group} are those of all projects or of one`);
+  if (another !== undefined) throw invalid("project_ids", `Costs by ${group} can be of all projects or of one`);
   return async ({ store }, { hours }, starts) => {
     const query = { filter: { accountId }, hours, starts };
     const ranking = { group, rank: "cost", limit: namesMax, charted: namesMax } as const;
@@ -415,7 +415,7 @@ async function readBuckets(deps: HttpDeps, span: Span, read: ReadRows, { isOf, t
   for (let hour = fromHour; hour < untilHour && starts.length < limit; hour += hours) starts.push(hour);
   const rows = await read(deps, span, starts);
   if (rows === undefined) {
-    throw invalid("limit", "There are too many results; ask for fewer buckets, or for some projects alone");
+    throw invalid("limit", "There are too many results; request fewer buckets or projects");
   }
   const byHour = Map.groupBy(rows.filter(isOf), ({ hour }) => hour);
   const next = fromHour + limit * hours;

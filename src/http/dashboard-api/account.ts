@@ -230,7 +230,7 @@ export function sessionsController(deps: HttpDeps) {
     })),
     route.delete("/:id", async ({ user, params: { id } }) => {
       if (await endSession(store, user.userId, id)) return { id };
-      throw new GatewayError("not_found", "There is no such session; it may have ended already");
+      throw new GatewayError("not_found", "No session has this id; it may have ended");
     }),
   ];
 }

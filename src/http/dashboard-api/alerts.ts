@@ -31,7 +31,8 @@ export function alertsController(deps: HttpDeps) {
       { body: NewWebhook },
     ),
     route.post("/emails", async ({ user: { accountId, isEmailClaimed } }) => {
-      if (isEmailClaimed) throw new GatewayError("conflict", "Alerts are sent to verified e-mails: verify yours first");
+      if (isEmailClaimed)
+        throw new GatewayError("conflict", "Alerts are sent only to verified e-mails; verify yours first");
       const hasOne = (await listChannels(store, accountId)).some(({ kind }) => kind === "email");
       if (hasOne) throw new GatewayError("conflict", "Alerts are already sent to the e-mail address of this account");
       return actions.add({ owner: accountId }, "email", {});

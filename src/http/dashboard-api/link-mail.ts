@@ -31,7 +31,7 @@ export function createLinkMail(deps: HttpDeps) {
     /** To be called before the invitation is created. @throws {GatewayError} `conflict`, `rate_limit_exceeded` */
     async expectInvitation(by: SessionUser): Promise<void> {
       if (!by.emailVerified) {
-        const message = "Invitations are sent in the name of your e-mail, which is not verified: verify it first";
+        const message = "Invitations are sent in the name of your e-mail, which is not verified; verify it first";
         throw new GatewayError("conflict", message);
       }
       await expectServer("Invitations");
@@ -52,12 +52,14 @@ export function createLinkMail(deps: HttpDeps) {
     async send({ email: by }: SessionUser, link: Link): Promise<string | undefined> {
       try {
         const smtp = await findServer();
-        if (smtp === undefined) return "There is no mail server any more";
+        if (smtp === undefined) return "The mail server is no longer configured";
         await sendEmail(smtp, [link.to], toMail(by, link, publicUrl as string));
         return undefined;
       } catch (error) {
         log.warn("link_not_sent", { kind: link.kind, error });
-        return error instanceof Error && error.name === "DeliveryError" ? error.message : "It could not be sent";
+        return error instanceof Error && error.name === "DeliveryError"
+          ? error.message
+          : "The message could not be sent";
       }
     },
   };
@@ -88,8 +90,8 @@ function toWords(by: string, link: Link): { fragment: string; subject: string; f
     }
     case "verification": {
       // Nothing in it is of the sender's choice: they may have claimed a stranger's address.
-      const first = `Somebody, who should be you, opened an account with the address ${link.to}`;
-      const action = "verify the address, in the browser in which you are signed in to that account";
+      const first = `Someone, probably you, created an account with the address ${link.to}`;
+      const action = "verify the address, in the browser where you are signed in to that account";
       return { fragment: "verify-email", subject: "Verify your address on modelgate", first, action };
     }
   }

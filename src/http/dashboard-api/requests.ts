@@ -73,7 +73,7 @@ export function requestsController(deps: HttpDeps, inbounds: readonly ClientForm
     route.get("/requests.jsonl", ({ user, query }) => jsonl(user, query), { query: Filter }),
     route.get("/requests/:id", async ({ user, params: { id } }) => {
       const request = await readRequest(store, id, seesAll(user) ? undefined : user.accountId);
-      if (request === undefined) throw new GatewayError("not_found", "There is no such request in the log");
+      if (request === undefined) throw new GatewayError("not_found", "No request in the log has this id");
       const emails = seesAll(user) ? await emailsOf(store, [request.account_id]) : undefined;
       // Viewers see no prompts.
       const viewer = { accountId: user.accountId, personId: user.ownAccountId, seesAll: mayAdminister(user.role) };
@@ -150,7 +150,7 @@ export async function readAccount(
 ): Promise<string | undefined> {
   if (!seesAll(user)) {
     if (account === undefined || account === user.accountId) return user.accountId;
-    throw new GatewayError("forbidden", "The requests of other accounts are for administrators");
+    throw new GatewayError("forbidden", "Only administrators can see the requests of other accounts");
   }
   if (account === undefined) {
     if (key === undefined) return undefined;

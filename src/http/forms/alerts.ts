@@ -149,7 +149,7 @@ export function alertActions(deps: HttpDeps) {
     /** Sends a test message and waits for its outcome. */
     test: async (owner: string, id: string) => {
       const channel = (await listChannels(store, owner)).find((one) => one.id === id);
-      if (channel === undefined) throw new GatewayError("not_found", "There is no such channel");
+      if (channel === undefined) throw new GatewayError("not_found", "No alert channel has this id");
       tests.take(owner);
       if (channel.kind === "email") await takeAttempt(store, `test-mail:${owner}`, testMailLimit, now());
       return { id, error: (await delivery.sendTest(id)) ?? null };
@@ -189,7 +189,7 @@ const ranges: Partial<Record<Rule, readonly [number, number]>> = { budget: [50, 
 function findRule(owner: string, name: string): Rule {
   const rule = ruleNames.find((one) => one === name && getRulesOf(owner).includes(one));
   if (rule !== undefined) return rule;
-  throw new GatewayError("not_found", "There is no such rule");
+  throw new GatewayError("not_found", "No alert rule has this id");
 }
 
 /** @throws {GatewayError} `invalid_request` */

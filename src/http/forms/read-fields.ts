@@ -77,7 +77,7 @@ export function readCredit(text: string): number {
   if (nanodollars > 0) return nanodollars;
   throw invalid(
     "usd",
-    "is below 0, and a credit only adds, such as 5.00; `modelgate wallet debit` takes out of a wallet",
+    "is below 0, expected an amount to add such as 5.00; `modelgate wallet debit` deducts from a wallet",
   );
 }
 

@@ -84,9 +84,7 @@ export const requestFields = {
   status: Whole,
   error_code: Text,
   model: Text,
-  requested_model: nullable(
-    Type.String({ description: "The name that the client sent, where another model served it" }),
-  ),
+  requested_model: nullable(Type.String({ description: "The name that the client sent, if another model served it" })),
   provider: Text,
   capability: Text,
   protocol: Text,
@@ -96,7 +94,7 @@ export const requestFields = {
   client_request_id: Text,
   duration_ms: Whole,
   first_byte_ms: Whole,
-  requests: Type.Integer({ description: "How many requests a refused one stands for" }),
+  requests: Type.Integer({ description: "Number of refused requests that the entry represents" }),
   premium: nullable(Type.Boolean({ description: "Whether a wallet or budget pays; else the free quota" })),
   usage: Type.Record(Type.String(), Type.Integer(), {
     description: "Tokens and other units, without those that are 0",
@@ -118,7 +116,7 @@ export const RequestDetailObject = Type.Object({
   finish_reasons: Type.Array(Type.String()),
   failed_attempts: Type.Array(
     Type.Object({ provider: Type.String(), status: Whole, error: Type.String(), duration_ms: Type.Integer() }),
-    { description: "Attempts at providers before the one that answered; without the providers' words" },
+    { description: "Attempts at providers before the one that answered; without the providers' messages" },
   ),
 });
 

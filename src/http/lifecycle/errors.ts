@@ -167,8 +167,8 @@ async function noEndpoint(
     if (page !== undefined) return page;
     const remedy =
       correctedPath === undefined
-        ? "GET /docs lists those there are"
-        : `did you mean ${correctedPath}? See the client's base URL`;
+        ? "GET /docs lists the endpoints"
+        : `did you mean ${correctedPath}? Check the client's base URL`;
     const message = `There is no endpoint ${request.method} ${pathname}; ${remedy}`;
     return errorResponse(deps, new GatewayError("not_found", message), { request, inbound });
   }

@@ -185,7 +185,7 @@ async function replay(
 }
 
 function notStored(callId: string): GatewayError {
-  const message = `The request with this Idempotency-Key was already run as ${callId}, and its answer is not stored: it had "store": false, was larger than ${answerBytesMax / 2 ** 20} MB, broke off, or made room for newer ones. It is not charged again; use a new key for a new answer`;
+  const message = `The request with this Idempotency-Key was already run as ${callId}, and its answer is not stored: it had "store": false, was larger than ${answerBytesMax / 2 ** 20} MB, broke off, or was deleted to make room for newer ones. It is not charged again; use a new key for a new answer`;
   return new GatewayError("conflict", message, { param: "Idempotency-Key" });
 }
 

@@ -47,6 +47,6 @@ export function checkOrigin(request: Request): void {
   const origin = request.headers.get("origin");
   if (origin === null && !request.headers.has("cookie")) return;
   if (origin !== null && URL.canParse(origin) && new URL(origin).host === parseUrl(request).host) return;
-  const from = origin === null ? "does not say where it comes from (header Origin)" : `comes from ${origin}`;
+  const from = origin === null ? "has no Origin header" : `comes from ${origin}`;
   throw new GatewayError("forbidden", `This request ${from}, and only pages of this gateway may send it`);
 }

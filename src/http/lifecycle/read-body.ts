@@ -68,7 +68,7 @@ class ArrivalPace {
 
 /** Error for the sender. */
 function arrivedTooSlowly(): GatewayError {
-  const message = `The body arrives too slowly: after ${graceMs / 1000} s it has to bring at least ${leastBytesPerMs} kB a second; send it again`;
+  const message = `The body arrives too slowly: after ${graceMs / 1000} s the client must send at least ${leastBytesPerMs} kB a second; send it again`;
   return new GatewayError("request_timeout", message);
 }
 
@@ -374,7 +374,7 @@ export async function readForm(request: Request, reservation: MemoryReservation)
   refuseEncoding(request);
   const contentType = request.headers.get("content-type");
   if (contentType === null || !contentType.toLowerCase().startsWith("multipart/form-data")) {
-    const message = "The body is not multipart/form-data, which is how a file is sent here";
+    const message = "The body is not multipart/form-data, which this endpoint requires";
     throw new GatewayError("invalid_request", message);
   }
   try {

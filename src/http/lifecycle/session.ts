@@ -107,7 +107,9 @@ export function withAnySession<const Prefix extends string = "">(deps: HttpDeps,
 export async function readOperator(deps: HttpDeps, request: Request): Promise<SessionUser> {
   const user = await readUser(deps, request);
   if (mayAdminister(user.role) || (maySeeAll(user.role) && isRead(request))) return user;
-  throw maySeeAll(user.role) ? readOnly() : new GatewayError("forbidden", "This is for administrators of this gateway");
+  throw maySeeAll(user.role)
+    ? readOnly()
+    : new GatewayError("forbidden", "Only administrators of this gateway may do this");
 }
 
 /** Routes for owners and administrators; viewers only read them. */
@@ -139,7 +141,7 @@ function isRead({ method }: Request): boolean {
 }
 
 function readOnly(): GatewayError {
-  return new GatewayError("forbidden", "Viewers see everything and change nothing; ask an owner for another role");
+  return new GatewayError("forbidden", "Viewers may not change anything; ask an owner for another role");
 }
 
 /** Routes without a session, for requests of the gateway's own pages. */

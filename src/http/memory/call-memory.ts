@@ -101,11 +101,11 @@ export class MemoryAccountant {
     const ofOwner = this.#expectedByOwner.get(owner) ?? 0;
     const exceeds = (bytesMax: number) => ofOwner > 0 && ofOwner + bytes > bytesMax;
     if (exceeds(this.#bytesMax / 4) && (this.#isIdle(owner) || exceeds(this.#bytesMax / 2))) {
-      const message = `${whoseIs(owner)} other requests have ${ofOwner} bytes of bodies to send, and there is no room for ${bytes} more; send the request again when one of them has arrived`;
+      const message = `${whoseIs(owner)} other requests are still sending bodies of ${ofOwner} bytes, which leaves no room for ${bytes} more; send the request again when one of them has arrived`;
       throw new GatewayError("rate_limit_exceeded", message, { retryAfterMs });
     }
     if (this.#expectedBytes > 0 && this.#expectedBytes + bytes > this.#bytesMax) {
-      const message = `The gateway waits for ${this.#expectedBytes} bytes of other bodies and has no room for ${bytes} more; send the request again`;
+      const message = `The gateway is receiving ${this.#expectedBytes} bytes of other requests and has no room for ${bytes} more; send the request again`;
       throw new GatewayError("unavailable", message, { retryAfterMs });
     }
     this.#expectedByOwner.set(owner, ofOwner + bytes);
@@ -132,7 +132,7 @@ export class MemoryAccountant {
   #begin(thing: string): void {
     const count = this.#byThing.get(thing) ?? 0;
     if (count >= sameMax) {
-      const message = `The same answer is being sent to ${count} other requests, its limit; send the request again when they have read it`;
+      const message = `The same response is being sent to ${count} other requests, the limit; send the request again when they have received it`;
       throw new GatewayError("rate_limit_exceeded", message, { retryAfterMs });
     }
     this.#byThing.set(thing, count + 1);
@@ -160,7 +160,7 @@ export class MemoryAccountant {
       others + ownBytes + bytes > bytesMax && (others > 0 || ownBytes + bytes > aloneMax);
     const isIdle = () => this.#isIdle(owner);
     if (holds(othersOfOwner, this.#bytesMax / 2) || (holds(othersOfOwner, this.#bytesMax / 4) && isIdle())) {
-      const message = `${whoseIs(owner)} other requests hold ${othersOfOwner} bytes, and there is no room for ${ownBytes + bytes} more; send the request again when one of them has ended`;
+      const message = `${whoseIs(owner)} other requests hold ${othersOfOwner} bytes, which leaves no room for ${ownBytes + bytes} more; send the request again when one of them has ended`;
       throw new GatewayError("rate_limit_exceeded", message, { retryAfterMs });
     }
     const others = this.#bytes - ownBytes;

@@ -20,7 +20,7 @@ import { defineResource, type ResourceDeps } from "./resource.ts";
 /** The properties of a budget in answers that are no fields of it. */
 export const derivedOfBudget = {
   object: Type.Union([Type.Literal("organization.project.budget"), Type.Literal("organization.budget")]),
-  used_usd: nullable(Type.String({ description: "In this period; `null` where each has its own" })),
+  used_usd: nullable(Type.String({ description: "Spend in this period; `null` if each subject has its own" })),
   resets_at: nullable(Type.String({ format: "date-time" })),
   created_at: Type.Integer(),
 };
@@ -45,7 +45,7 @@ export async function deriveBudgets(
   };
 }
 
-const changes = "`raise_usd` is added to it until `raise_until`; `null` ends the raise. What is spent stays.";
+const changes = "`raise_usd` is added to it until `raise_until`; `null` ends the raise. The recorded spend stays.";
 
 /**
  * Budgets of a project, of its keys, and of the end users, tags, sessions and models of its calls; and the budgets of
@@ -73,8 +73,8 @@ export const budgets = defineResource<StoredBudget, typeof budgetFields, Derived
       path: "/organization/budgets",
       owner: "gateway",
       creates:
-        "It bounds each project, team, key, end user, tag, session or model by itself, beside the budgets that projects have. " +
-        "Two projects never share an end user, a tag or a session. What was spent in its period before counts too.",
+        "It limits each project, team, key, end user, tag, session or model separately, in addition to the budgets of projects. " +
+        "Two projects never share an end user, a tag or a session. Earlier spend in its current period counts too.",
       changes,
     },
   ],

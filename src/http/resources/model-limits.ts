@@ -33,7 +33,7 @@ async function readLimitOfAll({ store, config }: ResourceDeps, accountId: string
   };
 }
 
-const creates = "In place of those that the model has there. A call keeps to all limits that are for it.";
+const creates = "Replaces the existing limits of the model. A call must satisfy all limits that apply to it.";
 
 /** Limits of the calls of single models: of each account by itself, of an account, or of a key. */
 export const modelLimits = defineResource<
@@ -58,7 +58,7 @@ export const modelLimits = defineResource<
       lists: "The first one, `all`, is for all models together.",
       creates,
       changes:
-        "`null` removes a limit of a model, and gives back that of the role or the configured one for all models.",
+        "`null` removes a limit of a model; for all models, it restores the limit of the role or the configured limit.",
       whole: {
         id: limitOfAll.id,
         read: readLimitOfAll,
@@ -77,14 +77,14 @@ export const modelLimits = defineResource<
     {
       path: "/organization/rate_limits",
       owner: "gateway",
-      lists: "Each project by itself that has no limits of its own for the model; those of its keys apply as well.",
-      creates: "Each project by itself that has no limits of its own for the model; those of its keys apply as well.",
+      lists: "Each project without its own limits for the model; limits of its keys apply as well.",
+      creates: "Each project without its own limits for the model; limits of its keys apply as well.",
       changes: "`null` removes a limit.",
     },
   ],
   document: {
     section: "rate_limits",
-    description: "Of single models; others stand with what they bind",
+    description: "Limits of single models; other limits are in the entries that they apply to",
     identity: ["api_key_id", "model"],
     label: ({ model, api_key_id: key }) => [model, ...(key == null ? [] : [key])].join(" "),
     each: "each account",

@@ -30,13 +30,13 @@ export const roleLimits = defineResource<
     {
       path: "/organization/role_limits",
       owner: "gateway",
-      lists: "In force for projects that have no limits of their own. `null`: the configured one.",
-      changes: "`null` gives back the configured one. Only owners change those of owners.",
+      lists: "For projects without their own limits. `null`: the configured limit.",
+      changes: "`null` restores the configured limit. Only owners can change the limits of owners.",
     },
   ],
   document: {
     section: "role_limits",
-    description: "Of accounts that have none of their own, by the role of their holder",
+    description: "Limits of accounts without their own limits, by the role of their holder",
     identity: ["role"],
     label: ({ role }) => String(role),
     check: (changes, { by, present }) => present && checkRoleLimits(by, present.role, changes),

@@ -39,12 +39,12 @@ export const vouchers = defineResource<Voucher, typeof voucherFields, Static<TOb
   idName: "voucher_id",
   fields: voucherFields,
   derived,
-  secret: { code: Type.String({ description: "What is redeemed. It is shown only here" }) },
+  secret: { code: Type.String({ description: "The code to redeem. It is shown only here" }) },
   verbs: ["list", "show", "create"],
   actions: {
     void: {
-      summary: "Void a voucher, whose code can no longer be redeemed",
-      description: "One that was redeemed is a `conflict`.",
+      summary: "Void a voucher; its code can no longer be redeemed",
+      description: "If it was already redeemed, the request is a `conflict`.",
       argument: "CODE",
       async run(deps, by, idOrCode) {
         const { id } = await actionsOf(deps).voidVoucher(by, idOrCode);

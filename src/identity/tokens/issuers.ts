@@ -94,7 +94,8 @@ const secretMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 function checkIssuer(at: string, entry: unknown): asserts entry is TokenIssuer {
   if (!isObject(entry)) throw fault(at, "it is not an object");
   const unknown = Object.keys(entry).find((name) => !fields.has(name));
-  if (unknown !== undefined) throw fault(`${at}.${unknown}`, `unknown field; there are ${[...fields].join(", ")}`);
+  if (unknown !== undefined)
+    throw fault(`${at}.${unknown}`, `unknown field; expected one of ${[...fields].join(", ")}`);
   const { issuer, jwksUri, jwks, audiences, claims, accounts, require, onUnknown } = entry;
   const address = "an https address without user name, query or fragment; http only on this machine";
   if (typeof issuer !== "string" || !isIssuer(issuer)) throw fault(`${at}.issuer`, `expected ${address}`);
@@ -111,9 +112,9 @@ function checkIssuer(at: string, entry: unknown): asserts entry is TokenIssuer {
   }
   checkMap(`${at}.claims`, claims, (place, value) => checkText(place, value));
   const odd = Object.keys(claims).find((use) => !(claimUses as readonly string[]).includes(use));
-  if (odd !== undefined) throw fault(`${at}.claims.${odd}`, `unknown; there are ${claimUses.join(", ")}`);
+  if (odd !== undefined) throw fault(`${at}.claims.${odd}`, `unknown; expected one of ${claimUses.join(", ")}`);
   if (claims.account === undefined && claims.team === undefined) {
-    throw fault(`${at}.claims`, "account or team is missing: the claim that says who pays");
+    throw fault(`${at}.claims`, "account or team is missing; expected the claim that names the paying account or team");
   }
   if (accounts !== undefined) checkMap(`${at}.accounts`, accounts, (place, value) => checkText(place, value));
   if (require !== undefined) checkMap(`${at}.require`, require, (place, value) => checkTexts(place, value));

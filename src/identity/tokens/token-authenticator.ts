@@ -166,7 +166,7 @@ async function findAccountOf(
   const claim = ofTeam === undefined ? person : team;
   const value = ofTeam ?? (person === undefined ? undefined : toText(readClaim(claims, person)));
   if (claim === undefined || value === undefined) {
-    throw refusedToken(`its claim ${person ?? team}, which names the account that pays, is missing or no text`);
+    throw refusedToken(`its claim ${person ?? team}, which names the account that pays, is missing or not a string`);
   }
   const isVerified = readEmailVerified(claims, claim);
   if (isVerified === false) throw refusedToken(`its claim ${claim}_verified says that its e-mail is not verified`);
@@ -184,7 +184,7 @@ async function findAccountOf(
     return accountId;
   }
   if (account === undefined) throw refusedToken(`its account ${quoteValue(name)} does not exist here`);
-  const problem = "is not verified here: somebody only signed up with it; an operator's invitation takes it back";
+  const problem = "is not verified here; an operator can verify it by an invitation";
   throw refusedToken(`the e-mail of its account ${quoteValue(name)} ${problem}`);
 }
 
@@ -238,7 +238,7 @@ function toModels({ issuer }: VerifiedClaims, value: unknown): readonly string[]
   if (claim === undefined) return undefined;
   const list = typeof value === "string" ? value.split(/[\s,]+/).filter((id) => id !== "") : value;
   if (!Array.isArray(list) || list.length > modelsMax || !list.every((id) => typeof id === "string")) {
-    throw refusedToken(`its claim ${claim} is no list of models`);
+    throw refusedToken(`its claim ${claim} is not a list of models`);
   }
   return list;
 }
@@ -249,7 +249,7 @@ function toBudget({ issuer }: VerifiedClaims, value: unknown): number | undefine
   if (claim === undefined) return undefined;
   const text = typeof value === "number" ? String(value) : value;
   const budget = typeof text === "string" ? parseUsd(text) : undefined;
-  if (budget === undefined || budget < 0) throw refusedToken(`its claim ${claim} is no sum of US dollars`);
+  if (budget === undefined || budget < 0) throw refusedToken(`its claim ${claim} is not an amount of US dollars`);
   return budget;
 }
 

@@ -113,7 +113,7 @@ function readUnverified(token: string, issuers: readonly TokenIssuer[]): { issue
     throw refusedToken("it is malformed");
   }
   const issuer = issuers.find((one) => one.issuer === iss);
-  if (issuer === undefined) throw refusedToken(`its issuer ${quoteValue(iss)} is not one of this gateway's`);
+  if (issuer === undefined) throw refusedToken(`its issuer ${quoteValue(iss)} is not accepted by this gateway`);
   return { issuer, alg: typeof alg === "string" ? alg : "none" };
 }
 
@@ -122,7 +122,7 @@ function checkRequired(issuer: TokenIssuer, claims: CheckedClaims): void {
     const value = readClaim(claims, name);
     const values = Array.isArray(value) ? value : [value];
     if (values.some((one) => typeof one !== "object" && accepted.includes(String(one)))) continue;
-    throw refusedToken(`its claim ${name} is not what this gateway requires of ${issuer.issuer}`);
+    throw refusedToken(`its claim ${name} does not have a value that this gateway requires from ${issuer.issuer}`);
   }
 }
 
@@ -130,10 +130,10 @@ function toRefusal(error: unknown, { issuer }: TokenIssuer): unknown {
   if (error instanceof errors.JWTExpired) return refusedToken("it has expired; get a new one from its issuer");
   if (error instanceof errors.JWTClaimValidationFailed) {
     if (error.claim === "nbf") return refusedToken("it is not valid yet");
-    if (error.claim === "aud") return refusedToken(`its audience is not one that this gateway accepts from ${issuer}`);
+    if (error.claim === "aud") return refusedToken(`its audience is not accepted from ${issuer}`);
     return refusedToken(`its claim ${error.claim} is ${error.reason === "missing" ? "missing" : "invalid"}`);
   }
-  if (error instanceof errors.JWKSNoMatchingKey) return refusedToken(`${issuer} has no key that fits it`);
+  if (error instanceof errors.JWKSNoMatchingKey) return refusedToken(`${issuer} has no key that matches it`);
   if (error instanceof errors.JWSSignatureVerificationFailed) return refusedToken("its signature is wrong");
   if (error instanceof errors.JOSEError || error instanceof TypeError) return refusedToken("it is malformed", error);
   return error;

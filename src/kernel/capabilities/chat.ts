@@ -260,7 +260,8 @@ export const chatCapability: CapabilityHandler<"chat"> = {
 async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<OpenedChat> {
   const answer = await answerOf(plugin, call);
   if (isStream(answer)) {
-    if (call.request.stream !== true) throw new TypeError("A stream was returned where stream is not true");
+    if (call.request.stream !== true)
+      throw new TypeError("The handler returned a stream for a request without stream: true");
     const reader = new StreamReader(answer);
     return await begin(reader, hasBegun);
   }
@@ -370,7 +371,7 @@ function reportUnknownFinish({ log }: Kernel, run: ModelRun, word: string): void
   run.answer.hasUnknownFinish = true;
   log.warn("finish_reason_unknown", { call: call.id, model, plugin });
   // It is the provider's, so the log does not have it.
-  attempt?.warn(`The answer ended by ${quoteValue(word)}, which is not known, so it counts as cut`);
+  attempt?.warn(`The finish reason ${quoteValue(word)} is unknown, so the answer is treated as cut off`);
 }
 
 /** Sends the chunks as they come. Throws unless the stream ends in order; the HTTP side makes an error event of it. */
@@ -471,7 +472,8 @@ function checkFeatures({ registry }: Kernel, run: ModelRun<"chat">): void {
     if ([...needs.keys()].every((feature) => hasFeature(other, feature)) && (fits || !isTooLong))
       able.push(getDisplayName(other));
   }
-  const advice = able.length === 0 ? "GET /models tells what each model can" : `models that can: ${able.join(", ")}`;
+  const advice =
+    able.length === 0 ? "GET /models lists the capabilities of each model" : `models that can: ${able.join(", ")}`;
   if (missing !== undefined) {
     const [feature, param] = missing;
     throw new GatewayError("invalid_request", `The model '${getDisplayName(model)}' ${lacks[feature]}; ${advice}`, {
@@ -487,7 +489,7 @@ function withLeastOutput({ call, modelEntry }: ModelRun<"chat">, request: ChatRe
   const limit = getOutputTokens(request) ?? responseTokensMin;
   const isOfResponses = modelEntry.routes.every((route) => route.model.endpoint === "responses");
   if (limit >= responseTokensMin || !isOfResponses) return request;
-  call.warn(`Raised the limit of the output from ${limit} to ${responseTokensMin}, the least that the model takes`);
+  call.warn(`Raised the output limit from ${limit} to ${responseTokensMin}, the model's minimum`);
   return { ...request, [nameOfLimit(request)]: responseTokensMin };
 }
 

@@ -78,7 +78,10 @@ const handler: CapabilityHandler<"images" | "imageEdits"> = {
       requestFor(model, attempt): AnyRequest {
         const quality = toBoundQuality(request, model);
         if (quality === request.quality) return request;
-        attempt.warn(`Took quality ${quality} for ${request.quality}, whose tokens are not known`, "quality");
+        attempt.warn(
+          `Used quality ${quality} instead of ${request.quality}, for which the number of tokens is unknown`,
+          "quality",
+        );
         return { ...request, quality } as AnyRequest;
       },
       run: (plugin, pluginCall) => openImages(plugin, pluginCall, call.request.capability),
@@ -276,7 +279,7 @@ async function askForEach(
   const single = { ...call, request: { ...request, n: 1 } as AnyRequest };
   const image = async () => {
     const answer = await ask(single);
-    if (isStream(answer)) throw new TypeError("A handler streamed images that were not asked for so");
+    if (isStream(answer)) throw new TypeError("The handler streamed images for a request without stream: true");
     return checkImages(answer, 1, capability);
   };
   const answers = await settleRequests(

@@ -81,7 +81,9 @@ export async function openPassthrough(
   const { content, readUsage } = await handler({ ...call, request });
   const { format } = passthrough;
   if (isIterable(content) !== (call.request.stream === true)) {
-    throw new TypeError("A stream was returned where stream is not true, or the other way round");
+    throw new TypeError(
+      "The handler returned a stream for a request without stream: true, or no stream for one with it",
+    );
   }
   if (isIterable(content)) {
     const reader = toReader(content);
@@ -227,8 +229,7 @@ class PassthroughReader {
     const { sink } = this.#run;
     for (const missing of this.#repair?.missingBefore?.(part) ?? []) sink?.pass(missing);
     if (!format.isLast(part.type)) return sink?.pass(sentEvent);
-    if (this.finishReason === undefined)
-      throw badResponseError("The provider's stream ended without a reason to finish");
+    if (this.finishReason === undefined) throw badResponseError("The provider's stream ended without a finish reason");
     this.isComplete = true;
     passthrough.answer = head;
     passthrough.lastEvent = sentEvent;

@@ -123,9 +123,12 @@ export const speechCapability: CapabilityHandler<"speech"> = {
       requestFor: (model) => toPluginRequest(request, model, format),
       async run(plugin, pluginCall) {
         if (request.voice && pluginCall.request.voice !== request.voice)
-          pluginCall.warn(`Took the default voice for ${request.voice}: the model has no such voice`, "voice");
+          pluginCall.warn(`Used the default voice instead of ${request.voice}, which the model does not have`, "voice");
         if (request.response_format && request.response_format !== format)
-          pluginCall.warn(`Made ${format}: the model does not make ${request.response_format}`, "response_format");
+          pluginCall.warn(
+            `Returned ${format}: the model does not support ${request.response_format}`,
+            "response_format",
+          );
         const speak = createSpeaker(plugin, pluginCall, { format, isSamples: format === "pcm" || parts.length > 1 });
         return { opened: await speak(parts[0] as string), speak };
       },
@@ -206,7 +209,7 @@ function checkLength(request: SpeechRequest, model: Model): void {
   if (max === undefined || countCharacters(input) <= max) return;
   const has = `input has ${countCharacters(input)} characters, but ${getDisplayName(model)} takes at most ${max}`;
   if (format !== "wav" && format !== "pcm")
-    throw invalid("input", `${has} as ${format}; send it in parts, or ask for wav or pcm`);
+    throw invalid("input", `${has} as ${format}; send it in parts, or request wav or pcm`);
   if (splitText(input, max).length > partsMax)
     throw invalid("input", `${has} at once and ${partsMax} parts of that; send less`);
 }

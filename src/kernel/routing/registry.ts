@@ -107,8 +107,8 @@ function findSuccessor<Entry extends { readonly model: Model }>(
 
 /** Why a model is no longer served, and what to ask for instead. */
 function describeEnd({ id, retiredOn, successor }: Model): GatewayError {
-  const advice = successor === undefined ? "GET /models lists what there is" : `use '${successor}' instead`;
-  const message = `The model '${id}' was ended by its provider on ${retiredOn}: ${advice}`;
+  const advice = successor === undefined ? "GET /models lists the available models" : `use '${successor}' instead`;
+  const message = `The model '${id}' was retired by its provider on ${retiredOn}; ${advice}`;
   return new GatewayError("model_not_found", message, { param: "model" });
 }
 
@@ -244,7 +244,7 @@ export class Registry {
     if (also !== undefined && !isServedAlso(modelEntry, capability)) {
       const able = [...this.#models.values()].filter((other) => isServedAlso(other, capability));
       const names = able.slice(0, namedMax).map(({ model }) => getDisplayName(model));
-      const advice = names.length === 0 ? "no model here is" : `models that are: ${names.join(", ")}`;
+      const advice = names.length === 0 ? "no other model here is either" : `models that are: ${names.join(", ")}`;
       const message = `The model '${name}' is not served at ${capabilityForms[capability].endpoint}; ${advice}`;
       throw new GatewayError("model_not_found", message, { param: "model" });
     }
@@ -261,7 +261,7 @@ export class Registry {
     const hint = this.#byName.has(suffix)
       ? `'${suffix}' does`
       : near === undefined
-        ? "GET /models lists what does"
+        ? "GET /models lists the available models"
         : `did you mean '${near}'?`;
     const message = `The model '${name}' does not exist here; ${hint}`;
     return new GatewayError("model_not_found", message, { param: "model" });

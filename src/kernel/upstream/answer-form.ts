@@ -105,8 +105,8 @@ export class OtherFormError extends UpstreamError {
   readonly #answer: OtherForm;
 
   constructor(answer: OtherForm) {
-    const [came, expected] = "whole" in answer ? ["a whole answer", "a stream"] : ["a stream", "a whole answer"];
-    super("bad_response", `The provider sent ${came} where ${expected} was asked for`);
+    const [came, expected] = "whole" in answer ? ["a whole response", "a stream"] : ["a stream", "a whole response"];
+    super("bad_response", `The provider sent ${came}, expected ${expected}`);
     this.#answer = answer;
   }
 

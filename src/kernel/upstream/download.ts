@@ -61,7 +61,7 @@ export async function downloadPublic(
       }
       if (status < 200 || status > 299) throw refusal(`it answered ${status}`);
       const encoding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
-      if (encoding !== "identity") throw refusal("its server compresses it although it was asked not to");
+      if (encoding !== "identity") throw refusal("its server compressed it despite Accept-Encoding: identity");
       return {
         bytes: await readBytes(body, reserve),
         mediaType: mediaTypeOf(headers.get("content-type")) ?? "application/octet-stream",
@@ -218,5 +218,5 @@ function notPublic(): GatewayError {
 }
 
 function refusal(reason: string, cause?: unknown): GatewayError {
-  return new GatewayError("invalid_request", `Cannot fetch the file of the given URL: ${reason}`, { cause });
+  return new GatewayError("invalid_request", `Cannot fetch the file at this URL: ${reason}`, { cause });
 }

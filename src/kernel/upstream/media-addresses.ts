@@ -79,7 +79,7 @@ export async function withFilesFor(
   for (const { url, param } of addresses) {
     if (urls.has(url)) continue;
     if (urls.size >= fetchesMax) {
-      throw badRequest(`More than ${fetchesMax} files are named by address, send the others as data URLs`, param);
+      throw badRequest(`The request has more than ${fetchesMax} URLs of files; send the others as data URLs`, param);
     }
     urls.set(url, fetch(url, param));
   }
@@ -195,7 +195,7 @@ class AddressFinder {
     if (typeof value !== "string" || typeof key !== "string" || !refName.test(key) || value.startsWith("#")) return;
     this.#path.push(key);
     throw badRequest(
-      "A reference has to stay within its schema for this model, expected one that begins with #",
+      "This model supports only references within the schema; expected a reference that begins with #",
       this.#param,
     );
   }
@@ -230,7 +230,7 @@ function isPath(text: string): boolean {
 }
 
 function notSent(param: string) {
-  return badRequest("This address cannot be used, expected a data URL, or an https address of a public host", param);
+  return badRequest("This URL cannot be used; expected a data URL, or an https URL of a public host", param);
 }
 
 /**

@@ -233,8 +233,8 @@ export class SsrfGuard {
 
 function refusal(host: string): UpstreamError {
   const message =
-    "The provider's host leads to a private address and is not asked; the operator can write the address itself as " +
-    "the base URL, or set <PLUGIN>_BASE_URL";
+    "The provider's host resolves to a private address, so nothing was sent; the operator can use the address itself " +
+    "as the base URL, or set <PLUGIN>_BASE_URL";
   return new UpstreamError("bad_response", message, { code: "private_address", cause: host });
 }
 

@@ -218,7 +218,7 @@ export class BoundUpstream implements Upstream {
     if ((form === "page" || form === "text") && !isLabelled) {
       begun.cancel();
       sentRequest.isPage = true;
-      throw new UpstreamError("bad_response", `The provider answered ${mediaType} where an event stream was expected`);
+      throw new UpstreamError("bad_response", `The provider answered with ${mediaType}, expected an event stream`);
     }
     const reserve = (bytes: number) => this.#reserveAnswer(bytes);
     return new UpstreamItems<ServerEvent>({
@@ -299,7 +299,7 @@ export class BoundUpstream implements Upstream {
     const [connection, sentRequest] = await this.#sendBy(send, path.replace(/^ws(?=s?:)/, "http"), undefined, init);
     if (connection instanceof Response) {
       cancelBody(connection);
-      const message = `The provider answered ${connection.status} where a WebSocket was expected`;
+      const message = `The provider answered with status ${connection.status}, expected a WebSocket`;
       throw new UpstreamError("bad_response", message, { status: connection.status });
     }
     this.#sender.hasSocket = true;
@@ -507,7 +507,7 @@ export class BoundUpstream implements Upstream {
     if (address === undefined) {
       throw new UpstreamError(
         "auth",
-        `This machine has no service ${service} for credentials: its environment names none`,
+        `This machine has no credential service ${service}: its environment does not name one`,
       );
     }
     const token = address.readToken?.();
@@ -529,7 +529,9 @@ export class BoundUpstream implements Upstream {
     } catch (cause) {
       if (signal.aborted) throw new UpstreamError("timeout", "The provider's token endpoint did not answer", { cause });
       const reason = cause instanceof UpstreamError ? cause.message : "the connection failed";
-      throw new UpstreamError("bad_response", `The provider's token endpoint could not be asked. ${reason}`, { cause });
+      throw new UpstreamError("bad_response", `The request to the provider's token endpoint failed. ${reason}`, {
+        cause,
+      });
     }
   }
 
@@ -605,7 +607,8 @@ export class BoundUpstream implements Upstream {
     try {
       this.#sender.reserveAnswer(bytes);
     } catch (cause) {
-      const message = "The gateway has no room in memory for so long an answer now; ask for less, or for a stream";
+      const message =
+        "The gateway does not have enough free memory for a response of this size; request a shorter one, or a stream";
       throw new LongAnswerError("bad_response", message, { cause, isOfRequest: true });
     }
   }

@@ -95,7 +95,7 @@ export function createOpenWebSocket({ proxyEnv, ca }: OpenWebSocketOptions = {})
       const fault = findHandshakeError(response, key, protocols);
       if (fault !== undefined) {
         socket.destroy();
-        throw new UpstreamError("bad_response", `The provider's handshake of a WebSocket ${fault}`);
+        throw new UpstreamError("bad_response", `The provider's WebSocket handshake ${fault}`);
       }
       return openConnection(socket, head, { protocol: response.headers["sec-websocket-protocol"] ?? "", signal });
     } catch (cause) {
@@ -172,7 +172,7 @@ function findHandshakeError(
   if (headers["sec-websocket-extensions"] !== undefined) return "chose an extension that was not offered";
   const protocol = headers["sec-websocket-protocol"];
   const isKnown = protocol === undefined ? protocols.length === 0 : protocols.includes(protocol);
-  return isKnown ? undefined : "chose no subprotocol that was offered";
+  return isKnown ? undefined : "did not choose an offered subprotocol";
 }
 
 function openConnection(

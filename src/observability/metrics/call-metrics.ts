@@ -151,7 +151,7 @@ function registerCallMetrics(registry: Registry) {
     unknownFinishes: counter(
       "finish_reasons_unknown_total",
       modelLabels,
-      "Answers that ended by a word that is not known, and were told as cut",
+      "Answers with an unknown finish reason, treated as cut off",
     ),
     implausible: counter(
       "usage_implausible_total",
@@ -161,7 +161,7 @@ function registerCallMetrics(registry: Registry) {
     unbelieved: counter(
       "usage_implausible_usd_total",
       modelLabels,
-      "What such reports would have cost beyond what was charged: the operator pays it if the provider bills it",
+      "Cost of such reports beyond the amount charged; the operator pays it if the provider bills it",
     ),
     upstreamDuration: histogram("upstream_duration_seconds", ["plugin"], {
       help: "From the start of an attempt to the provider's response or the first chunk of a stream",

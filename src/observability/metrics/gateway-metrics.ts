@@ -215,7 +215,7 @@ function addOverdrawn(registry: Registry, snapshot: GatewaySnapshot): void {
   });
   addGauge(registry, {
     name: "modelgate_overdrawn_usd",
-    help: "Sum by which wallets are below zero",
+    help: "Total amount of negative wallet balances",
     read: async () => {
       const overdrawn = await read();
       return line(overdrawn && overdrawn.nanodollars / nanodollarsPerUsd);

@@ -65,7 +65,7 @@ class OtlpCallMetrics implements CallObserver {
     this.#duration = histogram("duration", "From the request to the last byte of the response");
     this.#firstChunk = histogram("time_to_first_chunk", "From the request to the first chunk of a stream");
     this.#usage = {
-      input: tokens("input_tokens", "Tokens of prompts, those of caches included"),
+      input: tokens("input_tokens", "Tokens of prompts, including cached tokens"),
       output: tokens("output_tokens", "Tokens of answers"),
       cacheRead: tokens("cache_read.input_tokens", "Tokens of prompts that were read from a provider's cache"),
       cacheWrite: tokens("cache_write.input_tokens", "Tokens of prompts that were written to a provider's cache"),

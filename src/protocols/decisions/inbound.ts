@@ -21,7 +21,7 @@ export const decisionsInbound: ServedInbound<DecisionRequest> = {
   },
   fields: {
     model: commonFields.model,
-    input: "What the questions are about: a text, or the messages and tool calls of a conversation",
+    input: "Subject of the questions: a text, or the messages and tool calls of a conversation",
     questions: "Predicates, choices and scores; each gets an answer with probabilities",
   },
   route: {
@@ -30,9 +30,9 @@ export const decisionsInbound: ServedInbound<DecisionRequest> = {
     answer: Decision,
     summary: "Answers to typed questions about an input, with probabilities",
     description:
-      "Served by every chat model that can hold its answer to a JSON schema. Each request is one call of the model, " +
-      "charged as chat; the probabilities are the model's own estimates. A provider that has the endpoint itself is asked there, " +
-      "at its own price.",
+      "Served by every chat model with JSON-schema output. Each request is one call of the model, " +
+      "charged as chat; the probabilities are the model's own estimates. If a provider has this endpoint itself, it is used " +
+      "at the provider's own price.",
     streams: false,
   },
   refuse: () => undefined,

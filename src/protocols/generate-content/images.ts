@@ -39,7 +39,7 @@ export function toImageBody(
   const imageConfig = toImageConfig(size, quality, model.options?.imageSizes);
   const side = imageSizes[(imageConfig.imageSize ?? "1K") as keyof typeof imageSizes];
   const isOther = size && (!/^(auto|(1024|2048|4096)x\2)$/.test(size) || Number.parseInt(size, 10) > side);
-  if (isOther) warn(`Took ${JSON.stringify(imageConfig)} for size ${size}`, "size");
+  if (isOther) warn(`Used ${JSON.stringify(imageConfig)} instead of size ${size}`, "size");
   if (isFine(quality) && side < 2048) warn("Left out the quality: this model has one size", "quality");
   warnOfOthers(request, ["model", "prompt", "n", "size", "quality", "response_format", "stream"], warn);
   const maxOutputTokens = model.price?.imageOutputToken && model.outputTokensMax;

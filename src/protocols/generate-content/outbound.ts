@@ -101,7 +101,7 @@ export function toContents(
   const generationConfig = toConfig(request, model, budget, warn);
   const serviceTier = tier === "default" ? undefined : tier;
   const rest = { ...toTools(request, budget, warn), generationConfig, serviceTier };
-  if (system.length === 0 && contents.length === 0) throw badRequest("The messages hold no text", "messages");
+  if (system.length === 0 && contents.length === 0) throw badRequest("The messages have no text", "messages");
   if (contents.length === 0) return { contents: [{ role: "user", parts: system }], ...rest };
   return { contents, systemInstruction: system.length > 0 ? { parts: system } : undefined, ...rest };
 }
@@ -202,7 +202,7 @@ function toMedia(part: Exclude<ContentPart, { text: string } | { refusal: string
   }
   const data = isRecord(part.file) ? part.file.file_data : undefined;
   if (typeof data === "string") return readMedia(data, fileTypes, `${path}.file.file_data`);
-  throw badRequest("Files are read only when they are sent along, expected file_data", `${path}.file`);
+  throw badRequest("Files must be sent with the request; expected file_data", `${path}.file`);
 }
 
 type Config = Record<string, unknown>;
@@ -237,16 +237,16 @@ function toThinking(effort: ChatRequest["reasoning_effort"], { options, id }: Mo
   if (options?.thinking === "level") {
     const level = nearestEffort(effort, options.levels as string[]);
     if (level !== effort)
-      warn(`Took reasoning_effort ${level}, because ${id} does not have ${effort}`, "reasoning_effort");
+      warn(`Used reasoning_effort ${level}, because ${id} does not support ${effort}`, "reasoning_effort");
     return { thinkingLevel: level, includeThoughts };
   }
   if (options?.thinking === "budget") {
     if (effort === "none" && options.canDisable === true) return { thinkingBudget: 0 };
     const { budgetMin: min = 0, budgetMax: max = 0 } = options as Record<string, number>;
-    if (effort === "none") warn(`Took ${min} thinking tokens, because ${id} always thinks`, "reasoning_effort");
+    if (effort === "none") warn(`Used ${min} thinking tokens, because ${id} always reasons`, "reasoning_effort");
     return { thinkingBudget: Math.min(Math.max(getOwn(budgets, effort) ?? max, min), max), includeThoughts };
   }
-  warn(`Left out reasoning_effort, because ${id} does not think`, "reasoning_effort");
+  warn(`Left out reasoning_effort, because ${id} does not reason`, "reasoning_effort");
   return undefined;
 }
 
@@ -262,7 +262,7 @@ function toFormat(request: ChatRequest, { options }: Model, budget: SchemaBudget
   const { response_format: format } = request;
   if (!format || format.type === "text") return {};
   if (jsonInstruction(request) !== undefined) {
-    warn("Asked for response_format in words, because the provider does not take it together with tools");
+    warn("Added response_format to the prompt, because the provider does not support it together with tools");
     return {};
   }
   const responseMimeType = "application/json";

@@ -441,7 +441,7 @@ function readChunk({ event, data }: ServerEvent): Chunk | undefined {
     throw new UpstreamError("bad_response", `The provider's stream has an event that ${reason}`, { cause });
   }
   if (event === "raw" && isRecord(chunk) && Array.isArray(chunk.choices)) {
-    throw new UpstreamError("bad_response", "The provider sent a whole answer where a stream was asked for");
+    throw new UpstreamError("bad_response", "The provider sent a whole response, expected a stream");
   }
   if (event === "error" || event === "raw") throw classifyError(chunk);
   if (!isRecord(chunk)) return undefined;

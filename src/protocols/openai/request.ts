@@ -233,7 +233,7 @@ export function toBody(call: RequestInput, options: RequestOptions): Record<stri
     const sentValue = values === undefined ? priced : toValue(field, priced, values);
     const renamedTo = rename && getOwn(rename, field);
     if (sentValue === null)
-      call.warn(`Left out ${field} ${JSON.stringify(value)}: the provider has no such value`, field);
+      call.warn(`Left out ${field} ${JSON.stringify(value)}: the provider does not support this value`, field);
     else if (renamedTo === undefined) body[field] = sentValue;
     else renamed.push([renamedTo, sentValue]);
   }
@@ -450,7 +450,7 @@ export function warnOfTier(
   const { service_tier: requested } = request as { service_tier?: unknown };
   const isSold = requested !== "default" && requested !== "auto" && toServiceTier(requested, model) !== undefined;
   if (!costlierTiers.includes(tier) || pass.includes("service_tier") || isSold) return;
-  warn(`The provider answered by its service tier ${tier}, which costs more than the price of this model says`);
+  warn(`The provider used the service tier ${tier}, which costs more than the price of this model covers`);
 }
 
 const effortsRising = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];

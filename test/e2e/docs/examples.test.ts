@@ -143,7 +143,7 @@ test("the commands on one document plan a change, make it, and find nothing more
   const [first = "", again] = said.split("AGAIN\n");
   for (const fact of ["Wrote gateway.json", "2 changes, none written", "website: sk-mg-"])
     expect(first).toContain(fact);
-  expect(again).toBe("Nothing to change: the gateway is as the document says\n");
+  expect(again).toBe("Nothing to change: the gateway matches the document\n");
 });
 
 test("the command that rotates a key gives it another secret, and the old one still works", async () => {

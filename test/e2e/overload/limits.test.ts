@@ -62,7 +62,7 @@ describe("a gateway", () => {
     await expectError(refused, {
       status: 429,
       code: "rate_limit_exceeded",
-      says: "hold 1400124 bytes, and there is no room for",
+      says: "hold 1400124 bytes, which leaves no room for",
     });
     const small = ask();
     await until(() => waiting.length === 2);

@@ -98,7 +98,7 @@ test("a body of many short values counts as what they take, until its response b
   expect(gateway.app.memory.bytes).toBeWithin(64 * values, 100 * values);
   asked.push(ask());
   await until(() => running === 2);
-  await expectError(await ask(), { status: 429, code: "rate_limit_exceeded", says: "and there is no room for" });
+  await expectError(await ask(), { status: 429, code: "rate_limit_exceeded", says: "which leaves no room for" });
   answer.resolve();
   expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200]);
   await until(() => gateway.app.memory.bytes === 0);
@@ -117,7 +117,7 @@ describe("a whole answer of a provider", () => {
     await expectError(response, {
       status: 500,
       code: "upstream_error",
-      says: "no room in memory for so long an answer",
+      says: "not have enough free memory for a response of this size",
     });
     for (const { socket } of readers) socket.destroy();
     await until(() => gateway.app.memory.bytes === 0);

@@ -55,7 +55,7 @@ describe.skipIf(!canShare || process.platform !== "linux")("WORKERS=2", () => {
     const second = await startGateway({ env: { PORT: new URL(gateway.origin).port, ...shared } }).catch(
       (error: Error) => error.message,
     );
-    expect(second).toContain("the port is taken; set PORT to another");
+    expect(second).toContain("the port is in use; set PORT to another");
     const all = childrenOf(gateway.pid);
     expect(await gateway.stop()).toBe(0);
     for (const pid of all) expect(() => process.kill(pid, 0)).toThrow("ESRCH");

@@ -424,7 +424,7 @@ describe("modelgate export and apply", () => {
       const runs = [leading, other].map(({ url }) => bench.run("apply", file, "--url", url.origin));
       expect(await Promise.all(runs)).toEqual([
         { code: 2, stdout: "", stderr: expect.stringContaining("is not followed") },
-        { code: 2, stdout: "", stderr: expect.stringContaining("no plan of a gateway") },
+        { code: 2, stdout: "", stderr: expect.stringContaining("not a configuration plan") },
       ]);
     } finally {
       await Promise.all([other.stop(true), leading.stop(true)]);

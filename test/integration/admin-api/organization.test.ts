@@ -407,12 +407,12 @@ describe("admin keys", () => {
     const ofCalls = await ask("GET", path, { key: gateway.key });
     expect([ofCalls.status, ofCalls.json.error.message]).toEqual([
       401,
-      expect.stringContaining("This is no admin key"),
+      expect.stringContaining("This is not an admin key"),
     ]);
     const call = await chat(adminKey);
     expect([call.status, call.json.error.message]).toEqual([
       401,
-      expect.stringContaining("is an admin key, which makes no calls"),
+      expect.stringContaining("is an admin key, which cannot make calls"),
     ]);
   });
 });

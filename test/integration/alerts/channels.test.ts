@@ -194,6 +194,6 @@ describe("an e-mail", () => {
     });
     await accountWith(store, "ada@example.org", 1, clock.now);
     await round();
-    expect((await listChannels(store, gatewayOwner))[0]?.error).toBe("No mail server is set");
+    expect((await listChannels(store, gatewayOwner))[0]?.error).toBe("No mail server is configured");
   });
 });

@@ -49,7 +49,7 @@ test("a signed file shows what it changes, changes it with --yes, and the operat
   const { code, stdout } = await bench.run("catalogue", "update", at("new.json"));
   expect({ code, stdout }).toEqual({
     code: 0,
-    stdout: "acme: ~ acme-1: price.inputToken 1/1000000 → 5/1000000\n\nNothing was written: add --yes to use it\n",
+    stdout: "acme: ~ acme-1: price.inputToken 1/1000000 → 5/1000000\n\nNothing was written; add --yes to apply it\n",
   });
   expect(existsSync(at("catalogue"))).toBeFalse();
   expect(await priceNow()).toBe("1");
@@ -63,14 +63,14 @@ test.each<[string, (value: Record<string, unknown>) => unknown, string]>([
   [
     "a changed price",
     (value) => ({ ...value, plugins: rows("0.01") }),
-    "signature does not fit the file and CATALOGUE_PUBLIC_KEY; take the file from its author again",
+    "its signature does not match the file and CATALOGUE_PUBLIC_KEY; download the file from its author again",
   ],
-  ["another serial", (value) => ({ ...value, serial: 9 }), "signature does not fit"],
-  ["a signature that is none", (value) => ({ ...value, signature: "AAAA" }), "signature does not fit"],
+  ["another serial", (value) => ({ ...value, serial: 9 }), "its signature does not match"],
+  ["a signature that is none", (value) => ({ ...value, signature: "AAAA" }), "its signature does not match"],
   [
     "no signature",
     ({ signature: _, ...value }) => value,
-    "it has no signature; its author adds one by modelgate catalogue sign",
+    "it has no signature; its author can sign it with modelgate catalogue sign",
   ],
   ["no serial", ({ serial: _, ...value }) => value, "serial: it is missing: higher in every new version"],
   ["another field", (value) => ({ ...value, seriall: 1 }), "seriall: unknown field, did you mean serial?"],
@@ -92,7 +92,7 @@ test("an older serial, or the same, is refused", async () => {
   await bench.json("catalogue", "update", at("2.json"), "--yes");
   for (const serial of [1, 2]) {
     const { stderr } = await bench.run("catalogue", "update", at(`${serial}.json`), "--yes");
-    expect(stderr).toContain(`its serial is ${serial}, 2 is in force; take a newer file; the one in force stays`);
+    expect(stderr).toContain(`its serial is ${serial}, 2 is in force; use a newer file; the current one stays active`);
   }
   expect(await priceNow()).toBe("5");
 });
@@ -128,7 +128,7 @@ test("rows of a plugin that does not exist are refused, and so is a file when no
   open({});
   writeFileSync(at("bad.json"), file);
   expect((await bench.run("catalogue", "update", at("bad.json"))).stderr).toContain(
-    "set CATALOGUE_PUBLIC_KEY to the public key of those who sign it",
+    "set CATALOGUE_PUBLIC_KEY to the public key of its author",
   );
 });
 
@@ -160,7 +160,7 @@ test("a file that is not there, and a key that is none, are named with what to d
   writeFileSync(at("public.txt"), key);
   const signing = await bench.run("catalogue", "sign", at("new.json"), "--key", at("public.txt"));
   expect(signing.stderr).toContain(
-    `Cannot use ${at("public.txt")}: it is no private key, expected an Ed25519 key in PEM`,
+    `Cannot use ${at("public.txt")}: it is not a private key, expected an Ed25519 key in PEM`,
   );
   const missing = await bench.run("catalogue", "update", at("none.json"));
   expect(missing.stderr).toBe(`Cannot use ${at("none.json")}: there is no such file; check the path\n`);

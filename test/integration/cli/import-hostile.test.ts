@@ -89,7 +89,7 @@ describe("a user of the other gateway", () => {
     });
     const { text, imported } = await importOf(file);
     expect(imported).toContain("2 accounts, 1 keys, 10 USD of credit");
-    expect(text).toContain("which is none here: the account is imported without an e-mail");
+    expect(text).toContain("which is not valid here: the account is imported without an e-mail");
     const keys = await gateway.cli<{ name: string; account: string }[]>("key", "list");
     const owner = keys.find(({ name }) => name === "thief's")?.account;
     const wallet = await gateway.cli<{ balance_usd: string }>("wallet", "show", "--account", String(owner));
@@ -158,7 +158,7 @@ describe("a user of the other gateway", () => {
     });
     const { code, text, imported } = await importOf(second);
     expect([code, imported]).toEqual([0, expect.stringContaining("1 accounts, 1 keys")]);
-    expect(text).toContain("The key moved was left out: it is here already, in another account");
+    expect(text).toContain("The key moved was left out: it already exists in another account");
   });
 });
 
@@ -210,7 +210,9 @@ describe("a value that the other gateway keeps in another form", () => {
       tokens: [token({ user_id: 1, name: "large", unlimited_quota: 0, remain_quota: 5e15 })],
     });
     const { keys, notes } = await planOf(file);
-    expect(notes.filter((note) => note.includes("which no balance here can be: credit it by hand"))).toHaveLength(1);
+    expect(
+      notes.filter((note) => note.includes("which is too large for a balance here: credit it by hand")),
+    ).toHaveLength(1);
     expect(keys.map(({ isRevoked }) => isRevoked)).toEqual([false]);
   });
 

@@ -324,7 +324,7 @@ describe("from new-api", () => {
       tokens: [{ id: 1, user_id: 1, name: "poor", key: keyOf("poor"), ...unlimited }],
     });
     const { stdout } = await gateway.run("import", "new-api", "--database", database);
-    expect(stdout).toContain(`${allowed} draw on the free quota here, of which accounts that are made have none`);
+    expect(stdout).toContain(`${allowed} draw on the free quota here, which is 0 for accounts that are created`);
     await waitFor(`sk-${keyOf("poor")}`, [403, "0 free tokens a day"]);
   });
 });

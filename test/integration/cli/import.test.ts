@@ -195,10 +195,10 @@ guardrails: []
         "anthropic/* sells every model",
         "THEIR_OPENAI_KEY is not set here",
         "callbacks has no counterpart",
-        "master key is no key",
-        "Team Search has a budget that begins anew here",
+        "master key is not imported",
+        "Team Search has a budget that starts again here",
         "famA-4o-mini  ada  2 USD a month",
-        "copy has no price in the file: it has that of gpt-4.1-mini",
+        "copy has no price in the file: it has the price of gpt-4.1-mini",
         "plain has no price in the file: it draws on the free quota",
         "Limits of models",
         "Team Search has limits of smart, which 2 models share here\n",
@@ -556,8 +556,8 @@ describe("import openrouter", () => {
       const made = await bench.json<Made>(...command);
       expect(names(made)).toEqual(["free", "hourly"]);
       expect(made.notes).toEqual([
-        "Key hourly has a limit by hourly, which is not known: here it is for ever",
-        "2 keys are left out, which may spend nothing any more: odd, spent",
+        "Key hourly has a limit with the unknown period hourly: here it never resets",
+        "2 keys are left out, which may not spend anything any more: odd, spent",
         "1 keys are left out, which have expired: ended",
         expect.stringMatching(/^keys.guardrails of 2 \(Key guarded, Key of a guarded member\) restricts there/),
         expect.stringMatching(/^keys.allowed_hours of 1 \(Key news\) restricts there/),

@@ -73,7 +73,7 @@ describe("admin-key", () => {
     await store.close();
     const kept = await bench.run("admin-key", "revoke", admin.id);
     expect(kept.stdout).toContain(`Revoked ${admin.id}, and 1 admin key that it made`);
-    expect(kept.stdout).toMatch(new RegExp(`Still good: 1 API key .*\n  ${apiKey.id}  theirs`));
+    expect(kept.stdout).toMatch(new RegExp(`Still active: 1 API key .*\n  ${apiKey.id}  theirs`));
     const list = await bench.json<{ id: string; state: string }[]>("admin-key", "list");
     expect(list.filter(({ id }) => id === child.id)).toMatchObject([{ state: "revoked" }]);
     expect(await bench.json("admin-key", "revoke", admin.id, "--keys", "revoke")).toMatchObject({
@@ -86,7 +86,7 @@ describe("admin-key", () => {
   });
 
   test.each([
-    [["--name", "ci", "--scopes", "everything"], "There is no scope"],
+    [["--name", "ci", "--scopes", "everything"], "Unknown scope"],
     [["--name", "ci", "--scopes", "all", "--networks", "home"], "is not an address or a CIDR range"],
     [["--name", "ci"], "--scopes"],
   ])("create %j is refused with a sentence", async (flags, says) => {
@@ -223,7 +223,7 @@ describe("limit", () => {
   });
 
   test.each([
-    [[], "No limit is given", 2],
+    [[], "No limit is set", 2],
     [["--requests-per-minute", "0"], "expected a whole number from 1", 2],
     [["--requests-per-minute", "1", "--key", "key_x"], "There is no API key key_x", 3],
     [["--requests-per-minute", "1", "--key", "key_x", "--account", "a"], "exclude each other", 2],

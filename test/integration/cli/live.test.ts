@@ -182,7 +182,7 @@ describe.each(forms)("commands beside a running gateway, from %s", (form) => {
     const { code, stderr } = await serveOnce({ PORT: String(port) });
     await new Promise((resolve) => server.close(resolve));
     expect(code).toBe(1);
-    expect(stderr).toContain(`Cannot listen on 127.0.0.1:${port}: the port is taken; set PORT to another\n`);
+    expect(stderr).toContain(`Cannot listen on 127.0.0.1:${port}: the port is in use; set PORT to another\n`);
   });
 });
 

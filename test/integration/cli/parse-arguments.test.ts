@@ -75,7 +75,7 @@ describe("readArguments", () => {
       ["account", "create", "--wibble=1"],
       "Unknown flag --wibble of account create, see modelgate account create --help",
     ],
-    [["account", "create", "--email=a", "--email=b"], "Flag --email of account create is given twice, expected once"],
+    [["account", "create", "--email=a", "--email=b"], "Flag --email of account create is set twice, expected once"],
     [
       ["account", "create", "--email", "a", "b"],
       'Unexpected "b" after account create, expected modelgate account create',

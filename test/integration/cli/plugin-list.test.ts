@@ -32,7 +32,7 @@ describe("plugin list without a server", () => {
     ]);
     const { stdout } = await makeBench({ env }).run("plugin", "list");
     expect(stdout).toContain("Cannot load plugins/broken.json: line 1, column 2: the end of the file was not expected");
-    expect(stdout).toEndWith("No server runs on this home; this is what one would do\n");
+    expect(stdout).toEndWith("No gateway runs in this home folder; this is the state after a start\n");
   });
 
   test("sends no key of the environment to a provider that an administrator added, as no other command does", async () => {

@@ -206,7 +206,7 @@ describe("an administrator", () => {
     const none = await admin.post("/v1/organization/projects/none", { free_tokens_per_day: 1 });
     await expectError(none, { status: 404 });
     for (const usd of ["-1", "-0.000000001"]) {
-      const says = "`modelgate wallet debit` takes out of a wallet";
+      const says = "`modelgate wallet debit` deducts from a wallet";
       await expectError(await admin.post(credit, { usd, note: "x" }), { status: 400, param: "usd", says });
     }
     const own = `/v1/organization/projects/${admin.account.id}`;

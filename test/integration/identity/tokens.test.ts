@@ -436,7 +436,7 @@ describe("the keys of an issuer", () => {
       expect(own.asked.keys).toBe(2);
       await own.addKey("hidden", "ES256", { isSecret: true });
       for (const jti of ["5", "6", "7"]) {
-        expect((await refusalOf(await own.sign({ jti }), at))[1]).toContain("no key that fits");
+        expect((await refusalOf(await own.sign({ jti }), at))[1]).toContain("no key that matches");
       }
       late += 11_000;
       for (const jti of ["8", "9"]) expect((await refusalOf(await own.sign({ jti }), at))[0]).toBe(401);

@@ -114,7 +114,7 @@ const rows: Row[] = [
     calls: 2,
     code: "insufficient_balance",
     status: 403,
-    says: "Insufficient balance for the paid model model-1: the wallet has 0.000001 USD, of which 0.000001 USD is held by running calls, and this request needs up to 0.000000001 USD; wait for running calls to end",
+    says: "Insufficient balance for the paid model model-1: the wallet has 0.000001 USD with 0.000001 USD held by running calls, and this request needs up to 0.000000001 USD; wait for running calls to end",
     retryAfterMs: undefined,
     frees: "credit",
   },

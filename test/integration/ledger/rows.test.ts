@@ -103,10 +103,10 @@ describe.each(engineNames)("%s engine", (name) => {
     await addAccount(store, "acc_1", 100);
     await ledger.admit(createAdmission({ holdNanodollars: 100 }));
     expect((await errorOf(ledger.admit(createAdmission()))).message).toBe(
-      "Insufficient balance for the paid model model-1: the wallet has 0.0000001 USD, of which 0.0000001 USD is held by running calls, and this request needs up to 0.000000001 USD; wait for running calls to end, give them a smaller max_tokens, or credit the wallet",
+      "Insufficient balance for the paid model model-1: the wallet has 0.0000001 USD with 0.0000001 USD held by running calls, and this request needs up to 0.000000001 USD; wait for running calls to end, give them a smaller max_tokens, or credit the wallet",
     );
     expect((await errorOf(ledger.admit(createAdmission({ accountId: "acc_2" })))).message).toEndWith(
-      "the wallet has 0 USD, of which 0 USD is held by running calls, and this request needs up to 0.000000001 USD; credit the wallet, or use a free model",
+      "the wallet has 0 USD with 0 USD held by running calls, and this request needs up to 0.000000001 USD; credit the wallet, or use a free model",
     );
   });
 

@@ -86,7 +86,7 @@ describe.each(engineNames)("%s engine", (engine) => {
       const ofUser = await refusal(pay(made, 1, { budgets, endUser: "ada" }));
       expect([ofUser.code, ofUser.status, ofUser.retryAfterMs]).toEqual(["budget_exceeded", 403, dayMs]);
       expect(ofUser.message).toBe(
-        'Daily budget of end user "ada" reached: 0.0000001 USD, 0.0000001 USD spent and 0 USD held by running calls, and this request needs up to 0.000000001 USD; it resets at 2026-01-02T00:00:00.000Z; until then raise the budget, or use a free model',
+        'Daily budget of end user "ada" reached: 0.0000001 USD, 0.0000001 USD spent and 0 USD held by running calls, and this request needs up to 0.000000001 USD; it resets at 2026-01-02T00:00:00.000Z; raise the budget, or use a free model',
       );
       expect((await refusal(pay(made, 1, { budgets }))).message).toContain("of requests without end user reached");
       expect((await pay(made, 60, { budgets, endUser: "ben" })).heldNanodollars).toBe(40);

@@ -101,7 +101,7 @@ describe("a metrics port that is in use", () => {
   test("stops the start with an error that names the setting", async () => {
     const start = startGateway({ env: { METRICS_PORT: String(taken.port) } });
     expect((await errorOf(start)).message).toContain(
-      `Cannot listen on 127.0.0.1:${taken.port}: the port is taken; set METRICS_PORT`,
+      `Cannot listen on 127.0.0.1:${taken.port}: the port is in use; set METRICS_PORT`,
     );
   });
 });

@@ -125,7 +125,7 @@ describe("what is refused", () => {
     };
     const { tested, status } = await trial({});
     expect(tested.error).toStartWith(
-      `${name}:${port}: The provider's host leads to a private address and is not asked`,
+      `${name}:${port}: The provider's host resolves to a private address, so nothing was sent`,
     );
     expect({ status, asked: upstream.asked }).toEqual({ status: 500, asked: [] });
     // The operator may name it in the environment, for a file of their own.

@@ -202,7 +202,7 @@ describe("readConfig", () => {
     const databaseUrl = { DATABASE_URL: "postgres://127.0.0.1/books" };
     for (const env of [{ WORKERS: "4" }, { WORKERS: "4", ...databaseUrl }]) {
       expect(failureOf(() => readConfig(env)).message).toBe(
-        "Cannot use WORKERS: it is 4 without REDIS_URL, expected DATABASE_URL and REDIS_URL too, so that workers share wallets, quotas and limits, or 1 worker",
+        "Cannot use WORKERS: it is 4 without REDIS_URL, expected DATABASE_URL and REDIS_URL too for workers with shared wallets, quotas and limits, or 1 worker",
       );
     }
     const shared = { ...databaseUrl, REDIS_URL: "redis://127.0.0.1" };

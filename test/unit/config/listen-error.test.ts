@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { toListenError } from "../../../src/config/index.ts";
 
 test.each([
-  ["EADDRINUSE", "PORT", "the port is taken; set PORT to another"],
-  ["EACCES", "METRICS_PORT", "its user may not use this port; set METRICS_PORT to one above 1023"],
+  ["EADDRINUSE", "PORT", "the port is in use; set PORT to another"],
+  ["EACCES", "METRICS_PORT", "its user has no permission for this port; set METRICS_PORT to one above 1023"],
   ["EADDRNOTAVAIL", "PORT", "this machine has no such address; set HOST to one that it has, such as 127.0.0.1"],
   [
     "EINVAL",

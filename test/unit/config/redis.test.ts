@@ -16,7 +16,7 @@ describe("REDIS_URL", () => {
 
   test("requires a database that gateways can share", () => {
     expect(() => readConfig({ REDIS_URL: "redis://:hunter2@127.0.0.1" })).toThrow(
-      "Cannot use REDIS_URL: it is set without DATABASE_URL, expected DATABASE_URL too, so that gateways share wallets, or neither for a single gateway",
+      "Cannot use REDIS_URL: it is set without DATABASE_URL, expected DATABASE_URL too for several gateways with shared wallets, or neither for a single gateway",
     );
   });
 

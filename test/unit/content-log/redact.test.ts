@@ -78,10 +78,10 @@ describe("redaction", () => {
   });
 
   test.each([
-    ["(", "is no RE2 expression"],
-    [String.raw`(a)\1`, "is no RE2 expression"],
-    ["(?=a)", "is no RE2 expression"],
-    ["a*", "fits an empty text"],
+    ["(", "is not an RE2 expression"],
+    [String.raw`(a)\1`, "is not an RE2 expression"],
+    ["(?=a)", "is not an RE2 expression"],
+    ["a*", "matches an empty text"],
     ["a".repeat(501), "expected at most 500"],
     ["a ".repeat(51), "expected at most 50"],
   ])("refuses %j at the start", async (patterns, problem) => {

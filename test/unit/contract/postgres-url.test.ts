@@ -41,7 +41,7 @@ test.each([
   ["postgres://ada:hunter2@one/books?sslmode=allow", "its sslmode is not one of disable, prefer, require,"],
   [
     "postgres://ada:hunter2@one/books?application_name=mine",
-    "it has application_name, by which gateways find each other",
+    "it has application_name, which gateways use to find each other",
   ],
   [
     "postgres://ada:hunter2@one/books?connect_timeout=5",

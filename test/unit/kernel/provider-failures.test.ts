@@ -26,7 +26,7 @@ test.each([
     refused(529, { message: "Overloaded" }),
     "upstream_error: acme failed (529): Overloaded",
   ],
-  ["nothing", new Response("<html>", { status: 502 }), "upstream_error: acme answered 502 without saying why"],
+  ["nothing", new Response("<html>", { status: 502 }), "upstream_error: acme answered 502 without a reason"],
   [
     "a rate limit",
     refused(429, { message: "Slow down" }),

@@ -40,7 +40,9 @@ describe("the door to the network", () => {
   test("asks nothing of a host that leads to a private address", async () => {
     const fetch = fetchOf(json({}));
     const { upstream } = upstreamOf(fetch, ["10.0.0.1"]);
-    expect((await errorOf(upstream.json("/a", {}))).message).toContain("leads to a private address and is not asked");
+    expect((await errorOf(upstream.json("/a", {}))).message).toContain(
+      "resolves to a private address, so nothing was sent",
+    );
     expect(fetch.asked).toEqual([]);
   });
 

@@ -57,7 +57,7 @@ describe("an admin key", () => {
     expect(parseApiKey(key)).toBeUndefined();
     const refusal = await refusalOf((async () => accounts.authenticate(key))());
     expect(refusal).toMatchObject({ code: "invalid_api_key" });
-    expect(refusal.message).toContain("is an admin key, which makes no calls");
+    expect(refusal.message).toContain("is an admin key, which cannot make calls");
   });
 
   test("acts for who vouches for it, and the audit log names it", async () => {
@@ -86,7 +86,7 @@ describe("an admin key", () => {
     const end = key.slice(-1) === "0" ? "1" : "0";
     for (const [token, says] of [
       ["", "No admin key was sent"],
-      [apiKey, "This is no admin key, and API keys only make calls"],
+      [apiKey, "This is not an admin key, and API keys can only make calls"],
       ["sk-mg-admin-x", "Incorrect admin key"],
       [`sk-mg-admin-${"a".repeat(18)}-${"b".repeat(48)}`, "Incorrect admin key"],
       [key.slice(0, -1) + end, "Incorrect admin key"],
@@ -182,7 +182,7 @@ describe("the line of an admin key", () => {
     expect((await refusalOf(enter(child.key))).message).toContain(`The admin key ${child.id} was revoked`);
     const refusal = await refusalOf(enter(grandchild.key));
     expect(refusal).toMatchObject({ code: "invalid_api_key" });
-    expect(refusal.message).toContain(`ended with the admin key ${child.id} of its makers, which was revoked`);
+    expect(refusal.message).toContain(`ended with the admin key ${child.id} that it descends from, which was revoked`);
     for (const { key } of [first, other]) expect((await enter(key)).role).toBe("owner");
     const ended = (await listAdminKeys(store, now())).filter(({ revokedAt }) => revokedAt !== undefined);
     expect(ended.map(({ id }) => id).sort()).toEqual([child.id, grandchild.id].sort());
@@ -205,7 +205,7 @@ describe("the line of an admin key", () => {
     }
     await store.db.deleteFrom("admin_keys").where("id", "=", first.id).execute();
     for (const { key } of [child, grandchild]) {
-      expect((await refusalOf(enter(key))).message).toContain("made by an admin key that does not exist any more");
+      expect((await refusalOf(enter(key))).message).toContain("created by an admin key that no longer exists");
     }
   });
 

@@ -115,7 +115,7 @@ const without = (model: Model, meter: Target["long"]): Model => {
   const { [meter]: _, serviceTiers: __, tiers: ___, ...price } = model.price ?? {};
   return { ...model, price };
 };
-const note = "Shortened the lifetime of caches: the price of this model does not cover a longer one";
+const note = "Shortened the cache lifetime: the price of this model does not cover a longer lifetime";
 
 test("a lifetime of a cache reaches a provider where the row has its price, and nowhere else, wherever it stands", async () => {
   const wrong: unknown[] = [];

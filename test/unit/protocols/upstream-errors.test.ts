@@ -149,7 +149,7 @@ describe("faultOfBody", () => {
       "no error at all",
       { hello: 1 },
       undefined,
-      { kind: "bad_response", message: "The provider failed without saying why" },
+      { kind: "bad_response", message: "The provider failed without a reason" },
     ],
     ["nothing", null, undefined, { kind: "bad_response" }],
   ])("reads %s", (_, body, status, expected) => {

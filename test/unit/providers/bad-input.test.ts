@@ -136,7 +136,7 @@ const bad: readonly (readonly [string, string, string | object, string])[] = [
     "a folder without an index",
     "bad/main.ts",
     "export default 1;",
-    "it has none of index.ts, index.js, index.json; add one",
+    "it has no file named index.ts, index.js, index.json; add one",
   ],
   ["another kind of file", "bad.yaml", "name: bad", "a plugin is name.json, name.ts, name.js or a folder"],
   [

@@ -228,7 +228,7 @@ describe("a model of the catalogue that nothing serves now", () => {
     const { explain, remedies } = await load(keyless);
     const known =
       "model_not_found: The model 'public-1' exists, but no provider that has it is set up here: " +
-      "first-host, second; GET /models lists what is served";
+      "first-host, second; GET /models lists the available models";
     expect(explain("public-1")).toBe(known);
     expect(explain("code-1")).toBe(known.replace("public-1", "code-1"));
     expect(explain("public-2")).toContain("does not exist here");

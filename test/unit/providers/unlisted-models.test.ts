@@ -132,7 +132,7 @@ describe("unlisted models", () => {
     const failed = await pluginManager.load();
     expect(idsOf(failed.registry)).toEqual(["acme-1", "new-1", "new-2"]);
     expect(failed.warnings).toEqual([
-      "Cannot list the models of acme: GET /models failed (it answered 500); those found before stay, and it is asked again every few seconds",
+      "Cannot list the models of acme: GET /models failed (it answered 500); those found before stay, and it is called again every few seconds",
     ]);
   });
 
@@ -175,7 +175,7 @@ describe("unlisted models", () => {
     const { pluginManager } = stockOf(home, { fetch: provider.fetch, now: () => now });
     const { warnings } = await pluginManager.load();
     expect(warnings).toEqual([
-      "Cannot list the models of acme: GET /models failed (it answered 404); it is asked again every minute",
+      "Cannot list the models of acme: GET /models failed (it answered 404); it is called again every minute",
     ]);
     for (now = 0; now < 120_000; now += 5000) {
       pluginManager.fingerprint();
@@ -200,7 +200,7 @@ describe("unlisted models", () => {
     expect({ code, message, retryAfterMs }).toEqual({
       code: "unavailable",
       message:
-        "The models of acme are not known yet: GET /models failed (it answered 500); it is asked again every few seconds",
+        "The models of acme are not listed yet: GET /models failed (it answered 500); it is called again every few seconds",
       retryAfterMs: 5000,
     });
     expect(away.registry.describeUnknown("other/new-1", caller).code).toBe("model_not_found");
@@ -240,7 +240,7 @@ describe("unlisted models", () => {
     const builtIns = [builtIn("second")];
     const { warnings } = await stockOf(home, { builtIns, fetch: providerOf({ body: [] }).fetch }).pluginManager.load();
     expect(warnings.toSorted()).toEqual([
-      "Cannot load plugins/acme.json: unlisted has no price for inputToken, outputToken, by which other models could be sold; " +
+      "Cannot load plugins/acme.json: unlisted has no price for inputToken, outputToken, which its models need; " +
         'add unlisted.price.inputToken as { "usd": "1.25", "per": 1000000 }',
       "Cannot use catalogue/second.json: unlisted.prise: unknown field, did you mean price?",
     ]);

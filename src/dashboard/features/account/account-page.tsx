@@ -78,7 +78,7 @@ function Account({ account }: { account: AccountDetail }) {
       <div className="stack">
         {account.disabled_at !== null && (
           <Callout tone="warn">
-            Disabled on {formatDay(account.disabled_at)}: its keys and its user are refused.
+            Disabled on {formatDay(account.disabled_at)}: its API keys and its user are rejected.
           </Callout>
         )}
         <Figures account={account} />

@@ -41,7 +41,7 @@ export function ContentSection({ account, mayChange }: ContentProps) {
 function describeMode({ mode, days }: ContentLog): string {
   const retention = `redacted and encrypted, for ${days === 1 ? "1 day" : `${days} days`}`;
   const seen = "The account and administrators can read them; every access of an administrator is in the audit log.";
-  if (mode === "off") return "No prompts and answers are kept: CONTENT_LOG is off.";
+  if (mode === "off") return "Prompts and answers are not kept: CONTENT_LOG is off.";
   if (mode === "all") return `Prompts and answers of all accounts are kept, ${retention}: CONTENT_LOG is all. ${seen}`;
   return `Prompts and answers can be kept here, ${retention}. ${seen} The account sees a notice on its pages.`;
 }
@@ -60,7 +60,7 @@ function Switches({ account: { id, email }, content, mayChange }: ContentProps &
     <>
       <Callout tone="bad">{formError()}</Callout>
       <Check checked={content.account} disabled={isOff} onCheck={set}>
-        Keep those of all calls of {email}
+        Keep prompts and answers of all calls of {email}
       </Check>
       {active.map(({ id: keyId, name }) => (
         <Check
@@ -69,7 +69,7 @@ function Switches({ account: { id, email }, content, mayChange }: ContentProps &
           disabled={isOff || content.account}
           onCheck={(isChecked) => set(isChecked, keyId)}
         >
-          <span className="break">Keep those of the key “{name}”</span>
+          <span className="break">Keep prompts and answers of the key “{name}”</span>
         </Check>
       ))}
     </>

@@ -37,7 +37,7 @@ function ModelsForm({ account: { id, email, allowed_models: before } }: { accoun
   return (
     <Form form={form} className="stack card-body">
       <ModelPicker
-        label="What all keys of the account may use"
+        label="Models that the keys of the account may use"
         models={choices}
         selected={chosen}
         onSelect={(allowed_models) => form.set({ allowed_models })}

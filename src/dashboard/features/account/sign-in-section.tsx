@@ -56,7 +56,7 @@ function describeSignIn({ role, second_factor: isOn, sessions, email_verified }:
   if (role === null) return "No one has signed in to this account yet. Send an invitation to its holder.";
   const count = sessions.length === 1 ? "1 active session" : `${sessions.length} active sessions`;
   const claim =
-    "Somebody signed up with this email, and the address is not verified. An accepted invitation verifies it, " +
-    "and ends the API keys, team and alert channels that were made until then.";
+    "Someone signed up with this email without verifying it. Accepting an invitation verifies the address, " +
+    "and ends the API keys, team and alert channels created before that.";
   return `Two-step sign-in is ${isOn ? "on" : "off"}. ${count}.${email_verified === false ? ` ${claim}` : ""}`;
 }

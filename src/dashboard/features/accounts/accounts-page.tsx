@@ -124,7 +124,7 @@ export function AccountState({
   if (disabled_at !== null) return <span className="badge is-bad">disabled</span>;
   if (email_verified === false) {
     return (
-      <span className="badge is-warn" title="Somebody signed up with this email, and the address is not verified">
+      <span className="badge is-warn" title="Someone signed up with this email without verifying it">
         not verified
       </span>
     );

@@ -76,7 +76,7 @@ export function InvitePeopleDialog({ onClose }: { onClose: () => void }) {
         spellCheck={false}
         placeholder={"ada@example.org\ngrace@example.org, Grace Hopper"}
         {...form.field("people")}
-        hint="One a line, or separated by commas; a name may follow an address, as in a CSV file"
+        hint="One per line or separated by commas; a name may follow an address, as in a CSV file"
         {...(people.length > peopleMax && { error: `At most ${peopleMax} at once` })}
       />
       <label className="check">

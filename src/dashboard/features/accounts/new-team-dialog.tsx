@@ -14,7 +14,7 @@ export function NewTeamDialog({ onClose }: { onClose: () => void }) {
   return (
     <NameDialog
       title="New team"
-      description="An account with its own wallet, limits and keys, in which several people work. You invite them next."
+      description="An account with its own wallet, limits and keys for several people. You invite them next."
       label="Create team"
       busyLabel="Creating…"
       lengthMax={200}

@@ -27,7 +27,7 @@ export default function AdminKeysPage() {
     <>
       <PageHead
         title="Admin keys"
-        description="Programs manage the gateway with these keys, below /v1/organization. They make no calls to models."
+        description="Programs use these keys to manage the gateway through /v1/organization. They cannot call models."
       >
         {createButton}
       </PageHead>
@@ -62,9 +62,9 @@ function RevokeDialog({ adminKey: { id, name }, onClose }: { adminKey: AdminKey;
     toast(
       [
         `“${name}” revoked`,
-        ended > 1 && `with ${toCount(ended - 1, "admin key")} that it made`,
+        ended > 1 && `with ${toCount(ended - 1, "admin key")} that it created`,
         apiKeys.length > 0 &&
-          `${toCount(apiKeys.length, "API key")} that it made or rotated ${revokes ? "revoked" : "still good"}`,
+          `${toCount(apiKeys.length, "API key")} that it created or rotated ${revokes ? "revoked" : "still active"}`,
       ]
         .filter((part) => part !== false)
         .join("; "),
@@ -75,11 +75,11 @@ function RevokeDialog({ adminKey: { id, name }, onClose }: { adminKey: AdminKey;
   return (
     <FormDialog title="Revoke this key?" form={form} label="Revoke key" busyLabel="Revoking…" onClose={onClose}>
       <p className="soft break">
-        Programs using <strong>{name}</strong>, or an admin key that it made, will be rejected immediately. Its open
-        invitations end. This cannot be undone.
+        Programs using <strong>{name}</strong>, or an admin key that it created, will be rejected immediately. Its open
+        invitations stop working. This cannot be undone.
       </p>
       <Check checked={form.values.revokes} onCheck={(isChecked) => form.set({ revokes: isChecked })}>
-        Also revoke the API keys that it made or rotated, as after a leak
+        Also revoke the API keys that it created or rotated, for example after a leak
       </Check>
     </FormDialog>
   );

@@ -40,7 +40,7 @@ export function NewAdminKeyDialog({ onClose }: { onClose: () => void }) {
   return (
     <FormDialog
       title="Create admin key"
-      description="Give it as little as its program needs. What you may not do, it may not do either."
+      description="Select only the scopes that its program needs. The key never has more rights than you."
       form={form}
       label="Create key"
       busyLabel="Creating…"

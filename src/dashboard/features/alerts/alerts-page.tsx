@@ -225,7 +225,7 @@ function MailSection({ smtp }: { smtp: SmtpServer | null }) {
       {open === "edit" && <SmtpDialog smtp={smtp} onClose={close} />}
       {open === "remove" && (
         <Confirm title="Remove the mail server?" action="Remove" act={removeSmtp} onClose={close}>
-          Email alerts are no longer sent, also those of account holders.
+          Email alerts are no longer sent, including alerts to account holders.
         </Confirm>
       )}
     </Section>

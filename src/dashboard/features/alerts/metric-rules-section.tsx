@@ -120,7 +120,7 @@ export function MetricRulesSection({ rules }: { rules: readonly MetricRule[] }) 
           act={() => deleteMetricRule(removed.id)}
           onClose={() => setRemoved(undefined)}
         >
-          What it found is resolved within minutes.
+          Its active alerts are resolved within minutes.
         </Confirm>
       )}
     </Section>
@@ -225,7 +225,7 @@ function RuleDialog({ rule, onClose }: { rule: MetricRule | undefined; onClose: 
             inputMode="numeric"
             autoComplete="off"
             {...form.field("min_calls")}
-            hint="With fewer, nothing is said"
+            hint="With fewer, no alert is sent"
           />
         )}
       </div>

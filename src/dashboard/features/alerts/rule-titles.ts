@@ -19,7 +19,7 @@ export const ruleTitles: Readonly<Record<string, RuleTitle>> = {
   },
   store_failing: {
     title: "Calls not recorded",
-    description: "A gateway has refused calls for half a minute, because its database takes no writes.",
+    description: "A gateway has refused calls for half a minute, because its database does not accept writes.",
   },
   calls_failing: {
     title: "Calls failing",
@@ -28,12 +28,12 @@ export const ruleTitles: Readonly<Record<string, RuleTitle>> = {
   },
   provider_failing: {
     title: "Provider failing",
-    description: "A provider is failing or refuses an API key, for a minute.",
+    description: "A provider has been failing, or refusing an API key, for a minute.",
   },
   circuit_open: { title: "Circuit open", description: "A route is paused after failures." },
   model_retires: {
     title: "Model retires",
-    description: "A provider takes a model out of service that was called in the last 30 days.",
+    description: "A provider retires a model that was called in the last 30 days.",
     threshold: "Days before",
   },
   usage_implausible: {

@@ -16,7 +16,7 @@ export default function AuditPage() {
     <>
       <PageHead
         title="Audit log"
-        description="Who changed what: administrators, the command line, single sign-on, keys, passwords, sign-ins of staff."
+        description="All changes and who made them: administrators, the command line, single sign-on, keys, passwords, sign-ins of staff."
       >
         <DownloadLinks toAddress={(format) => toDownload(query, format)} />
       </PageHead>

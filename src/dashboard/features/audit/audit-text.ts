@@ -24,7 +24,7 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "account.change": describeChange,
   "account.invite": () => "Created an invitation link",
   "account.credit": ({ usd, note, repeated }) =>
-    `Added ${toUsd(usd)} credit: ${note}${repeated === true ? " (booked before, so nothing was added)" : ""}`,
+    `Added ${toUsd(usd)} credit: ${note}${repeated === true ? " (already booked, so nothing was added)" : ""}`,
   "account.debit": ({ usd, note }) => `Deducted ${toUsd(usd)}: ${note}`,
   "account.quota": ({ tokens }) =>
     typeof tokens === "number"
@@ -32,14 +32,14 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
       : "Reset the free quota to the default",
   "account.billing": ({ billed_afterwards: isOn }) =>
     isOn === true
-      ? "Billed afterwards: its budget stands in place of the wallet"
+      ? "Billed afterwards: its budget replaces the wallet"
       : "No longer billed afterwards: the wallet pays",
   "account.limits": (limits) => `Set the limit of ${toFiguresText(limits)}`,
   "account.invitation_delete": () => "Deleted the invitation link",
   "account.disabled": ({ disabled }) => (disabled === true ? "Disabled the account" : "Enabled the account"),
   "account.password": () => "Reset the password",
   "account.claim_end": ({ keys, people, teams, invitations, channels }) =>
-    `Verified the email, which ended what was made before: API keys ${keys}, people ${people}, teams ${teams}, invitations ${invitations}, alert channels ${channels}`,
+    `Verified the email, and ended everything created before: API keys ${keys}, people ${people}, teams ${teams}, invitations ${invitations}, alert channels ${channels}`,
   "account.sign_out": ({ sessions }) => `Ended ${sessions === 1 ? "1 session" : `${sessions} sessions`}`,
   "alert.rule": ({ enabled, threshold }, subject) => {
     const rule = `the alert “${titleOfRule(subject)}”`;
@@ -99,15 +99,15 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "user.backup_codes": () => "Made new backup codes",
   "user.backup_code": () => "Used a backup code",
   "user.email_verified": ({ email }) => `Verified the email ${email}`,
-  "key.import": ({ name }) => `Took over the API key “${name}” of another gateway`,
-  "key.release": ({ name }) => `Released the API key “${name}” of another gateway, which an import had held back`,
+  "key.import": ({ name }) => `Imported the API key “${name}” of another gateway`,
+  "key.release": ({ name }) => `Released the API key “${name}” of another gateway, which an import had revoked`,
   "key.create": ({ name }) => `Created the API key “${name}”`,
   "key.change": ({ name }) => `Changed the API key “${name}”`,
-  "key.rotate": ({ name }) => `Gave the API key “${name}” another secret`,
+  "key.rotate": ({ name }) => `Replaced the secret of the API key “${name}”`,
   "key.revoke": ({ name }) => `Revoked the API key “${name}”`,
   "admin_key.create": ({ name, scopes }) => `Created the admin key “${name}” for ${scopes}`,
   "admin_key.revoke": ({ name, admin_keys: keys }) =>
-    `Revoked the admin key “${name}”${Number(keys) > 1 ? ` and ${Number(keys) - 1} that it made` : ""}`,
+    `Revoked the admin key “${name}”${Number(keys) > 1 ? ` and ${Number(keys) - 1} that it created` : ""}`,
   "service_account.create": ({ name }) => `Created the service account “${name}”`,
   "service_account.delete": ({ name }) => `Deleted the service account “${name}” and revoked its API keys`,
   "budget.create": (budget) => `Created the ${toBudgetText(budget)}`,

@@ -31,7 +31,7 @@ export default function StatementPage() {
       <Link className="link back" href="/billing">
         Billing
       </Link>
-      <PageHead title="Statement" description="Charges are those of calls that began in the month (UTC).">
+      <PageHead title="Statement" description="Charges are for calls that began in the month (UTC).">
         <Select
           isSmall
           aria-label="Month"

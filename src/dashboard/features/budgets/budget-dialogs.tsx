@@ -96,7 +96,7 @@ export function NewBudgetDialog({
   return (
     <FormDialog
       title="New budget"
-      description="Calls that would cost more than what is left of it are refused."
+      description="Calls that would cost more than the rest of the budget are refused."
       form={form}
       label="Create budget"
       busyLabel="Creating…"
@@ -128,7 +128,7 @@ export function NewBudgetDialog({
           ]}
           value={whose}
           onText={(chosen) => form.set({ whose: chosen, name: "" })}
-          hint={whose === "each" ? "Who has a budget by name is not one of each" : undefined}
+          hint={whose === "each" ? "Names with their own budget are not included" : undefined}
         />
       )}
       {isOne && (subject === "key" || subject === "model") && (
@@ -182,7 +182,7 @@ export function EditBudgetDialog({
   return (
     <FormDialog
       title="Edit budget"
-      description={`Of ${title}. What is spent of it stays.`}
+      description={`${title}. The recorded spend stays.`}
       form={form}
       isComplete={values.budget_usd.trim() !== "" && (values.raise_usd.trim() === "") === (values.raise_until === "")}
       onClose={onClose}
@@ -242,7 +242,7 @@ export function SpendingDialog({
   return (
     <Dialog
       title="Largest spenders"
-      description={`Of ${title}: ${formatUsd(usd)} each, in the period that runs`}
+      description={`${title}: ${formatUsd(usd)} each, in the current period`}
       onClose={onClose}
     >
       <DialogContent label="Close" onClose={onClose}>
@@ -257,7 +257,7 @@ export function SpendingDialog({
                   {
                     name: "Name",
                     className: "lead break",
-                    cell: ({ name }) => (name === null ? "Calls that name none" : toShown(name)),
+                    cell: ({ name }) => (name === null ? "Calls without a name" : toShown(name)),
                   },
                   ...(account === eachAccount ? [accountColumn] : []),
                   { name: "Spent", className: "end", cell: ({ used_usd }) => <Usd value={used_usd} isAligned /> },
@@ -270,7 +270,7 @@ export function SpendingDialog({
                 ]}
                 empty={<Empty icon="billing" title="Nothing spent yet" />}
               />
-              {has_more && <p className="soft">The 100 who have spent the most</p>}
+              {has_more && <p className="soft">The 100 with the highest spend</p>}
             </>
           )}
         </Loaded>

@@ -19,7 +19,7 @@ export function BudgetsOfKey({ account, apiKey }: { account: string; apiKey: Key
   return (
     <div className="field">
       <span className="soft">
-        {own?.length === 0 ? "No budget is of this key." : "Budgets of this key:"}{" "}
+        {own?.length === 0 ? "This key has no budget." : "Budgets of this key:"}{" "}
         <Link className="link" href={`/admin/accounts/${account}?tab=budgets`}>
           Budgets of its account
         </Link>

@@ -75,10 +75,11 @@ function Budgets({ account, keys, mayManage, title }: BudgetsProps) {
               <Empty icon="billing" title="No budgets">
                 {account === eachAccount ? (
                   <p>
-                    Bound what each account, team, end user or session may spend, beside the budgets that accounts have.
+                    Limit the spend of each account, team, end user or session, in addition to the accounts' own
+                    budgets.
                   </p>
                 ) : (
-                  <p>Bound what the account, or each end user, tag, session, model or key may spend, or one of them.</p>
+                  <p>Limit the spend of the account, or of each or one end user, tag, session, model or key.</p>
                 )}
               </Empty>
             }
@@ -97,8 +98,7 @@ function Budgets({ account, keys, mayManage, title }: BudgetsProps) {
       {common !== undefined && chosen?.act === "delete" && (
         <Confirm title="Delete this budget?" action="Delete budget" act={() => remove(common.budget)} onClose={close}>
           <p>
-            The budget of <strong>{common.title}</strong> no longer bounds any call, and what it has counted is
-            forgotten.
+            The budget of <strong>{common.title}</strong> no longer limits any call, and its recorded spend is deleted.
           </p>
         </Confirm>
       )}

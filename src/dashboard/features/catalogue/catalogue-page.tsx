@@ -90,7 +90,7 @@ export default function CataloguePage() {
             <div className="stack">
               {error !== undefined && (
                 <Callout tone="bad">
-                  {(error as Error).message}. Models cannot be changed here while the file is like this.
+                  {(error as Error).message}. Models cannot be changed here until the file is fixed.
                 </Callout>
               )}
               {warnings.map((sentence) => (

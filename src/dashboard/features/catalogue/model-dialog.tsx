@@ -57,20 +57,20 @@ export function ModelDialog({
         action={isOwnModel ? "Remove model" : "Reset model"}
         act={async () => {
           await write(initial, undefined);
-          toast(isOwnModel ? `${model.model} is removed` : `${model.model} is as its provider has it`);
+          toast(isOwnModel ? `${model.model} is removed` : `${model.model} has its provider's values again`);
         }}
         onClose={onClose}
       >
-        {isOwnModel
-          ? "Calls of this model are refused from then on."
-          : "All that you have changed of this model is taken back."}
+        {isOwnModel ? "Calls of this model will be refused." : "All your changes to this model are removed."}
       </Confirm>
     );
   }
   return (
     <Dialog
       title={model?.model ?? "Add model"}
-      description={model === undefined ? "A model of a provider under a name of yours." : `Model of ${model.plugin}`}
+      description={
+        model === undefined ? "A provider's model under a name that you choose." : `Model of ${model.plugin}`
+      }
       isWide
       onClose={onClose}
     >
@@ -85,7 +85,12 @@ export function ModelDialog({
                 options={plugins.map((name) => [name, name] as const)}
                 {...form.field("plugin")}
               />
-              <TextField label="Model ID" autoComplete="off" hint="What clients write in model" {...form.field("id")} />
+              <TextField
+                label="Model ID"
+                autoComplete="off"
+                hint="The name that clients send as model"
+                {...form.field("id")}
+              />
               <SelectField
                 label="Capability"
                 options={capabilityChoices}

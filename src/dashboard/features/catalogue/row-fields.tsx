@@ -10,12 +10,12 @@ export const billings = [
 const endings = [
   ["", "Refuse calls"],
   ["successor", "Let the successor answer"],
-  ["serve", "Ask the provider as before"],
+  ["serve", "Call the provider as before"],
 ] as const;
 
 const reasonings = [
   ["", "Automatic"],
-  ["yes", "May reason out of sight"],
+  ["yes", "May hide its reasoning"],
   ["no", "Shows all of its output"],
 ] as const;
 

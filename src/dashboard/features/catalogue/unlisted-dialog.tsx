@@ -32,7 +32,7 @@ export function UnlistedDialog({
   return (
     <FormDialog
       title={terms === undefined ? "Sell unlisted models" : `Unlisted models of ${plugin}`}
-      description="The provider is asked for its models now and every hour. Models without an entry are charged at this price, so make it cover the most expensive one; 0 for models that cost nothing."
+      description="The provider's models are listed now and every hour. Models without an entry are charged at this price, so make it cover the most expensive one; 0 for models that cost nothing."
       form={form}
       busyLabel="Asking the provider…"
       isComplete={values.plugin !== ""}

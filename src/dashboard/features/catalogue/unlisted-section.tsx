@@ -50,7 +50,7 @@ export function UnlistedSection({
         sortName="unlisted"
         empty={
           <Empty icon="search" title="Only listed models are sold">
-            <p>Give a provider a price, and every other model that it has is found there and sold by that.</p>
+            <p>Set a price for a provider, and all its other models are found and sold at that price.</p>
           </Empty>
         }
         columns={[
@@ -96,7 +96,7 @@ export function UnlistedSection({
           }}
           onClose={() => setRemoved(undefined)}
         >
-          Calls of models without a row are refused from then on
+          Calls of models without a row will be refused
           {removed.own ? ", unless the provider declares prices: those apply again." : "."}
         </Confirm>
       )}

@@ -48,13 +48,13 @@ export function VirtualDialog({
   return (
     <FormDialog
       title={row?.id ?? "Add virtual model"}
-      description="The first of its models that can serve a call does; the others are tried when it fails."
+      description="Each call goes to the first of its models that can serve it; the others are tried if it fails."
       form={form}
       isComplete={form.values.id.trim() !== "" && members.some(({ model }) => model.trim() !== "")}
       onClose={onClose}
     >
       {row === undefined && (
-        <TextField label="Name" autoComplete="off" hint="What clients write in model" {...form.field("id")} />
+        <TextField label="Name" autoComplete="off" hint="The name that clients send as model" {...form.field("id")} />
       )}
       <SelectField label="Strategy" options={Object.entries(strategies)} {...form.field("strategy")} />
       <datalist id={listId}>

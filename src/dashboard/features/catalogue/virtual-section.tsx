@@ -68,7 +68,7 @@ export function VirtualSection({ document, modelIds }: { document: CatalogueDocu
           }}
           onClose={() => setRemoved(undefined)}
         >
-          Calls with this name are refused from then on. Its models are not changed.
+          Calls with this name will be refused. Its models are not changed.
         </Confirm>
       )}
     </Section>

@@ -45,8 +45,8 @@ export function TokenIssuersSection() {
               fileName="token-issuers"
               empty={
                 <p className="card-body soft">
-                  Calls need an API key. Name the issuers whose tokens (JWT) are accepted too, such as your identity
-                  provider, a cluster or a CI.
+                  Calls need an API key. Add issuers to accept their tokens (JWT) too, such as your identity provider, a
+                  cluster or a CI.
                 </p>
               }
             />
@@ -126,7 +126,7 @@ function IssuersDialog({ issuers, onClose }: { issuers: readonly Issuer[]; onClo
         rows={16}
         spellCheck={false}
         placeholder={example}
-        hint="The form of JWT_ISSUERS. Whoever can get a token from an issuer calls for the account that its claims name."
+        hint="In the format of JWT_ISSUERS. Anyone with a token from an issuer can make calls for the account in its claims."
         {...form.field("issuers")}
       />
     </FormDialog>

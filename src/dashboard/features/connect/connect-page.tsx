@@ -108,7 +108,7 @@ function Examples({ models, baseUrl }: { models: readonly Model[]; baseUrl: stri
             placeholder="sk-mg-…"
             value={key}
             onText={setKey}
-            hint="Paste one to fill it in below. It stays in this page."
+            hint="Paste a key to fill it in below. It stays on this page."
           />
         </div>
         {file !== undefined && <p className="soft">{file}:</p>}

@@ -117,7 +117,7 @@ export const clients = {
   },
   cursor: {
     name: "Cursor",
-    file: "Settings, Models: Cursor asks from its own servers, so the address must be one that the internet reaches",
+    file: "Settings, Models: Cursor calls from its own servers, so the address must be reachable from the internet",
     toLines: ({ baseUrl, key, model }) => [
       `OpenAI API key:            ${key}`,
       `Override OpenAI Base URL:  ${baseUrl}`,

@@ -24,7 +24,7 @@ function Contents() {
   const query = useDeferredValue(text.trim().toLowerCase());
   return (
     <>
-      <PageHead title="Documentation" description="Of this version of the gateway. Works offline." />
+      <PageHead title="Documentation" description="Documentation of this version of the gateway. Works offline." />
       <div className="stack">
         <SearchField
           label="Search documentation"
@@ -123,7 +123,7 @@ function Page({ page: { name, title, load } }: { page: HelpPage }) {
   return (
     <>
       <Link className="link back" href="/help">
-        All of the documentation
+        All documentation
       </Link>
       <PageHead title={title} />
       <Loaded state={text} lines={8}>

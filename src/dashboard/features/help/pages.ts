@@ -24,7 +24,7 @@ export const helpGroups: readonly HelpGroup[] = [
       {
         name: "dashboard",
         title: "Dashboard",
-        description: "The pages of this dashboard, and what they are for",
+        description: "The pages of this dashboard and their purpose",
         load: () => import("../../../../docs/dashboard.md", { with: { type: "text" } }),
       },
       {
@@ -42,13 +42,13 @@ export const helpGroups: readonly HelpGroup[] = [
       {
         name: "endpoints",
         title: "Endpoints in detail",
-        description: "What each endpoint takes, stored responses, differences between providers",
+        description: "Fields of each endpoint, stored responses, differences between providers",
         load: () => import("../../../../docs/endpoints.md", { with: { type: "text" } }),
       },
       {
         name: "models",
         title: "Models and prices",
-        description: "Names, prices, service tiers, virtual models, models that end",
+        description: "Names, prices, service tiers, virtual models, retired models",
         load: () => import("../../../../docs/models.md", { with: { type: "text" } }),
       },
       {
@@ -60,7 +60,7 @@ export const helpGroups: readonly HelpGroup[] = [
       {
         name: "budgets",
         title: "Budgets and limits",
-        description: "What a key, a team, an end user or a model may spend",
+        description: "Spending limits of keys, teams, end users and models",
         load: () => import("../../../../docs/budgets.md", { with: { type: "text" } }),
       },
       {
@@ -72,7 +72,7 @@ export const helpGroups: readonly HelpGroup[] = [
       {
         name: "troubleshooting",
         title: "Troubleshooting",
-        description: "What a message means and what to do",
+        description: "Messages, their causes and remedies",
         load: () => import("../../../../docs/troubleshooting.md", { with: { type: "text" } }),
       },
     ],
@@ -137,13 +137,13 @@ export const helpGroups: readonly HelpGroup[] = [
       {
         name: "runbook",
         title: "Runbook",
-        description: "Each alert and outage: what it looks like, what to do, what may be lost",
+        description: "Each alert and outage: symptoms, remedies, possible losses",
         load: () => import("../../../../docs/runbook.md", { with: { type: "text" } }),
       },
       {
         name: "management-api",
         title: "Management API",
-        description: "Admin keys, endpoints, everything that was decided as one document",
+        description: "Admin keys, endpoints, the whole configuration as one document",
         load: () => import("../../../../docs/management-api.md", { with: { type: "text" } }),
       },
       {
@@ -167,13 +167,13 @@ export const helpGroups: readonly HelpGroup[] = [
       {
         name: "security",
         title: "Security",
-        description: "Each threat, what stops it, and the test of it",
+        description: "Each threat, its countermeasure and its test",
         load: () => import("../../../../docs/security.md", { with: { type: "text" } }),
       },
       {
         name: changelog,
         title: "What's new",
-        description: "What each version brings, and what to change for it",
+        description: "Changes in each version, and how to upgrade",
         load: () => import("../../../../CHANGELOG.md", { with: { type: "text" } }),
       },
     ],

@@ -169,7 +169,7 @@ function Alerts({ alerts: { count, data } }: { alerts: Home["alerts"] }) {
     <List
       title="Active alerts"
       more={<Link href="/admin/alerts">All alerts</Link>}
-      empty="Nothing is wrong that a rule looks for."
+      empty="No rule has found a problem."
       rows={data}
       count={count}
     >
@@ -238,7 +238,7 @@ function Budgets({ budgets }: { budgets: Home["budgets"] }) {
   return (
     <List
       title="Budgets that run out"
-      empty="At the present pace every budget lasts until its period ends."
+      empty="At the current pace, every budget lasts until its period ends."
       rows={budgets}
     >
       {({ account, key, name, email, period, budget_usd, spent_usd, forecast_usd, ends_at }) => (
@@ -261,7 +261,7 @@ function Budgets({ budgets }: { budgets: Home["budgets"] }) {
 
 function LowWallets({ wallets }: { wallets: Home["low_wallets"] }) {
   return (
-    <List title="Low balances" empty="No wallet runs out within a week at the pace of the last one." rows={wallets}>
+    <List title="Low balances" empty="No wallet runs out within a week at the pace of the last week." rows={wallets}>
       {({ account, email, balance_usd, days_left }) => (
         <li key={account}>
           <Link className="link break" href={`/admin/accounts/${account}`}>

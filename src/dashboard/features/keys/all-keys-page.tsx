@@ -51,7 +51,7 @@ export default function AllKeysPage() {
     <>
       <PageHead
         title="All API keys"
-        description="The keys of every account. Paste a key that was found somewhere, or a part of it, to see whose it is; its secret does not leave this page."
+        description="The keys of all accounts. To find the owner of a key, paste it or a part of it; its secret does not leave this page."
       >
         <DownloadLink href={toKeysFile(query)} />
       </PageHead>
@@ -93,8 +93,7 @@ function describe(found: SecretState | "unknown"): string {
   const { id, secret, until } = found;
   if (secret === "current")
     return `This is the secret of ${maskKey(id)}: whoever has it can use the key as long as it is active.`;
-  if (secret === "other")
-    return `This is not the secret of ${maskKey(id)}, or one of before its latest rotation: it opens nothing.`;
+  if (secret === "other") return `This is not the secret of ${maskKey(id)}, or an earlier one that no longer works.`;
   const hasEnded = until !== null && Date.parse(until) <= Date.now();
   const end = hasEnded ? `ended ${formatMoment(until)}` : `works until ${formatMoment(until)}`;
   return `This is the secret of ${maskKey(id)} before its latest rotation, which ${end}.`;

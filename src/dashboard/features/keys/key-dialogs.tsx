@@ -139,7 +139,7 @@ export function RotateKeyDialog({ account, apiKey, onClose }: KeyDialogProps) {
   return (
     <FormDialog
       title={`Rotate ${apiKey.name}`}
-      description="The key gets another secret. Its limits and usage stay."
+      description="The key gets a new secret. Its limits and usage stay."
       form={form}
       label="Rotate key"
       busyLabel="Rotating…"

@@ -58,7 +58,7 @@ export default function KeysPage() {
                         checked={showsInactive}
                         onCheck={(isChecked) => setShownKeys(isChecked ? "all" : "active")}
                       >
-                        Show expired and revoked keys, and those of the playground ({has_more && "the latest "}
+                        Show expired and revoked keys, and keys of the playground ({has_more && "the latest "}
                         {data.length - active.length})
                       </Check>
                     </div>

@@ -21,7 +21,7 @@ export function AccountModelLimitsSection({ account, mayManage }: { account: str
     <ModelLimitsSection
       scope={{ account, keys: keys?.data ?? [] }}
       mayManage={mayManage}
-      emptyText="Calls count against the limits above, and against those of models for each account."
+      emptyText="Calls count against the limits above, and against the model limits for each account."
     />
   );
 }
@@ -30,7 +30,7 @@ export function AccountModelLimitsSection({ account, mayManage }: { account: str
 export function SharedModelLimitsSection({ mayManage }: { mayManage: boolean }) {
   return (
     <ModelLimitsSection
-      description="For each account by itself that has none of its own for the model."
+      description="For each account without its own limits for the model."
       mayManage={mayManage}
       emptyText="Accounts may call each model as often as their other limits allow."
     />
@@ -108,7 +108,7 @@ function ModelLimitsSection({
             columns={mayManage ? [...columns, actions] : columns}
             sortName="limits"
             empty={
-              <Empty icon="models" title="No limits of single models">
+              <Empty icon="models" title="No limits of models">
                 <p>{emptyText}</p>
               </Empty>
             }

@@ -44,7 +44,7 @@ export function RoleLimitsSection() {
   );
   return (
     <Section title="Limits by role">
-      <p className="soft card-body">For accounts that have no limits of their own. The default is the gateway’s.</p>
+      <p className="soft card-body">For accounts without their own limits. The default is the gateway’s.</p>
       <Loaded state={limits} lines={5}>
         {(rows) => (
           <Table
@@ -86,7 +86,7 @@ function RoleLimitsDialog({
   return (
     <FormDialog
       title={`Limits of ${labels[role]}`}
-      description="They apply at once to all accounts of the role that have none of their own."
+      description="They apply at once to all accounts of the role without their own limits."
       form={form}
       label="Set limits"
       isComplete={isValid}

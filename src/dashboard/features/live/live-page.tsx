@@ -19,7 +19,7 @@ export default function LivePage() {
   const end = async () => {
     if (ending === undefined) return;
     await request(organization.live_calls({ call_id: ending.id }).delete());
-    toast(ending.elsewhere ? "Its process ends the call" : "The call is ended");
+    toast(ending.elsewhere ? "The call will be ended by its process" : "The call is ended");
     await mutate("admin-live");
   };
   return (
@@ -61,7 +61,7 @@ export default function LivePage() {
       </section>
       {ending !== undefined && (
         <Confirm title="End this call?" action="End call" act={end} onClose={() => setEnding(undefined)}>
-          <p>Its client gets an error. What the call used until now is charged.</p>
+          <p>Its client gets an error. Its usage so far is charged.</p>
         </Confirm>
       )}
     </>

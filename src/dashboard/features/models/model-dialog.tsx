@@ -44,7 +44,7 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
             <Price price={model.price} />
           </Fact>
           <Fact name="Features">
-            {featuresUnknown ? [featureText, "others are not known"].filter(Boolean).join("; ") : featureText}
+            {featuresUnknown ? [featureText, "others are unknown"].filter(Boolean).join("; ") : featureText}
           </Fact>
           <Fact name="Context window">{count(contextTokens, "tokens")}</Fact>
           <Fact name="Max output tokens">{outputTokensMax && formatCount(outputTokensMax)}</Fact>

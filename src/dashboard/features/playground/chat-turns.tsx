@@ -19,7 +19,7 @@ export function ChatTurns({ turns, isRunning }: { turns: readonly Turn[]; isRunn
     <div className="chat-turns" ref={box} role="log" aria-label="Messages" aria-busy={isRunning} tabIndex={0}>
       {turns.length === 0 && (
         <Empty icon="play" title="Send a message">
-          <p>The response streams in and can be stopped at any time. Output received until then is charged.</p>
+          <p>The response streams in and can be stopped at any time. The output so far is charged.</p>
         </Empty>
       )}
       {turns.map((turn, place) => (

@@ -97,7 +97,7 @@ function AttachButton({
   const attach = async (files: readonly File[]) => {
     const size =
       files.reduce((sum, file) => sum + file.size, 0) + attachmentsBefore.reduce((sum, { url }) => sum + url.length, 0);
-    if (size > bytesMax) throw new Error("Attachments can have 15 MB in all.");
+    if (size > bytesMax) throw new Error("Attachments can have at most 15 MB in total.");
     onAttach([...attachmentsBefore, ...(await Promise.all(files.map(readAttachment)))]);
   };
   return (

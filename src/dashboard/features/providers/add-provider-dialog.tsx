@@ -73,7 +73,7 @@ export function AddProviderDialog({ list, onClose }: { list: ProviderList; onClo
   return (
     <FormDialog
       title="Add provider"
-      description="It is called once before anything is saved. Its models can be called as soon as it is added."
+      description="The provider is tested with one call before it is saved. Its models can then be called at once."
       form={form}
       label={form.failure === undefined ? "Add provider" : "Save anyway"}
       busyLabel="Testing…"

@@ -99,7 +99,7 @@ function StateCell({ keyOf }: { keyOf: ProviderKey }) {
   if (!keyOf.readable) return <Unreadable />;
   if (keyOf.in_force) return <KeyState keyOf={keyOf} />;
   return (
-    <span className="badge" title="The environment sets a key, which is used instead">
+    <span className="badge" title="Not used, because the environment sets a key">
       not active
     </span>
   );
@@ -107,7 +107,7 @@ function StateCell({ keyOf }: { keyOf: ProviderKey }) {
 
 function Unreadable() {
   return (
-    <span className="badge is-bad" title="Encrypted with another secrets key than this gateway has">
+    <span className="badge is-bad" title="Encrypted with a different secrets key than this gateway’s">
       cannot be read
     </span>
   );
@@ -196,7 +196,7 @@ function KeyForm({ name, credential, replaced, onDone }: KeyFormProps) {
       ) : (
         <>
           <p className="hint">
-            Fill in those that belong together. What is secret is stored encrypted, and never shown again.
+            Fill in the fields that belong together. Secrets are stored encrypted and never shown again.
           </p>
           <CredentialFields fields={credential.fields} toProps={form.field} />
         </>

@@ -54,7 +54,7 @@ export default function ProviderPage() {
             <>
               <PageHead title={name} />
               <div className="card">
-                <Empty icon="search" title="There is no such provider">
+                <Empty icon="search" title="Provider not found">
                   <p>It may have been removed.</p>
                 </Empty>
               </div>

@@ -18,7 +18,7 @@ export default function ProvidersPage() {
     <>
       <PageHead
         title="Providers"
-        description="Where models come from: health, keys, order, and what could not be loaded. Changes take effect at once."
+        description="The sources of models: health, keys, order and errors at loading. Changes take effect at once."
       >
         <Button look="primary" icon="plus" disabled={providers.data === undefined} onClick={() => setAdding(true)}>
           Add provider

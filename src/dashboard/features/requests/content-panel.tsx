@@ -30,7 +30,7 @@ export function ContentPanel({ request: { id, account } }: { request: RequestDet
         <>
           <p className="soft">
             The prompt and the answer were kept.
-            {!isOwn && " They are another account's: showing them is recorded in the audit log."}
+            {!isOwn && " They belong to another account: showing them is recorded in the audit log."}
           </p>
           <div className="row">
             <Button look="small" icon="eye" disabled={show.isBusy} onClick={() => void show.run()}>

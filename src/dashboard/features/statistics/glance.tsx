@@ -161,7 +161,7 @@ function Figures({ data: { totals, previous, refusals }, isOfAll }: { data: Stat
         {formatShort(totals.prompt_tokens)} in, {formatShort(totals.completion_tokens)} out
       </Stat>
       <Stat name="Cache hits" value={formatShare(totals.cache_share)}>
-        {previous.cache_share !== null && `${formatShare(previous.cache_share)} in the period before; `}
+        {previous.cache_share !== null && `${formatShare(previous.cache_share)} in the previous period; `}
         {formatShort(totals.cached_tokens)} tokens of prompts
       </Stat>
       <Stat name="Time to first token" value={formatMs(first.p50)}>

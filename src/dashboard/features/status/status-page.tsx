@@ -69,6 +69,6 @@ function summarize(data: readonly StatusRow[]): string {
   if (failing.length > 0)
     return `${failing.join(", ")} ${failing.length === 1 ? "is" : "are"} failing. Models of other providers work.`;
   const degraded = data.filter(({ state }) => state === "degraded").map(({ provider }) => provider);
-  if (degraded.length > 0) return `A part of the calls to ${degraded.join(", ")} fails.`;
+  if (degraded.length > 0) return `Some calls to ${degraded.join(", ")} fails.`;
   return data.length === 0 ? "No provider is in use." : "All providers work.";
 }

@@ -43,7 +43,7 @@ export function InviteDialog({
   return (
     <FormDialog
       title="Invite to team"
-      description="Creates a link with which one person joins. They share its balance, keys and requests."
+      description="Creates an invitation link for one person, who will share its balance, keys and requests."
       form={form}
       label="Create link"
       busyLabel="Creating…"
@@ -54,7 +54,7 @@ export function InviteDialog({
         inputMode="email"
         autoComplete="off"
         maxLength={254}
-        hint="Only the person with this address can use the link. Without it, anybody who has the link can."
+        hint="Only the person with this address can use the link. Without an address, anyone with the link can."
         {...form.field("email")}
       />
       {canMail && hasEmail && (

@@ -87,7 +87,7 @@ export function TeamSection({ account, mayManage }: TeamProps) {
       </Loaded>
       {account === undefined && me !== undefined && me.account !== me.own_account && (
         <div className="table-foot">
-          <span>You work in the account {me.account_name}.</span>
+          <span>You are working in the account {me.account_name}.</span>
           <Button onClick={() => setLeaving(true)}>Leave team</Button>
         </div>
       )}
@@ -202,7 +202,7 @@ function Invitations({
       {invitations.map(({ id, email, role, expires_at, created_by }) => (
         <li key={id} className="row row-apart">
           <span>
-            <strong>{email ?? "Anybody with the link"}</strong> <span className="badge is-warn">invited</span>
+            <strong>{email ?? "Anyone with the link"}</strong> <span className="badge is-warn">invited</span>
             <span className="sub">
               {role === "admin" ? "Team admin" : "Member"}, until {formatMoment(expires_at)}
               {created_by !== null && `, by ${created_by}`}
@@ -221,6 +221,6 @@ function Invitations({
 
 const noPeople = (
   <Empty icon="accounts" title="Nobody yet">
-    <p>Invite its holder by a link for setting a password, or people to its team.</p>
+    <p>Invite its holder to set a password, or people to join its team.</p>
   </Empty>
 );

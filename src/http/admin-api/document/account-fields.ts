@@ -20,7 +20,7 @@ export function toBudget({ budget_usd: usd, budget_period: period }: Budget, cur
   if (usd === null) return { budget_usd: null, budget_period: null };
   if (usd === undefined && (period === undefined || period === null)) return {};
   const amount = usd === undefined ? current.budget_usd : formatUsd(readBudget(usd));
-  if (amount == null) throw invalid("budget_usd", "budget_period is given without budget_usd; send both");
+  if (amount == null) throw invalid("budget_usd", "budget_period is set without budget_usd; send both");
   return { budget_usd: amount, budget_period: period ?? current.budget_period ?? "month" };
 }
 

@@ -37,13 +37,16 @@ import { defineSection, type Planning, type Step } from "./section.ts";
 
 const AccountEntry = Type.Object(
   {
-    email: { ...Email, description: "By which an account is found; that of a team is its address" },
+    email: { ...Email, description: "Identifies the account; for a team, its address" },
     kind: Type.Optional(
-      Type.Union([Type.Literal("account"), Type.Literal("team")], { description: "What is created; default: account" }),
+      Type.Union([Type.Literal("account"), Type.Literal("team")], {
+        description: "Kind of the entry; default: account",
+      }),
     ),
     verified: Type.Optional(
       Type.Literal(false, {
-        description: "Somebody only signed up with this e-mail. Without it, the document gives such an account nothing",
+        description:
+          "Confirms an account whose e-mail is not verified. Without it, the document does not change such an account",
       }),
     ),
     name: optional(DisplayName),

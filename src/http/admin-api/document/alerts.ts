@@ -27,13 +27,13 @@ const { name, metric, scope, subject, comparison, minutes, min_calls } = bodyFie
 /** One of the gateway's rules, or one of the operator's own for a metric, which has a name and the fields after it. */
 const RuleEntry = Type.Object(
   {
-    rule: { ...Text(60), description: "`metric`: a rule of the operator's own" },
+    rule: { ...Text(60), description: "`metric`: a custom rule" },
     enabled: Type.Optional(Type.Boolean()),
     threshold: optional(Type.String({ maxLength: 30 })),
     id: Type.Optional(Text(100)),
     name: Type.Optional({
       ...name,
-      description: "By which a rule for a metric is found without its id",
+      description: "Identifies a rule for a metric without an id",
     }),
     status: Status,
     metric: Type.Optional(metric),
@@ -128,7 +128,7 @@ async function planMetricRule(
   const present = rules.find((one) => one.id === id) ?? (named.length === 1 ? named[0] : undefined);
   const label = quoteValue(ruleEntry.name ?? id ?? "");
   if (present === undefined && named.length > 1) {
-    throw invalid("alerts", `There are ${named.length} rules called ${label}; say which by its id`);
+    throw invalid("alerts", `There are ${named.length} rules called ${label}; identify one by its id`);
   }
   const actions = metricRuleActions(deps);
   const subjects = toResourceDeps(deps);

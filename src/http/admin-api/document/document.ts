@@ -66,7 +66,7 @@ const Plan = Type.Object({
       fields: Type.Record(Type.String(), Type.Object({ before: Value, after: Value })),
     }),
   ),
-  warnings: Type.Array(Type.String(), { description: "Names of models that no model here has" }),
+  warnings: Type.Array(Type.String(), { description: "Names of models that do not exist here" }),
   keys: Type.Array(
     Type.Object({
       account: Type.String(),
@@ -74,7 +74,7 @@ const Plan = Type.Object({
       id: Type.String(),
       value: Type.String({ description: "The key, which is shown only here" }),
     }),
-    { description: "Those that were created" },
+    { description: "The created keys" },
   ),
 });
 
@@ -95,11 +95,11 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
         return await readDocument(deps, chooseSections(admin, sections));
       },
       {
-        detail: describeRead("Retrieve all that an operator decides as one document", Document, {
-          description: "Without secrets. Of a key that may not read all of it, the sections that it may read.",
+        detail: describeRead("Retrieve the configuration as one document", Document, {
+          description: "Without secrets. An admin key gets only the sections that it may read.",
           query: {
             sections: {
-              description: "Some of them, divided by commas: `providers,catalogue`",
+              description: "Only these sections, separated by commas: `providers,catalogue`",
               schema: { type: "string" },
             },
           },
@@ -123,13 +123,16 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
       },
       {
         body: Document,
-        detail: describeWrite("Make the gateway what a document says", Plan, {
+        detail: describeWrite("Apply a configuration document", Plan, {
           description:
             "Sections and entries that are absent stay as they are. With `dry_run=true` nothing changes, and the answer is the " +
-            "plan. Entries are written one after the other: when one is refused, those before it are in force, and the same " +
-            "document can be sent again; keys that were created until then are revoked, as their values were never delivered.",
+            "plan. Entries are written one after the other. When one is refused, the earlier entries are active, and the same " +
+            "document can be sent again; keys created by the refused request are revoked, as their values were never delivered.",
           query: {
-            dry_run: { description: "Only say what would change", schema: { type: "boolean", default: false } },
+            dry_run: {
+              description: "Only report the changes, without applying them",
+              schema: { type: "boolean", default: false },
+            },
           },
         }),
       },

@@ -15,7 +15,7 @@ export const jwtIssuers = defineSection({
     const after = parseTokenIssuers(JSON.stringify(issuers));
     if (isDeepStrictEqual(before, after)) return [];
     if (admin.role !== "owner")
-      throw new GatewayError("forbidden", "Only owners and their admin keys change jwt_issuers");
+      throw new GatewayError("forbidden", "Only owners and their admin keys can change jwt_issuers");
     if (tokenIssuers.isFromEnvironment) {
       throw new GatewayError("conflict", "JWT_ISSUERS sets the issuers; change it there");
     }

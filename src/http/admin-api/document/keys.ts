@@ -36,7 +36,7 @@ const KeyEntry = Type.Object(
   {
     id: Type.Optional(Text(100)),
     account: { ...Email, description: "The e-mail of its account, or the address of its team" },
-    name: { ...DisplayName, description: "By which a key is found where no id is given, or none has it" },
+    name: { ...DisplayName, description: "Identifies the key if `id` is absent or does not exist" },
     status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("revoked")])),
     service_account: optional({ ...Text(200), description: "The name of the service account whose key it is" }),
     expires_at: optional(Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" })),
@@ -115,7 +115,7 @@ async function planKeys(planning: Planning, value: readonly KeyEntry[]): Promise
     const candidate = id === undefined && named.length > 1 ? undefined : (named.find(isAsWanted) ?? named[0]);
     const key = present.find((one) => one.id === id) ?? candidate;
     if (key === undefined && named.length > 1) {
-      throw invalid("keys", `${email} has ${named.length} keys called ${quoteValue(name)}; say which by its id`);
+      throw invalid("keys", `${email} has ${named.length} keys called ${quoteValue(name)}; identify one by its id`);
     }
     if (key !== undefined) takenIds.add(key.id);
     if (id !== undefined && key !== undefined) keyIds.set(id, key.id);

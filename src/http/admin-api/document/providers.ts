@@ -10,9 +10,9 @@ import { defineSection, type Step } from "./section.ts";
 const ProviderEntry = Type.Object(
   {
     name: Text(60),
-    status: { ...Status, description: "Of one that was added here" },
+    status: { ...Status, description: "For providers that were added here" },
     manifest: Type.Optional(
-      Type.Unknown({ description: "Of one that was added here or is now; its keys are set apart" }),
+      Type.Unknown({ description: "For providers that are added here; keys are set separately" }),
     ),
     enabled: Type.Optional(Type.Boolean()),
     priority: optional(Type.Integer({ minimum: 0, maximum: 1000 })),

@@ -115,7 +115,7 @@ postgresTest("a call waits for no other node's calls that have ended: what they 
   const all = createAdmission({ holdNanodollars: 100 });
   await here.admit(all);
   const refusal = await there.admit(createAdmission()).catch((error: GatewayError) => error);
-  expect((refusal as GatewayError).message).toContain("the wallet has 0.0000001 USD, of which 0.0000001 USD is held");
+  expect((refusal as GatewayError).message).toContain("the wallet has 0.0000001 USD with 0.0000001 USD held");
   expect(await there.readWalletState("acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 100 });
   await here.settle(createSettlement(all.callId, { costNanodollars: 30 }));
   expect((await there.admit(createAdmission({ holdNanodollars: 90 }))).heldNanodollars).toBe(70);

@@ -57,8 +57,8 @@ async function findingsOf(isCareful: boolean): Promise<[name: string, wrong: str
 
 test("plugin check passes a plugin whose stream is JSON lines and is read as it should be", async () => {
   expect(await findingsOf(true)).toEqual([
-    ["chat: a stream says the same however its bytes arrive", undefined],
-    ["chat: a stream that breaks off is never taken for whole", undefined],
+    ["chat: a stream has the same content however its bytes arrive", undefined],
+    ["chat: a stream that breaks off is an error", undefined],
     ["chat: a stream without usage is counted, not free", undefined],
   ]);
 });

@@ -194,13 +194,13 @@ describe("a path", () => {
   ])("of a client with a wrong base URL, %s, is told which was meant", async (path, method, meant) => {
     const error = await expectError(await ask(path, { method }), { status: 404, code: "not_found" });
     expect(error.message).toBe(
-      `There is no endpoint ${method} ${path}; did you mean ${meant}? See the client's base URL`,
+      `There is no endpoint ${method} ${path}; did you mean ${meant}? Check the client's base URL`,
     );
   });
 
   test("that nothing is like is told where the endpoints are listed", async () => {
     const error = await expectError(await ask("/v1/weather", { method: "POST" }), { status: 404 });
-    expect(error.message).toBe("There is no endpoint POST /v1/weather; GET /docs lists those there are");
+    expect(error.message).toBe("There is no endpoint POST /v1/weather; GET /docs lists the endpoints");
   });
 
   test("a path with a fragment is no endpoint", async () => {

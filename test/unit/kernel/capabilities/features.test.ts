@@ -65,7 +65,9 @@ describe("a request that a model cannot serve", () => {
     const { kernel } = one();
     const narrow = { ...caller, allowedModels: new Set(["plain"]) };
     const call = chatCall({ model: "plain", functions: [{ name: "f" }] }, { caller: narrow });
-    expect((await rejectionOf(runCall(kernel, call))).message).toEndWith("GET /models tells what each model can");
+    expect((await rejectionOf(runCall(kernel, call))).message).toEndWith(
+      "GET /models lists the capabilities of each model",
+    );
   });
 
   test("goes to the next of several models", async () => {

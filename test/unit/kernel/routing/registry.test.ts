@@ -27,7 +27,9 @@ describe("a registry", () => {
     const { registry } = build(named("acme", { aliases: ["gpt-chat"] }));
     const find = (name: string) => () => registry.find(name, { capability: "chat", caller, openedAt: 0 });
     expect(find("openai/gpt-chat")).toThrow("The model 'openai/gpt-chat' does not exist here; 'gpt-chat' does");
-    expect(find("openai/nobody")).toThrow("The model 'openai/nobody' does not exist here; GET /models lists what does");
+    expect(find("openai/nobody")).toThrow(
+      "The model 'openai/nobody' does not exist here; GET /models lists the available models",
+    );
   });
 
   const clashes: [string, Partial<Model>, Partial<Model>, string][] = [
@@ -81,8 +83,8 @@ describe("a registry", () => {
       return registry.find(name, { capability: "chat", caller: limited, openedAt: 0 });
     };
     expect(find("gpt-cht")).toThrow("The model 'gpt-cht' does not exist here; did you mean 'gpt-chat'?");
-    expect(find("gpt-cht", ["another"])).toThrow("GET /models lists what does");
-    expect(find("x".repeat(10_000))).toThrow("GET /models lists what does");
+    expect(find("gpt-cht", ["another"])).toThrow("GET /models lists the available models");
+    expect(find("x".repeat(10_000))).toThrow("GET /models lists the available models");
   });
 
   test("allows a key its models by alias too, as they are listed by id", () => {

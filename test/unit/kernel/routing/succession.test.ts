@@ -22,7 +22,7 @@ describe("a model that its provider ends", () => {
     const registry = registryOf(old, { id: "new" });
     expect(find(registry, "old", endsAt - 1)).toBe("old");
     expect(() => find(registry, "old", endsAt)).toThrow(
-      "The model 'old' was ended by its provider on 2027-01-14: use 'new' instead",
+      "The model 'old' was retired by its provider on 2027-01-14; use 'new' instead",
     );
   });
 
@@ -45,7 +45,7 @@ describe("a model that its provider ends", () => {
     expect(() => find(lost, "old", endsAt)).toThrow("use 'new' instead");
     const end = { retiredOn: "2027-01-14", whenRetired: "successor" as const };
     const circle = registryOf({ ...end, id: "old", successor: "new" }, { ...end, id: "new", successor: "old" });
-    expect(() => find(circle, "old", endsAt)).toThrow("was ended by its provider");
+    expect(() => find(circle, "old", endsAt)).toThrow("was retired by its provider");
   });
 
   test("opens its successor only to keys that may use that", () => {

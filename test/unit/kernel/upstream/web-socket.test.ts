@@ -223,7 +223,7 @@ describe("the handshake of a WebSocket", () => {
     const { baseUrl, answer } = await startServer();
     answer.head = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
     const error = await upstreamErrorOf(upstreamOf(baseUrl).upstream.webSocket("/speak"));
-    expect(error.message).toBe("The provider answered 200 where a WebSocket was expected");
+    expect(error.message).toBe("The provider answered with status 200, expected a WebSocket");
   });
 
   test.each<[string, (head: string) => string, readonly string[]]>([
@@ -241,7 +241,7 @@ describe("the handshake of a WebSocket", () => {
     const opening = upstreamErrorOf(upstreamOf(baseUrl).upstream.webSocket("/speak", { protocols }));
     await until(() => opened.length === 1);
     opened[0]?.socket.write(accept(opened[0].head));
-    expect((await opening).message).toContain("The provider's handshake of a WebSocket ");
+    expect((await opening).message).toContain("The provider's WebSocket handshake ");
     await until(() => opened[0]?.socket.destroyed === true);
   });
 

@@ -95,7 +95,7 @@ describe("gemini and pictures by address", () => {
   });
 
   test("says which one could not be fetched", async () => {
-    const download = new GatewayError("invalid_request", "Cannot fetch the file of the given URL: it answered 404");
+    const download = new GatewayError("invalid_request", "Cannot fetch the file at this URL: it answered 404");
     const { run } = chat({ messages }, { download });
     const param = "messages[0].content[0].image_url.url";
     expect(await errorOf(run())).toMatchObject({ code: "invalid_request", param, message: download.message });

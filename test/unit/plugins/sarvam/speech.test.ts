@@ -48,7 +48,7 @@ describe("sarvam's speech", () => {
   });
 
   test("notes a speed that it moved, and no other", async () => {
-    expect((await ask({ speed: 0.25 })).notes).toEqual(["Took speed 0.5 for 0.25: the model takes 0.5 to 2"]);
+    expect((await ask({ speed: 0.25 })).notes).toEqual(["Used speed 0.5 instead of 0.25: the model accepts 0.5 to 2"]);
     expect((await ask({ speed: 0.5 })).notes).toEqual([]);
   });
 

@@ -66,7 +66,7 @@ describe("OpenaiStream", () => {
     [
       "a whole answer instead of events",
       '{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"}}]}',
-      { kind: "bad_response", message: "The provider sent a whole answer where a stream was asked for" },
+      { kind: "bad_response", message: "The provider sent a whole response, expected a stream" },
     ],
   ])("throws %s", async (_, text, fault) => {
     const { error } = await read(text);

@@ -45,7 +45,7 @@ describe("openai", () => {
     const events = eventsOf(`data: ${JSON.stringify(chunk)}\n\n`.repeat(2));
     const streamed = fakeCall({ ...request, stream: true }, { events });
     await drain((await openai({ chat }).chat?.(streamed.call)) as ChatStream);
-    const sentence = `The provider answered by its service tier ${service_tier}, which costs more than the price of this model says`;
+    const sentence = `The provider used the service tier ${service_tier}, which costs more than the price of this model covers`;
     for (const { notes } of [whole, streamed]) expect(notes).toEqual(Array(times).fill(sentence));
   });
 
