@@ -24,7 +24,7 @@ export async function tryFeature(plugin: ProviderPlugin, model: Model, feature: 
     throw new Error(`${plugin.name} failed at ${feature.name}: ${given.error.message}`, { cause: given.error });
   }
   if (Object.keys(asks).length === 0) return "yes";
-  const hasOwnWay = given.notes.some((note) => note.includes("in words"));
+  const hasOwnWay = given.notes.some((note) => note.includes("to the prompt"));
   if (given.sent.length > without.sent.length || hasOwnWay || isAskedWhole(request, given)) return "here";
   if (!isDeepStrictEqual(given.sent.map(bodyOf), without.sent.map(bodyOf))) return "yes";
   // Times are asked for in every transcription; the client gets what of the answer it wants.
