@@ -76,7 +76,7 @@ describe("a new plugin", () => {
   });
 
   test.each([
-    ["is not written over another", ["new", "of-its-own"], "is there already", 4],
+    ["is not written over another", ["new", "of-its-own"], "it already exists", 4],
     ["has a name that can be one", ["new", "Of_Its_Own"], "expected kebab-case", 2],
     ["speaks what is known", ["new", "other", "--dialect", "latin"], "expected openai", 2],
     ["is to be there for a check", ["check", "nowhere"], "There is no nowhere", 2],
