@@ -137,7 +137,7 @@ describe("export calls", () => {
 
   test("says which credentials, format or bucket is wrong", async () => {
     for (const [args, reason] of [
-      [["s3://Not A Bucket"], "is no bucket"],
+      [["s3://Not A Bucket"], "is not a bucket"],
       [[folder, "--format", "xml"], "expected jsonl or parquet"],
     ] as const) {
       const { code, stderr } = await gateway.run("export", "calls", ...args);

@@ -93,7 +93,7 @@ describe("Bedrock", () => {
       ok: boolean;
       error: string;
     };
-    expect(tested).toMatchObject({ ok: false, error: expect.stringContaining("no service aws-container") });
+    expect(tested).toMatchObject({ ok: false, error: expect.stringContaining("no credential service aws-container") });
   });
 
   test("is asked with a signature that holds, whole and streamed, once its own settings are there", async () => {

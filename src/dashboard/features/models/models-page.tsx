@@ -60,7 +60,7 @@ export default function ModelsPage() {
       <div className="stack">
         {shownId !== "" && models.data !== undefined && shownModel === undefined && (
           <Callout tone="warn">
-            This gateway has no models <span className="mono break">{shownId}</span> now.{" "}
+            This gateway has no model <span className="mono break">{shownId}</span> now.{" "}
             <LinkButton onClick={() => setShownId("")}>Dismiss</LinkButton>
           </Callout>
         )}
