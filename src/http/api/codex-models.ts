@@ -76,8 +76,8 @@ export interface NamedFacts {
 }
 
 /**
- * The models that Codex can work with, as its catalogue: those of chat, but those that are known to take no tools. Names that its
- * picker shows come first, so that others are left out where the list is too large.
+ * Returns Codex' catalogue: chat models, without the models that are known to take no tools. Names that the picker shows come
+ * first; if the list is too large, the other names are dropped.
  *
  * @param isWhole Also with the names that come with Codex.
  */
@@ -123,7 +123,7 @@ function toCodexModel({ name, facts, isShown }: NamedFacts, priority: number): C
   };
 }
 
-/** The facts that several models have in common, any of which may answer by one name. */
+/** Returns the facts that all of these models share: any of them may answer requests for one name. */
 export function factsInCommon(common: CodexFacts, models: readonly CodexFacts[]): CodexFacts {
   const isKnown = models.every(({ features }) => features !== undefined);
   const [first, ...others] = models.map(({ features }) => new Set(features));

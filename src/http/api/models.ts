@@ -86,7 +86,7 @@ const parameters = [
 const pageParameters = ["limit", "after_id", "before_id"] as const;
 const limitMax = 1000;
 const dayMs = 86_400_000;
-/** The last second of the year 9999, behind which a date has no RFC 3339 form. */
+/** The last second of the year 9999: RFC 3339 has no later date. */
 const createdMax = 253_402_300_799;
 
 const prefix = "/models/";
@@ -94,7 +94,8 @@ const prefix = "/models/";
 /**
  * GET /models, its alias /v1/models, and one model by any of its names (which may hold slashes). The list has an entry for each
  * name, because clients offer what it has and refuse what it lacks; its members have the fields of both OpenAI's and Anthropic's
- * clients. Codex has a list of its own beside them. It asks for it again after each turn where an answer has `x-models-etag`.
+ * clients. For Codex the body also has its own list, `models`. Answers must not have `x-models-etag`: Codex would fetch the list
+ * again after each turn.
  */
 export function modelsController(deps: HttpDeps) {
   let lists: ModelLists | undefined;
@@ -218,7 +219,7 @@ class ModelLists {
     return toCodexModels(this.#allowed(caller), isWhole);
   }
 
-  /** Virtual models stand before ids that are codes, and before models that have ended. */
+  /** Returns the allowed entries: names, then virtual models, then ids that are codes and retired models. */
   #allowed(caller: ListCaller): (NamedModel | NamedVirtual)[] {
     const isAllowed = ({ id, members }: VirtualModel) =>
       members.some(({ name }) => mayUse(caller, this.registry.byName(name)?.model.id ?? name, id));

@@ -82,7 +82,7 @@ export type Verb = "list" | "show" | "create" | "change" | "remove";
 
 /** The commands of a thing, with examples of their flags. */
 export interface Commands {
-  /** Absent: those of the thing. */
+  /** Absent: all verbs of the thing have a command. */
   readonly verbs?: readonly Verb[];
   /** The word in front of them; absent: the name of the thing. */
   readonly group?: string;
@@ -98,7 +98,7 @@ export interface Commands {
 export interface Action<Row> {
   readonly summary: string;
   readonly description: string;
-  /** The argument of the command that says which one; absent: that of the others. */
+  /** The argument of the command that identifies the thing; absent: the same argument as in its other commands. */
   readonly argument?: string;
   /** @param id As the command has it; a request has the id of one that is there. */
   run(deps: ResourceDeps, by: Administrator, id: string): Promise<Row>;
@@ -232,7 +232,7 @@ export function pageOf<Row extends { readonly id: string }>(
   return rows.slice(start, start + limit);
 }
 
-/** The secret of one that was just created; empty where there is none. */
+/** Returns the secret of a thing that was just created; empty if the thing has no secret. */
 export function secretOf<Row extends object>({ secret = {} }: { readonly secret?: TProperties }, made: Row): object {
   return Object.fromEntries(Object.entries(made).filter(([name]) => Object.hasOwn(secret, name)));
 }
