@@ -121,7 +121,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
   const readLast = (owner: string, after: string) =>
     resource.read(resourceDeps, owner, after).catch((error) => {
       if (!(error instanceof GatewayError) || error.code !== "not_found") throw error;
-      throw invalid("after", `after is the id of no ${name} of the list`);
+      throw invalid("after", `No ${name} in this list has the id in after`);
     });
   const described = (description: string | undefined) => (description === undefined ? {} : { description });
   const route = adminRoutes(deps, api, { path, area: resource.area });

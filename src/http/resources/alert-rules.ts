@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { listMetricRules } from "../../alerts/index.ts";
+import { listMetricRules, metricUnits } from "../../alerts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import { eachAccount } from "../../tenants/index.ts";
 import {
@@ -50,6 +50,10 @@ export const alertRules = defineResource<ShownRule, typeof metricRuleFields, Der
     const present = await readRule(deps, id);
     const { scope, subject } = present;
     const body = { ...present, ...changes };
+    if (metricUnits[body.metric] !== present.unit && changes.threshold === undefined) {
+      const message = `threshold is missing: that of ${body.metric} is in ${metricUnits[body.metric]}, not in ${present.unit}`;
+      throw new GatewayError("invalid_request", message, { param: "threshold" });
+    }
     const isAboutOther = body.scope !== scope || body.subject !== subject;
     // The subject of a rule may have ended, and the rule can still be turned off.
     const rule = isAboutOther

@@ -27,6 +27,8 @@ describe("alert-rule", () => {
       enabled: true,
     });
     expect(await bench.json("alert-rule", "list")).toEqual([made]);
+    const otherUnit = await bench.run("alert-rule", "change", made.id, "--metric", "spend");
+    expect([otherUnit.code, otherUnit.stderr]).toEqual([2, expect.stringContaining("threshold is missing")]);
     const spend = ["--metric", "spend", "--threshold", "25.00", "--enabled", "no"];
     const changed = await bench.json("alert-rule", "change", made.id, ...spend);
     expect(changed).toEqual({ ...made, metric: "spend", threshold: "25", unit: "usd", enabled: false });
