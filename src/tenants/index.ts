@@ -53,6 +53,7 @@ export { endClaims } from "./claims.ts";
 export { getAccountLabel } from "./create-team.ts";
 export { findImported, type Imported, noteImported } from "./imported.ts";
 export { hashToken, invalidInvitation, readAccountInvitation } from "./invitations.ts";
+export { limitFields } from "./limit-fields.ts";
 export { lockAccount, unknownAccount } from "./lock-account.ts";
 export {
   changeModelLimits,

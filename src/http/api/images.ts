@@ -15,7 +15,7 @@ import {
   type PartialImage,
 } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { callRoute, formBody, jsonBody } from "../lifecycle/call-routes.ts";
+import { callRoute, jsonBody, multipartBody } from "../lifecycle/call-routes.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { jsonReply, sseReply, sseReplyOf } from "../lifecycle/respond.ts";
@@ -46,7 +46,7 @@ export function imagesController(deps: HttpDeps) {
 /** POST /images/edits: a form with files, or JSON with addresses and data URLs. */
 export function imageEditsController(deps: HttpDeps) {
   const json = jsonBody(deps, EditsJson, { capability: "imageEdits" });
-  const form = formBody(deps, EditsForm, { capability: "imageEdits", toBody });
+  const form = multipartBody(deps, EditsForm, { capability: "imageEdits", toBody });
   const isForm = ({ headers }: Request) => (headers.get("content-type") ?? "").toLowerCase().startsWith("multipart/");
   const body = {
     ...json,

@@ -10,7 +10,7 @@ import {
   TranscriptWord,
 } from "../../provider/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { callRoute, formBody } from "../lifecycle/call-routes.ts";
+import { callRoute, multipartBody } from "../lifecycle/call-routes.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { callHeaders, jsonReply, sseReplyOf } from "../lifecycle/respond.ts";
@@ -56,7 +56,7 @@ export function transcriptionsController(deps: HttpDeps) {
       deps,
       {
         path: "/audio/transcriptions",
-        body: formBody(deps, Body, { capability: "transcription", modelDefault: model.default as string, toBody }),
+        body: multipartBody(deps, Body, { capability: "transcription", modelDefault: model.default as string, toBody }),
         detail: {
           summary: "Speech to text",
           description: "With `stream: true` a `transcript.text.delta` event, then `transcript.text.done`.",
@@ -95,7 +95,7 @@ export function translationsController(deps: HttpDeps) {
       deps,
       {
         path: "/audio/translations",
-        body: formBody(deps, TranslationBody, { capability: "translation", toBody, modelDefault: "whisper-1" }),
+        body: multipartBody(deps, TranslationBody, { capability: "translation", toBody, modelDefault: "whisper-1" }),
         detail: {
           summary: "Speech in any language to English text",
           tags: ["Calls"],

@@ -1,10 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { DisplayName, GatewayError, optional, parseUsd, quoteValue } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
-import { Limit, readBudget, Usd } from "../../lib/fields.ts";
+import { bodyFields, readBudget, Usd } from "../../lib/fields.ts";
 import { getDisplayName } from "../../provider/index.ts";
 import { getModelNames, type ModelNames } from "../../providers/index.ts";
 import { parseStatusFilter, type RequestFilter, type StatusFilter, statusForms } from "../../reports/index.ts";
+import { limitFields as callLimitFields } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 
 export const Email = Type.String({ minLength: 1, maxLength: 254 });
@@ -15,11 +16,7 @@ export const Models = Type.Array(DisplayName, { minItems: 1, maxItems: 500 });
 const Networks = Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: 100 });
 
 /** Limits in the body of a change: `null` removes one, and one that is absent stays. */
-export const limitFields = {
-  requests_per_minute: optional(Limit),
-  tokens_per_minute: optional(Limit),
-  concurrent_calls: optional(Limit),
-};
+export const limitFields = bodyFields(callLimitFields);
 /** Limits of a key in the body of a change. */
 export const keyFields = {
   allowed_models: optional(Models),

@@ -125,7 +125,7 @@ interface FormEndpoint extends Endpoint {
 }
 
 /** A multipart form that makes a body of this schema. */
-export function formBody<Schema extends TSchema>(
+export function multipartBody<Schema extends TSchema>(
   deps: HttpDeps,
   schema: Schema,
   endpoint: FormEndpoint,
