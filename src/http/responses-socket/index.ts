@@ -11,11 +11,17 @@ import { errorResponse, isWebSocketHandshake, refuseWebSocket } from "../lifecyc
 import { answerRoute } from "../lifecycle/mount.ts";
 import { jsonBytesMax } from "../lifecycle/read-body.ts";
 import type { RequestContext, Route } from "../lifecycle/route.ts";
-import { closeCodes, lifetimesDefault, ResponsesConnection, unsentBytesMax } from "./connection.ts";
+import { closeCodes, type Lifetimes, lifetimesDefault, ResponsesConnection, unsentBytesMax } from "./connection.ts";
 import { createTurnRoute, type Turn } from "./turn.ts";
 
-/** Connections of a process. An account may have as many of them as are free, and always some. */
-const [connectionsMax, ownConnectionsMin] = [10_000, 16];
+/** Bounds of the connections of a process. */
+interface Bounds {
+  /** An account may have as many of them as are free, and always {@link ownMin}. */
+  readonly connectionsMax: number;
+  readonly ownMin: number;
+  readonly lifetimes: Lifetimes;
+}
+
 /** After so many seconds without a frame the client is asked whether it is there. */
 const pingSeconds = 120;
 
@@ -32,12 +38,13 @@ export const webSocketSettings = {
 /** The connections of a server. */
 export class ResponsesSockets {
   readonly route: Route;
+  /** Tests lower them. */
+  bounds: Bounds = { connectionsMax: 10_000, ownMin: 16, lifetimes: lifetimesDefault };
   readonly #deps: HttpDeps;
   readonly #turns = new WeakMap<Request, Turn>();
   readonly #connections = new Map<ResponsesConnection, string>();
   readonly #byAccount = new Map<string, number>();
   readonly #turn: ReturnType<typeof createTurnRoute>;
-  readonly #lifetimes = lifetimesDefault;
 
   constructor(deps: HttpDeps, store: Responses) {
     this.#deps = deps;
@@ -85,8 +92,10 @@ export class ResponsesSockets {
     await deps.ledger.countRequest(call.id, caller);
     if (deps.loadShedder.isDraining) throw new GatewayError("unavailable", "The gateway is shutting down");
     const own = this.#byAccount.get(caller.accountId) ?? 0;
-    if (own >= Math.max(ownConnectionsMin, connectionsMax - this.#connections.size)) {
-      const reason = `The account has ${own} WebSockets, its share of the gateway's`;
+    const { connectionsMax, ownMin } = this.bounds;
+    const free = connectionsMax - this.#connections.size;
+    if (own >= Math.max(ownMin, free) || free <= 0) {
+      const reason = `The account has ${own} WebSockets, and the gateway has room for ${free} more`;
       return await refuseWebSocket(deps, request, { reason, call, inbound });
     }
     const connection = this.#connect(context, caller);
@@ -103,7 +112,7 @@ export class ResponsesSockets {
       handshake: request,
       caller,
       address: this.#deps.server()?.requestIP(request)?.address ?? "unknown",
-      lifetimes: this.#lifetimes,
+      lifetimes: this.bounds.lifetimes,
       run: async (turnRequest, turn) => {
         this.#turns.set(turnRequest, turn);
         const { deps, route } = this.#turn;
