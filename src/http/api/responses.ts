@@ -30,7 +30,7 @@ export function responsesController(deps: HttpDeps, { store, counts }: { store: 
           summary: "Chat by OpenAI's Responses protocol",
           description:
             "For Codex, the AI SDK and the Agents SDK. Responses are stored for a while, unless `store` is false, for " +
-            "`previous_response_id` and `item_reference`.",
+            "`previous_response_id` and `item_reference`. `GET` of this path opens a WebSocket for many of them.",
           tags: ["Calls"],
           responses: responsesOfResponses({ "application/json": ResponseObject, "text/event-stream": EventBody }),
         },

@@ -40,7 +40,7 @@ export interface ServerSocket {
   send(text: string): number;
   close(code: number, reason: string): void;
   getBufferedAmount(): number;
-  /** What is sent in it goes out together. */
+  /** Sends together all that `work` sends. */
   cork(work: () => void): unknown;
 }
 

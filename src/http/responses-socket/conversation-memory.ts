@@ -20,7 +20,7 @@ interface Conversation {
  */
 export class ConversationMemory {
   readonly #reservation: MemoryReservation;
-  /** By lane, the least recently used first. */
+  /** The key is the lane; the least recently used is first. */
   readonly #byLane = new Map<string | undefined, Conversation & { id: string }>();
   #bytes = 0;
 

@@ -18,7 +18,7 @@ import type { Route } from "../lifecycle/route.ts";
 import type { MemoryReservation } from "../memory/call-memory.ts";
 import type { ConversationMemory } from "./conversation-memory.ts";
 
-/** What a request for a response has, and the connection that it came by. */
+/** A request for a response, and the connection that it came by. */
 export interface Turn {
   /** Turns of one name, or of none, run in order. */
   readonly lane: string | undefined;
