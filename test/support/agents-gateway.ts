@@ -27,8 +27,14 @@ export interface AgentsGateway {
   restart(): Promise<void>;
 }
 
-/** Starts one before the tests of the calling file and ends it after them; its members are there once tests run. */
-export function useAgentsGateway(env: Record<string, string> = {}): AgentsGateway {
+type Settings = Record<string, string>;
+
+/**
+ * Starts one before the tests of the calling file and ends it after them; its members are there once tests run.
+ *
+ * @param settings More settings of the gateway, also such as name an address of the scripted providers.
+ */
+export function useAgentsGateway(settings: Settings | ((origin: string) => Settings) = {}): AgentsGateway {
   const shared = {} as AgentsGateway;
   const home = mkdtempSync(join(tmpdir(), "modelgate-agents-"));
   beforeAll(async () => {
@@ -37,14 +43,16 @@ export function useAgentsGateway(env: Record<string, string> = {}): AgentsGatewa
       writeFileSync(join(home, `catalogue/${provider}.json`), JSON.stringify({ models: [row] }));
     }
     shared.providers = startScriptedProviders();
-    shared.gateway = await startGateway({ home, env: { ...shared.providers.env, ...env } });
+    const { origin } = new URL(shared.providers.env.OPENAI_BASE_URL as string);
+    const env = { ...shared.providers.env, ...(typeof settings === "function" ? settings(origin) : settings) };
+    shared.gateway = await startGateway({ home, env });
     await fillWallet(shared.gateway);
     shared.ledger = openCliStore(home);
     shared.recorder = startRecorder(shared.gateway.origin);
     shared.restart = async () => {
       const { port } = new URL(shared.gateway.origin);
       await shared.gateway.stop();
-      shared.gateway = await startGateway({ home, env: { ...shared.providers.env, ...env, PORT: port } });
+      shared.gateway = await startGateway({ home, env: { ...env, PORT: port } });
     };
   });
   afterAll(async () => {

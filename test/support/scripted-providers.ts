@@ -6,7 +6,7 @@ import { nextStep, type ToolPlan } from "./providers/script.ts";
 
 /** A request as a provider got it. */
 export interface ScriptedRequest {
-  provider: "openai" | "anthropic" | "gemini";
+  provider: "openai" | "anthropic" | "gemini" | "local";
   path: string;
   headers: Record<string, string>;
   /** The body's bytes as text, for what must be kept byte for byte. */
@@ -41,6 +41,8 @@ export function startScriptedProviders(): ScriptedProviders {
     async fetch(request) {
       const url = new URL(request.url);
       const [, provider = "", path = ""] = /^\/([^/]+)(\/.*)$/.exec(url.pathname) ?? [];
+      // The list of a server of one's own.
+      if (request.method === "GET") return Response.json({ object: "list", data: [{ id: "qwen", object: "model" }] });
       const text = await request.text();
       const headers = Object.fromEntries(request.headers);
       const record = { provider, path: path + url.search, headers, text, body: JSON.parse(text) } as ScriptedRequest;

@@ -11,7 +11,7 @@ const rates = { input: 3_000, cacheRead: 300, cacheWrite: 3_750, output: 15_000 
 const outputTokens = 20;
 const toolTurns = 10;
 
-const shared = useAgentsGateway();
+const shared = useAgentsGateway((origin) => ({ LLAMA_CPP_BASE_URL: `${origin}/local/v1` }));
 let agents: Agents;
 beforeAll(async () => {
   agents = await prepareAgents();
@@ -79,6 +79,62 @@ describe("a client that marks nothing reads from its second turn on what a Claud
     expect(Math.min(...cache.shares())).toBe(1);
     expectCharged();
   });
+});
+
+/** A model of each kind of provider, and the parts of a prompt in the order in which that reads them. */
+type Kind = [string, string, (body: Record<string, unknown>) => unknown[]];
+const kinds: Kind[] = [
+  ["OpenAI", "gpt-5.4", ({ tools, instructions, input }) => [tools, instructions, ...(input as unknown[])]],
+  ["Anthropic", model, ({ tools, system, messages }) => [tools, system, ...(messages as unknown[])]],
+  ["Google", "gemini-3-flash-preview", (body) => [body.tools, body.systemInstruction, ...(body.contents as unknown[])]],
+  ["a server of one's own", "llama-cpp/qwen", ({ tools, messages }) => [tools, ...(messages as unknown[])]],
+];
+
+/** A mark is no part of the prompt, and a text is the same as one part in text. */
+const textOf = (part: unknown) =>
+  JSON.stringify(part, (name, value: unknown) => {
+    if (name === "cache_control") return undefined;
+    if (name === "type" && value === "input_text") return "text";
+    return name === "content" && typeof value === "string" ? [{ type: "text", text: value }] : value;
+  }) ?? "";
+
+/** The share of the prompt before that a prefix cache would read of each prompt, simulated as the longest common prefix. */
+function simulatedShares(prompts: readonly (readonly unknown[])[]): number[] {
+  const lengthOf = (parts: readonly unknown[]) => parts.reduce<number>((sum, part) => sum + textOf(part).length, 0);
+  return prompts.slice(1).map((prompt, index) => {
+    const before = prompts[index] as unknown[];
+    const differs = before.findIndex((part, at) => textOf(part) !== textOf(prompt[at]));
+    return lengthOf(differs === -1 ? before : before.slice(0, differs)) / lengthOf(before);
+  });
+}
+
+describe.each([
+  ["codex", "exec_command", { cmd: "seq 1 300; date +%N" }],
+  ["claude", "Bash", { command: "seq 1 300; date +%N", description: "Count" }],
+] as const)("ten turns of %s with a tool", (agent, name, input) => {
+  test.each(kinds)(
+    "let %s read from a prefix cache, simulated, what the agent itself repeats",
+    async (_, asked, partsOf) => {
+      if (agents.missing !== undefined) return;
+      const { providers, gateway, recorder } = shared;
+      providers.plan = { name, input, turns: toolTurns };
+      const run = await agents.run(agent, "Do what there is to do", {
+        origin: recorder.origin,
+        key: gateway.key,
+        model: asked,
+      });
+      expect([run.code, run.stdout]).toEqual([0, expect.stringContaining("The tool said: ")]);
+      const bodies = recorder.calls.filter(({ method }) => method === "POST").map(({ text }) => JSON.parse(text));
+      const [openai, anthropic] = kinds as [Kind, Kind];
+      const own = simulatedShares(bodies.map(agent === "codex" ? openai[2] : anthropic[2]));
+      const shares = simulatedShares(providers.seen.map(({ body }) => partsOf(body)));
+      expect(shares.length).toBe(toolTurns);
+      // The second prompt of Claude Code has another system prompt than its first.
+      const lacking = shares.filter((share, turn) => share < Math.min(0.9, 0.95 * (own[turn] as number)));
+      expect(lacking).toEqual([]);
+      expect(shares.filter((share) => share >= 0.9).length).toBeGreaterThanOrEqual(toolTurns - 1);
+    },
+  );
 });
 
 test("Claude Code's own request is sent to a Claude model as it came", async () => {

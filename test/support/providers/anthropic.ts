@@ -37,7 +37,16 @@ export function toMessage({ thought, text, tool }: Step, { model }: MessagesBody
   ];
   const usage = { ...read, output_tokens: 20 };
   const stop = { stop_reason: tool === undefined ? "end_turn" : "tool_use", stop_sequence: null };
-  return { id: "msg_1", type: "message", role: "assistant", model, content, ...stop, usage };
+  return {
+    // Claude Code takes messages of one id for parts of one.
+    id: `msg_${crypto.randomUUID()}`,
+    type: "message",
+    role: "assistant",
+    model,
+    content,
+    ...stop,
+    usage,
+  };
 }
 
 const toToolUse = ({ id, name, input }: NonNullable<Step["tool"]>) => ({
