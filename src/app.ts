@@ -33,6 +33,7 @@ import {
   LoadShedder,
   type Log,
   monotonicNow,
+  PromptCaching,
   type UpstreamBounds,
 } from "./kernel/index.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
@@ -165,7 +166,16 @@ export async function createApp(options: AppOptions): Promise<App> {
     now,
   });
   const observer = service.observe(providers.observe(observability?.calls));
-  const kernel: Kernel = { registry: providers.snapshot.registry, ledger, network, log, now: monotonicNow, observer };
+  const sealKey = await readSealKey(store);
+  const kernel: Kernel = {
+    registry: providers.snapshot.registry,
+    ledger,
+    network,
+    log,
+    now: monotonicNow,
+    promptCaching: new PromptCaching({ isOff: config.cacheMarks === "off", secret: sealKey }),
+    observer,
+  };
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
   const loadShedder = new LoadShedder(bounds, monotonicNow, (event, fields) => log.warn(event, fields));
   const memory = openMemory(options, loadShedder);
@@ -192,7 +202,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     memory,
     heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? config.sseHeartbeatSeconds * 1000),
     secrets: providers.settings.box,
-    sealKey: await readSealKey(store),
+    sealKey,
     signingSecret: await store.setting("file_signing_secret", createSecret),
     readinessProblems: async () => getReadinessProblems(providers.snapshot, config, trouble()),
     degraded: () => [...degraded(), ...(trouble() === undefined ? (store.degraded?.() ?? []) : [])],

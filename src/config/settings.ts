@@ -127,6 +127,8 @@ export const settings = {
   maxKeysPerAccount: setting("MAX_KEYS_PER_ACCOUNT", "1000", integer(1)),
   /** The most searches of the web of a request that sets no limit itself. */
   webSearches: setting("WEB_SEARCHES", "8", integer(0, 1000, "", " (none)")),
+  /** Whether prompts are marked for the caches of providers where a client marks nothing. */
+  cacheMarks: setting("CACHE_MARKS", "auto", choice("auto", "off")),
   /** Concurrent calls of all accounts in one process. */
   maxConcurrentCalls: setting("MAX_CONCURRENT_CALLS", "12000", integer(1, 1_000_000)),
   /** How late the event loop may be before new calls are refused; 0: any delay is accepted. */

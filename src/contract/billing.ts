@@ -111,6 +111,8 @@ export interface Caller {
   createdBy?: string;
   /** The operator keeps the prompts and answers of its calls, where the gateway keeps any; absent: not. */
   keepsContent?: true;
+  /** The gateway marks no prompts of its calls for caches; absent: it may. */
+  cacheMarks?: "off";
   /** Where the key may be used from; absent: anywhere. */
   allowedNetworks?: NetworkList;
   /** The token (JWT) that came in place of an API key; absent: an API key came. */

@@ -11,6 +11,13 @@ export interface FailedAttempt {
 }
 
 /**
+ * What became of marks for prompt caches in a call: the gateway marked its prompt (`marked`); the client did (`client`); or the
+ * gateway did not, because marks are off (`off`), the prompt is shorter than what its provider caches (`short`), marks cost the
+ * key more than they saved (`losing`), or the provider does not take them (`refused`).
+ */
+export type CacheMarks = "marked" | "client" | "off" | "short" | "losing" | "refused";
+
+/**
  * Details of a call that have no column of their own in the request log, as they are stored. An absent field did not
  * happen.
  */
@@ -27,6 +34,8 @@ export interface CallDetail {
   readonly ignored?: readonly string[] | undefined;
   readonly lowered?: Readonly<Record<string, number>> | undefined;
   readonly warnings?: readonly string[] | undefined;
+  /** What the gateway did about marks for prompt caches, where it was for it to decide. */
+  readonly cache_marks?: Exclude<CacheMarks, "client" | "off"> | undefined;
   /** The claim `sub` of the caller's token (JWT), and the customer that they called for. */
   readonly subject?: string | undefined;
   readonly end_user?: string | undefined;

@@ -1,6 +1,6 @@
 export * from "./api-key.ts";
 export * from "./billing.ts";
-export type { CallDetail, FailedAttempt } from "./call-detail.ts";
+export type { CacheMarks, CallDetail, FailedAttempt } from "./call-detail.ts";
 export { callIdPrefix, makeCallId, randomText } from "./call-id.ts";
 export * from "./capability.ts";
 export { type ContextFigures, isContextLength } from "./context-length.ts";

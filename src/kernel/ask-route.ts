@@ -20,7 +20,7 @@ export interface RouteTask<Request, Answer> {
 }
 
 /** Asks a route: an attempt of a call, or {@link askOnce}. */
-export interface Asker extends Sender, Pick<Call<unknown>, "id" | "leavesCaching" | "keepsLonger" | "warn"> {}
+export interface Asker extends Sender, Pick<Call<unknown>, "id" | "keepsLonger" | "markRule" | "hasSession" | "noteCacheMarks" | "readCacheKey" | "warn"> {}
 
 /** Asks a route once. The caller keeps `upstream`, which says how far the request came. */
 export async function askRoute<Request, Answer>(
@@ -28,7 +28,7 @@ export async function askRoute<Request, Answer>(
   asker: Asker,
   task: RouteTask<Request, Answer>,
 ): Promise<Answer> {
-  const { route, id, signal, leavesCaching = false, keepsLonger } = asker;
+  const { route, id, signal, markRule, hasSession, keepsLonger } = asker;
   const isOwn = upstream.isOwnServer();
   const isOwnServer = isOwn instanceof Promise ? await isOwn : isOwn;
   return await task.run(route.plugin, {
@@ -38,8 +38,11 @@ export async function askRoute<Request, Answer>(
     signal,
     upstream,
     isOwnServer,
-    leavesCaching,
+    markRule,
+    hasSession,
     keepsLonger,
+    noteCacheMarks: (state) => asker.noteCacheMarks?.(state),
+    readCacheKey: () => asker.readCacheKey?.(),
     warn: (message, ignored) => asker.warn(message, ignored),
   });
 }

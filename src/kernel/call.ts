@@ -7,6 +7,7 @@
  * and a field that changes names its writer.
  */
 import {
+  type CacheMarks,
   type Caller,
   type Capability,
   type ErrorCode,
@@ -25,6 +26,7 @@ import type {
   GeneratedImages,
   ImageEditsBody,
   ImagesRequest,
+  MarkRule,
   ModerationRequest,
   Moderations,
   PartialImage,
@@ -37,6 +39,7 @@ import type {
 } from "../provider/index.ts";
 import type { UsageMeter } from "./normalize/usage-meter.ts";
 import type { Passthrough } from "./passthrough.ts";
+import type { PromptCaching } from "./prompt-caching.ts";
 import type { PoolKey } from "./routing/circuits.ts";
 import { type Candidate, type ModelEntry, publicNameOf, type Route } from "./routing/registry.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/http-client.ts";
@@ -116,6 +119,8 @@ export interface ClientRequest<C extends Capability = Capability> {
   readonly forbidsStoring?: boolean;
   /** The client leaves prompt caching to the gateway. */
   readonly leavesCaching?: boolean;
+  /** The client does not want its prompt marked for a cache. */
+  readonly forbidsMarks?: boolean;
   /** Fields of the client's body that no route is sent. */
   readonly leftOut?: readonly string[];
   /** Losses before the kernel saw the request, for the log. */
@@ -319,6 +324,8 @@ export interface RunBounds {
   readonly parts?: number;
   /** A part of the prompt is to be cached by the provider for an hour or longer. */
   readonly keepsLonger?: boolean;
+  /** The client has marked a part of the prompt for a cache. */
+  readonly hasMarks?: boolean;
   /** Only its provider's report tells what the prompt costs. */
   readonly isOpenEnded?: boolean;
   /** A part of the output may not be shown, so only its provider's report tells what it costs. */
@@ -482,6 +489,11 @@ export class ModelRun<C extends Capability = Capability> {
     return this.attempt?.isAnswered === true ? this.plugin : undefined;
   }
 
+  /** What became of marks for the cache of the provider that was tried last; absent: nobody marks such a prompt. */
+  get cacheMarks(): CacheMarks | undefined {
+    return this.attempt?.cacheMarks;
+  }
+
   /**
    * Number of requests that the hold covers: one for each part, or for each choice, because some providers make one
    * choice per request.
@@ -536,15 +548,23 @@ export class Attempt implements Sender {
   /** Fields of the client's request that it left out or could not keep to, for the caller. */
   readonly ignored: Set<string>;
   hasSocket = false;
+  /** What became of marks for the provider's cache. Written by its handler; the client's own are there from the beginning. */
+  cacheMarks: CacheMarks | undefined;
   /** The requests to the provider, in order. */
   readonly sent: SentRequest[] = [];
   readonly #controller = new AbortController();
+  readonly #promptCaching: PromptCaching;
 
-  constructor(run: ModelRun, route: Route, key: PoolKey | undefined, startedMs: number) {
+  constructor(
+    run: ModelRun,
+    { route, key, nowMs, promptCaching }: Pick<Attempt, "route" | "key"> & { nowMs: number; promptCaching: PromptCaching },
+  ) {
     this.run = run;
     this.route = route;
     this.key = key;
-    this.startedMs = startedMs;
+    this.startedMs = nowMs;
+    this.#promptCaching = promptCaching;
+    this.cacheMarks = run.bounds.hasMarks === true ? "client" : undefined;
     this.ignored = new Set(run.call.request.leftOut);
     run.attempts.push(this);
   }
@@ -574,8 +594,20 @@ export class Attempt implements Sender {
     return this.run.call.request.caller.accountId;
   }
 
-  get leavesCaching(): boolean {
-    return this.run.call.request.leavesCaching === true;
+  get markRule(): MarkRule | undefined {
+    return this.#promptCaching.ruleOf(this.run, this.route.model, this.startedMs);
+  }
+
+  get hasSession(): boolean {
+    return this.run.call.request.session !== undefined;
+  }
+
+  noteCacheMarks(state: CacheMarks): void {
+    this.cacheMarks = state;
+  }
+
+  readCacheKey(): string | undefined {
+    return this.#promptCaching.cacheKeyOf(this.run.call.request);
   }
 
   get keepsLonger(): boolean {

@@ -38,7 +38,7 @@ export async function withFailover<Request, Answer>(
   let failure: unknown;
   for (let target = targets.next(); target !== undefined; target = targets.next()) {
     run.call.throwIfCancelled();
-    const attempt = begin(run, target);
+    const attempt = begin(kernel, run, target);
     const upstream = new BoundUpstream(kernel.network, attempt);
     try {
       const answer = await askRoute(upstream, attempt, task);
@@ -144,8 +144,8 @@ class Targets {
   }
 }
 
-function begin(run: ModelRun, { route, key, nowMs }: Target): Attempt {
-  const attempt = new Attempt(run, route, key, nowMs);
+function begin({ promptCaching }: Kernel, run: ModelRun, { route, key, nowMs }: Target): Attempt {
+  const attempt = new Attempt(run, { route, key, nowMs, promptCaching });
   route.circuitBreaker.begin(nowMs, run.caller.accountId);
   return attempt;
 }

@@ -18,6 +18,7 @@ export { LoadShedder, type Slot } from "./overload.ts";
 export { Passthrough } from "./passthrough.ts";
 export { runCall } from "./pipeline.ts";
 export { isProbed, type ProbeResult, probe } from "./probe.ts";
+export { PromptCaching } from "./prompt-caching.ts";
 export {
   buildRegistry,
   type CandidateQuery,

@@ -7,6 +7,7 @@ import {
   answerMeters,
   type CallDetail,
   type Capability,
+  type CompiledPrice,
   costNanodollars,
   type FailedAttempt,
   GatewayError,
@@ -191,6 +192,7 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
   const unbelieved = implausible === undefined ? undefined : getUnbelieved(run, implausible, cost);
   run.outcome = { meters, usageSource: source, costNanodollars: cost, unbelievedNanodollars: unbelieved };
   if (implausible !== undefined) noteImplausible(kernel, run, implausible);
+  if (run.cacheMarks === "marked" && source === "reported" && price !== undefined) countMarks(kernel, run, price, meters);
   const unpriced = price === undefined || !model.premium ? [] : listUnpriced(price, meters);
   if (unpriced.length > 0) {
     kernel.log.warn("usage_unpriced", { call: call.id, model: model.id, plugin: run.plugin, meters: unpriced });
@@ -211,6 +213,14 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
     clientRequestId,
     detail: formatCallDetail(run, kernel),
   });
+}
+
+/** Counts what the gateway's marks saved, and shows the operator that they stop. */
+function countMarks({ promptCaching, log, now }: Kernel, run: ModelRun, price: CompiledPrice, meters: Meters): void {
+  const lost = promptCaching.count(run, price, meters, now());
+  if (lost === undefined) return;
+  const { accountId: account, keyId: key } = run.caller;
+  log.info("cache_marks_stopped", { account, key, model: run.model, lostUsd: lost / nanodollarsPerUsd });
 }
 
 /** The cost of a report that was not believed, beyond what is charged. */
@@ -241,7 +251,7 @@ function describeMeters(meters: Meters): string {
 
 /** JSON of the {@link CallDetail}; undefined when there is nothing to tell. */
 function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">): string | undefined {
-  const { call, sink, answer, error, attempts, ignored, lowered } = run;
+  const { call, sink, answer, error, attempts, ignored, lowered, cacheMarks } = run;
   const { finishReasons } = answer;
   const { warnings } = call;
   const { caller, body } = call.request;
@@ -256,6 +266,7 @@ function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">)
     ignored: ignored.size === 0 ? undefined : [...ignored],
     lowered,
     warnings: warnings.length === 0 ? undefined : warnings,
+    cache_marks: cacheMarks === "client" || cacheMarks === "off" ? undefined : cacheMarks,
     subject: caller.token?.subject,
     end_user: caller.token?.endUser,
   };

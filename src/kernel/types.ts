@@ -1,6 +1,7 @@
 import type { Capability, ErrorCode, Ledger, Meters } from "../contract/index.ts";
 import type { AnswerUsage } from "../provider/index.ts";
 import type { Attempt, ClientCall, ExchangeAnswer, ExchangeRequest, ModelRun, RunBounds } from "./call.ts";
+import type { PromptCaching } from "./prompt-caching.ts";
 import type { Registry } from "./routing/registry.ts";
 import type { Network } from "./upstream/network.ts";
 
@@ -20,6 +21,7 @@ export interface Kernel {
   readonly log: Log;
   /** Milliseconds of a clock that never jumps, for deadlines, durations and circuits; not a date. */
   readonly now: () => number;
+  readonly promptCaching: PromptCaching;
   /** Counts and traces calls; absent when metrics and traces are off. */
   readonly observer?: CallObserver | undefined;
   /** From 0 to below 1, to draw among equal routes; absent: `Math.random`. */

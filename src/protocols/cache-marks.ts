@@ -4,13 +4,12 @@
  * less, and to write costs a quarter more.
  *
  * Clients of OpenAI's protocols do not know of marks, since OpenAI caches by itself. So the gateway marks for a client that
- * marked nothing, where the prompt is likely to come again: with tools, or after an answer of the model. The prefix that
- * comes again is the same because a translation keeps each message in its place, also a later `system` message.
- *
- * Prompts that are too short for a cache need no rule of their own: their marks are ignored and cost nothing.
+ * marked nothing, where the prompt is likely to come again: with tools, in a session, or after an answer of the model. The prefix that
+ * comes again is the same because a translation keeps each message in its place, also a later `system` message. The kernel says
+ * where the gateway does not mark (`markRule` of the `Call`): where it is off, the prompt is too short, or marks cost more than they save.
  */
 
-import { getWriteMeter, lifetimeFields, UpstreamError } from "../contract/index.ts";
+import { type CacheMarks, getWriteMeter, lifetimeFields, UpstreamError } from "../contract/index.ts";
 import { isRecord, mapChanged } from "../lib/json.ts";
 import type { Call, ChatRequest, Message, Model } from "../provider/index.ts";
 
@@ -160,27 +159,36 @@ function isSystemMessage({ role }: Message): boolean {
 /** Rows whose provider takes no marks, as it said of a request with the gateway's. */
 const refusing = new WeakSet<Model>();
 
-/** Whether the gateway is to mark a request. */
-function isToBeMarked({ request, model, leavesCaching: isLeft }: Call<ChatRequest>): boolean {
+/** Whether the gateway marks a request, or why not; `undefined` for a request that needs no marks, or has to be marked by its client. */
+function judge({ request, model, markRule, hasSession }: Call<ChatRequest>): CacheMarks | undefined {
   const { price } = model;
-  if (isLeft !== true || price?.cacheWriteToken === undefined || price.cacheReadToken === undefined) return false;
+  if (markRule === undefined || price?.cacheWriteToken === undefined || price.cacheReadToken === undefined) return undefined;
   // Several choices are requested in parallel, and each request would write to the cache.
-  if (refusing.has(model) || (request.n ?? 1) > 1) return false;
-  const comesAgain = Boolean(request.tools?.length) || request.messages.some(({ role }) => role === "assistant");
-  return comesAgain && countMarks(request) === 0;
+  if ((request.n ?? 1) > 1) return undefined;
+  if (countMarks(request) > 0) return "client";
+  const comesAgain =
+    hasSession === true ||
+    Boolean(request.tools?.length) ||
+    request.messages.some(({ role }) => role === "assistant");
+  if (!comesAgain) return undefined;
+  if (markRule !== "auto") return markRule;
+  return refusing.has(model) ? "refused" : "marked";
 }
 
 /**
  * Returns the request with the gateway's marks. One is on the last tool and one at the end of the system prompt, which
  * other sessions share. One is at the end of the previous request, so the cache is found however much this request
- * adds. The last is at the end of this request.
+ * adds: a provider looks only about 20 blocks back from a mark, and a turn with parallel calls has more. The last is at the end of this request.
  */
 function withMarks(request: ChatRequest, end: "request" | "message"): ChatRequest {
   const { messages, tools } = request;
   const system = countSystemMessages(messages);
   const places = new Set([system - 1]);
-  const answer = messages.findLastIndex(({ role }) => role === "assistant");
-  if (answer > system) places.add(answer - 1);
+  // What the model answered last may be several messages in a row.
+  const previous = messages.findLastIndex(
+    ({ role }, index) => role !== "assistant" && messages[index + 1]?.role === "assistant",
+  );
+  if (previous >= system) places.add(previous);
   if (end === "message") places.add(messages.length - 1);
   const mark = <Holder extends object>(holder: Holder) => ({ ...holder, cache_control: plainMark });
   return {
@@ -203,11 +211,14 @@ export async function sendMarked<Answer>(
   end: "request" | "message",
   send: (call: Call<ChatRequest>) => Promise<Answer>,
 ): Promise<Answer> {
-  if (!isToBeMarked(call)) return await send(call);
+  const state = judge(call);
+  if (state !== undefined) call.noteCacheMarks?.(state);
+  if (state !== "marked") return await send(call);
   try {
     return await send({ ...call, request: withMarks(call.request, end) });
   } catch (error) {
     if (!isRefusalOfMarks(error)) throw error;
+    call.noteCacheMarks?.("refused");
     const answer = await send({ ...call, warn: () => undefined });
     if (saysUnsupported.test(error.message)) refusing.add(call.model);
     return answer;

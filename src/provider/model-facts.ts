@@ -1,5 +1,6 @@
 /**
- * Facts of a model that hold wherever it is sold: whether it reasons, what an image costs it, how long its answers are.
+ * Facts of a model that hold wherever it is sold: whether it reasons, what an image costs it, how long its answers are, from
+ * which length on its prompts are cached.
  * Each fact is declared once, by the family of the model, and applies to every provider's row of it, also to an
  * operator's own. A row has only what its provider decides: the price, the name, the context that is offered. A fact in
  * a row takes precedence.
@@ -16,6 +17,8 @@ export interface ModelFacts {
   readonly imageTokensMax?: number;
   /** Maximum tokens of one answer, including its reasoning. */
   readonly outputTokensMax?: number;
+  /** The shortest prompt that is cached, in tokens. */
+  readonly cacheTokensMin?: number;
 }
 
 /** The names of a family, in the form of {@link normalizeModelName}, and its facts. */
@@ -30,7 +33,7 @@ const named = (words: string): RegExp => new RegExp(`(?:^|-)(?:${words})(?=-|$)`
 /**
  * Families of models. Each fact comes from the first family that matches and declares it. Sources: for OpenAI
  * https://platform.openai.com/docs/guides/images-vision and /docs/models, for Anthropic
- * https://platform.claude.com/docs/en/build-with-claude/vision and /extended-thinking, for Google
+ * https://platform.claude.com/docs/en/build-with-claude/vision, /extended-thinking and /prompt-caching, for Google
  * https://ai.google.dev/gemini-api/docs/tokens and /thinking, for others their model cards.
  */
 const families: readonly Family[] = [
@@ -40,6 +43,9 @@ const families: readonly Family[] = [
   // Anthropic
   [named("claude-(?:2|instant|3(?!-7))(?:-\\w+)*"), plain],
   [named("claude-\\w+(?:-\\w+)*"), { reasoning: true, imageTokensMax: 4784 }],
+  [/(?:^|-)claude-(?:opus|fable|mythos)-5(?!-\d{1,2}(?!\d))(?=-|$)/, { cacheTokensMin: 512 }],
+  [/(?:^|-)claude-(?:sonnet-4|sonnet-5(?!-\d{1,2}(?!\d))|opus-4-8)(?=-|$)/, { cacheTokensMin: 1024 }],
+  [/(?:^|-)claude-(?:haiku-4-5|opus-4-[56])(?=-|$)/, { cacheTokensMin: 4096 }],
   // Google
   [named("gemini-(?:1|2-0)(?:-\\w+)*"), { reasoning: false, imageTokensMax: 8256, outputTokensMax: 8192 }],
   [named("gemini-(?:2-5|3)(?:-\\w+)*"), { outputTokensMax: 65_536 }],

@@ -117,6 +117,18 @@ export const ModelRow = Type.Object(
           "The most tokens that searches of the web put into one prompt, as its provider says; absent: its whole context",
       }),
     ),
+    cacheTokensMin: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: "The shortest prompt that its provider caches; the gateway marks no shorter one; absent: any is marked",
+      }),
+    ),
+    cacheMarks: Type.Optional(
+      Type.Union(
+        ["auto", "off"].map((word) => Type.Literal(word as "auto" | "off")),
+        { description: "off: the gateway marks no prompts for the cache of its provider; default auto" },
+      ),
+    ),
     imageOutputTokensMax: Type.Optional(
       Type.Record(Type.String(), Type.Integer({ minimum: 1 }), {
         description:
@@ -199,7 +211,7 @@ export function completeRow(row: ModelRow, plugin: { name: string; prefix?: stri
 function withFacts(row: Model): Model {
   if (row.capability !== "chat") return row;
   // The provider's name may be just the name of a deployment: the id fills in the facts that it lacks.
-  const { reasoning, imageTokensMax, outputTokensMax } = {
+  const { reasoning, imageTokensMax, outputTokensMax, cacheTokensMin } = {
     ...findModelFacts(row.id),
     ...findModelFacts(row.upstreamId),
   };
@@ -207,6 +219,7 @@ function withFacts(row: Model): Model {
   return {
     ...(reasoning !== undefined && { reasoning }),
     ...(imageTokensMax !== undefined && { imageTokensMax }),
+    ...(cacheTokensMin !== undefined && { cacheTokensMin }),
     ...(outputTokensMax !== undefined && { outputTokensMax: Math.min(outputTokensMax, contextTokens) }),
     ...row,
   };

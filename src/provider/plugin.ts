@@ -1,4 +1,4 @@
-import type { Capability, ChatUsage, TokenUsage, UpstreamError } from "../contract/index.ts";
+import type { CacheMarks, Capability, ChatUsage, TokenUsage, UpstreamError } from "../contract/index.ts";
 import type { ChatStream } from "./answer-stream.ts";
 import type { ChatCompletion, ChatRequest } from "./chat.ts";
 import type { CredentialForm, MachineRequest, ProviderCredential } from "./credential.ts";
@@ -137,6 +137,9 @@ export interface Upstream {
   download(url: string): Promise<{ bytes: Uint8Array<ArrayBuffer>; mediaType: string }>;
 }
 
+/** Whether the gateway marks prompts for the caches of providers, or why it does not. */
+export type MarkRule = "auto" | "off" | "short" | "losing";
+
 /** One request on its way through a handler. */
 export interface Call<Request> {
   /** The call's id: in the ledger, the log and the answer's `x-request-id`. */
@@ -148,10 +151,19 @@ export interface Call<Request> {
   readonly signal: AbortSignal;
   readonly upstream: Upstream;
   /**
-   * Whether the client leaves prompt caching to the provider. Clients of OpenAI's protocols do unless they say
-   * otherwise.
+   * Whether the gateway is to mark the prompt for the cache of its provider, or why not. Clients of OpenAI's protocols leave it to
+   * the gateway unless they say otherwise. Absent: it is for the client to mark.
    */
-  readonly leavesCaching?: boolean;
+  readonly markRule?: MarkRule | undefined;
+  /** The client has named a session that the request is a part of. */
+  readonly hasSession?: boolean | undefined;
+  /** Records what became of marks in the prompt. */
+  noteCacheMarks?(state: CacheMarks): void;
+  /**
+   * A name for what the provider caches of the client's session, which no other account has and nobody can guess. `undefined` without a
+   * session. For providers that keep requests of one name where their cache is.
+   */
+  readCacheKey?(): string | undefined;
   /**
    * Whether the provider is a server of the operator's own, by its private address: its handlers are given only the fields of the
    * request that the gateway knows and those in `requestFields` of the plugin. Absent: it is public.

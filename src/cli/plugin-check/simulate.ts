@@ -15,6 +15,7 @@ import {
   type Log,
   monotonicNow,
   openNetwork,
+  PromptCaching,
   runCall,
   TimeoutScheduler,
 } from "../../kernel/index.ts";
@@ -114,6 +115,7 @@ export async function serveOnce(
     ledger: createLedger(settlements),
     log: listen(thrown),
     now,
+    promptCaching: new PromptCaching(),
     pause: async () => undefined,
   };
   const chunks: ChatChunk[] = [];

@@ -50,6 +50,8 @@ export class HttpCall {
   readonly memory: CallMemory;
   readonly slot: Slot;
   readonly clientRequestId: string | undefined;
+  /** Its client does not want its prompt marked for a cache. */
+  readonly forbidsMarks: boolean;
   /** Format of its client; absent for endpoints that have one format alone. */
   readonly inbound: ClientFormat | undefined;
   /** Capability of its endpoint; absent for one that serves no calls. */
@@ -100,6 +102,7 @@ export class HttpCall {
     this.#server = server;
     this.#onEnd = onEnd;
     this.clientRequestId = readClientRequestId(httpRequest);
+    this.forbidsMarks = httpRequest.headers.get(cacheMarksHeader)?.trim().toLowerCase() === "off";
     this.session = readSessionHeader(httpRequest.headers);
     this.tag = readTagHeader(httpRequest.headers);
     this.endUser = toEndUser(caller.token?.endUser) ?? readEndUserHeader(httpRequest.headers);
@@ -149,7 +152,7 @@ export class HttpCall {
   /** The request as the kernel takes it. */
   toRequest<C extends Capability>({ capability, request, sink }: CallRequest<C>): ClientRequest<C> {
     const { id, openedAt, startedMs, caller, protocol, passthrough, clientRequestId, session, tag, endUser } = this;
-    const { outlivesClient, forbidsStoring, leavesCaching, warnings, memory } = this;
+    const { outlivesClient, forbidsStoring, leavesCaching, forbidsMarks, warnings, memory } = this;
     return {
       id,
       openedAt,
@@ -169,6 +172,7 @@ export class HttpCall {
       outlivesClient,
       forbidsStoring,
       leavesCaching,
+      forbidsMarks,
       leftOut: [...this.leftOut],
       warnings,
       memory,
@@ -213,6 +217,9 @@ export interface Endpoint {
   /** Format of its clients; absent where it has one format alone. */
   readonly inbound?: ClientFormat | undefined;
 }
+
+/** Of a request: `off` leaves the prompt without marks for a cache. Of a response: what became of them. */
+export const cacheMarksHeader = "x-modelgate-cache-marks";
 
 /** Claude Code's, then Codex's. */
 const headerNames = ["x-claude-code-session-id", "session-id"];

@@ -6,7 +6,7 @@ import type { HttpDeps } from "../deps.ts";
 import { countedBytesMin, sendReserved } from "../memory/call-memory.ts";
 import { SseStream } from "../sse/sse-stream.bun.ts";
 import type { ResponseHeaders } from "./headers.ts";
-import type { ClientFormat, HttpCall } from "./http-call.ts";
+import { type ClientFormat, cacheMarksHeader, type HttpCall } from "./http-call.ts";
 
 /**
  * Step 8: a JSON response with the headers of its call. A long one is written in several turns of the event loop.
@@ -104,7 +104,7 @@ export function limitHeaders(limits: LimitState): ResponseHeaders {
 /** The headers of a call's response. The cost is known only for a whole answer. */
 export function callHeaders(call: HttpCall, sandbox: boolean, contentType: string): ResponseHeaders {
   const { execution, inbound, costNanodollars } = call;
-  const { hold, answeredBy, isSuccession, model, lowered } = execution?.run ?? {};
+  const { hold, answeredBy, isSuccession, model, lowered, cacheMarks } = execution?.run ?? {};
   const headers = hold === undefined ? {} : limitHeaders(hold.limits);
   headers["content-type"] = contentType;
   headers["x-content-type-options"] = "nosniff";
@@ -121,6 +121,7 @@ export function callHeaders(call: HttpCall, sandbox: boolean, contentType: strin
   if (isSuccession === true && model !== undefined) headers["x-modelgate-successor"] = model;
   if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
   if (lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(lowered, inbound);
+  if (cacheMarks !== undefined && cacheMarks !== "client" && cacheMarks !== "off") headers[cacheMarksHeader] = cacheMarks;
   const ignored = execution?.run?.ignored ?? call.leftOut;
   if (ignored.size + call.leftOut.size > 0) {
     headers["x-modelgate-ignored"] = [...call.leftOut.union(ignored)].join(", ");

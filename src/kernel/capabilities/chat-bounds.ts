@@ -36,6 +36,7 @@ export const chatBounds: Pick<CapabilityHandler<"chat">, "upperBound" | "lowerBo
       sentTokensMax: inputToken,
       searchesMax,
       keepsLonger: bounds.some(({ keepsLonger }) => keepsLonger),
+      hasMarks: bounds.some(({ hasMarks }) => hasMarks),
       // The results of a search are part of the prompt that is read next, and only its provider counts it.
       isOpenEnded: searchesMax > 0 || bounds.some(({ isOpenEnded }) => isOpenEnded),
       hidesOutput: reasons(run),

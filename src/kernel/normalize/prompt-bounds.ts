@@ -70,6 +70,8 @@ export interface PromptBound {
   readonly hasAddress: boolean;
   /** Something asks for a cache that keeps for longer than the provider's least, which costs more. */
   readonly keepsLonger: boolean;
+  /** A part of it is marked for a cache. */
+  readonly hasMarks: boolean;
 }
 
 /** Largest prompt that a provider can bill: the limit of its own model, even if the gateway declares a lower one. */
@@ -82,11 +84,11 @@ export function boundPrompt(body: object, form: PromptForm, model: Model): Promp
   const bound = new BoundVisitor();
   walkPrompt(body, form, bound);
   const contextTokens = getContextTokensMax(model);
-  const { isOpenEnded, hasAddress, keepsLonger } = bound;
+  const { isOpenEnded, hasAddress, keepsLonger, hasMarks } = bound;
   const images = bound.images * (model.imageTokensMax ?? imageTokensDefault);
   if (!hasAudioPrice(model)) {
     const inputToken = cap(bound.tokens + images + bound.audioTokens, contextTokens, isOpenEnded);
-    return { meters: { inputToken }, isOpenEnded, hasAddress, keepsLonger };
+    return { meters: { inputToken }, isOpenEnded, hasAddress, keepsLonger, hasMarks };
   }
   // A prompt without a bound may be audio, which costs more. The prompt refers to earlier answers in audio by their
   // ids.
@@ -94,7 +96,7 @@ export function boundPrompt(body: object, form: PromptForm, model: Model): Promp
   const audioInputToken = cap(bound.audioTokens + answers, contextTokens, isOpenEnded);
   const inputToken = cap(bound.tokens + images, contextTokens, false);
   const meters = { inputToken, ...(audioInputToken > 0 && { audioInputToken }) };
-  return { meters, isOpenEnded, hasAddress, keepsLonger };
+  return { meters, isOpenEnded, hasAddress, keepsLonger, hasMarks };
 }
 
 function cap(tokens: number, contextTokens: number | undefined, isOpen: boolean): number {
@@ -172,6 +174,7 @@ abstract class PromptVisitor {
   isOpenEnded = false;
   hasAddress = false;
   keepsLonger = false;
+  hasMarks = false;
   /** An address was looked for in all of the part or item that is visited, and what is in it needs no look of its own. */
   isSearched = false;
   /** A JSON schema may have a reference, which some providers are sent what it refers to for. */
@@ -416,6 +419,7 @@ function visitMember(name: string, value: unknown, visitor: PromptVisitor): void
   if (name === "$ref") visitor.hasReference = true;
   if (lifetimeFields.has(name) && isRecord(value)) {
     if (getWriteMeter(value.ttl) !== "cacheWriteToken") visitor.keepsLonger = true;
+    if (name !== "prompt_cache_options") visitor.hasMarks = true;
     if (name === "cache_control" && isMark(value)) return;
   }
   visitor.inJson(name, 3);

@@ -9,6 +9,7 @@ import {
   findCandidates,
   type Kernel,
   openNetwork,
+  PromptCaching,
   runCall,
   TimeoutScheduler,
 } from "../../../src/kernel/index.ts";
@@ -26,7 +27,8 @@ const silent = () => undefined;
 const log = { debug: silent, info: silent, warn: silent, error: console.error };
 const models = readModels(rows).map((row) => completeRow(row, { name: "openai" }));
 const { registry } = buildRegistry([sandbox(models)], () => undefined);
-const kernel: Kernel = { registry, ledger, network: openNetwork(new TimeoutScheduler(now), now, {}), log, now };
+const network = openNetwork(new TimeoutScheduler(now), now, {});
+const kernel: Kernel = { registry, ledger, network, log, now, promptCaching: new PromptCaching() };
 const limits = { requestsPerMinute: 60, tokensPerMinute: 1_000_000 };
 const caller: Caller = { accountId: "a1", keyId: "k1", limits, freeTokensPerDay: 250_000 };
 const request = { model: "famA-4o-mini", messages: [{ role: "user" as const, content: "Say hello" }] };

@@ -39,6 +39,7 @@ describe("readConfig", () => {
       contentLogRedact: undefined,
       maxKeysPerAccount: 1000,
       webSearches: 8,
+      cacheMarks: "auto",
       maxConcurrentCalls: 12_000,
       overloadLagMs: 30,
       maxBufferedBodyMb: 256,

@@ -26,6 +26,7 @@ import {
   type ModelEntry,
   ModelRun,
   openNetwork,
+  PromptCaching,
   type Route,
   runCall as runKernelCall,
   type StreamSink,
@@ -191,6 +192,7 @@ interface BenchOptions {
   credentials?: Record<string, Credential>;
   bounds?: Partial<UpstreamBounds>;
   random?: () => number;
+  promptCaching?: PromptCaching;
 }
 
 export type FakeFetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -225,6 +227,7 @@ export function createBench(plugins: readonly ProviderPlugin[], options: BenchOp
     network,
     log,
     now: clock.now,
+    promptCaching: options.promptCaching ?? new PromptCaching(),
     pause,
     random: options.random ?? (() => 0.5),
   };
@@ -276,7 +279,7 @@ export function runOf<C extends Capability>(call: ClientCall<C>, modelEntry: Mod
 /** An attempt at a route by a call of its own. */
 export function attemptOf(route: Route, key = new KeyPool(["key-a"]).take(startMs)): Attempt {
   const run = runOf(newCall(), { model: route.model, compiledPrice: undefined, routes: [route] });
-  return new Attempt(run, route, key, startMs);
+  return new Attempt(run, { route, key, nowMs: startMs, promptCaching: new PromptCaching() });
 }
 
 /** Finds the models of a call and runs it, as an endpoint does. */

@@ -20,11 +20,11 @@ test.each<[string, object, boolean]>([
 ])("whether POST /%s of %j leaves prompt caching to the gateway: %p", async (path, body, leavesIt) => {
   const left: unknown[] = [];
   const plugin = createPlugin({
-    chat: async ({ leavesCaching }) => {
-      left.push(leavesCaching);
+    chat: async ({ markRule }) => {
+      left.push(markRule);
       return completionOf("Hello");
     },
   });
   const response = await httpOf([plugin]).post(path, body);
-  expect([response.status, left]).toEqual([200, [leavesIt]]);
+  expect([response.status, left]).toEqual([200, [leavesIt ? "auto" : undefined]]);
 });
