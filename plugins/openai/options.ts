@@ -5,6 +5,7 @@ import type { ImagesOptions, OpenaiOptions, ResponsesOptions } from "../../src/p
 export const chat: ChatOptions = {
   functions: "pass",
   callIds: "openai",
+  cacheKey: true,
   // Fields of other providers; `reasoning_effort` says the same.
   omit: ["reasoning", "thinking"],
   reasoningOmit: ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"],
@@ -19,7 +20,7 @@ export const image: ImagesOptions = {
 };
 
 /** The Responses protocol is its own. */
-const responses: ResponsesOptions = { inputTokens: true, compact: true };
+const responses: ResponsesOptions = { inputTokens: true, compact: true, cacheKey: true };
 
 /** All that it has. */
 export const endpoints: OpenaiOptions = {

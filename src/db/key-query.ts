@@ -63,6 +63,7 @@ export function keyQuery(db: Kysely<Database>, engine: Engine, column: "id" | "f
       "keys.previous_until",
       "keys.allowed_networks",
       "keys.allowed_models",
+      "keys.cache_marks",
       "keys.expires_at",
       "keys.revoked_at",
       "keys.requests_per_minute as key_requests_per_minute",

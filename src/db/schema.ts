@@ -140,6 +140,8 @@ interface KeysTable {
   rotated_by: Generated<string | null>;
   /** JSON array of addresses and CIDR ranges; null: any. */
   allowed_networks: Generated<string | null>;
+  /** `off`: the gateway marks no prompts for caches; null: it may. */
+  cache_marks: Generated<"off" | null>;
   /**
    * The hash of the secret before the last rotation, which is valid until `previous_until`; both are null without a
    * rotation.

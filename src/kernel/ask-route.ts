@@ -20,7 +20,12 @@ export interface RouteTask<Request, Answer> {
 }
 
 /** Asks a route: an attempt of a call, or {@link askOnce}. */
-export interface Asker extends Sender, Pick<Call<unknown>, "id" | "keepsLonger" | "markRule" | "hasSession" | "noteCacheMarks" | "readCacheKey" | "warn"> {}
+export interface Asker
+  extends Sender,
+    Pick<
+      Call<unknown>,
+      "id" | "keepsLonger" | "markRule" | "hasSession" | "noteCacheMarks" | "readCacheKey" | "warn"
+    > {}
 
 /** Asks a route once. The caller keeps `upstream`, which says how far the request came. */
 export async function askRoute<Request, Answer>(

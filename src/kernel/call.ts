@@ -557,7 +557,12 @@ export class Attempt implements Sender {
 
   constructor(
     run: ModelRun,
-    { route, key, nowMs, promptCaching }: Pick<Attempt, "route" | "key"> & { nowMs: number; promptCaching: PromptCaching },
+    {
+      route,
+      key,
+      nowMs,
+      promptCaching,
+    }: Pick<Attempt, "route" | "key"> & { nowMs: number; promptCaching: PromptCaching },
   ) {
     this.run = run;
     this.route = route;

@@ -4,10 +4,9 @@
  * one name where their cache is.
  */
 import { createHmac } from "node:crypto";
-import { type CompiledPrice, costNanodollars, type MeterName, type Meters } from "../contract/index.ts";
+import { type Caller, type CompiledPrice, costNanodollars, type MeterName, type Meters } from "../contract/index.ts";
 import { LruMap } from "../lib/lru-map.ts";
 import type { MarkRule, Model } from "../provider/index.ts";
-import type { ClientRequest, ModelRun } from "./call.ts";
 
 /** Marks are judged by so many calls. */
 const judgedCalls = 20;
@@ -27,6 +26,23 @@ const cacheMeters: readonly MeterName[] = [
   "cacheWrite1hToken",
   "cacheWrite12hToken",
 ];
+
+/** What of a client's request decides on its marks. */
+interface PromptRequest {
+  readonly caller: Caller;
+  readonly session?: string | undefined;
+  readonly leavesCaching?: boolean;
+  readonly forbidsMarks?: boolean;
+}
+
+/** A run, as far as its prompt goes. */
+interface PromptRun {
+  readonly caller: Caller;
+  /** The id of its model. */
+  readonly model: string;
+  readonly call: { readonly request: PromptRequest };
+  readonly bounds: { readonly countedTokensMax?: number | undefined; readonly sentTokensMax?: number };
+}
 
 /** What marks saved in the latest calls of one key with one model. */
 interface Balance {
@@ -49,7 +65,7 @@ export class PromptCaching {
   }
 
   /** The rule for a run at a row of its model; `undefined` where the client marks by itself. */
-  ruleOf(run: ModelRun, model: Model, nowMs: number): MarkRule | undefined {
+  ruleOf(run: PromptRun, model: Model, nowMs: number): MarkRule | undefined {
     const { request } = run.call;
     if (request.leavesCaching !== true) return undefined;
     const isOff = this.#isOff || model.cacheMarks === "off" || request.caller.cacheMarks === "off";
@@ -60,7 +76,7 @@ export class PromptCaching {
   }
 
   /** Counts what marks saved in a run, by the report of its provider. Returns the loss in nanodollars if marks stop by it. */
-  count(run: ModelRun, price: CompiledPrice, meters: Meters, nowMs: number): number | undefined {
+  count(run: PromptRun, price: CompiledPrice, meters: Meters, nowMs: number): number | undefined {
     const saved = savedNanodollars(price, meters);
     if (saved === undefined) return undefined;
     const name = nameOf(run);
@@ -78,7 +94,7 @@ export class PromptCaching {
   }
 
   /** A name of the client's session that no other account has; the same on all gateways of a database. */
-  cacheKeyOf({ caller, session }: Pick<ClientRequest, "caller" | "session">): string | undefined {
+  cacheKeyOf({ caller, session }: PromptRequest): string | undefined {
     if (session === undefined || this.#secret === undefined) return undefined;
     const hmac = createHmac("sha256", this.#secret).update(JSON.stringify(["prompt cache", caller.accountId, session]));
     return hmac.digest().subarray(0, cacheKeyBytes).toString("base64url");
@@ -86,12 +102,12 @@ export class PromptCaching {
 }
 
 /** The tokens of a prompt by the provider's count, or by the bytes that the hold is made from. */
-function estimateTokens({ bounds }: ModelRun): number {
+function estimateTokens({ bounds }: PromptRun): number {
   const { countedTokensMax, sentTokensMax = Number.POSITIVE_INFINITY } = bounds;
   return countedTokensMax ?? Math.ceil(sentTokensMax / bytesPerToken);
 }
 
-function nameOf({ caller, model }: ModelRun): string {
+function nameOf({ caller, model }: PromptRun): string {
   return `${caller.accountId}\n${caller.keyId}\n${model}`;
 }
 

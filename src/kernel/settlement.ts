@@ -192,7 +192,8 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
   const unbelieved = implausible === undefined ? undefined : getUnbelieved(run, implausible, cost);
   run.outcome = { meters, usageSource: source, costNanodollars: cost, unbelievedNanodollars: unbelieved };
   if (implausible !== undefined) noteImplausible(kernel, run, implausible);
-  if (run.cacheMarks === "marked" && source === "reported" && price !== undefined) countMarks(kernel, run, price, meters);
+  if (run.cacheMarks === "marked" && source === "reported" && price !== undefined)
+    countMarks(kernel, run, price, meters);
   const unpriced = price === undefined || !model.premium ? [] : listUnpriced(price, meters);
   if (unpriced.length > 0) {
     kernel.log.warn("usage_unpriced", { call: call.id, model: model.id, plugin: run.plugin, meters: unpriced });

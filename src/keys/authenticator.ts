@@ -341,6 +341,7 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
   if (record.billed_afterwards === 1 && hasBudget) caller.isBilledAfterwards = true;
   const networks = toNetworkList(record.allowed_networks);
   if (networks !== undefined) caller.allowedNetworks = networks;
+  if (record.cache_marks !== null) caller.cacheMarks = record.cache_marks;
   const [ofKey, ofAccount] = [record.allowed_models, record.account_allowed_models];
   if (ofKey !== null) caller.allowedModels = new Set(JSON.parse(ofKey) as string[]);
   if (ofAccount !== null) caller.accountModels = new Set(JSON.parse(ofAccount) as string[]);

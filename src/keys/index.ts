@@ -18,7 +18,7 @@ export {
   type TokenSource,
 } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
-export { checkKeyFields, networksMax } from "./key-fields.ts";
+export { type CacheMarksSetting, cacheMarksSettings, checkKeyFields, networksMax } from "./key-fields.ts";
 export {
   type ApiKey,
   checkSecret,

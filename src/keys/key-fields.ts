@@ -25,7 +25,13 @@ export interface KeyFields {
   bounds?: KeyLimits | undefined;
   /** Addresses and CIDR ranges that it may be used from; absent: any. */
   allowedNetworks?: readonly string[] | undefined;
+  /** Whether the gateway marks prompts of its calls for caches; absent: `auto`. */
+  cacheMarks?: CacheMarksSetting | undefined;
 }
+
+/** Whether the gateway marks prompts for the caches of providers where a client marks nothing. */
+export const cacheMarksSettings = ["auto", "off"] as const;
+export type CacheMarksSetting = (typeof cacheMarksSettings)[number];
 
 /** Networks of one key. */
 export const networksMax = 100;
@@ -63,6 +69,11 @@ export function toNetworksColumn(networks: readonly string[] | undefined): strin
 /** The reverse of {@link toNetworksColumn}. */
 export function readNetworks(column: string | null): string[] | undefined {
   return column === null ? undefined : (JSON.parse(column) as string[]);
+}
+
+/** The setting of a key as it is stored; absent allows marks. */
+export function toCacheMarksColumn(setting: CacheMarksSetting | undefined): "off" | null {
+  return setting === "off" ? setting : null;
 }
 
 /** Whether an address is in one of the networks that {@link checkKeyFields} has accepted. */

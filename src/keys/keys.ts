@@ -29,11 +29,13 @@ import {
 import { equalHashes, hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
 import { toForeignKeyId, toImportedHash } from "./foreign-key.ts";
 import {
+  type CacheMarksSetting,
   checkKeyFields,
   columnOf,
   type KeyFields,
   limitColumns,
   readNetworks,
+  toCacheMarksColumn,
   toKeyBudget,
   toNetworksColumn,
   toRateLimits,
@@ -62,6 +64,7 @@ export interface ApiKey {
   createdBy: string | undefined;
   /** Addresses and CIDR ranges that it may be used from; absent: any. */
   allowedNetworks: string[] | undefined;
+  cacheMarks: CacheMarksSetting;
   /** Until when the secret before the last rotation is valid; absent when the key was not rotated. */
   previousUntil: number | undefined;
   /** The service account that the key belongs to; absent for a key of a person or a command. */
@@ -141,6 +144,7 @@ export async function createKey(
     last_used_at: null,
     created_by: fields.by ?? null,
     allowed_networks: toNetworksColumn(fields.allowedNetworks),
+    cache_marks: toCacheMarksColumn(fields.cacheMarks),
     service_account_id: fields.serviceAccountId ?? null,
     may_return: fields.key === undefined ? 0 : 1,
   };
@@ -693,6 +697,7 @@ function toApiKey(row: ReadKey): ApiKey {
     lastUsedAt: row.last_used_at ?? undefined,
     createdBy: row.created_by ?? undefined,
     allowedNetworks: readNetworks(row.allowed_networks),
+    cacheMarks: row.cache_marks ?? "auto",
     previousUntil: row.previous_until ?? undefined,
     serviceAccountId: row.service_account_id ?? undefined,
     tokenSubject: toTokenSubject(row),
@@ -712,6 +717,7 @@ export interface KeyChanges {
   readonly expiresAt?: number | null | undefined;
   readonly allowedModels?: readonly string[] | null | undefined;
   readonly allowedNetworks?: readonly string[] | null | undefined;
+  readonly cacheMarks?: CacheMarksSetting | undefined;
   readonly bounds?: { readonly [Name in keyof KeyLimits]: KeyLimits[Name] | null } | undefined;
 }
 
@@ -727,7 +733,7 @@ export async function changeKey(
   changes: KeyChanges,
   { now, keysMax, by }: KeyRules & { readonly by?: string | undefined },
 ): Promise<void> {
-  const { name, expiresAt, allowedModels, allowedNetworks } = changes;
+  const { name, expiresAt, allowedModels, allowedNetworks, cacheMarks } = changes;
   const entries = Object.entries(changes.bounds ?? {}).filter(([, value]) => value !== undefined) as [
     keyof KeyLimits,
     NonNullable<KeyLimits[keyof KeyLimits]> | null,
@@ -743,6 +749,7 @@ export async function changeKey(
     ...(expiresAt !== undefined && { expires_at: expiresAt }),
     ...(allowedModels !== undefined && { allowed_models: allowedModels && JSON.stringify(allowedModels) }),
     ...(allowedNetworks !== undefined && { allowed_networks: toNetworksColumn(allowedNetworks ?? undefined) }),
+    ...(cacheMarks !== undefined && { cache_marks: toCacheMarksColumn(cacheMarks) }),
     ...Object.fromEntries(
       entries.flatMap(([bound]) =>
         bound === "budgetNanodollars" || bound === "budgetPeriod" ? [] : [[columnOf[bound], columns[columnOf[bound]]]],

@@ -162,14 +162,13 @@ const refusing = new WeakSet<Model>();
 /** Whether the gateway marks a request, or why not; `undefined` for a request that needs no marks, or has to be marked by its client. */
 function judge({ request, model, markRule, hasSession }: Call<ChatRequest>): CacheMarks | undefined {
   const { price } = model;
-  if (markRule === undefined || price?.cacheWriteToken === undefined || price.cacheReadToken === undefined) return undefined;
+  if (markRule === undefined || price?.cacheWriteToken === undefined || price.cacheReadToken === undefined)
+    return undefined;
   // Several choices are requested in parallel, and each request would write to the cache.
   if ((request.n ?? 1) > 1) return undefined;
   if (countMarks(request) > 0) return "client";
   const comesAgain =
-    hasSession === true ||
-    Boolean(request.tools?.length) ||
-    request.messages.some(({ role }) => role === "assistant");
+    hasSession === true || Boolean(request.tools?.length) || request.messages.some(({ role }) => role === "assistant");
   if (!comesAgain) return undefined;
   if (markRule !== "auto") return markRule;
   return refusing.has(model) ? "refused" : "marked";

@@ -120,7 +120,8 @@ export const ModelRow = Type.Object(
     cacheTokensMin: Type.Optional(
       Type.Integer({
         minimum: 1,
-        description: "The shortest prompt that its provider caches; the gateway marks no shorter one; absent: any is marked",
+        description:
+          "The shortest prompt that its provider caches; the gateway marks no shorter one; absent: any is marked",
       }),
     ),
     cacheMarks: Type.Optional(

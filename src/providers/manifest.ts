@@ -32,6 +32,7 @@ const chat = {
   messageOmit: words,
   keepsReasoning: Type.Boolean(),
   cacheControl: Type.Boolean(),
+  cacheKey: Type.Boolean(),
   systemRole: Type.Union([Type.Literal("system"), Type.Literal("developer")]),
   functions: Type.Union([Type.Literal("pass"), Type.Literal("convert")]),
   reasoningEfforts: words,
@@ -60,10 +61,12 @@ const closed = (fields: Record<string, TSchema>) =>
 const DialectOptions = Type.Object(
   {
     chat: closed(chat),
-    responses: closed({ ...request, inputTokens: Type.Boolean(), compact: Type.Boolean() } satisfies Record<
-      keyof ResponsesOptions,
-      TSchema
-    >),
+    responses: closed({
+      ...request,
+      cacheKey: Type.Boolean(),
+      inputTokens: Type.Boolean(),
+      compact: Type.Boolean(),
+    } satisfies Record<keyof ResponsesOptions, TSchema>),
     embeddings: closed(request),
     images: closed(images),
     imageEdits: closed({

@@ -31,7 +31,7 @@ export function describeRequest(request: LoggedRequest) {
 
 /** Without the words of providers, which may repeat a part of the prompt. */
 export function describeRequestDetail(request: RequestDetail) {
-  const { attempts = [], error, stream, finish = [] } = readDetail(request);
+  const { attempts = [], error, stream, finish = [], cache_marks = null } = readDetail(request);
   return {
     ...describeRequest(request),
     error: request.message ?? error ?? null,
@@ -40,6 +40,7 @@ export function describeRequestDetail(request: RequestDetail) {
     hold_tokens: request.hold_tokens,
     stream: stream ?? false,
     finish_reasons: [...finish],
+    cache_marks,
     failed_attempts: attempts.map(({ plugin, status = null, error: kind, duration_ms }) => ({
       provider: plugin,
       status,

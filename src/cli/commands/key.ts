@@ -1,10 +1,11 @@
 import { formatUsd, type KeyLimits } from "../../contract/index.ts";
-import { type ApiKey, graceSecondsDefault } from "../../keys/index.ts";
+import { type ApiKey, cacheMarksSettings, graceSecondsDefault } from "../../keys/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
 import {
   parseAllowedModels,
   parseBudget,
+  parseCacheMarks,
   parseCount,
   parseExpiry,
   parseKeyId,
@@ -33,6 +34,11 @@ const changeFlags = {
   expires: { value: "30d", description: "Expiry: a duration (30d, 12h, 1y) or the last day (2027-01-31)" },
   models: { value: "a,b", description: "Models the key may use" },
   networks: { value: "a,b", description: "Addresses and CIDR ranges it may be used from" },
+  "cache-marks": {
+    value: "W",
+    description: "Marks for prompt caches where its client makes none: auto (default) or off",
+    choices: cacheMarksSettings,
+  },
   ...limitFlags,
 } as const;
 
@@ -53,6 +59,7 @@ export const keyCreate = defineCommand({
       flags.models === undefined ? undefined : await parseAllowedModels(flags.models, context, config);
     const bounds = parseLimits(flags, (text, parse) => parse(text));
     const allowedNetworks = flags.networks === undefined ? undefined : parseNetworkList(flags.networks);
+    const cacheMarks = flags["cache-marks"] === undefined ? undefined : parseCacheMarks(flags["cache-marks"]);
     const create = async ({ accounts }: OpenedStore) => {
       const { id: accountId } = await expectRecipient(accounts, flags.account);
       return accounts.createKey({
@@ -62,6 +69,7 @@ export const keyCreate = defineCommand({
         expiresAt,
         allowedModels,
         allowedNetworks,
+        cacheMarks,
         bounds,
       });
     };
@@ -107,6 +115,7 @@ export const keySet = defineCommand({
       expiresAt: parseOrNone(flags.expires, (text) => parseExpiry(text, now)),
       allowedModels: await parseOrNone(flags.models, (text) => parseAllowedModels(text, context, config)),
       allowedNetworks: parseOrNone(flags.networks, parseNetworkList),
+      cacheMarks: flags["cache-marks"] === undefined ? undefined : parseCacheMarks(flags["cache-marks"]),
       bounds: parseLimits(flags, parseOrNone),
     };
     const { bounds, ...others } = changes;
@@ -126,6 +135,7 @@ export const keySet = defineCommand({
       expires_at: toIsoTime(key?.expiresAt),
       allowed_models: key?.allowedModels ?? null,
       allowed_networks: key?.allowedNetworks ?? null,
+      cache_marks: key?.cacheMarks ?? "auto",
       ...toLimitsJson(key?.bounds ?? {}),
     };
     const pairs = Object.entries(json).map(([name, value]) => `${name} ${value ?? "none"}`);
@@ -193,6 +203,7 @@ function toKeyJson(key: ApiKey, now: number) {
     expires_at: toIsoTime(key.expiresAt),
     allowed_models: key.allowedModels ?? null,
     allowed_networks: key.allowedNetworks ?? null,
+    cache_marks: key.cacheMarks,
     ...toLimitsJson(key.bounds),
     budget_used_usd: key.bounds.budgetNanodollars === undefined ? null : formatUsd(key.spentNanodollars),
     created_at: toIsoTime(key.createdAt),

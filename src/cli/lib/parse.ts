@@ -1,5 +1,6 @@
 import type { Config } from "../../config/index.ts";
 import { type BudgetPeriod, isNetwork, networkForm, parseUsd } from "../../contract/index.ts";
+import { type CacheMarksSetting, cacheMarksSettings } from "../../keys/index.ts";
 import { getDisplayName } from "../../provider/index.ts";
 import { getModelNames, type ModelNames } from "../../providers/index.ts";
 import { roles } from "../../tenants/index.ts";
@@ -61,6 +62,13 @@ export function parsePeriod(text: string): BudgetPeriod {
   const period = periods.find((name) => name === text.toLowerCase());
   if (period !== undefined) return period;
   throw new UsageError(`Cannot read the period ${text}, expected day, week or month`);
+}
+
+/** Reads whether prompts are marked for caches. @throws {UsageError} */
+export function parseCacheMarks(text: string): CacheMarksSetting {
+  const setting = cacheMarksSettings.find((word) => word === text.toLowerCase());
+  if (setting !== undefined) return setting;
+  throw new UsageError(`Cannot read --cache-marks ${text}, expected auto or off`);
 }
 
 /** Reads US dollars above 0 as nanodollars. @throws {UsageError} */

@@ -38,6 +38,7 @@ create table keys (
   revoked_at bigint,
   last_used_at bigint,
   allowed_networks text,
+  cache_marks text,
   previous_secret_hash text,
   previous_until bigint,
   service_account_id text,

@@ -16,6 +16,7 @@ import { Usd } from "../../lib/fields.ts";
 import { type Account, expectManagedKeys, findUsers } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import {
+  CacheMarks,
   displayNameOf,
   keyFields,
   Period,
@@ -69,6 +70,7 @@ const KeyObject = Type.Object({
   previous_until: nullable(Type.Integer({ description: "Time until the secret before the last rotation works" })),
   allowed_models: nullable(Type.Array(Type.String())),
   allowed_networks: nullable(Type.Array(Type.String())),
+  cache_marks: CacheMarks,
   budget_usd: nullable(Usd),
   budget_period: nullable(Period),
   budget_used_usd: nullable(Usd),

@@ -131,6 +131,7 @@ const csvColumns = [
   "concurrent_calls",
   "allowed_models",
   "allowed_networks",
+  "cache_marks",
 ] as const;
 /** Number of days in the cost column of a list of keys. */
 const spendDays = 30;

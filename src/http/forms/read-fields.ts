@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { DisplayName, GatewayError, optional, parseUsd, quoteValue } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
+import { cacheMarksSettings } from "../../keys/index.ts";
 import { bodyFields, readBudget, Usd } from "../../lib/fields.ts";
 import { getDisplayName } from "../../provider/index.ts";
 import { getModelNames, type ModelNames } from "../../providers/index.ts";
@@ -15,12 +16,19 @@ export const Models = Type.Array(DisplayName, { minItems: 1, maxItems: 500 });
 /** Addresses and CIDR ranges of a key. */
 const Networks = Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: 100 });
 
+/** Whether the gateway marks prompts of a key for caches. */
+export const CacheMarks = Type.Union(
+  cacheMarksSettings.map((word) => Type.Literal(word)),
+  { description: "`off`: the gateway marks no prompts for the caches of providers" },
+);
+
 /** Limits in the body of a change: `null` removes one, and one that is absent stays. */
 export const limitFields = bodyFields(callLimitFields);
 /** Limits of a key in the body of a change. */
 export const keyFields = {
   allowed_models: optional(Models),
   allowed_networks: optional(Networks),
+  cache_marks: Type.Optional(CacheMarks),
   budget_usd: optional(Usd),
   budget_period: Type.Optional(Period),
   ...limitFields,
@@ -42,6 +50,7 @@ export function readKeyFields(body: Static<typeof KeyFields>) {
   return {
     allowedModels: body.allowed_models,
     allowedNetworks: body.allowed_networks,
+    cacheMarks: body.cache_marks,
     bounds: {
       budgetNanodollars: typeof usd === "string" ? readBudget(usd) : usd,
       budgetPeriod: body.budget_period,
@@ -52,11 +61,12 @@ export function readKeyFields(body: Static<typeof KeyFields>) {
 
 /** Reads the fields of a new key, where `null` means absent. */
 export function readNewKeyFields(body: Static<typeof KeyFields>) {
-  const { allowedModels, allowedNetworks, bounds } = readKeyFields(body);
+  const { allowedModels, allowedNetworks, cacheMarks, bounds } = readKeyFields(body);
   const entries = Object.entries(bounds).filter(([, value]) => value != null);
   return {
     allowedModels: allowedModels ?? undefined,
     allowedNetworks: allowedNetworks ?? undefined,
+    cacheMarks,
     bounds: Object.fromEntries(entries),
   };
 }

@@ -54,6 +54,7 @@ export function toRequestDetailJson(
     finish_reasons: more.finish ?? [],
     ignored: more.ignored ?? [],
     lowered: more.lowered ?? {},
+    cache_marks: more.cache_marks ?? null,
     warnings: seesAll ? (more.warnings ?? []) : [],
     failed_attempts: attempts.map(({ message: words, status = null, ...attempt }) => ({
       ...attempt,
@@ -114,6 +115,12 @@ export const RequestDetailObject = Type.Object({
   hold_tokens: Whole,
   stream: Type.Boolean(),
   finish_reasons: Type.Array(Type.String()),
+  cache_marks: nullable(
+    Type.String({
+      description:
+        "What the gateway did about marks for prompt caches: `marked`, or why it did not: `short`, `losing`, `refused`; `null`: it was not for the gateway",
+    }),
+  ),
   failed_attempts: Type.Array(
     Type.Object({ provider: Type.String(), status: Whole, error: Type.String(), duration_ms: Type.Integer() }),
     { description: "Attempts at providers before the one that answered; without the providers' messages" },

@@ -40,11 +40,12 @@ export function toLimitsJson({ requestsPerMinute, tokensPerMinute, concurrentCal
 }
 
 /** The limits of a key. */
-export function toKeyFieldsJson({ allowedModels, allowedNetworks, bounds }: ApiKey) {
+export function toKeyFieldsJson({ allowedModels, allowedNetworks, cacheMarks, bounds }: ApiKey) {
   const { budgetNanodollars: budget, budgetPeriod } = bounds;
   return {
     allowed_models: allowedModels ?? null,
     allowed_networks: allowedNetworks ?? null,
+    cache_marks: cacheMarks,
     budget_usd: budget === undefined ? null : formatUsd(budget),
     budget_period: budget === undefined ? null : (budgetPeriod ?? "month"),
     ...toLimitsJson(bounds),

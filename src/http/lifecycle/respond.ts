@@ -121,7 +121,8 @@ export function callHeaders(call: HttpCall, sandbox: boolean, contentType: strin
   if (isSuccession === true && model !== undefined) headers["x-modelgate-successor"] = model;
   if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
   if (lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(lowered, inbound);
-  if (cacheMarks !== undefined && cacheMarks !== "client" && cacheMarks !== "off") headers[cacheMarksHeader] = cacheMarks;
+  if (cacheMarks !== undefined && cacheMarks !== "client" && cacheMarks !== "off")
+    headers[cacheMarksHeader] = cacheMarks;
   const ignored = execution?.run?.ignored ?? call.leftOut;
   if (ignored.size + call.leftOut.size > 0) {
     headers["x-modelgate-ignored"] = [...call.leftOut.union(ignored)].join(", ");

@@ -25,6 +25,7 @@ import {
   toBody,
   toMessages,
   warnOfTier,
+  withCacheKey,
   withFiveMinutes,
   withoutMarks,
 } from "./request.ts";
@@ -200,7 +201,8 @@ function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatComple
 
 async function send(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatCompletion | ChatStream> {
   const stops = getStops(call.request, options);
-  const body = toChatBody(stops.length === 0 ? call : { ...call, request: { ...call.request, stop: null } }, options);
+  const request = withCacheKey(call.request, call, options);
+  const body = toChatBody({ ...call, request: stops.length === 0 ? request : { ...request, stop: null } }, options);
   const onTier = (tier: unknown) => warnOfTier(tier, call, options);
   const isLegacy = !call.request.tools?.length;
   if (streams(call.request, options)) {

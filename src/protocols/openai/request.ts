@@ -48,6 +48,11 @@ export interface ChatOptions extends RequestOptions {
    */
   cacheControl?: boolean;
   /**
+   * Whether it keeps requests of one `prompt_cache_key` where their cache is: a request without one gets a key of the client's
+   * session. Default: only the client's own is sent.
+   */
+  cacheKey?: boolean;
+  /**
    * The provider's role of a system message: `developer` becomes `system`, or the other way round. Both pass when left
    * out.
    */
@@ -93,6 +98,8 @@ export interface ChatOptions extends RequestOptions {
 
 /** Options of a provider that speaks the Responses protocol. */
 export interface ResponsesOptions extends RequestOptions {
+  /** As in {@link ChatOptions}. */
+  cacheKey?: boolean;
   /** Whether it counts the input tokens of such a request. Default false. */
   inputTokens?: boolean;
   /** The provider also has `POST /responses/compact`. */
@@ -183,6 +190,7 @@ export const openaiModelOptions: ModelOptions = {
   messageOmit: "texts",
   keepsReasoning: "boolean",
   cacheControl: "boolean",
+  cacheKey: "boolean",
   systemRole: ["system", "developer"],
   functions: ["pass", "convert"],
   reasoningEfforts: "texts",
@@ -240,6 +248,25 @@ export function toBody(call: RequestInput, options: RequestOptions): Record<stri
   for (const [field, value] of renamed) if (call.request[field as never] == null) body[field] = value;
   body.model = call.model.upstreamId;
   return body;
+}
+
+/** The request with a `prompt_cache_key` of the client's session, where it has none and the provider takes it. */
+export function withCacheKey<Body extends object>(
+  request: Body,
+  { readCacheKey, isOwnServer }: Pick<Call<unknown>, "readCacheKey" | "isOwnServer">,
+  options: RequestOptions & { readonly cacheKey?: boolean },
+): Body {
+  const { prompt_cache_key: own } = request as { prompt_cache_key?: unknown };
+  // A server of the operator's at the provider's place may refuse what it does not know.
+  if (
+    options.cacheKey !== true ||
+    isOwnServer === true ||
+    (own ?? null) !== null ||
+    isLeftOut("prompt_cache_key", options)
+  )
+    return request;
+  const key = readCacheKey?.();
+  return key === undefined ? request : { ...request, prompt_cache_key: key };
 }
 
 /** Fields that every request needs: no provider refuses them. */

@@ -4,7 +4,7 @@ import type { Call, ChatRequest, ContentPart, Handlers, Message, ResponseFormat 
 import { withCoveredLifetimes } from "../cache-marks.ts";
 import { fitCallId } from "../call-ids.ts";
 import { getStops, stopCompletion, stopStream } from "../openai/chat.ts";
-import { type ChatOptions, fitReasoning, resolveOptions, toBody, warnOfTier } from "../openai/request.ts";
+import { type ChatOptions, fitReasoning, resolveOptions, toBody, warnOfTier, withCacheKey } from "../openai/request.ts";
 import { readResponsesItems } from "../reasoning.ts";
 import { withFunctionsAsTools } from "../tools.ts";
 import { fromResponse, ResponsesOutboundStream } from "./provider-stream.ts";
@@ -57,7 +57,8 @@ async function ask(call: Call<ChatRequest>, defaults: ChatOptions) {
   const { toolEfforts: _, toolEffortDefault: __, ...settings } = defaults;
   const options: ChatOptions = { ...settings, omit: [...(settings.omit ?? []), "stop"] };
   const stops = getStops(call.request, options);
-  const requested = stops.length === 0 ? call : { ...call, request: { ...call.request, stop: null } };
+  const request = withCacheKey(call.request, call, options);
+  const requested = { ...call, request: stops.length === 0 ? request : { ...request, stop: null } };
   const body = toResponsesRequest(requested, options);
   const onTier = (tier: unknown) => warnOfTier(tier, call, options);
   if (body.stream === true) {

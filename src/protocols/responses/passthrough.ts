@@ -12,7 +12,7 @@ import {
 } from "../../provider/index.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
 import { fitCallId } from "../call-ids.ts";
-import { type ResponsesOptions, resolveOptions, toBody } from "../openai/request.ts";
+import { type ResponsesOptions, resolveOptions, toBody, withCacheKey } from "../openai/request.ts";
 import { changeTools, dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
 import { ResponsesRepair } from "./repair.ts";
@@ -45,7 +45,8 @@ type NativeResponses = Pick<Handlers, "responses" | "compactResponse" | "countRe
 export function responsesHandlers(defaults: ResponsesOptions): NativeResponses {
   return {
     async responses(call): Promise<NativeAnswer> {
-      const body = toResponsesBody(call, resolveOptions(defaults, call.model));
+      const options = resolveOptions(defaults, call.model);
+      const body = withCacheKey(toResponsesBody(call, options), call, options);
       const { upstream } = call;
       const path = "/responses";
       const content = body.stream === true ? await upstream.events(path, body) : await upstream.json(path, body);

@@ -17,6 +17,7 @@ const chat = {
   ...request,
   messageOmit: ["name"],
   cacheControl: true,
+  cacheKey: true,
   systemRole: "developer",
   functions: "convert",
   reasoningEfforts: ["low", "high"],

@@ -85,7 +85,11 @@ async function send(to: Target, request: Partial<ChatRequest> & Json, leavesCach
   };
   const handlers = { ...plugin.handlers, ...plugin.forModel?.(model)?.handlers };
   const upstream = { ...call.upstream, baseUrl: plugin.baseUrl, json };
-  const answer = handlers.chat?.({ ...call, upstream: upstream as never, markRule: leavesCaching ? "auto" : undefined });
+  const answer = handlers.chat?.({
+    ...call,
+    upstream: upstream as never,
+    markRule: leavesCaching ? "auto" : undefined,
+  });
   const error = await Promise.resolve(answer).then(
     () => undefined,
     (reason: unknown) => reason,

@@ -142,6 +142,7 @@ describe("keys", () => {
         lastUsedAt: undefined,
         createdBy: undefined,
         allowedNetworks: undefined,
+        cacheMarks: "auto",
         previousUntil: undefined,
         serviceAccountId: undefined,
         tokenSubject: undefined,

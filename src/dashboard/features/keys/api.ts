@@ -58,6 +58,7 @@ export interface NewKey {
   readonly expires_at?: string;
   readonly allowed_models?: string[];
   readonly allowed_networks?: string[];
+  readonly cache_marks?: Key["cache_marks"];
   readonly budget_usd?: string;
   readonly budget_period?: BudgetPeriod;
   readonly requests_per_minute?: number;
@@ -96,8 +97,8 @@ function refreshKeys(): Promise<unknown> {
 }
 
 /** `null` removes a limit; absent fields stay unchanged. */
-export type KeyChange = Partial<Pick<NewKey, "name" | "budget_period">> & {
-  readonly [Name in Exclude<keyof NewKey, "name" | "budget_period">]?: NewKey[Name] | null;
+export type KeyChange = Partial<Pick<NewKey, "name" | "budget_period" | "cache_marks">> & {
+  readonly [Name in Exclude<keyof NewKey, "name" | "budget_period" | "cache_marks">]?: NewKey[Name] | null;
 };
 
 export async function changeKey(account: string | undefined, id: string, change: KeyChange): Promise<void> {

@@ -16,6 +16,7 @@ const newKey: KeyDraft = {
   budget_period: "month",
   allowed_models: undefined,
   allowed_networks: "",
+  cache_marks: "auto",
   requests_per_minute: "",
   tokens_per_minute: "",
   concurrent_calls: "",
@@ -32,7 +33,7 @@ export function NewKeyDialog({
 }) {
   const [created, setCreated] = useState<{ key: string; allowed: readonly string[] | undefined }>();
   const form = useForm(newKey, async (draft) => {
-    const { name, expires_at, day, budget_usd, budget_period, allowed_models } = draft;
+    const { name, expires_at, day, budget_usd, budget_period, allowed_models, cache_marks } = draft;
     const networks = splitNetworks(draft.allowed_networks);
     const limits = Object.entries(toLimits(draft)).filter(([, limit]) => limit !== null);
     const expiresAt = toExpiresAt(expires_at, day, Date.now());
@@ -42,6 +43,7 @@ export function NewKeyDialog({
       ...(budget_usd.trim() !== "" && { budget_usd: budget_usd.trim(), budget_period }),
       ...(allowed_models !== undefined && { allowed_models: [...allowed_models] }),
       ...(networks !== undefined && { allowed_networks: networks }),
+      cache_marks,
       ...Object.fromEntries(limits),
     };
     const { key } = await createKey(fields, account);
@@ -81,12 +83,13 @@ export function EditKeyDialog({ account, apiKey, onClose }: KeyDialogProps) {
     budget_period: apiKey.budget_period ?? "month",
     allowed_models: apiKey.allowed_models ?? undefined,
     allowed_networks: apiKey.allowed_networks?.join(", ") ?? "",
+    cache_marks: apiKey.cache_marks,
     requests_per_minute: String(apiKey.requests_per_minute ?? ""),
     tokens_per_minute: String(apiKey.tokens_per_minute ?? ""),
     concurrent_calls: String(apiKey.concurrent_calls ?? ""),
   };
   const form = useForm(present, async (draft) => {
-    const { name, expires_at, day, budget_usd, budget_period, allowed_models } = draft;
+    const { name, expires_at, day, budget_usd, budget_period, allowed_models, cache_marks } = draft;
     await changeKey(account, apiKey.id, {
       name: name.trim(),
       ...(expires_at !== "keep" && { expires_at: toExpiresAt(expires_at, day, Date.now()) }),
@@ -94,6 +97,7 @@ export function EditKeyDialog({ account, apiKey, onClose }: KeyDialogProps) {
       budget_period,
       allowed_models: allowed_models === undefined ? null : [...allowed_models],
       allowed_networks: splitNetworks(draft.allowed_networks) ?? null,
+      cache_marks,
       ...toLimits(draft),
     });
     toast(`“${name.trim()}” saved`);

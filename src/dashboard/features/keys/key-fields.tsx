@@ -3,7 +3,7 @@ import { FigureField, isFigure, readFigures } from "../../kit/figures.tsx";
 import type { useForm } from "../../kit/form.tsx";
 import { BudgetFields } from "../budgets/budget-fields.tsx";
 import { useModels } from "../models/api.ts";
-import { type BudgetPeriod, budgetPeriods } from "./api.ts";
+import { type BudgetPeriod, budgetPeriods, type Key } from "./api.ts";
 import { ModelPicker } from "./model-picker.tsx";
 
 const dayMs = 86_400_000;
@@ -30,11 +30,17 @@ export interface KeyDraft {
   readonly allowed_models: readonly string[] | undefined;
   /** Addresses and ranges, separated by commas; empty: any. */
   readonly allowed_networks: string;
+  readonly cache_marks: Key["cache_marks"];
   /** Empty here and in the next two: only the limit of the account applies. */
   readonly requests_per_minute: string;
   readonly tokens_per_minute: string;
   readonly concurrent_calls: string;
 }
+
+const cacheMarks = [
+  ["auto", "Where they pay"],
+  ["off", "Off"],
+] as const;
 
 const limitNames = {
   requests_per_minute: "Requests per minute",
@@ -103,6 +109,12 @@ export function KeyFields({
         placeholder="Any"
         hint="Addresses and ranges such as 203.0.113.0/24, separated by commas"
         {...field("allowed_networks")}
+      />
+      <SelectField
+        label="Marks for prompt caches"
+        options={cacheMarks}
+        hint="For clients that mark nothing themselves"
+        {...field("cache_marks")}
       />
       <details className="more" open={limits.some((limit) => values[limit] !== "")}>
         <summary>Rate limits</summary>

@@ -189,6 +189,7 @@ const columns: readonly Column<Key>[] = [
       <>
         <Budget apiKey={key} />
         {key.allowed_networks !== null && <span className="sub">from {key.allowed_networks.join(", ")}</span>}
+        {key.cache_marks === "off" && <span className="sub">no marks for prompt caches</span>}
         {listLimits(key).map((line) => (
           <span key={line} className="sub">
             {line}

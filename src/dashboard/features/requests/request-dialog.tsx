@@ -114,6 +114,7 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
         <Fact name="Price version">{detail.price_version}</Fact>
         <Fact name="Ignored fields">{ignored.join(", ") || null}</Fact>
         <Fact name="Lowered fields">{toPairs(lowered)}</Fact>
+        <Fact name="Cache marks">{detail.cache_marks && cacheMarks[detail.cache_marks]}</Fact>
         <Fact name="Node">{detail.node}</Fact>
       </dl>
       {detail.has_content && <ContentPanel request={detail} />}
@@ -131,6 +132,14 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
     </>
   );
 }
+
+/** What the gateway did about marks for the provider's cache. */
+const cacheMarks: Readonly<Record<NonNullable<RequestDetail["cache_marks"]>, string>> = {
+  marked: "By the gateway",
+  short: "None: the prompt is too short",
+  losing: "Stopped for a day: they cost more than they saved",
+  refused: "Refused by the provider",
+};
 
 /** The client's request, as far as the log knows it: the prompt is not kept. */
 function toCurl({ model, model_name: name }: RequestDetail, baseUrl: string): string {
