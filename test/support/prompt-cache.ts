@@ -15,18 +15,33 @@ export interface PromptUsage {
 const marksMax = 4;
 /** It looks for what it kept at the block with a mark, and at so many in front of it. */
 const lookBackBlocks = 20;
-/** A shorter prefix is not kept, whatever is marked. */
-const keptTokensMin = 1024;
+/** How long a prefix is kept after it was last written or read. */
+const keptMs = 300_000;
 const charsPerToken = 4;
 
+interface PromptCacheOptions {
+  /** A shorter prefix is not kept, whatever is marked; default 1,024. */
+  keptTokensMin?: number;
+  /** Absent: a clock that stands. */
+  now?: () => number;
+}
+
 /**
- * The prompt cache of a provider that keeps exact prefixes, and those alone that are marked.
+ * Simulates the prompt cache of a provider that keeps exact prefixes for five minutes, and those alone that are marked.
  * https://platform.claude.com/docs/en/build-with-claude/prompt-caching
  */
 export class PromptCache {
-  readonly #kept = new Set<string>();
+  /** Until when each prefix is kept. */
+  readonly #kept = new Map<string, number>();
+  readonly #keptTokensMin: number;
+  readonly #now: () => number;
   /** What it reported, prompt by prompt. */
   readonly reports: PromptUsage[] = [];
+
+  constructor({ keptTokensMin = 1024, now = () => 0 }: PromptCacheOptions = {}) {
+    this.#keptTokensMin = keptTokensMin;
+    this.#now = now;
+  }
 
   /** @throws {RangeError} With the provider's words for too many marks. */
   take(blocks: readonly PromptBlock[]): PromptUsage {
@@ -44,17 +59,19 @@ export class PromptCache {
       chars += text.length;
       prefixes.push({ key: hash.copy().digest("hex"), tokens: Math.ceil(chars / charsPerToken) });
     }
-    const isRead = (at: number) => this.#kept.has(prefixes[at]?.key ?? "");
+    const nowMs = this.#now();
+    const isRead = (at: number) => (this.#kept.get(prefixes[at]?.key ?? "") ?? -1) >= nowMs;
     const found = marks.flatMap((mark) => {
       for (let at = mark; at >= Math.max(0, mark - lookBackBlocks); at--) if (isRead(at)) return at;
       return [];
     });
     const read = Math.max(0, ...found.map((at) => prefixes[at]?.tokens ?? 0));
+    for (const at of found) this.#kept.set(prefixes[at]?.key ?? "", nowMs + keptMs);
     let marked = read;
     for (const mark of marks) {
       const { key = "", tokens = 0 } = prefixes[mark] ?? {};
-      if (tokens < keptTokensMin) continue;
-      this.#kept.add(key);
+      if (tokens < this.#keptTokensMin) continue;
+      this.#kept.set(key, nowMs + keptMs);
       marked = Math.max(marked, tokens);
     }
     const report = {

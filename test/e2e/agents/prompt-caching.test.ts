@@ -79,6 +79,40 @@ describe("a client that marks nothing reads from its second turn on what a Claud
     expect(Math.min(...cache.shares())).toBe(1);
     expectCharged();
   });
+
+  test("as a client of the Responses protocol, whose two subagents share the tools and instructions", async () => {
+    const { providers, gateway, recorder } = shared;
+    providers.plan = { name: "look", input: { at: "the list" }, turns: 2 * toolTurns };
+    const openai = new OpenAI({ baseURL: `${recorder.origin}/v1`, apiKey: gateway.key, maxRetries: 0 });
+    const parameters = { type: "object", properties: {}, additionalProperties: false };
+    const tools = [{ type: "function" as const, name: "look", description: "Looks", parameters, strict: false }];
+    const instructions = "You are a careful agent. ".repeat(300);
+    const agents = ["Look at the list", "Look at the docs"].map((content) => ({
+      input: [{ role: "user", content }] as OpenAI.Responses.ResponseInput,
+      cache: new PromptCache(),
+    }));
+    for (let turn = 0; turn < toolTurns; turn++) {
+      for (const { input, cache: own } of agents) {
+        const { output } = await openai.responses.create({ model, instructions, input, tools, store: false });
+        const report = cache.reports.at(-1);
+        if (report !== undefined) own.reports.push(report);
+        for (const item of output) {
+          if (item.type === "function_call") {
+            const { call_id, name, arguments: text } = item;
+            input.push({ type: "function_call", call_id, name, arguments: text });
+            input.push({ type: "function_call_output", call_id, output: `Line ${turn} of it. `.repeat(40) });
+          }
+        }
+      }
+    }
+    for (const { cache: own } of agents) {
+      expect(own.shares().length).toBe(toolTurns - 1);
+      expect(Math.min(...own.shares())).toBe(1);
+    }
+    // The first request of the second subagent reads what the first one wrote.
+    expect(agents[1]?.cache.reports[0]?.cache_read_input_tokens).toBeGreaterThan(instructions.length / 4);
+    expectCharged();
+  });
 });
 
 /** A model of each kind of provider, and the parts of a prompt in the order in which that reads them. */

@@ -16,6 +16,7 @@ import {
   readConversePrompt,
   readMessagesPrompt,
 } from "../../support/prompt-cache.ts";
+import { randomBelow } from "../../support/random.ts";
 import { completionOf } from "../kernel/streams.ts";
 import { fakeCall } from "../sdk/fake-call.ts";
 
@@ -120,6 +121,7 @@ const session: Message[] = [
   { role: "developer", content: "Be brief." },
   user("Do it"),
 ];
+const tooled = { tools: [tool("look"), tool("other", "Does things. ".repeat(50))] };
 const turn = { messages: [...session, ...calls(1, 1)], tools: [tool("look"), tool("other")] };
 
 /** How often each place has a mark: the ends of tools and system, the end of the request before, the end. */
@@ -185,6 +187,59 @@ describe("a request of a client that knows of no marks, with tools and turns, is
       }
       expect(Math.min(...marked.shares())).toBe(1);
       expect(Math.max(...unmarked.shares())).toBe(0);
+    },
+  );
+});
+
+/** What is added in a turn: up to 40 calls at once with their results, or an answer, which may be many messages in a row. */
+function randomTurn(turn: number, below: (bound: number) => number): Message[] {
+  const count = 1 + below(below(2) === 0 ? 3 : 40);
+  const pieces = below(below(3) === 0 ? 30 : 2);
+  const texts = Array.from(
+    { length: pieces },
+    (_, at): Message => ({ role: "assistant", content: `Let me see ${at}` }),
+  );
+  const later: Message[] = below(4) === 0 ? [{ role: "developer", content: `From now on think of ${turn}` }] : [];
+  if (below(5) === 0) return [...texts, { role: "assistant", content: "Done" }, ...later, user(`And ${turn}?`)];
+  return [...texts, ...calls(turn, count), ...later];
+}
+
+describe("against a simulated cache that looks 20 blocks back", () => {
+  test.each(targets.map((to) => [to.name, to] as const))(
+    "each turn on %s reads the prompt before it, whatever the turns add",
+    async (_, to) => {
+      let most = 0;
+      for (let seed = 1; seed <= 12; seed++) {
+        const below = randomBelow(seed);
+        const cache = new PromptCache();
+        const messages = [...session];
+        for (let turn = 0; turn < 10; turn++) {
+          cache.take(to.read((await send(to, { ...tooled, messages: [...messages] })).body));
+          const added = randomTurn(turn, below);
+          most = Math.max(most, added.length);
+          messages.push(...added);
+        }
+        expect([seed, Math.min(...cache.shares())]).toEqual([seed, 1]);
+      }
+      expect(most).toBeGreaterThan(30);
+    },
+  );
+
+  test.each(targets.map((to) => [to.name, to] as const))(
+    "two subagents on %s, at once with a prompt of their own each, read the tools and the system prompt that they share",
+    async (_, to) => {
+      const cache = new PromptCache();
+      const [first, second] = ["Find the tests", "Find the docs"].map((task) => [...session.slice(0, 2), user(task)]);
+      const ask = async (messages: Message[] = []) =>
+        cache.take(to.read((await send(to, { ...tooled, messages: [...messages] })).body));
+      const { cache_creation_input_tokens: shared } = await ask(first);
+      for (let turn = 0; turn < 5; turn++) {
+        const { cache_read_input_tokens: read } = await ask(second);
+        expect(read).toBeGreaterThanOrEqual(shared * 0.95);
+        second?.push(...calls(turn, 2));
+        first?.push(...calls(turn + 100, 2));
+        expect((await ask(first)).cache_read_input_tokens).toBeGreaterThanOrEqual(shared);
+      }
     },
   );
 });
