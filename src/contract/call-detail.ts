@@ -34,7 +34,7 @@ export interface CallDetail {
   readonly ignored?: readonly string[] | undefined;
   readonly lowered?: Readonly<Record<string, number>> | undefined;
   readonly warnings?: readonly string[] | undefined;
-  /** What the gateway did about marks for prompt caches, where it was for it to decide. */
+  /** The gateway marked the prompt for a cache, or why it did not, where it was for it to decide. */
   readonly cache_marks?: Exclude<CacheMarks, "client" | "off"> | undefined;
   /** The claim `sub` of the caller's token (JWT), and the customer that they called for. */
   readonly subject?: string | undefined;

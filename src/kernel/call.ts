@@ -489,7 +489,7 @@ export class ModelRun<C extends Capability = Capability> {
     return this.attempt?.isAnswered === true ? this.plugin : undefined;
   }
 
-  /** What became of marks for the cache of the provider that was tried last; absent: nobody marks such a prompt. */
+  /** The state of marks for the cache of the provider that was tried last; absent: nobody marks such a prompt. */
   get cacheMarks(): CacheMarks | undefined {
     return this.attempt?.cacheMarks;
   }
@@ -548,7 +548,7 @@ export class Attempt implements Sender {
   /** Fields of the client's request that it left out or could not keep to, for the caller. */
   readonly ignored: Set<string>;
   hasSocket = false;
-  /** What became of marks for the provider's cache. Written by its handler; the client's own are there from the beginning. */
+  /** The state of marks for the provider's cache. Written by its handler; the client's own are there from the beginning. */
   cacheMarks: CacheMarks | undefined;
   /** The requests to the provider, in order. */
   readonly sent: SentRequest[] = [];

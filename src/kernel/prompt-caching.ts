@@ -27,7 +27,7 @@ const cacheMeters: readonly MeterName[] = [
   "cacheWrite12hToken",
 ];
 
-/** What of a client's request decides on its marks. */
+/** The parts of a client's request that decide on its marks. */
 interface PromptRequest {
   readonly caller: Caller;
   readonly session?: string | undefined;
@@ -44,11 +44,11 @@ interface PromptRun {
   readonly bounds: { readonly countedTokensMax?: number | undefined; readonly sentTokensMax?: number };
 }
 
-/** What marks saved in the latest calls of one key with one model. */
+/** Savings by marks in the latest calls of one key with one model. */
 interface Balance {
   /** Nanodollars of each call, below 0 where marks cost more than they saved. */
   saved: number[];
-  /** By {@link Kernel.now}. */
+  /** The time by {@link Kernel.now}. */
   stoppedUntilMs: number;
 }
 
@@ -111,7 +111,7 @@ function nameOf({ caller, model }: PromptRun): string {
   return `${caller.accountId}\n${caller.keyId}\n${model}`;
 }
 
-/** What usage would have cost without a cache, less what it cost. */
+/** The cost of usage without a cache, less what it cost. */
 function savedNanodollars(price: CompiledPrice, meters: Meters): number | undefined {
   const plain: Meters = { ...meters };
   let tokens = meters.inputToken ?? 0;

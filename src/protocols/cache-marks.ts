@@ -183,7 +183,7 @@ function withMarks(request: ChatRequest, end: "request" | "message"): ChatReques
   const { messages, tools } = request;
   const system = countSystemMessages(messages);
   const places = new Set([system - 1]);
-  // What the model answered last may be several messages in a row.
+  // The last answer of the model may be several messages in a row.
   const previous = messages.findLastIndex(
     ({ role }, index) => role !== "assistant" && messages[index + 1]?.role === "assistant",
   );

@@ -103,6 +103,7 @@ const inner: Readonly<Record<string, readonly string[]>> = {
     "routing",
     "upstream",
     "passthrough.ts",
+    "prompt-caching.ts",
     "call.ts",
     "service-tier.ts",
     "types.ts",

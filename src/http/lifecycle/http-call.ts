@@ -218,7 +218,7 @@ export interface Endpoint {
   readonly inbound?: ClientFormat | undefined;
 }
 
-/** Of a request: `off` leaves the prompt without marks for a cache. Of a response: what became of them. */
+/** In a request, `off` leaves its prompt without marks for a cache; a response says what became of them. */
 export const cacheMarksHeader = "x-modelgate-cache-marks";
 
 /** Claude Code's, then Codex's. */

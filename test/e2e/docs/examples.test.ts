@@ -240,6 +240,7 @@ test("the headers of an answer are those of docs/api.md", async () => {
   const conditional = [
     "idempotent-replayed",
     "retry-after",
+    "x-modelgate-cache-marks",
     "x-modelgate-failed",
     "x-modelgate-ignored",
     "x-modelgate-lowered",

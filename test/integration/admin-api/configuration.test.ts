@@ -35,7 +35,7 @@ const document = {
   ],
   keys: [
     { id: "there", account: "search@teams.example", name: "website", budget_usd: "5.00", budget_period: "day" },
-    { account: "ada@example.com", name: "laptop", allowed_networks: ["127.0.0.0/8"] },
+    { account: "ada@example.com", name: "laptop", allowed_networks: ["127.0.0.0/8"], cache_marks: "off" },
   ],
   budgets: [
     { account: "search@teams.example", subject: "end_user", budget_usd: "1.00", budget_period: "day" },

@@ -244,6 +244,17 @@ describe("API keys of a project", () => {
     expect([wrong.status, wrong.json.error.param]).toEqual([400, "allowed_networks"]);
   });
 
+  test("have the gateway's marks for prompt caches off and on again", async () => {
+    const { id: project } = await newProject();
+    const path = `/organization/projects/${project}/api_keys`;
+    const { json: made } = await ask("POST", path, { body: { name: "app", cache_marks: "off" } });
+    expect(made).toMatchObject({ cache_marks: "off" });
+    const { json: changed } = await ask("POST", `${path}/${made.id}`, { body: { cache_marks: "auto" } });
+    expect(changed).toMatchObject({ cache_marks: "auto" });
+    const wrong = await ask("POST", path, { body: { name: "app", cache_marks: "on" } });
+    expect([wrong.status, wrong.json.error.param]).toEqual([400, "cache_marks"]);
+  });
+
   test("of a service account are given with it, belong to it and end with it", async () => {
     const { id: project } = await newProject();
     const { serviceAccounts, apiKeys } = client.admin.organization.projects;

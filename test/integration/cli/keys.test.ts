@@ -116,6 +116,9 @@ describe("key", () => {
     expect(rotated.key).not.toBe(key);
     expect(await bench.json("key", "list")).toMatchObject([{ id, allowed_networks: ["10.0.0.0/8", "::1"] }]);
     expect(await bench.json("key", "set", id, "--networks", "none")).toMatchObject({ allowed_networks: null });
+    expect(await bench.json("key", "set", id, "--cache-marks", "off")).toMatchObject({ cache_marks: "off" });
+    expect(await bench.json("key", "list")).toMatchObject([{ id, cache_marks: "off" }]);
+    expect((await bench.run("key", "set", id, "--cache-marks", "some")).stderr).toContain("auto or off");
     expect((await bench.run("key", "rotate", id, "--grace-seconds", "99999999")).stderr).toContain("grace_seconds");
   });
 });

@@ -97,6 +97,29 @@ describe("the name of a model", () => {
     ["moonshotai/kimi-k2.5", { reasoning: true }],
   ])("%s leads to its family", (name, facts) => expect(findModelFacts(name)).toMatchObject(facts));
 
+  test.each<[string, number | undefined]>([
+    ["claude-opus-5", 512],
+    ["anthropic.claude-opus-5-20260101-v1:0", 512],
+    ["anthropic/claude-fable-5", 512],
+    ["claude-mythos-5", 512],
+    ["claude-sonnet-4-20250514", 1024],
+    ["anthropic/claude-sonnet-4.5", 1024],
+    ["eu.anthropic.claude-sonnet-4-6", 1024],
+    ["claude-sonnet-5", 1024],
+    ["claude-opus-4-8", 1024],
+    ["claude-haiku-4-5@20251001", 4096],
+    ["us.anthropic.claude-opus-4-5-20251101-v1:0", 4096],
+    ["claude-opus-4-6", 4096],
+    ["claude-opus-5-5", undefined],
+    ["claude-fable-5-1", undefined],
+    ["claude-sonnet-5-5", undefined],
+    ["claude-opus-4-7", undefined],
+    ["claude-haiku-5-5", undefined],
+    ["gpt-5", undefined],
+  ])("%s says from which length on its prompts are cached: %p", (name, tokens) =>
+    expect(findModelFacts(name).cacheTokensMin).toBe(tokens),
+  );
+
   test.each([
     ["mistral-small-latest"],
     ["acme-1"],

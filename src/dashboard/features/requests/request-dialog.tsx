@@ -133,7 +133,7 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
   );
 }
 
-/** What the gateway did about marks for the provider's cache. */
+/** Says what the gateway did about marks for the provider's cache. */
 const cacheMarks: Readonly<Record<NonNullable<RequestDetail["cache_marks"]>, string>> = {
   marked: "By the gateway",
   short: "None: the prompt is too short",

@@ -87,6 +87,7 @@ describe("key", () => {
         expires_at: new Date(benchNow + 30 * 86_400_000).toISOString(),
         allowed_models: ["acme-1"],
         allowed_networks: null,
+        cache_marks: "auto",
         budget_usd: null,
         budget_period: null,
         requests_per_minute: null,
@@ -159,7 +160,11 @@ describe("key", () => {
 
   test.each([
     [["nokey", "--budget-usd", "5"], "No API key has the id", 3],
-    [["ID"], "Nothing to change, expected one of --name, --expires, --models, --networks, --budget-usd", 2],
+    [
+      ["ID"],
+      "Nothing to change, expected one of --name, --expires, --models, --networks, --cache-marks, --budget-usd",
+      2,
+    ],
     [["ID", "--name", ""], "Flag --name of key set is empty", 2],
     [["ID", "--expires", "2000-01-01"], "it is in the past", 2],
     [["ID", "--models", ","], "expected model ids separated by commas", 2],
