@@ -16,9 +16,13 @@ const rates = { input: 2000, write: 2500, output: 10_000 };
 const outputTokens = 20;
 
 /** Anthropic's API with a simulated prompt cache. */
-function startBench(changes: Partial<Model> = {}, options: ConstructorParameters<typeof PromptCaching>[0] = {}) {
-  const row = anthropic.models.find(({ id }) => id === modelId);
-  if (row === undefined) throw new Error(`There is no ${modelId}`);
+function startBench(
+  changes: Partial<Model> = {},
+  options: ConstructorParameters<typeof PromptCaching>[0] = {},
+  model = modelId,
+) {
+  const row = anthropic.models.find(({ id }) => id === model);
+  if (row === undefined) throw new Error(`There is no ${model}`);
   const plugin = definePlugin({ ...anthropic, models: [{ ...row, ...changes }] });
   const bodies: Json[] = [];
   const caches: PromptCache[] = [];
@@ -41,7 +45,7 @@ function startBench(changes: Partial<Model> = {}, options: ConstructorParameters
   caches.push(cache);
   let count = 0;
   const ask = async (request: Partial<ChatRequest>, changed: Parameters<typeof callOf>[2] = {}) => {
-    const call = callOf("chat", { model: modelId, messages: [], max_tokens: 100, ...request } as ChatRequest, {
+    const call = callOf("chat", { model, messages: [], max_tokens: 100, ...request } as ChatRequest, {
       id: `req_${count++}`,
       leavesCaching: true,
       openedAt: bench.clock.now(),
@@ -108,7 +112,8 @@ describe("the gateway marks a prompt", () => {
   });
 
   test("of any length where the row does not say what is cached", async () => {
-    const { ask } = startBench({ cacheTokensMin: undefined });
+    const { ask, kernel } = startBench({}, {}, "claude-opus-5-5");
+    expect(kernel.registry.byName("claude-opus-5-5")?.model.cacheTokensMin).toBeUndefined();
     expect(await ask({ messages: [user("Hi")], tools })).toBe("marked");
   });
 });
