@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { describeConfig, readConfig, variables } from "../../../src/config/index.ts";
 import { errorTable } from "../../../src/contract/index.ts";
-import { completeRow, contextTokensDefault } from "../../../src/provider/index.ts";
-import { readSection, tableRows } from "./pages.ts";
+import { completeRow, contextTokensDefault, findModelFacts } from "../../../src/provider/index.ts";
+import { readPage, readSection, tableRows } from "./pages.ts";
 
 test("the table of errors in docs/api.md is the table of the code", () => {
   const documented = tableRows(readSection("docs/api.md", "## Errors")).map((row) => row.slice(0, 3));
@@ -40,4 +40,25 @@ test("the table of what a row may leave out in docs/models.md has the defaults o
   expect(documented.get("ownedBy")).toBe(ownedBy);
   expect(documented.get("created")).toBe(String(created));
   expect(documented.get("contextTokens")).toContain(`held as ${contextTokensDefault} tokens`);
+});
+
+test("docs/api.md has the request headers that calls are read for", () => {
+  const documented = tableRows(readSection("docs/api.md", "## Request headers")).map(([name]) => name as string);
+  const files = ["http-call.ts", "idempotency.ts"].map((name) => readPage(`src/http/lifecycle/${name}`).toLowerCase());
+  for (const name of documented) expect([name, files.some((text) => text.includes(`"${name}"`))]).toEqual([name, true]);
+  const read = files.flatMap((text) =>
+    [...text.matchAll(/"(x-[a-z-]+|session-id)"/g)].map(([, name]) => name as string),
+  );
+  // Those of a proxy and of an answer are there, too.
+  const others = ["x-forwarded-for", "x-client-request-id"];
+  const ofClients = read.filter((name) => !others.includes(name));
+  expect(documented.toSorted()).toEqual([...new Set([...ofClients, "idempotency-key"])].toSorted());
+});
+
+test("docs/models.md has the lengths from which on prompts of Claude are cached", () => {
+  const text = readSection("docs/models.md", "## Facts about a model").replaceAll(/\s+/g, " ");
+  const minOf = (name: string) => findModelFacts(name).cacheTokensMin?.toLocaleString("en-US");
+  expect(text).toContain(`${minOf("claude-opus-5")} tokens for Claude Opus 5, Fable 5 and Mythos 5`);
+  expect(text).toContain(`${minOf("claude-sonnet-4-6")} for Sonnet 4 to 5 and Opus 4.8`);
+  expect(text).toContain(`${minOf("claude-haiku-4-5")} for Haiku 4.5, Opus 4.5 and Opus 4.6`);
 });
