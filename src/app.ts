@@ -32,15 +32,18 @@ import {
   type Kernel,
   LoadShedder,
   type Log,
+  MemoryTurns,
   monotonicNow,
   PromptCaching,
   type UpstreamBounds,
 } from "./kernel/index.ts";
+import { keyedHash } from "./kernel/prompt-cache/keyed-hash.bun.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
 import { type Accounts, createAccounts } from "./keys/index.ts";
 import {
   createPruner,
   openLedger,
+  openRedisTurns,
   type ProcessLedger,
   readOverdrawn,
   remoteCalls,
@@ -72,6 +75,8 @@ const usedDays = 30;
 const scrapeWaitMs = 1000;
 /** Unknown names of models in tokens that are logged: issuers choose them. */
 const unknownNamesMax = 1000;
+/** Memory for the last turns of sessions. */
+const turnBytesMax = 16 * 2 ** 20;
 /** Reasons that one message names. */
 const reasonsMax = 3;
 
@@ -167,6 +172,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   });
   const observer = service.observe(providers.observe(observability?.calls));
   const sealKey = await readSealKey(store);
+  const { promptTurns, close: closeTurns } = await openPromptTurns(config, store);
   const kernel: Kernel = {
     registry: providers.snapshot.registry,
     ledger,
@@ -175,6 +181,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     now: monotonicNow,
     promptCaching: new PromptCaching({ isOff: config.cacheMarks === "off", secret: sealKey }),
     observer,
+    promptTurns,
   };
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
   const loadShedder = new LoadShedder(bounds, monotonicNow, (event, fields) => log.warn(event, fields));
@@ -264,7 +271,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       for (const path of preparedPaths) await http.handle(new Request(new URL(path, "http://localhost")));
     },
     async close(waitMs = 0) {
-      for (const stop of [stopMaintenance, stopAlerts, closeNetwork]) stop();
+      for (const stop of [stopMaintenance, stopAlerts, closeNetwork, closeTurns]) stop();
       await providers.close();
       const [waiting] = await Promise.all([ledger.close(waitMs), refusals.flush(), closeContentLog()]);
       if (waiting > 0) log.warn("charges_spooled", { calls: waiting, folder: getSpoolFolder(config) });
@@ -320,6 +327,19 @@ async function readSealKey(store: Store): Promise<Uint8Array> {
   return createHash("sha256")
     .update(await store.setting("seal_secret", createSecret))
     .digest();
+}
+
+/** Where the last turns of sessions are kept: in Redis for all nodes, or else in this process, under a key of its own. */
+async function openPromptTurns({ redisUrl, redisTimeoutMs }: Config, store: Store) {
+  if (redisUrl === undefined) {
+    const secret = crypto.getRandomValues(new BigUint64Array(1))[0] as bigint;
+    const turns = new MemoryTurns(turnBytesMax, monotonicNow);
+    return { promptTurns: { store: turns, hash: keyedHash, secret }, close: () => undefined };
+  }
+  const shared = await store.setting("seal_secret", createSecret);
+  const secret = createHash("sha256").update(`prompt turns ${shared}`).digest().readBigUInt64LE();
+  const turns = await openRedisTurns({ store, url: redisUrl, timeoutMs: redisTimeoutMs });
+  return { promptTurns: { store: turns, hash: keyedHash, secret }, close: () => turns.close() };
 }
 
 function openProviderNetwork({ config, bounds }: AppOptions) {

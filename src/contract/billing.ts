@@ -1,3 +1,4 @@
+import type { CacheEffect } from "./cache-miss.ts";
 import type { Capability } from "./capability.ts";
 import type { Meters, UsageSource } from "./meters.ts";
 import type { NetworkList } from "./networks.ts";
@@ -197,6 +198,8 @@ export interface Settlement {
   errorCode?: string | undefined;
   firstByteMs?: number | undefined;
   durationMs: number;
+  /** What prompt caches did for its cost; absent: nothing that is known. */
+  cache?: CacheEffect | undefined;
   /** For the request log: what the client spoke, its own id of the request, and JSON of how the call went. */
   protocol?: string | undefined;
   clientRequestId?: string | undefined;

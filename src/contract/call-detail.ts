@@ -36,6 +36,8 @@ export interface CallDetail {
   readonly warnings?: readonly string[] | undefined;
   /** The gateway marked the prompt for a cache, or why it did not, where it was for it to decide. */
   readonly cache_marks?: Exclude<CacheMarks, "client" | "off"> | undefined;
+  /** The provider's own word on its prompt cache, such as `tools_changed`. */
+  readonly cache?: string | undefined;
   /** The claim `sub` of the caller's token (JWT), and the customer that they called for. */
   readonly subject?: string | undefined;
   readonly end_user?: string | undefined;

@@ -1,5 +1,6 @@
 export * from "./api-key.ts";
 export * from "./billing.ts";
+export * from "./cache-miss.ts";
 export type { CacheMarks, CallDetail, FailedAttempt } from "./call-detail.ts";
 export { callIdPrefix, makeCallId, randomText } from "./call-id.ts";
 export * from "./capability.ts";

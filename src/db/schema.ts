@@ -1,5 +1,5 @@
 import type { Generated } from "kysely";
-import type { Budget, BudgetSubject, Capability, MeterColumn, UsageSource } from "../contract/index.ts";
+import type { Budget, BudgetSubject, CacheMissKind, Capability, MeterColumn, UsageSource } from "../contract/index.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
@@ -304,6 +304,15 @@ interface CallsTable extends OpenCallsTable, Record<MeterColumn, number | null> 
   charged_nanodollars: number | null;
   /** Drawn from the free quota. */
   quota_tokens: number | null;
+  /** Why less of the prompt was read from a cache than promised; null: nothing was missed, or it is unknown. */
+  cache_miss: CacheMissKind | null;
+  /** What changed of the request, such as `tools[3]`; null: no part of it. */
+  cache_miss_place: string | null;
+  cache_missed_tokens: number | null;
+  /** What the missed tokens cost more than if they had been read. */
+  cache_lost_nanodollars: number | null;
+  /** What the tokens that were read would have cost more as input. */
+  cache_saved_nanodollars: number | null;
   plugin: string | null;
   status: number | null;
   error_code: string | null;
@@ -332,6 +341,7 @@ type NamedColumn =
   | "node_id"
   | "state"
   | "usage_source"
+  | "cache_miss"
   | "plugin"
   | "error_code"
   | "protocol";
@@ -683,9 +693,10 @@ type LatencyColumns = Record<`f${number}` | `d${number}`, number>;
 /**
  * The kinds of sums in `usage`: `call` of requests by account, API key, model, plugin and status, and once more of all
  * accounts together, with the account and the key empty; `key` of requests by account and key alone, by the day only;
- * `session`, `tag` and `end_user` of calls by account and `name`, tags once more of all accounts together.
+ * `session`, `tag` and `end_user` of calls by account and `name`, tags once more of all accounts together; `miss` as `call`, of
+ * calls that missed a cache alone, by the kind of the miss, which is their `name`.
  */
-export type UsageKind = "call" | "key" | "session" | "tag" | "end_user";
+export type UsageKind = "call" | "key" | "session" | "tag" | "end_user" | "miss";
 
 /** Sums over ended calls. */
 export interface UsageColumns extends Record<MeterColumn, number> {
@@ -697,6 +708,10 @@ export interface UsageColumns extends Record<MeterColumn, number> {
   cost_nanodollars: number;
   charged_nanodollars: number;
   quota_tokens: number;
+  /** What prompt caches saved, and what misses cost. */
+  cache_missed_tokens: number;
+  cache_lost_nanodollars: number;
+  cache_saved_nanodollars: number;
 }
 
 /** Sums of requests. Names that do not apply are empty, and a status that does not is 0. */
@@ -722,7 +737,7 @@ export interface UsageKey {
   model: string;
   plugin: string;
   status: number;
-  /** Name of the session or the tag. */
+  /** Name of the session or the tag, or kind of the miss. */
   name: string;
 }
 

@@ -10,7 +10,11 @@ const usageKey = [
 ] as const satisfies readonly (keyof UsageKey)[];
 
 /** Summed up under the same name as in `calls`. */
-export const callSums = [...meterColumns, "cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const;
+export const callSums = [
+  ...meterColumns,
+  ...(["cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const),
+  ...(["cache_missed_tokens", "cache_lost_nanodollars", "cache_saved_nanodollars"] as const),
+] as const;
 
 /** The sums at the start of {@link UsageRow.figures}; the histograms of time to first token and duration follow. */
 export const usageSums = [...(["requests", "failures", "refused", "failed"] as const), ...callSums] as const;
@@ -181,6 +185,7 @@ async function maxSeq(db: Kysely<Database>): Promise<number> {
 /** Sums that expire: the length of their buckets, their kind, and the first hour that stays. */
 const expiring: readonly [hours: 1 | 24, kind: UsageKind, before: keyof UsageExpiry][] = [
   [1, "call", "retained"],
+  [1, "miss", "retained"],
   [1, "session", "hourly"],
   [1, "tag", "hourly"],
   [1, "end_user", "hourly"],

@@ -9,6 +9,7 @@
 import {
   type CacheMarks,
   type Caller,
+  type CacheEffect,
   type Capability,
   type ErrorCode,
   type GatewayError,
@@ -18,6 +19,7 @@ import {
   type UsageSource,
 } from "../contract/index.ts";
 import type {
+  CacheReport,
   ChatChunk,
   ChatCompletion,
   ChatRequest,
@@ -343,6 +345,8 @@ export interface AnswerFacts {
   finishReasons: string[] | undefined;
   /** The answer ended by a word that is not known. */
   hasUnknownFinish: boolean;
+  /** The provider's own word on its prompt cache, for a client that asked. */
+  cacheReport: CacheReport | undefined;
 }
 
 /** The failure of a run, which its caller sees. */
@@ -363,6 +367,8 @@ export interface RunOutcome {
   readonly costNanodollars: number | undefined;
   /** Cost of an implausible report beyond what was charged; absent if there is no such report, or it has no price. */
   readonly unbelievedNanodollars: number | undefined;
+  /** What prompt caches did for its cost; absent: nothing that is known. */
+  readonly cache?: CacheEffect | undefined;
 }
 
 /** The outcome of a run that is not settled. */
@@ -416,7 +422,12 @@ export class ModelRun<C extends Capability = Capability> {
   /** From the request of the client until a provider began to answer. Written by `withFailover`. */
   firstByteMs: number | undefined = undefined;
   /** Facts of the answer other than its usage. Written by the capability that reads the answer. */
-  readonly answer: AnswerFacts = { servedTier: undefined, finishReasons: undefined, hasUnknownFinish: false };
+  readonly answer: AnswerFacts = {
+    servedTier: undefined,
+    finishReasons: undefined,
+    hasUnknownFinish: false,
+    cacheReport: undefined,
+  };
   /** Why it was refused, failed, or counts as failed; absent while it has not. Written by `pipeline.ts`. */
   failure: RunFailure | undefined = undefined;
   /** The final usage and its cost; nothing until `settle` writes it, once. */

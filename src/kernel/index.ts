@@ -17,6 +17,7 @@ export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder, type Slot } from "./overload.ts";
 export { Passthrough } from "./passthrough.ts";
 export { runCall } from "./pipeline.ts";
+export { MemoryTurns } from "./prompt-cache/memory-turns.ts";
 export { isProbed, type ProbeResult, probe } from "./probe.ts";
 export { PromptCaching } from "./prompt-caching.ts";
 export {
@@ -37,7 +38,7 @@ export {
   type RouteState,
 } from "./routing/registry.ts";
 export { createVirtualModel, type VirtualModel } from "./routing/virtual-models.ts";
-export type { CallObserver, Kernel, Log, UnrunCall } from "./types.ts";
+export type { CallObserver, Kernel, Log, PromptTurns, UnrunCall } from "./types.ts";
 export { createPublicRequest, fetchDocument } from "./upstream/download.ts";
 export { ConnectionError, isHeaderValue, monotonicNow, TimeoutScheduler } from "./upstream/http-client.ts";
 export { type Network, openNetwork, type UpstreamBounds } from "./upstream/network.ts";

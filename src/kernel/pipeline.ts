@@ -9,6 +9,7 @@ import { withoutWords } from "../lib/describe-error.ts";
 import { nextTurn } from "../lib/next-turn.ts";
 import type { CheckInput } from "../provider/index.ts";
 import { admit, fundErrors } from "./admission.ts";
+import { PromptWatch } from "./cache-effect.ts";
 import { type ClientCall, type ExchangeAnswer, ModelRun } from "./call.ts";
 import { chatCapability } from "./capabilities/chat.ts";
 import { embeddingsCapability } from "./capabilities/embeddings.ts";
@@ -95,8 +96,10 @@ async function runModel<C extends Capability>(
     refuse(run, error);
     throw error;
   }
+  let watch: PromptWatch | undefined;
   try {
     if (run.isLarge) await nextTurn();
+    watch = PromptWatch.begin(kernel, run);
     // A plugin that ignores its signal, or a client that stops reading, does not keep the call from settling.
     const answer = await call.untilCancelled(handler.execute(kernel, run));
     run.attempt?.route.health.onSuccess(run.caller.accountId);
@@ -108,7 +111,7 @@ async function runModel<C extends Capability>(
     call.clearDeadline(kernel.network.timeouts);
     run.growingHold?.stop();
     if (run.failure !== undefined || call.attempts > 1 || run.attempt?.hasSocket) run.attempt?.abort();
-    await settle(kernel, run);
+    await settle(kernel, run, watch);
   }
 }
 

@@ -25,6 +25,7 @@ import {
 } from "../contract/index.ts";
 import { withoutWords } from "../lib/describe-error.ts";
 import { contextTokensDefault } from "../provider/index.ts";
+import { type PromptWatch, readCacheEffect } from "./cache-effect.ts";
 import type { Attempt, ModelRun } from "./call.ts";
 import { getContextTokensMax } from "./normalize/prompt-bounds.ts";
 import {
@@ -171,8 +172,8 @@ function getUnitMax({ bounds: { upper }, modelEntry: { model } }: ModelRun, name
   return upper[name] ?? requestMax;
 }
 
-/** Counts what the run used, and charges it. */
-export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
+/** Counts what the run used, and charges it. @param watch Absent: nothing compares the prompt with earlier ones. */
+export async function settle(kernel: Kernel, run: ModelRun, watch?: PromptWatch): Promise<void> {
   const { call, usageMeter } = run;
   const { capability, startedMs, protocol, clientRequestId } = call.request;
   const { model } = run.modelEntry;
@@ -190,7 +191,9 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
   const cost = price === undefined ? undefined : costNanodollars(price, meters);
   const { implausible } = usageMeter;
   const unbelieved = implausible === undefined ? undefined : getUnbelieved(run, implausible, cost);
-  run.outcome = { meters, usageSource: source, costNanodollars: cost, unbelievedNanodollars: unbelieved };
+  const effect = source === "reported" ? readCacheEffect(run, watch, { meters, price }) : undefined;
+  const cache = effect instanceof Promise ? await effect : effect;
+  run.outcome = { meters, usageSource: source, costNanodollars: cost, unbelievedNanodollars: unbelieved, cache };
   if (implausible !== undefined) noteImplausible(kernel, run, implausible);
   if (run.cacheMarks === "marked" && source === "reported" && price !== undefined)
     countMarks(kernel, run, price, meters);
@@ -212,6 +215,7 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
     durationMs: kernel.now() - startedMs,
     protocol: capability === "chat" ? protocol : undefined,
     clientRequestId,
+    cache,
     detail: formatCallDetail(run, kernel),
   });
 }
@@ -268,6 +272,7 @@ function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">)
     lowered,
     warnings: warnings.length === 0 ? undefined : warnings,
     cache_marks: cacheMarks === "client" || cacheMarks === "off" ? undefined : cacheMarks,
+    cache: answer.cacheReport?.reason,
     subject: caller.token?.subject,
     end_user: caller.token?.endUser,
   };

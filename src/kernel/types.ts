@@ -1,7 +1,8 @@
-import type { Capability, ErrorCode, Ledger, Meters } from "../contract/index.ts";
+import type { Capability, ErrorCode, Ledger, Meters, TurnStore } from "../contract/index.ts";
 import type { AnswerUsage } from "../provider/index.ts";
 import type { Attempt, ClientCall, ExchangeAnswer, ExchangeRequest, ModelRun, RunBounds } from "./call.ts";
 import type { PromptCaching } from "./prompt-caching.ts";
+import type { KeyedHash } from "./prompt-cache/keyed-hash.bun.ts";
 import type { Registry } from "./routing/registry.ts";
 import type { Network } from "./upstream/network.ts";
 
@@ -26,8 +27,18 @@ export interface Kernel {
   readonly observer?: CallObserver | undefined;
   /** From 0 to below 1, to draw among equal routes; absent: `Math.random`. */
   readonly random?: (() => number) | undefined;
+  /** Tells why prompts were not read from caches; absent: nothing is kept for that. */
+  readonly promptTurns?: PromptTurns | undefined;
   /** Waits before a retry; absent: by a timer. */
   readonly pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
+}
+
+/** The last turns of sessions, as hashes. */
+export interface PromptTurns {
+  readonly store: TurnStore;
+  readonly hash: KeyedHash;
+  /** The first value of every hash, the same in all processes that share the store. */
+  readonly secret: bigint;
 }
 
 /**

@@ -165,7 +165,11 @@ export async function assertEnded(store: Store, callId: string): Promise<void> {
   throw new Error(`Cannot settle call ${callId}: it was never admitted`);
 }
 
-function checkAmounts({ callId, costNanodollars, quotaTokens, meters }: Settlement): void {
+function checkAmounts({ callId, costNanodollars, quotaTokens, meters, cache }: Settlement): void {
+  const { miss, lostNanodollars, savedNanodollars } = cache ?? {};
+  for (const [name, amount] of Object.entries({ missedTokens: miss?.tokens, lostNanodollars, savedNanodollars })) {
+    if (amount !== undefined) expectAmount(callId, name, amount);
+  }
   if (costNanodollars !== undefined) expectAmount(callId, "costNanodollars", costNanodollars);
   expectAmount(callId, "quotaTokens", quotaTokens);
   for (const name of meterNames) {

@@ -3,6 +3,7 @@ export { type LedgerOptions, openLedger, ProcessLedger, type Recovery } from "./
 export { RedisRefused } from "./limit-errors.ts";
 export { createPruner, nextAccount, type PrunerOptions } from "./prune-calls.ts";
 export { type RemoteCall, type RemoteCalls, remoteCalls, remoteCallsMax } from "./remote-calls.ts";
+export { openRedisTurns } from "./redis/redis-turns.ts";
 export { type Verification, verifyLedger } from "./verify.ts";
 export {
   type Credit,

@@ -1,5 +1,5 @@
 import { KindGuard, type TSchema } from "@sinclair/typebox";
-import type { UpstreamError } from "../contract/index.ts";
+import type { CacheMissKind, UpstreamError } from "../contract/index.ts";
 import type { Model } from "./model.ts";
 import type { Call, ServerEvent } from "./plugin.ts";
 
@@ -36,6 +36,16 @@ export interface PromptForm {
   readonly files: "object" | "part" | "source";
 }
 
+/** What a provider says of its prompt cache, to a client that asked. */
+export interface CacheReport {
+  /** In the provider's words, such as `tools_changed`. */
+  readonly reason: string;
+  /** Absent: it does not say why a part was missed. */
+  readonly kind?: CacheMissKind | undefined;
+  /** Tokens that were missed; absent: it does not say. */
+  readonly tokens?: number | undefined;
+}
+
 /** The fields that the schema of a request holds to numbers, switches and fixed words. */
 export function scalarsOf(properties: Readonly<Record<string, TSchema>>): ReadonlySet<string> {
   return new Set(Object.keys(properties).filter((name) => isScalarSchema(properties[name])));
@@ -57,6 +67,8 @@ export interface PassthroughFormat {
   /** The field of a request that bounds the answer; absent: no field does. */
   readonly outputLimit?: string;
   readonly prompt: PromptForm;
+  /** The provider's own word on its prompt cache, where an answer or one of its events has it. */
+  cacheReportOf?(part: WirePart): CacheReport | undefined;
   /** The handler of a plugin that counts the tokens of a body; absent: none does. */
   readonly countHandler?: "countResponsesTokens" | "countMessagesTokens";
   /** Whether a row is served in this format, if its plugin can; absent: every row is. */

@@ -249,6 +249,7 @@ const countedColumns = [
     "tag",
     "end_user",
     "opened_at",
+    "cache_miss",
   ] as const),
   ...(["first_byte_ms", "duration_ms"] as const),
   ...callSums,
@@ -300,6 +301,7 @@ class Cells {
       name: "",
     } as const;
     addCallTo(this.#get(key).figures, call);
+    if (call.cache_miss !== null) addMissTo(this.#get({ ...key, kind: "miss", name: call.cache_miss }).figures, call);
     for (const [kind, values] of [
       ["session", session],
       ["tag", tag],
@@ -366,11 +368,20 @@ function toKeys({ kind, accountId, keyId, model, plugin, status, name }: Cell, h
   const own = [kind, accountId, keyId, model, plugin, status, name] as const;
   if (kind === "session" || kind === "end_user") return [own];
   if (kind === "tag") return [own, [kind, "", "", "", "", 0, name] as const];
-  const ofAll = [kind, "", "", model, plugin, status, ""] as const;
+  const ofAll = [kind, "", "", model, plugin, status, name] as const;
+  if (kind === "miss") return [own, ofAll];
   // A key calls only a few models in an hour, so pages add up its rows.
   if (hours === 1) return [own, ofAll];
   const ofKey = ["key", accountId, keyId, "", "", 0, ""] as const;
   return [own, ofAll, ofKey];
+}
+
+/** What was missed and lost alone: the other figures of the call are in its own sums. */
+function addMissTo(figures: Float64Array, call: CallRow): void {
+  add(figures, placeOf.requests, 1);
+  for (const name of ["cache_missed_tokens", "cache_lost_nanodollars"] as const) {
+    add(figures, placeOf[name], call[name] ?? 0);
+  }
 }
 
 function addCallTo(figures: Float64Array, call: CallRow): void {
@@ -389,7 +400,7 @@ function add(figures: Float64Array, place: number, amount: number): void {
 }
 
 /** Names of one account and day that are counted apart. */
-const namesMax: Readonly<Record<Exclude<UsageKind, "call" | "key">, number>> = {
+const namesMax: Readonly<Record<Exclude<UsageKind, "call" | "key" | "miss">, number>> = {
   session: 500,
   tag: 100,
   end_user: 500,

@@ -282,7 +282,10 @@ create table opening_balances (
   charged_nanodollars bigint not null,
   quota_tokens bigint not null,
   {{meter sums}},
-  cost_nanodollars bigint not null
+  cost_nanodollars bigint not null,
+  cache_missed_tokens bigint not null,
+  cache_lost_nanodollars bigint not null,
+  cache_saved_nanodollars bigint not null
 ) without rowid;
 
 -- A figure that is 0, as most are, is stored as null, which takes no room in PostgreSQL; readers read the view.

@@ -248,6 +248,8 @@ class PassthroughReader {
     const head = this.#passthrough.format.headOf(part) ?? part;
     const tier = this.#passthrough.format.servedTierOf(head);
     if (typeof tier === "string") this.#run.answer.servedTier = tier;
+    const cacheReport = this.#passthrough.format.cacheReportOf?.(part);
+    if (cacheReport !== undefined) this.#run.answer.cacheReport = cacheReport;
     const { usageMeter } = this.#run;
     const usage = this.#readUsage(part);
     const reported = toMeters(usage);

@@ -84,6 +84,9 @@ export class UsageMeter {
   produced = false;
   /** Text came out, so a report without output tokens is not usable. */
   wrote = false;
+  /** The provider says how much of the prompt it read from its cache, and wrote to it, if only that it is nothing. */
+  reportsReads = false;
+  reportsWrites = false;
   /** The answer is complete. */
   complete = false;
   #counted: Count | Promise<Count> | undefined;
@@ -98,6 +101,9 @@ export class UsageMeter {
   /** @param usages What the answer, or each of its parts, reported, with the units that are not in the meters. */
   report(meters: Meters, ...usages: unknown[]): void {
     this.reported = { ...meters, ...this.#options.unitsOf?.(usages) };
+    const { prompt_tokens_details: details } = (usages[0] ?? {}) as Pick<ChatUsage, "prompt_tokens_details">;
+    if (typeof details?.cached_tokens === "number") this.reportsReads = true;
+    if (typeof details?.cache_write_tokens === "number") this.reportsWrites = true;
     this.#options.onReport?.(this.reported);
   }
 

@@ -182,7 +182,7 @@ export class RedisConnection {
 }
 
 /** The client of one server; several URLs by comma are nodes of one cluster, which knows the others. */
-function createClient(urls: string): RedisClient {
+export function createClient(urls: string): RedisClient {
   const [first, ...others] = urls.split(",").map((url) => url.trim()) as [string, ...string[]];
   const retry = (times: number) => Math.min(retryMsMin * times, retryMsMax);
   const options: RedisOptions = {

@@ -1,0 +1,91 @@
+import type { Cluster, Redis } from "ioredis";
+import { type StoredTurn, type TurnStore, turnLifetimeMs } from "../../contract/index.ts";
+import { readLedgerId, type Store } from "../../db/index.ts";
+import { TimeoutError, withTimeout } from "../with-timeout.ts";
+import { createClient } from "./redis-connection.ts";
+
+/** Commands that may wait for an answer; with more, turns are neither read nor kept. */
+const waitingMax = 256;
+/** Redis is not asked again for so long after a failure. */
+const pauseMs = 1000;
+const timeoutMsDefault = 250;
+
+/** Options of {@link openRedisTurns}. */
+export interface RedisTurnsOptions {
+  readonly store: Store;
+  readonly url: string;
+  /** How long an answer may take, in milliseconds; default 250. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** Turns that all nodes share, so that a balancer may spread a session. */
+export interface RedisTurns extends TurnStore {
+  close(): void;
+}
+
+/** Opens the turns that nodes share. If Redis cannot be reached, none are kept until it can. */
+export async function openRedisTurns({ store, url, timeoutMs }: RedisTurnsOptions): Promise<RedisTurns> {
+  const prefix = `modelgate:${await readLedgerId(store)}:turns:`;
+  return new SharedTurns(url, prefix, timeoutMs ?? timeoutMsDefault);
+}
+
+/**
+ * A session is a hash with a field for each of its conversations, so that two nodes write conversations of one session side by
+ * side. The connection is its own: what is large here makes no limit wait. Whatever fails costs an explanation, and no call.
+ */
+class SharedTurns implements RedisTurns {
+  readonly #client: Redis | Cluster;
+  readonly #prefix: string;
+  readonly #timeoutMs: number;
+  #waiting = 0;
+  #pausedUntilMs = 0;
+
+  constructor(url: string, prefix: string, timeoutMs: number) {
+    this.#client = createClient(url);
+    this.#prefix = prefix;
+    this.#timeoutMs = timeoutMs;
+    this.#client.on("error", () => this.#pause());
+    void this.#client.connect().catch(() => this.#pause());
+  }
+
+  read(session: string): Promise<readonly StoredTurn[] | undefined> {
+    return this.#ask(async () => {
+      const fields = await this.#client.hgetallBuffer(this.#prefix + session);
+      return Object.entries(fields).map(([id, bytes]) => ({ id, bytes }));
+    });
+  }
+
+  write(session: string, { id, bytes }: StoredTurn, dropped: readonly string[]): void {
+    const key = this.#prefix + session;
+    void this.#ask(() => {
+      const writes = this.#client.multi().hset(key, id, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+      if (dropped.length > 0) writes.hdel(key, ...dropped);
+      return writes.pexpire(key, turnLifetimeMs).exec();
+    });
+  }
+
+  close(): void {
+    this.#client.disconnect();
+  }
+
+  /** The answer; `undefined` if there is none in time, or Redis is not asked now. */
+  async #ask<Answer>(send: () => Promise<Answer>): Promise<Answer | undefined> {
+    const isReady = this.#client.status === "ready" && performance.now() >= this.#pausedUntilMs;
+    if (!isReady || this.#waiting >= waitingMax) return undefined;
+    this.#waiting += 1;
+    try {
+      return await withTimeout(send(), this.#timeoutMs);
+    } catch (error) {
+      this.#pause();
+      // What it was asked is given up with the connection.
+      if (error instanceof TimeoutError) this.#client.disconnect(true);
+      return undefined;
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  #pause(): void {
+    this.#pausedUntilMs = performance.now() + pauseMs;
+  }
+}
