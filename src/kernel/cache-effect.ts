@@ -79,7 +79,8 @@ export class PromptWatch {
   async #hash(): Promise<PromptBlocks | undefined> {
     await nextTurn();
     const { passthrough, body } = this.#run.call.request;
-    const protocol: PromptProtocol = passthrough === undefined ? "chat" : (passthrough.format.protocol as PromptProtocol);
+    const protocol: PromptProtocol =
+      passthrough === undefined ? "chat" : (passthrough.format.protocol as PromptProtocol);
     const request = passthrough === undefined ? (body as unknown as Record<string, unknown>) : passthrough.body;
     return hashBlocks(protocol, request, this.#turns).catch(() => undefined);
   }
@@ -185,11 +186,7 @@ interface Charge {
   readonly price: CompiledPrice | undefined;
 }
 
-function toEffect(
-  run: ModelRun,
-  compared: CacheMiss | undefined,
-  { meters, price }: Charge,
-): CacheEffect | undefined {
+function toEffect(run: ModelRun, compared: CacheMiss | undefined, { meters, price }: Charge): CacheEffect | undefined {
   const miss = bound(withReport(compared, run), meters);
   const savedNanodollars = price && costOfReads(price, meters);
   if (miss === undefined) return savedNanodollars === undefined ? undefined : { savedNanodollars };

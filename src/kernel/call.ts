@@ -7,9 +7,9 @@
  * and a field that changes names its writer.
  */
 import {
+  type CacheEffect,
   type CacheMarks,
   type Caller,
-  type CacheEffect,
   type Capability,
   type ErrorCode,
   type GatewayError,

@@ -17,8 +17,8 @@ export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder, type Slot } from "./overload.ts";
 export { Passthrough } from "./passthrough.ts";
 export { runCall } from "./pipeline.ts";
-export { MemoryTurns } from "./prompt-cache/memory-turns.ts";
 export { isProbed, type ProbeResult, probe } from "./probe.ts";
+export { MemoryTurns } from "./prompt-cache/memory-turns.ts";
 export { PromptCaching } from "./prompt-caching.ts";
 export {
   buildRegistry,

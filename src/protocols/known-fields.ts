@@ -153,7 +153,7 @@ const functionTool: KnownFields = {
 
 const responsesFields = extend(fieldsOf(ResponsesRequest), {
   ...sampling,
-  ...cacheOptions,
+  prompt_cache_options: named("mode ttl comparison_response_id"),
   ...named("prompt_cache_retention frequency_penalty presence_penalty seed stop verbosity"),
   stream_options: named("include_obfuscation"),
   context_management: named("type compact_threshold"),

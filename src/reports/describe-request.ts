@@ -26,12 +26,21 @@ export function describeRequest(request: LoggedRequest) {
     quota_tokens: request.quota_tokens,
     cost_usd: toUsd(request.cost_nanodollars),
     charged_usd: toUsd(request.charged_nanodollars),
+    cache_saved_usd: toUsd(request.cache_saved_nanodollars),
+    cache_miss: describeMiss(request),
   };
+}
+
+/** Why less was read from a cache than promised, where that is known. */
+export function describeMiss(request: LoggedRequest) {
+  const { cache_miss: kind, cache_miss_place: place, cache_missed_tokens: tokens } = request;
+  if (kind === null) return null;
+  return { kind, place, tokens: tokens ?? 0, lost_usd: toUsd(request.cache_lost_nanodollars) };
 }
 
 /** Without the words of providers, which may repeat a part of the prompt. */
 export function describeRequestDetail(request: RequestDetail) {
-  const { attempts = [], error, stream, finish = [], cache_marks = null } = readDetail(request);
+  const { attempts = [], error, stream, finish = [], cache_marks = null, cache } = readDetail(request);
   return {
     ...describeRequest(request),
     error: request.message ?? error ?? null,
@@ -41,6 +50,7 @@ export function describeRequestDetail(request: RequestDetail) {
     stream: stream ?? false,
     finish_reasons: [...finish],
     cache_marks,
+    cache_report: cache ?? null,
     failed_attempts: attempts.map(({ plugin, status = null, error: kind, duration_ms }) => ({
       provider: plugin,
       status,

@@ -1,4 +1,4 @@
-export { describeRequest, describeRequestDetail, readDetail } from "./describe-request.ts";
+export { describeMiss, describeRequest, describeRequestDetail, readDetail } from "./describe-request.ts";
 export { type CallsWanted, exportCalls, exportEnds, type WrittenCall } from "./export-calls.ts";
 export { type MeasureQuery, type Measures, measureCalls, readUsedModels } from "./measure.ts";
 export { RefusalLog, refusalsOfAccountMax } from "./refusal-log.ts";
@@ -22,6 +22,7 @@ export {
 export { UsageRollup } from "./rollup.ts";
 export { readMonthlyStatement, readStatement, type StatementLine } from "./statement.ts";
 export {
+  type CacheLoss,
   type FiguresByHour,
   type HourSpan,
   isNamedGroup,
@@ -32,6 +33,7 @@ export {
   readFigures,
   readGroups,
   readKeyCosts,
+  readLosses,
   readSum,
   readTotals,
   type StatisticsFigures,

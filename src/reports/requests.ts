@@ -33,6 +33,14 @@ const common = [
   "error_code",
   "duration_ms",
 ] as const;
+/** What prompt caches did for the cost of a call. */
+export const cacheColumns = [
+  "cache_miss",
+  "cache_miss_place",
+  "cache_missed_tokens",
+  "cache_lost_nanodollars",
+  "cache_saved_nanodollars",
+] as const;
 const listed = [
   "state",
   "premium",
@@ -43,6 +51,7 @@ const listed = [
   "cost_nanodollars",
   "charged_nanodollars",
   "quota_tokens",
+  ...cacheColumns,
   "end_user",
   "detail",
 ] as const;
@@ -227,7 +236,10 @@ export async function readRefusalReasons(
 }
 
 const states = ["id", "state", "opened_at"] as const;
-const unlisted = ["account_id", "protocol", "session", "tag", "end_user", "client_request_id", "detail"] as const;
+const unlisted = [
+  ...(["account_id", "protocol", "session", "tag", "end_user", "client_request_id", "detail"] as const),
+  ...cacheColumns,
+] as const;
 
 /** A request as the list of an account has it. */
 export type RecentCall = Omit<LoggedRequest, (typeof unlisted)[number]>;

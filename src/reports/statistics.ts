@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import { answerColumns, promptColumns } from "../contract/index.ts";
+import { answerColumns, type CacheMissKind, promptColumns } from "../contract/index.ts";
 import {
   figureColumns,
   latencyBuckets,
@@ -121,6 +121,37 @@ export async function readTotals({ db }: Pick<Store, "db">, query: StatisticsQue
   const { rows } = await sql<Figures & { hour: number }>`select hour, ${sums} from usage_rows
     where ${conditions(query, { kind: "call", owner: toOwner(query.filter) })} group by hour`.execute(db);
   return new Map(rows.map((row) => [row.hour, toFigures(row)]));
+}
+
+/** What misses of prompt caches cost. */
+export interface CacheLoss {
+  readonly kind: CacheMissKind;
+  readonly calls: number;
+  readonly missedTokens: number;
+  readonly lostNanodollars: number;
+}
+
+/** What misses of prompt caches cost in the calls that fit, by their reason, the dearest first; those that cost nothing last. */
+export async function readLosses({ db }: Pick<Store, "db">, query: StatisticsQuery): Promise<CacheLoss[]> {
+  const parts = toWholeDays(query).filter((part) => part.starts.length > 0);
+  if (parts.length === 0) return [];
+  const selects = parts.map(
+    (part) => sql`select name, requests, cache_missed_tokens, cache_lost_nanodollars from usage_rows
+      where ${conditions(part, { kind: "miss", owner: toOwner(query.filter) })}`,
+  );
+  const { rows } = await sql<{ name: CacheMissKind; requests: number; tokens: number; lost: number }>`
+    select name, cast(sum(requests) as bigint) as requests,
+      cast(coalesce(sum(cache_missed_tokens), 0) as bigint) as tokens,
+      cast(coalesce(sum(cache_lost_nanodollars), 0) as bigint) as lost
+    from (${sql.join(selects, sql` union all `)}) as losses group by name`.execute(db);
+  return rows
+    .map(({ name, requests, tokens, lost }) => ({
+      kind: name,
+      calls: requests,
+      missedTokens: tokens,
+      lostNanodollars: lost,
+    }))
+    .sort((one, other) => other.lostNanodollars - one.lostNanodollars || (one.kind < other.kind ? -1 : 1));
 }
 
 /** A span of whole hours, counted from 1970; `until` is not part of it. */

@@ -1,5 +1,6 @@
 import { GatewayError } from "../../contract/index.ts";
 import {
+  type describeMiss,
   describeRequest,
   describeRequestDetail,
   findRequests,
@@ -88,17 +89,27 @@ export const requestShow = defineCommand({
       },
       now,
     );
-    const { usage, failed_attempts: attempts, finish_reasons: reasons, ...fields } = json;
+    const { usage, failed_attempts: attempts, finish_reasons: reasons, cache_miss: miss, ...fields } = json;
     const failures = attempts.map(({ provider, status, error, duration_ms: ms }) => {
       return `${provider}: ${error}${status === null ? "" : ` (status ${status})`} after ${ms} ms`;
     });
-    const lists = { finish_reasons: reasons.join(", "), failed_attempts: failures.join("; ") };
+    const lists = {
+      finish_reasons: reasons.join(", "),
+      failed_attempts: failures.join("; "),
+      cache_miss: miss === null ? "" : describe(miss),
+    };
     const shown = Object.entries({ ...fields, ...lists, ...usage }).filter(
       ([, value]) => value !== null && value !== "",
     );
     return { json, text: columns(shown.map(([name, value]) => [name.replaceAll("_", " "), String(value)])) };
   },
 });
+
+/** Such as `tools (tools[3]), 41200 tokens, $0.12`. */
+function describe({ kind, place, tokens, lost_usd: lost }: NonNullable<ReturnType<typeof describeMiss>>): string {
+  const what = place === null ? kind : `${kind} (${place})`;
+  return `${what}, ${tokens} tokens${lost === null ? "" : `, $${lost}`}`;
+}
 
 /** @throws {UsageError} */
 function parseStatus(text: string): StatusFilter {

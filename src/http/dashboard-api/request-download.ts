@@ -1,6 +1,6 @@
 import { usageColumns } from "../../contract/index.ts";
 import { readKeyNames } from "../../keys/index.ts";
-import { type LogCursor, type RequestFilter, readRequests } from "../../reports/index.ts";
+import { type LogCursor, type LoggedRequest, type RequestFilter, readRequests } from "../../reports/index.ts";
 import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { nameOfModel } from "../forms/read-fields.ts";
@@ -30,6 +30,11 @@ const columns = [
   "quota_tokens",
   "cost_usd",
   "charged_usd",
+  "cache_saved_usd",
+  "cache_miss",
+  "cache_miss_place",
+  "cache_missed_tokens",
+  "cache_lost_usd",
   "first_byte_ms",
   "duration_ms",
   "email",
@@ -37,6 +42,18 @@ const columns = [
   "model_name",
   "requested_model",
 ] as const;
+
+/** One column for each fact. */
+function toRow(request: LoggedRequest, emails: ReadonlyMap<string, string> | undefined) {
+  const { cache_miss: miss, ...fields } = toRequestJson(request, emails);
+  return {
+    ...fields,
+    cache_miss: miss?.kind ?? null,
+    cache_miss_place: miss?.place ?? null,
+    cache_missed_tokens: miss?.tokens ?? null,
+    cache_lost_usd: miss?.lost_usd ?? null,
+  };
+}
 
 /** A file of the newest requests that fit the filter. E-mails are for those who see all accounts. */
 export function streamRequests(
@@ -63,7 +80,7 @@ export function streamRequests(
         requests.map(({ key_id: id }) => id),
       );
       const rows = requests.map((request) => ({
-        ...toRequestJson(request, emails),
+        ...toRow(request, emails),
         key_name: keyNames.get(request.key_id) ?? null,
         model_name: request.model && (nameOfModel(deps, request.model) ?? null),
       }));

@@ -34,6 +34,8 @@ export function toFiguresJson(figures: StatisticsFigures) {
     cache_share: toCacheShare(figures),
     cost_usd: formatUsd(figures.cost_nanodollars),
     charged_usd: formatUsd(figures.charged_nanodollars),
+    cache_saved_usd: formatUsd(figures.cache_saved_nanodollars),
+    cache_lost_usd: formatUsd(figures.cache_lost_nanodollars),
     first_byte_ms: { p50: figures.firstByteMs.p50 ?? null, p95: figures.firstByteMs.p95 ?? null },
     duration_ms: { p50: figures.durationMs.p50 ?? null, p95: figures.durationMs.p95 ?? null },
   };

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { GatewayError } from "../../contract/index.ts";
+import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { type Store, startOfPeriod } from "../../db/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
 import {
@@ -9,6 +9,7 @@ import {
   type Rank,
   readFigures,
   readGroups,
+  readLosses,
   readRefusalReasons,
   readSum,
   readTotals,
@@ -84,10 +85,11 @@ export function statisticsController(deps: HttpDeps) {
         const span = toElapsed(query, now);
         const before = { from: 2 * span.from - span.until, until: span.from };
         await deps.rollup?.freshen();
-        const [totals, previous, reasons, { groups, count }] = await Promise.all([
+        const [totals, previous, reasons, losses, { groups, count }] = await Promise.all([
           readTotals(deps.store, query),
           readSum(deps.store, filter, before),
           readReasons(deps.store, filter, span),
+          readLosses(deps.store, query),
           readGroups(deps.store, query, { group, rank: rankOf[metric], limit: groupsMax, charted: chartedMax }),
         ]);
         const names = await readNames(deps, groups, { group, seesAll: maySeeAll(user.role) });
@@ -105,6 +107,13 @@ export function statisticsController(deps: HttpDeps) {
           filter_names: await readFilterNames(deps, filter, maySeeAll(user.role)),
           /** Why requests of an account were refused, the most frequent reason first; empty where all accounts are shown. */
           refusals: reasons,
+          /** What misses of prompt caches cost, by their reason, the dearest first. */
+          cache_losses: losses.map(({ kind, calls, missedTokens, lostNanodollars }) => ({
+            kind,
+            calls,
+            missed_tokens: missedTokens,
+            lost_usd: formatUsd(lostNanodollars),
+          })),
           values: toValues(totals),
           /** Null: there are many accounts, and the largest are chosen among the largest of each day. */
           group_count: count ?? null,
@@ -143,6 +152,8 @@ const fileColumns = [
   "total_tokens",
   "cost_usd",
   "charged_usd",
+  "cache_saved_usd",
+  "cache_lost_usd",
 ] as const;
 
 /** All groups of a span as CSV, one row each: a statement by team, key, model or tag where the span is a month. */

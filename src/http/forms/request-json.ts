@@ -1,6 +1,7 @@
 import { type Static, type TObject, Type } from "@sinclair/typebox";
-import { formatUsd, nullable } from "../../contract/index.ts";
+import { cacheMissKinds, formatUsd, nullable } from "../../contract/index.ts";
 import {
+  describeMiss,
   describeRequest,
   describeRequestDetail,
   type LoggedRequest,
@@ -16,7 +17,8 @@ import { toIso } from "./serializers.ts";
  */
 export function toRequestJson(request: LoggedRequest, emails?: ReadonlyMap<string, string>) {
   const { opened_at, account_id, premium, state, requests, cost_nanodollars, charged_nanodollars, ...more } = request;
-  const { detail, ...rest } = more;
+  const { detail, cache_miss: _, cache_miss_place: __, cache_missed_tokens: ___, ...others } = more;
+  const { cache_lost_nanodollars: ____, cache_saved_nanodollars, ...rest } = others;
   return {
     ...rest,
     requested_model: readDetail({ detail }).requested ?? null,
@@ -28,6 +30,8 @@ export function toRequestJson(request: LoggedRequest, emails?: ReadonlyMap<strin
     premium: premium === null ? null : premium !== 0,
     cost_usd: toUsd(cost_nanodollars),
     charged_usd: toUsd(charged_nanodollars),
+    cache_saved_usd: toUsd(cache_saved_nanodollars),
+    cache_miss: describeMiss(request),
   };
 }
 
@@ -52,6 +56,7 @@ export function toRequestDetailJson(
     error: message ?? more.error ?? null,
     stream: more.stream ?? false,
     finish_reasons: more.finish ?? [],
+    cache_report: more.cache ?? null,
     ignored: more.ignored ?? [],
     lowered: more.lowered ?? {},
     cache_marks: more.cache_marks ?? null,
@@ -104,6 +109,23 @@ export const requestFields = {
   quota_tokens: Whole,
   cost_usd: Usd,
   charged_usd: Usd,
+  cache_saved_usd: nullable(
+    Type.String({ description: "What tokens that were read from a cache would have cost more as input" }),
+  ),
+  cache_miss: nullable(
+    Type.Object(
+      {
+        kind: Type.Union(
+          cacheMissKinds.map((kind) => Type.Literal(kind)),
+          { description: "Why" },
+        ),
+        place: nullable(Type.String({ description: "What changed, as the client wrote it, such as `tools[3]`" })),
+        tokens: Type.Integer({ description: "Tokens of the prompt that were charged as not read" }),
+        lost_usd: nullable(Type.String({ description: "What they cost more than if they had been read" })),
+      },
+      { description: "Why less of the prompt was read from a cache than the session's last turn promised" },
+    ),
+  ),
 };
 
 export const RequestDetailObject = Type.Object({
@@ -120,6 +142,9 @@ export const RequestDetailObject = Type.Object({
       description:
         "What the gateway did about marks for prompt caches: `marked`, or why it did not: `short`, `losing`, `refused`; `null`: it was not for the gateway",
     }),
+  ),
+  cache_report: nullable(
+    Type.String({ description: "The provider's own word on its cache, such as `tools_changed`, if the client asked" }),
   ),
   failed_attempts: Type.Array(
     Type.Object({ provider: Type.String(), status: Whole, error: Type.String(), duration_ms: Type.Integer() }),

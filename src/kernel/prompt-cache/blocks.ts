@@ -24,7 +24,7 @@ const protocols = {
     list: "messages",
     settings: [
       ...["tool_choice", "parallel_tool_calls", "reasoning_effort", "thinking"],
-      ...["response_format", "verbosity", "prompt_cache_key"],
+      ...["response_format", "verbosity", "prompt_cache_key", "service_tier"],
     ],
   },
   messages: {
@@ -37,7 +37,7 @@ const protocols = {
     number: 3,
     system: "instructions",
     list: "input",
-    settings: ["tool_choice", "parallel_tool_calls", "reasoning", "text", "prompt_cache_key"],
+    settings: ["tool_choice", "parallel_tool_calls", "reasoning", "text", "prompt_cache_key", "service_tier"],
   },
 } as const satisfies Readonly<Record<string, PromptFields>>;
 
@@ -97,7 +97,13 @@ const valuesMax = 20_000;
 const turnCharsMax = 4_000_000;
 const turnValuesMax = 5000;
 
-const lifetimes: Readonly<Record<string, number>> = { "5m": 300, "30m": 1800, "1h": 3600, "12h": 43_200, "24h": 86_400 };
+const lifetimes: Readonly<Record<string, number>> = {
+  "5m": 300,
+  "30m": 1800,
+  "1h": 3600,
+  "12h": 43_200,
+  "24h": 86_400,
+};
 
 /**
  * Hashes the blocks of a prompt. A mark for a cache is no part of a block, because it moves on with each turn, and a text is the

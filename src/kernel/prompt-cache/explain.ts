@@ -151,7 +151,10 @@ function explainSettings({ blocks }: EndedTurn, turn: Turn, tokens: number): Cac
 }
 
 /** The first block that is not as it was: it is another, it is new, or it is gone. */
-function findChange({ blocks }: EndedTurn, { turn, blocks: common }: Comparison): Omit<CacheMiss, "tokens"> | undefined {
+function findChange(
+  { blocks }: EndedTurn,
+  { turn, blocks: common }: Comparison,
+): Omit<CacheMiss, "tokens"> | undefined {
   const [now, before] = [blocks.kinds[common] as number, turn.kinds[common] as number];
   const kind = blockKinds[Math.min(now, before)] as BlockKind;
   const place = blocks.places[common];
@@ -159,5 +162,8 @@ function findChange({ blocks }: EndedTurn, { turn, blocks: common }: Comparison)
   const field = fieldOf(blocks.protocol, kind);
   // Where a block is gone, that of the next kind is in its place, which may be in the same list.
   if (now === Math.min(now, before) || place.field === field) return { kind, place: namePlace(place) };
-  return { kind, place: namePlace({ field, index: turn.kinds.slice(0, common).filter((one) => one === before).length }) };
+  return {
+    kind,
+    place: namePlace({ field, index: turn.kinds.slice(0, common).filter((one) => one === before).length }),
+  };
 }

@@ -52,6 +52,8 @@ export class CallMetrics implements CallObserver {
     if (run?.answer.hasUnknownFinish === true) this.#metrics.unknownFinishes.inc(labels);
     if (run?.usageMeter.implausible !== undefined) this.#metrics.implausible.inc(labels);
     const unbelieved = run?.outcome.unbelievedNanodollars;
+    const miss = run?.outcome.cache?.miss;
+    if (miss !== undefined) this.#metrics.cacheMisses.inc({ kind: miss.kind });
     if (unbelieved !== undefined) this.#metrics.unbelieved.inc(labels, unbelieved / nanodollarsPerUsd);
     this.#metrics.duration.observe({ capability, ...labels }, (this.#options.now() - startedMs) / 1000);
     if (sink !== undefined && firstByteMs !== undefined) {
@@ -162,6 +164,11 @@ function registerCallMetrics(registry: Registry) {
       "usage_implausible_usd_total",
       modelLabels,
       "Cost of such reports beyond the amount charged; the operator pays it if the provider bills it",
+    ),
+    cacheMisses: counter(
+      "cache_misses_total",
+      ["kind"],
+      "Calls of sessions that read less from a prompt cache than their last turn promised, by the reason",
     ),
     upstreamDuration: histogram("upstream_duration_seconds", ["plugin"], {
       help: "From the start of an attempt to the provider's response or the first chunk of a stream",

@@ -1,4 +1,4 @@
-import { badRequest, type ChatUsage, isAmount } from "../../contract/index.ts";
+import { badRequest, type CacheMissKind, type ChatUsage, isAmount } from "../../contract/index.ts";
 import { isRecord, mapChanged, parseJson } from "../../lib/json.ts";
 import { ArgumentStream, decodeArguments } from "../../lib/tool-arguments.ts";
 import {
@@ -16,6 +16,7 @@ import {
   type WirePart,
 } from "../../provider/index.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
+import { toCacheReport } from "../cache-report.ts";
 import { fitCallId } from "../call-ids.ts";
 import { dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
 import { classifyError } from "../upstream-errors.ts";
@@ -292,6 +293,14 @@ function repairInput(block: unknown): boolean {
   return true;
 }
 
+/** Its reasons that name what changed; others say that it cannot tell. */
+const missKinds: ReadonlyMap<string, CacheMissKind> = new Map([
+  ["model_changed", "model"],
+  ["system_changed", "system"],
+  ["tools_changed", "tools"],
+  ["messages_changed", "messages"],
+]);
+
 /** The Messages protocol as the kernel passes its bodies and events through. */
 export const messagesFormat: PassthroughFormat = {
   protocol: "messages",
@@ -313,6 +322,12 @@ export const messagesFormat: PassthroughFormat = {
     },
     partsMembers: new Set(["content"]),
     files: "source",
+  },
+  cacheReportOf(part) {
+    const { diagnostics } = isRecord(part.message) ? part.message : part;
+    const reason = isRecord(diagnostics) ? diagnostics.cache_miss_reason : undefined;
+    if (!isRecord(reason)) return undefined;
+    return toCacheReport(reason.type, reason.cache_missed_input_tokens, missKinds);
   },
   isOwnHeader: (name) => name.startsWith("anthropic-"),
   reasoningOf: ({ thinking }) => thinking,

@@ -1,4 +1,4 @@
-import { type ChatUsage, countOutput, isAmount, UpstreamError } from "../../contract/index.ts";
+import { type CacheMissKind, type ChatUsage, countOutput, isAmount, UpstreamError } from "../../contract/index.ts";
 import { isRecord, mapChanged } from "../../lib/json.ts";
 import {
   type Call,
@@ -11,6 +11,7 @@ import {
   toFigures,
 } from "../../provider/index.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
+import { toCacheReport } from "../cache-report.ts";
 import { fitCallId } from "../call-ids.ts";
 import { type ResponsesOptions, resolveOptions, toBody, withCacheKey } from "../openai/request.ts";
 import { changeTools, dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
@@ -179,6 +180,18 @@ const lastStatuses: ReadonlyMap<unknown, string> = new Map([
   ["response.incomplete", "incomplete"],
 ]);
 
+/** Its reasons that name what changed. */
+const missKinds: ReadonlyMap<string, CacheMissKind> = new Map([
+  ["model_changed", "model"],
+  ["tools_changed", "tools"],
+  ["input_changed", "messages"],
+  ["context_compacted", "messages"],
+  ...[
+    ...["prompt_cache_key_changed", "text_format_changed", "reasoning_effort_changed"],
+    ...["verbosity_changed", "service_tier_changed"],
+  ].map((reason) => [reason, "settings"] as const),
+]);
+
 /** The Responses protocol as the kernel passes its bodies and events through. */
 export const responsesFormat: PassthroughFormat = {
   protocol: "responses",
@@ -225,6 +238,12 @@ export const responsesFormat: PassthroughFormat = {
     ]),
     hasSingleParts: true,
     files: "part",
+  },
+  cacheReportOf(part) {
+    const { prompt_cache_diagnostics: diagnostics } = isRecord(part.response) ? part.response : part;
+    if (!isRecord(diagnostics)) return undefined;
+    const { type, reason = type, cache_missed_tokens: tokens } = diagnostics;
+    return toCacheReport(reason, tokens, missKinds);
   },
   reasoningOf: ({ reasoning }) => reasoning,
   tierOf: ({ service_tier: tier }) => tier,

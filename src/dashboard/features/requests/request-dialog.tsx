@@ -13,6 +13,7 @@ import { maskKey } from "../keys/api.ts";
 import { callNames } from "../models/api.ts";
 import { meterNames, meters } from "../models/meters.ts";
 import { type RequestDetail, useRequest } from "./api.ts";
+import { describeMiss } from "./cache-miss.ts";
 import { CallCost, CallStatus } from "./call-columns.tsx";
 import { ContentPanel } from "./content-panel.tsx";
 
@@ -62,6 +63,7 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
           </>
         )}
       </div>
+      {detail.cache_miss !== null && <p className="soft">Cache missed: {describeMiss(detail.cache_miss)}</p>}
       {requests > 1 && (
         <p className="soft">
           This row counts {formatCount(requests)} requests refused for the same reason within one second.
@@ -110,6 +112,8 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
         <Fact name="Usage">{toMeterLines(detail).join(", ") || null}</Fact>
         <Fact name="Charged">{detail.state === "settled" && <CallCost call={detail} />}</Fact>
         <Fact name="List price">{detail.cost_usd && <Usd value={detail.cost_usd} />}</Fact>
+        <Fact name="Saved by caches">{detail.cache_saved_usd && <Usd value={detail.cache_saved_usd} />}</Fact>
+        <Fact name="The provider on its cache">{detail.cache_report}</Fact>
         <Fact name="Hold">{toHold(detail)}</Fact>
         <Fact name="Price version">{detail.price_version}</Fact>
         <Fact name="Ignored fields">{ignored.join(", ") || null}</Fact>

@@ -7,6 +7,7 @@ import { PageHead } from "../../kit/page.tsx";
 import { SavedViews } from "../../kit/saved-views.tsx";
 import { Change, Stat } from "../../kit/stat.tsx";
 import { setParams, useParam, useUrlParams } from "../../kit/url-state.ts";
+import { missNames } from "../requests/cache-miss.ts";
 import {
   type FilterName,
   groupNames,
@@ -22,6 +23,9 @@ import { OverTime } from "./over-time.tsx";
 import { type Asked, readAsked } from "./query.ts";
 
 const filterLabels: Readonly<Record<FilterName, string>> = groupNames;
+
+/** Reasons of misses that a card has room for. */
+const lossesShown = 3;
 
 interface Props {
   title: string;
@@ -140,7 +144,13 @@ function Filters({
   );
 }
 
-function Figures({ data: { totals, previous, refusals }, isOfAll }: { data: Statistics; isOfAll: boolean }) {
+function Figures({
+  data: { totals, previous, refusals, cache_losses: losses },
+  isOfAll,
+}: {
+  data: Statistics;
+  isOfAll: boolean;
+}) {
   const { requests, errors, refused, first_byte_ms: first, duration_ms: duration } = totals;
   const [reason] = refusals;
   return (
@@ -164,6 +174,14 @@ function Figures({ data: { totals, previous, refusals }, isOfAll }: { data: Stat
         {previous.cache_share !== null && `${formatShare(previous.cache_share)} in the previous period; `}
         {formatShort(totals.cached_tokens)} tokens of prompts
       </Stat>
+      <Stat name="Saved by caches" value={formatUsd(totals.cache_saved_usd)} exact={`$${totals.cache_saved_usd}`}>
+        <Change now={Number(totals.cache_saved_usd)} before={Number(previous.cache_saved_usd)} format={formatUsd} />
+        against the price of input
+      </Stat>
+      <Stat name="Lost to cache misses" value={formatUsd(totals.cache_lost_usd)} exact={`$${totals.cache_lost_usd}`}>
+        <Change now={Number(totals.cache_lost_usd)} before={Number(previous.cache_lost_usd)} format={formatUsd} />
+        {toLosses(losses) || "in sessions"}
+      </Stat>
       <Stat name="Time to first token" value={formatMs(first.p50)}>
         <Change now={first.p50} before={previous.first_byte_ms.p50} format={(ms) => formatMs(Math.round(ms))} />
         median; p95 {formatMs(first.p95)}
@@ -174,4 +192,13 @@ function Figures({ data: { totals, previous, refusals }, isOfAll }: { data: Stat
       </Stat>
     </div>
   );
+}
+
+/** The dearest reasons, such as `$1.20 by changed tools, $0.40 by expired caches`. */
+function toLosses(losses: Statistics["cache_losses"]): string {
+  return losses
+    .filter(({ lost_usd: lost }) => Number(lost) > 0)
+    .slice(0, lossesShown)
+    .map(({ kind, lost_usd: lost }) => `${formatUsd(lost)} by ${missNames[kind]}`)
+    .join(", ");
 }
