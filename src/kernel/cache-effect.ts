@@ -52,11 +52,13 @@ export class PromptWatch {
 
   /** Begins to read and to hash, unless there is nothing to compare: the request has no session, or the price no rate of caches. */
   static begin({ promptTurns }: Pick<Kernel, "promptTurns">, run: ModelRun): PromptWatch | undefined {
-    const { session, capability, passthrough } = run.call.request;
+    const { session, capability, original, passthrough } = run.call.request;
     const isCompared =
+      // A request to compact a conversation is no turn of it.
+      (original !== undefined || passthrough === undefined) &&
       session !== undefined &&
       capability === "chat" &&
-      passthrough?.format.protocol !== "decisions" &&
+      original?.format.protocol !== "decisions" &&
       run.modelEntry.model.price?.cacheReadToken !== undefined &&
       run.requestsHeld === 1;
     return isCompared && promptTurns !== undefined ? new PromptWatch(promptTurns, run) : undefined;
@@ -78,10 +80,9 @@ export class PromptWatch {
   /** In the next turn of the event loop, when the request is on its way. */
   async #hash(): Promise<PromptBlocks | undefined> {
     await nextTurn();
-    const { passthrough, body } = this.#run.call.request;
-    const protocol: PromptProtocol =
-      passthrough === undefined ? "chat" : (passthrough.format.protocol as PromptProtocol);
-    const request = passthrough === undefined ? (body as unknown as Record<string, unknown>) : passthrough.body;
+    const { original, body } = this.#run.call.request;
+    const protocol = original === undefined ? "chat" : (original.format.protocol as PromptProtocol);
+    const request = original?.body ?? (body as unknown as Record<string, unknown>);
     return hashBlocks(protocol, request, this.#turns).catch(() => undefined);
   }
 

@@ -32,6 +32,7 @@ import type {
   ModerationRequest,
   Moderations,
   PartialImage,
+  PassthroughRequest,
   Ranking,
   RerankRequest,
   ServerEvent,
@@ -106,6 +107,8 @@ export interface ClientRequest<C extends Capability = Capability> {
   readonly protocol: string;
   /** The client's original body, if a route may speak its wire format. */
   readonly passthrough?: Passthrough | undefined;
+  /** The client's original body of any call of a session, whether a route speaks its wire format or not. */
+  readonly original?: PassthroughRequest | undefined;
   /** The client's own id of the request. It is shown and logged, and never relied on. */
   readonly clientRequestId?: string | undefined;
   /** The client's name for its session, which sticks to a route and a key. */

@@ -119,6 +119,7 @@ function chooseRequest(
   { request, passthrough, untranslatable, warnings, leavesCaching = false }: Exchange,
 ): ChatRequest {
   call.leavesCaching = leavesCaching;
+  call.original = passthrough;
   const passed = findPassthrough(deps, call, passthrough);
   call.passthrough = passed;
   if (passed === undefined) {

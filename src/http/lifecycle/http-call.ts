@@ -12,6 +12,7 @@ import {
 } from "../../kernel/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import type { Inbound } from "../../protocols/inbound.ts";
+import type { PassthroughRequest } from "../../provider/index.ts";
 import type { Clients, Sockets } from "../deps.ts";
 import { type CallMemory, ownerOfNetwork } from "../memory/call-memory.ts";
 
@@ -67,6 +68,8 @@ export class HttpCall {
   candidates: Candidates | undefined = undefined;
   /** The client's original body, if a route may speak its wire format. */
   passthrough: Passthrough | undefined = undefined;
+  /** The request as the client wrote it, where it is not the uniform one. */
+  original: PassthroughRequest | undefined = undefined;
   /** Fields of the client's body that are left out, named to it. */
   readonly leftOut = new Set<string>();
   /** Losses of the request, for the log. */
@@ -163,6 +166,8 @@ export class HttpCall {
       sink,
       protocol,
       passthrough,
+      // Nothing but a comparison with the session's last turn reads it where nothing is passed through.
+      original: session === undefined ? undefined : this.original,
       clientRequestId,
       session,
       tag,
