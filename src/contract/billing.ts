@@ -198,7 +198,7 @@ export interface Settlement {
   errorCode?: string | undefined;
   firstByteMs?: number | undefined;
   durationMs: number;
-  /** What prompt caches did for its cost; absent: nothing that is known. */
+  /** The effect of prompt caches on its cost; absent: none that is known. */
   cache?: CacheEffect | undefined;
   /** For the request log: what the client spoke, its own id of the request, and JSON of how the call went. */
   protocol?: string | undefined;

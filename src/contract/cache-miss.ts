@@ -33,21 +33,21 @@ export function isLoss(kind: CacheMissKind): boolean {
   return !costless.has(kind);
 }
 
-/** What a cache failed to give to a call. */
+/** A part of a prompt that a cache failed to give to a call. */
 export interface CacheMiss {
   readonly kind: CacheMissKind;
-  /** What changed, in the client's own terms, such as `tools[3]`, `input[7]` or `tool_choice`; absent: no part of the request. */
+  /** The part that changed, in the client's own terms, such as `tools[3]`, `input[7]` or `tool_choice`; absent: no part of the request. */
   readonly place?: string | undefined;
   /** Tokens of the prompt that were charged as if no cache had them. */
   readonly tokens: number;
 }
 
-/** What prompt caches did for the cost of a call, in nanodollars. */
+/** The effect of prompt caches on the cost of a call, in nanodollars. */
 export interface CacheEffect {
   readonly miss?: CacheMiss | undefined;
-  /** What the missed tokens cost beyond the rate of a cache; absent: nothing, or it is unknown. */
+  /** Cost of the missed tokens beyond the rate of a cache; absent: none, or it is unknown. */
   readonly lostNanodollars?: number | undefined;
-  /** What was not paid because a cache had it; absent: nothing, or it is unknown. */
+  /** Amount that the tokens read from a cache would have cost more as input; absent: none, or it is unknown. */
   readonly savedNanodollars?: number | undefined;
 }
 

@@ -306,12 +306,12 @@ interface CallsTable extends OpenCallsTable, Record<MeterColumn, number | null> 
   quota_tokens: number | null;
   /** Why less of the prompt was read from a cache than promised; null: nothing was missed, or it is unknown. */
   cache_miss: CacheMissKind | null;
-  /** What changed of the request, such as `tools[3]`; null: no part of it. */
+  /** The changed part of the request, such as `tools[3]`; null: no part of it. */
   cache_miss_place: string | null;
   cache_missed_tokens: number | null;
-  /** What the missed tokens cost more than if they had been read. */
+  /** Cost of the missed tokens beyond the rate of a cache. */
   cache_lost_nanodollars: number | null;
-  /** What the tokens that were read would have cost more as input. */
+  /** Amount that the tokens read from a cache would have cost more as input. */
   cache_saved_nanodollars: number | null;
   plugin: string | null;
   status: number | null;
@@ -708,7 +708,7 @@ export interface UsageColumns extends Record<MeterColumn, number> {
   cost_nanodollars: number;
   charged_nanodollars: number;
   quota_tokens: number;
-  /** What prompt caches saved, and what misses cost. */
+  /** Misses of prompt caches and their cost, and the amount that caches saved. */
   cache_missed_tokens: number;
   cache_lost_nanodollars: number;
   cache_saved_nanodollars: number;

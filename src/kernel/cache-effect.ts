@@ -1,5 +1,5 @@
 /**
- * What prompt caches did for the cost of a call: what they saved, and why they gave less than the session's last turn
+ * The effect of prompt caches on the cost of a call: how much they saved, and why they gave less than the session's last turn
  * promised. The prompt is hashed while the provider is waited for, and nothing of it delays or fails a call.
  */
 import {
@@ -169,7 +169,7 @@ function sumOf(meters: Meters, names: readonly MeterName[]): number {
 }
 
 /**
- * What caches did for a call that its provider reported: the miss by the provider's own word, if it has one, or by the comparison
+ * The effect of caches on a call that its provider reported: the miss by the provider's own word, if it has one, or by the comparison
  * with the session's last turns.
  */
 export function readCacheEffect(
@@ -211,7 +211,7 @@ function bound(miss: CacheMiss | undefined, meters: Meters): CacheMiss | undefin
   return tokens > 0 ? { ...miss, tokens } : undefined;
 }
 
-/** What reads from a cache saved: the call would have cost so much more if they had been input. */
+/** Amount that reads from a cache saved: the call would have cost so much more if they had been input. */
 function costOfReads(price: CompiledPrice, meters: Meters): number | undefined {
   const { cacheReadToken = 0, audioCacheReadToken = 0, ...others } = meters;
   if (cacheReadToken + audioCacheReadToken === 0) return undefined;
@@ -220,7 +220,7 @@ function costOfReads(price: CompiledPrice, meters: Meters): number | undefined {
   return difference(costNanodollars(price, unread), costNanodollars(price, meters));
 }
 
-/** What a miss cost: the call would have cost so much less if the missed tokens had been read, and not written or taken as input. */
+/** Cost of a miss: the call would have cost so much less if the missed tokens had been read, and not written or taken as input. */
 function costOfMiss(price: CompiledPrice, meters: Meters, tokens: number): number | undefined {
   const read: Meters = { ...meters };
   let left = tokens;

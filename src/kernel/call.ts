@@ -370,7 +370,7 @@ export interface RunOutcome {
   readonly costNanodollars: number | undefined;
   /** Cost of an implausible report beyond what was charged; absent if there is no such report, or it has no price. */
   readonly unbelievedNanodollars: number | undefined;
-  /** What prompt caches did for its cost; absent: nothing that is known. */
+  /** The effect of prompt caches on its cost; absent: none that is known. */
   readonly cache?: CacheEffect | undefined;
 }
 

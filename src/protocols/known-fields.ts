@@ -201,6 +201,7 @@ const messagesFields = extend(fieldsOf(MessagesRequest), {
   mcp_servers: true,
   container: true,
   metadata: named("user_id"),
+  diagnostics: named("previous_message_id"),
   thinking: named("type budget_tokens display"),
   output_config: { effort: scalar, task_budget: named("type total remaining"), format: { type: scalar, schema: true } },
   output_format: { type: scalar, schema: true },

@@ -36,7 +36,7 @@ export interface PromptForm {
   readonly files: "object" | "part" | "source";
 }
 
-/** What a provider says of its prompt cache, to a client that asked. */
+/** A provider's word on its prompt cache, for a client that asked. */
 export interface CacheReport {
   /** In the provider's words, such as `tools_changed`. */
   readonly reason: string;

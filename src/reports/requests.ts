@@ -33,7 +33,7 @@ const common = [
   "error_code",
   "duration_ms",
 ] as const;
-/** What prompt caches did for the cost of a call. */
+/** The effect of prompt caches on the cost of a call. */
 export const cacheColumns = [
   "cache_miss",
   "cache_miss_place",

@@ -376,7 +376,7 @@ function toKeys({ kind, accountId, keyId, model, plugin, status, name }: Cell, h
   return [own, ofAll, ofKey];
 }
 
-/** What was missed and lost alone: the other figures of the call are in its own sums. */
+/** Adds the missed tokens and their cost alone: the other figures of the call are in its own sums. */
 function addMissTo(figures: Float64Array, call: CallRow): void {
   add(figures, placeOf.requests, 1);
   for (const name of ["cache_missed_tokens", "cache_lost_nanodollars"] as const) {

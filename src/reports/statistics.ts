@@ -123,7 +123,7 @@ export async function readTotals({ db }: Pick<Store, "db">, query: StatisticsQue
   return new Map(rows.map((row) => [row.hour, toFigures(row)]));
 }
 
-/** What misses of prompt caches cost. */
+/** The cost of misses of prompt caches for one reason. */
 export interface CacheLoss {
   readonly kind: CacheMissKind;
   readonly calls: number;
@@ -131,7 +131,7 @@ export interface CacheLoss {
   readonly lostNanodollars: number;
 }
 
-/** What misses of prompt caches cost in the calls that fit, by their reason, the dearest first; those that cost nothing last. */
+/** The cost of cache misses in the calls that fit, by reason, the most expensive first; those that cost nothing are last. */
 export async function readLosses({ db }: Pick<Store, "db">, query: StatisticsQuery): Promise<CacheLoss[]> {
   const parts = toWholeDays(query).filter((part) => part.starts.length > 0);
   if (parts.length === 0) return [];

@@ -107,7 +107,7 @@ export function statisticsController(deps: HttpDeps) {
           filter_names: await readFilterNames(deps, filter, maySeeAll(user.role)),
           /** Why requests of an account were refused, the most frequent reason first; empty where all accounts are shown. */
           refusals: reasons,
-          /** What misses of prompt caches cost, by their reason, the dearest first. */
+          /** The cost of cache misses by reason, the most expensive first. */
           cache_losses: losses.map(({ kind, calls, missedTokens, lostNanodollars }) => ({
             kind,
             calls,

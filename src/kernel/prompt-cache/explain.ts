@@ -23,7 +23,7 @@ const estimateShare = 0.15;
 /** Part of a turn's messages that is to come again, at any place, for a request to go on with it. */
 const continuedShare = 0.5;
 
-/** What a turn has in common with an earlier one. */
+/** The common part of a turn and an earlier one. */
 interface Comparison {
   readonly turn: Turn;
   /** Blocks of the common prefix, and how many tokens the provider counted in them, about. */
@@ -35,7 +35,7 @@ interface Comparison {
   readonly isContinued: boolean;
 }
 
-/** What was found out about a turn. */
+/** Result of comparing a turn with the earlier ones of its session. */
 export interface Explanation {
   /** Absent: as much was read as was to be expected. */
   readonly miss?: CacheMiss | undefined;

@@ -15,7 +15,7 @@ interface Session {
 export class MemoryTurns implements TurnStore {
   readonly #bytesMax: number;
   readonly #now: () => number;
-  /** By the time of their last turn. */
+  /** Sorted by the time of their last turn. */
   readonly #sessions = new Map<string, Session>();
   #bytes = 0;
 
@@ -41,9 +41,9 @@ export class MemoryTurns implements TurnStore {
 
   write(name: string, turn: StoredTurn, dropped: readonly string[]): void {
     const turns = [...this.read(name).filter(({ id }) => id !== turn.id && !dropped.includes(id)), turn];
-    const held = turns.reduce((sum, { bytes }) => sum + turnBytes + bytes.byteLength, 0);
+    const turnsBytes = turns.reduce((sum, { bytes }) => sum + turnBytes + bytes.byteLength, 0);
     this.#forget(name);
-    const session = { turns, bytes: sessionBytes + charBytes * name.length + held, atMs: this.#now() };
+    const session = { turns, bytes: sessionBytes + charBytes * name.length + turnsBytes, atMs: this.#now() };
     this.#sessions.set(name, session);
     this.#bytes += session.bytes;
     for (const [oldest, { bytes, atMs }] of this.#sessions) {

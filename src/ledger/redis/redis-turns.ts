@@ -77,7 +77,7 @@ class SharedTurns implements RedisTurns {
       return await withTimeout(send(), this.#timeoutMs);
     } catch (error) {
       this.#pause();
-      // What it was asked is given up with the connection.
+      // Its other commands are given up with the connection.
       if (error instanceof TimeoutError) this.#client.disconnect(true);
       return undefined;
     } finally {

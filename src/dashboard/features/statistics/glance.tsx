@@ -194,7 +194,7 @@ function Figures({
   );
 }
 
-/** The dearest reasons, such as `$1.20 by changed tools, $0.40 by expired caches`. */
+/** The most expensive reasons, such as `$1.20 by changed tools, $0.40 by expired caches`. */
 function toLosses(losses: Statistics["cache_losses"]): string {
   return losses
     .filter(({ lost_usd: lost }) => Number(lost) > 0)
