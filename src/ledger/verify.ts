@@ -41,6 +41,7 @@ export async function verifyLedger(store: Store, now: number = Date.now()): Prom
     compareUsage(1),
     usageOfAll,
     usageOfKeys,
+    usageOfMisses,
     usageBefore,
     ...sumsOfDays.map(compareBefore),
   ];
@@ -382,6 +383,21 @@ const usageOfAll: Comparison = {
   columns: usageColumns,
   written: selectDays("model", sql`kind = 'call' and account_id = ''`),
   found: selectDays("model", ofAccounts),
+};
+/** Misses of caches are summed once more by their reason. */
+const missColumns = ["cache_missed_tokens", "cache_lost_nanodollars"];
+const missesOf = (
+  kind: "miss" | "call",
+) => sql`select account_id, hour, ${sql.join(missColumns.map((name) => sql.ref(name)))}
+  from usage where hours = 24 and kind = ${sql.lit(kind)}`;
+const usageOfMisses: Comparison = {
+  what: "Misses of",
+  source: "calls sum to",
+  keys: ["account_id", "hour"],
+  words: (row) => `${row.account_id || "all accounts"} on day ${Number(row.hour) / 24}`,
+  columns: missColumns,
+  written: missesOf("miss"),
+  found: missesOf("call"),
 };
 const usageOfKeys: Comparison = {
   what: "Usage of",

@@ -111,9 +111,6 @@ async function formatCalls(calls: readonly WrittenCall[], format: Format): Promi
     { name: "premium", type: "BOOLEAN" as const, data: texts.map(({ premium }) => premium) },
     ...(["plugin", "state", "usage_source"] as const).map(text),
     ...(["cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const).map(whole),
-    whole("cache_saved_nanodollars"),
-    ...(["cache_miss", "cache_miss_place"] as const).map(text),
-    ...(["cache_missed_tokens", "cache_lost_nanodollars"] as const).map(whole),
     ...(["price_version", "session", "tag", "client_request_id"] as const).map(text),
     whole("status"),
     text("error_code"),
@@ -121,6 +118,9 @@ async function formatCalls(calls: readonly WrittenCall[], format: Format): Promi
     time("settled_at", "ended_at"),
     whole("first_byte_ms"),
     whole("duration_ms"),
+    whole("cache_saved_nanodollars"),
+    ...(["cache_miss", "cache_miss_place"] as const).map(text),
+    ...(["cache_missed_tokens", "cache_lost_nanodollars"] as const).map(whole),
     ...usageColumns.map((name) => whole(name)),
   ];
   return new Uint8Array(parquetWriteBuffer({ columnData }));

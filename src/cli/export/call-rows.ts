@@ -17,11 +17,6 @@ export function toFields(call: WrittenCall) {
     cost_nanodollars: call.cost_nanodollars,
     charged_nanodollars: call.charged_nanodollars,
     quota_tokens: call.quota_tokens,
-    cache_saved_nanodollars: call.cache_saved_nanodollars,
-    cache_miss: call.cache_miss,
-    cache_miss_place: call.cache_miss_place,
-    cache_missed_tokens: call.cache_missed_tokens,
-    cache_lost_nanodollars: call.cache_lost_nanodollars,
     price_version: call.price_version,
     session: call.session,
     status: call.status,
@@ -30,6 +25,11 @@ export function toFields(call: WrittenCall) {
     ended_at: toIsoTime(call.settled_at),
     first_byte_ms: call.first_byte_ms,
     duration_ms: call.duration_ms,
+    cache_saved_nanodollars: call.cache_saved_nanodollars,
+    cache_miss: call.cache_miss,
+    cache_miss_place: call.cache_miss_place,
+    cache_missed_tokens: call.cache_missed_tokens,
+    cache_lost_nanodollars: call.cache_lost_nanodollars,
   };
 }
 

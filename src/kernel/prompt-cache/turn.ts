@@ -65,8 +65,8 @@ export function decodeTurn(bytes: Uint8Array): Turn | undefined {
   const [blocks, settings] = [view.getUint16(40, true), view.getUint8(42)];
   const expected = headBytes + longBytes * (settings + blocks) + (wholeBytes + 1) * blocks;
   if (bytes.byteLength !== expected) return undefined;
-  // Columns of eight bytes must begin at a multiple of eight.
-  const columns = bytes.slice(headBytes);
+  // A copy, because columns of eight bytes must begin at a multiple of eight.
+  const columns = new Uint8Array(bytes.subarray(headBytes));
   const hashesAt = longBytes * settings;
   const tokensAt = hashesAt + longBytes * blocks;
   return {

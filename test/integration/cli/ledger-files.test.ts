@@ -30,7 +30,9 @@ beforeAll(async () => {
     await ledger.admit(createAdmission({ callId, accountId, keyId, premium, model: "acme-1", openedAt: now, session }));
     await ledger.settle(createSettlement(callId, { plugin: "acme", ...settlement }));
   };
-  await call("c1", true, { meters: { inputToken: 7, outputToken: 5 }, costNanodollars: 1200 });
+  const miss = { kind: "tools", place: "tools[3]", tokens: 6 } as const;
+  const cache = { miss, lostNanodollars: 900, savedNanodollars: 30 };
+  await call("c1", true, { meters: { inputToken: 7, outputToken: 5 }, costNanodollars: 1200, cache });
   await call("c2", false, { meters: { inputToken: 3 }, costNanodollars: undefined });
   now += dayMs;
   await call("c3", true, { meters: { inputToken: 10 }, plugin: "other", costNanodollars: 40 });
@@ -80,6 +82,11 @@ describe("ledger export", () => {
       ended_at: "2026-11-01T10:00:00.000Z",
       first_byte_ms: null,
       duration_ms: 5,
+      cache_saved_nanodollars: 30,
+      cache_miss: "tools",
+      cache_miss_place: "tools[3]",
+      cache_missed_tokens: 6,
+      cache_lost_nanodollars: 900,
     });
     expect(lines[1]).toMatchObject({ cost_nanodollars: null, usage: { input_tokens: 3 } });
     expect(lines[3]).toMatchObject({ state: "released", usage: {}, plugin: null });
@@ -95,6 +102,7 @@ describe("ledger export", () => {
     expect(first).toStartWith(
       `c1,${accountId},key_1,acme-1,chat,true,acme,settled,reported,1200,1200,0,v1,session-1,200,,2026`,
     );
+    expect(first).toContain(",5,30,tools,tools[3],6,900,7,");
     expect(first).toEndWith(",7,,,,,,,,5,,,,,,,,,,");
     expect(second).toContain("settled,reported,,0,10,");
     expect(fourth).toContain(',"a ""b"", c",');

@@ -111,7 +111,9 @@ describe("writeLedger", () => {
       second: 20,
       call: 8,
     };
-    const logged = { protocol: "messages", clientRequestId: "mine-1", detail: '{"finish":["stop"]}' };
+    const miss = { kind: "tools", place: "tools[3]", tokens: 21 } as const;
+    const cache = { miss, lostNanodollars: 22, savedNanodollars: 23 };
+    const logged = { cache, protocol: "messages", clientRequestId: "mine-1", detail: '{"finish":["stop"]}' };
     await store.writeLedger([endOf(open, { meters, errorCode: "upstream_error", ...logged })]);
     expect(await rowsOf(store, "open_calls")).toEqual([]);
     expect(await rowsOf(store, "calls")).toEqual([
@@ -155,6 +157,11 @@ describe("writeLedger", () => {
         cost_nanodollars: 13,
         charged_nanodollars: 13,
         quota_tokens: 0,
+        cache_miss: "tools",
+        cache_miss_place: "tools[3]",
+        cache_missed_tokens: 21,
+        cache_lost_nanodollars: 22,
+        cache_saved_nanodollars: 23,
         price_version: "v1",
         plugin: "openai",
         status: 200,

@@ -37,6 +37,8 @@ export interface CacheBench {
   words: Json;
   /** Bodies as the provider got them. */
   readonly seen: Json[];
+  /** The provider answers no earlier; absent: at once. */
+  beforeAnswer: (() => Promise<unknown>) | undefined;
   /** The last answer that the client got. */
   lastAnswer: Json;
   pass(minutes: number): void;
@@ -67,8 +69,12 @@ export async function startCacheBench(env: Record<string, string> = {}): Promise
       const body = (await request.json()) as Json;
       const key = request.headers.get("x-api-key") ?? request.headers.get("authorization") ?? "";
       if (key === bench.refusedKey) {
-        return Response.json({ error: { message: "The key is not valid", type: "authentication_error" } }, { status: 401 });
+        return Response.json(
+          { error: { message: "The key is not valid", type: "authentication_error" } },
+          { status: 401 },
+        );
       }
+      await bench.beforeAnswer?.();
       seen.push(body);
       bench.lastKey = key;
       const { model, tool_choice, thinking, reasoning, reasoning_effort } = body;
@@ -100,7 +106,12 @@ export async function startCacheBench(env: Record<string, string> = {}): Promise
       return Response.json({
         ...{ id: "chatcmpl-1", object: "chat.completion", created: 1, model },
         choices: [{ index: 0, finish_reason: "stop", message: { role: "assistant", content: "Done" } }],
-        usage: { prompt_tokens: prompt, completion_tokens: 5, total_tokens: prompt + 5, prompt_tokens_details: details },
+        usage: {
+          prompt_tokens: prompt,
+          completion_tokens: 5,
+          total_tokens: prompt + 5,
+          prompt_tokens_details: details,
+        },
       });
     },
   });
@@ -122,6 +133,7 @@ export async function startCacheBench(env: Record<string, string> = {}): Promise
     lastKey: "",
     words,
     seen,
+    beforeAnswer: undefined,
     lastAnswer: {},
     pass(minutes) {
       passedMs += minutes * minuteMs;

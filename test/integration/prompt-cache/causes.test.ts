@@ -42,7 +42,11 @@ async function secondTurn(
   const session = `session-${sessions++}`;
   bench.cache.forget();
   const first = await bench.ask(protocol, toBody(protocol, model, parts()), session);
-  expect(first).toMatchObject({ cache_miss: "first_seen", cache_lost_nanodollars: null, cache_saved_nanodollars: null });
+  expect(first).toMatchObject({
+    cache_miss: "first_seen",
+    cache_lost_nanodollars: null,
+    cache_saved_nanodollars: null,
+  });
   const next = nextTurn(parts());
   const changed = change(next);
   changed.before?.();

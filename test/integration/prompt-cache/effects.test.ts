@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { creditWallet, verifyLedger } from "../../../src/ledger/index.ts";
-import { readFigures, readLosses, readRequest, readTotals, sumFigures, UsageRollup } from "../../../src/reports/index.ts";
+import {
+  readFigures,
+  readLosses,
+  readRequest,
+  readTotals,
+  sumFigures,
+  UsageRollup,
+} from "../../../src/reports/index.ts";
 import { type CacheBench, claude, gpt, type Json, nextTurn, parts, startCacheBench, toBody } from "./bench.ts";
 
 let bench: CacheBench;
