@@ -75,7 +75,7 @@ const usedDays = 30;
 const scrapeWaitMs = 1000;
 /** Unknown names of models in tokens that are logged: issuers choose them. */
 const unknownNamesMax = 1000;
-/** Memory for the last turns of sessions. */
+/** Memory for the last turns of sessions, here or in Redis. */
 const turnBytesMax = 16 * 2 ** 20;
 /** Reasons that one message names. */
 const reasonsMax = 3;
@@ -338,7 +338,7 @@ async function openPromptTurns({ redisUrl, redisTimeoutMs }: Config, store: Stor
   }
   const shared = await store.setting("seal_secret", createSecret);
   const secret = createHash("sha256").update(`prompt turns ${shared}`).digest().readBigUInt64LE();
-  const turns = await openRedisTurns({ store, url: redisUrl, timeoutMs: redisTimeoutMs });
+  const turns = await openRedisTurns({ store, url: redisUrl, timeoutMs: redisTimeoutMs, bytesMax: turnBytesMax });
   return { promptTurns: { store: turns, hash: keyedHash, secret }, close: () => turns.close() };
 }
 

@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from "ioredis";
+import { LRUCache } from "lru-cache";
 import { type StoredTurn, type TurnStore, turnLifetimeMs } from "../../contract/index.ts";
 import { readLedgerId, type Store } from "../../db/index.ts";
 import { TimeoutError, withTimeout } from "../with-timeout.ts";
@@ -9,6 +10,8 @@ const waitingMax = 256;
 /** Redis is not asked again for so long after a failure. */
 const pauseMs = 1000;
 const timeoutMsDefault = 250;
+/** Bytes that Redis takes for a session and for each of its conversations beside the turns. */
+const entryBytes = 200;
 
 /** Options of {@link openRedisTurns}. */
 export interface RedisTurnsOptions {
@@ -16,6 +19,11 @@ export interface RedisTurnsOptions {
   readonly url: string;
   /** How long an answer may take, in milliseconds; default 250. */
   readonly timeoutMs?: number | undefined;
+  /**
+   * Bytes of the turns that this process keeps there. Limits are in the same Redis, which must never be full: the sessions that were
+   * silent longest go.
+   */
+  readonly bytesMax: number;
 }
 
 /** Turns that all nodes share, so that a balancer may spread a session. */
@@ -24,9 +32,9 @@ export interface RedisTurns extends TurnStore {
 }
 
 /** Opens the turns that nodes share. If Redis cannot be reached, none are kept until it can. */
-export async function openRedisTurns({ store, url, timeoutMs }: RedisTurnsOptions): Promise<RedisTurns> {
+export async function openRedisTurns({ store, url, timeoutMs, bytesMax }: RedisTurnsOptions): Promise<RedisTurns> {
   const prefix = `modelgate:${await readLedgerId(store)}:turns:`;
-  return new SharedTurns(url, prefix, timeoutMs ?? timeoutMsDefault);
+  return new SharedTurns(url, prefix, { timeoutMs: timeoutMs ?? timeoutMsDefault, bytesMax });
 }
 
 /**
@@ -37,10 +45,20 @@ class SharedTurns implements RedisTurns {
   readonly #client: Redis | Cluster;
   readonly #prefix: string;
   readonly #timeoutMs: number;
+  /** The bytes of each conversation of the sessions that this process has written. */
+  readonly #sizes: LRUCache<string, ReadonlyMap<string, number>>;
   #waiting = 0;
   #pausedUntilMs = 0;
 
-  constructor(url: string, prefix: string, timeoutMs: number) {
+  constructor(url: string, prefix: string, { timeoutMs, bytesMax }: { timeoutMs: number; bytesMax: number }) {
+    this.#sizes = new LRUCache({
+      maxSize: bytesMax,
+      sizeCalculation: (sizes) => sizes.values().reduce((sum, bytes) => sum + entryBytes + bytes, entryBytes),
+      ttl: turnLifetimeMs,
+      dispose: (_, session, reason) => {
+        if (reason === "evict") void this.#ask(() => this.#client.unlink(this.#prefix + session));
+      },
+    });
     this.#client = createClient(url);
     this.#prefix = prefix;
     this.#timeoutMs = timeoutMs;
@@ -57,6 +75,9 @@ class SharedTurns implements RedisTurns {
 
   write(session: string, { id, bytes }: StoredTurn, dropped: readonly string[]): void {
     const key = this.#prefix + session;
+    const sizes = new Map(this.#sizes.get(session)).set(id, bytes.byteLength);
+    for (const one of dropped) sizes.delete(one);
+    this.#sizes.set(session, sizes);
     void this.#ask(() => {
       const writes = this.#client.multi().hset(key, id, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
       if (dropped.length > 0) writes.hdel(key, ...dropped);

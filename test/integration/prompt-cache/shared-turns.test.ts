@@ -22,7 +22,7 @@ async function startShared(url: string) {
   const { promptTurns } = app.kernel;
   if (promptTurns === undefined) throw new Error("The gateway keeps no turns");
   const connect = async () => {
-    const turns = await openRedisTurns({ store, url });
+    const turns = await openRedisTurns({ store, url, bytesMax: 2 ** 20 });
     let reading: unknown;
     const watched: TurnStore = {
       read(session) {
@@ -59,6 +59,22 @@ describe.skipIf(redisProgram === null)("turns in Redis", () => {
     expect(Number((await redis.command("pttl", key)).trim().slice(1))).toBeGreaterThan(3_500_000);
     expect(await redis.command("hlen", key)).toStartWith(":1");
     second.close();
+  });
+
+  test("of one process take no more than its share of Redis, and the last ones stay", async () => {
+    const redis = await startRedis();
+    const bench = await startCacheBench();
+    benches.push(bench);
+    const turns = await openRedisTurns({ store: bench.gateway.store, url: redis.url, bytesMax: 100_000 });
+    await until(async () => (await turns.read("none")) !== undefined);
+    for (let session = 0; session < 50; session++) {
+      turns.write(`s${session}`, { id: "a", bytes: new Uint8Array(10_000) }, []);
+      await turns.read(`s${session}`);
+    }
+    await until(async () => Number((await redis.command("dbsize")).trim().slice(1)) < 10);
+    expect((await turns.read("s49"))?.map(({ bytes }) => bytes.byteLength)).toEqual([10_000]);
+    expect(await turns.read("s0")).toEqual([]);
+    turns.close();
   });
 
   test("that Redis does not give, because it is silent or gone, neither fail nor delay a call", async () => {
