@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { describeConfig, readConfig, variables } from "../../../src/config/index.ts";
-import { errorTable } from "../../../src/contract/index.ts";
+import { cacheMissKinds, errorTable } from "../../../src/contract/index.ts";
 import { completeRow, contextTokensDefault, findModelFacts } from "../../../src/provider/index.ts";
 import { readPage, readSection, tableRows } from "./pages.ts";
 
@@ -61,4 +61,9 @@ test("docs/models.md has the lengths from which on prompts of Claude are cached"
   expect(text).toContain(`${minOf("claude-opus-5")} tokens for Claude Opus 5, Fable 5 and Mythos 5`);
   expect(text).toContain(`${minOf("claude-sonnet-4-6")} for Sonnet 4 to 5 and Opus 4.8`);
   expect(text).toContain(`${minOf("claude-haiku-4-5")} for Haiku 4.5, Opus 4.5 and Opus 4.6`);
+});
+
+test("docs/agents.md has every reason of a cache miss, in the order of the code", () => {
+  const documented = tableRows(readSection("docs/agents.md", "### Why a cache was missed")).map(([reason]) => reason);
+  expect(documented).toEqual([...cacheMissKinds]);
 });
