@@ -1,18 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
-  type CacheBench,
-  type CacheRow,
+  type CachedProtocol,
   cacheMinutes,
-  claude,
-  gpt,
-  type Json,
   nextTurn,
   type Parts,
-  type Protocol,
   parts,
-  startCacheBench,
   toBody,
-} from "./bench.ts";
+} from "../../support/cache-provider.ts";
+import { type CacheBench, type CacheRow, claude, gpt, type Json, startCacheBench } from "./bench.ts";
 
 let bench: CacheBench;
 beforeAll(async () => {
@@ -20,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench?.stop());
 
-const clients: [Protocol, string][] = [
+const clients: [CachedProtocol, string][] = [
   ["messages", claude],
   ["responses", gpt],
   ["chat", gpt],
@@ -36,11 +31,11 @@ const otherModels: Readonly<Record<string, string>> = { [gpt]: "gpt-5.4", [claud
 let sessions = 0;
 /** Two turns of a session of its own, the second changed. */
 async function secondTurn(
-  [protocol, model]: [Protocol, string],
+  [protocol, model]: [CachedProtocol, string],
   change: (next: Parts) => { next?: Parts; more?: Json; model?: string; before?: () => void },
 ): Promise<CacheRow> {
   const session = `session-${sessions++}`;
-  bench.cache.forget();
+  bench.provider.cache.forget();
   const first = await bench.ask(protocol, toBody(protocol, model, parts()), session);
   expect(first).toMatchObject({
     cache_miss: "first_seen",
@@ -54,7 +49,7 @@ async function secondTurn(
   return await bench.ask(protocol, body, session);
 }
 
-const places: Readonly<Record<Protocol, { system: string; messages: string }>> = {
+const places: Readonly<Record<CachedProtocol, { system: string; messages: string }>> = {
   messages: { system: "system[1]", messages: "messages[1]" },
   chat: { system: "messages[1]", messages: "messages[3]" },
   responses: { system: "instructions", messages: "input[1]" },
@@ -107,7 +102,7 @@ describe.each(clients)("a session of %s with %s", (...client) => {
   });
 
   test("whose provider forgets names the provider", async () => {
-    const row = await secondTurn(client, () => ({ before: () => bench.cache.forget() }));
+    const row = await secondTurn(client, () => ({ before: () => bench.provider.cache.forget() }));
     expect(row).toMatchObject({ cache_miss: "provider", cache_miss_place: null });
   });
 
@@ -119,10 +114,10 @@ describe.each(clients)("a session of %s with %s", (...client) => {
   test("that fails over to another key names the route", async () => {
     const row = await secondTurn(client, () => ({
       before: () => {
-        bench.refusedKey = bench.lastKey;
+        bench.provider.refusedKey = bench.provider.lastKey;
       },
     }));
-    bench.refusedKey = undefined;
+    bench.provider.refusedKey = undefined;
     expect(row).toMatchObject({ cache_miss: "other_route", cache_miss_place: null });
   });
 

@@ -8,7 +8,8 @@ import {
   sumFigures,
   UsageRollup,
 } from "../../../src/reports/index.ts";
-import { type CacheBench, claude, gpt, type Json, nextTurn, parts, startCacheBench, toBody } from "./bench.ts";
+import { nextTurn, parts, toBody } from "../../support/cache-provider.ts";
+import { type CacheBench, claude, gpt, type Json, startCacheBench } from "./bench.ts";
 
 let bench: CacheBench;
 beforeAll(async () => {
@@ -16,8 +17,8 @@ beforeAll(async () => {
 });
 afterAll(() => bench?.stop());
 beforeEach(() => {
-  bench.cache.forget();
-  for (const name of Object.keys(bench.words)) delete bench.words[name];
+  bench.provider.cache.forget();
+  for (const name of Object.keys(bench.provider.words)) delete bench.provider.words[name];
 });
 
 /** Nanodollars a token of the model, as its row has them. */
@@ -43,7 +44,7 @@ describe("the money", () => {
   test("lost is that of the missed tokens, at the rate that was charged less that of the cache", async () => {
     await bench.ask("messages", toBody("messages", claude, parts()), "lost");
     const { cache_creation_input_tokens: before, input_tokens: rest } = usageOf(bench.lastAnswer);
-    bench.cache.forget();
+    bench.provider.cache.forget();
     const row = await bench.ask("messages", toBody("messages", claude, nextTurn(parts())), "lost");
     const missed = before + rest;
     expect(row).toMatchObject({
@@ -123,7 +124,7 @@ describe("a session", () => {
       return { ...body, cache_control: undefined, messages };
     };
     await bench.ask("messages", withMarkAtEnd(toBody("messages", claude, parts())), "moving");
-    bench.cache.forget();
+    bench.provider.cache.forget();
     const row = await bench.ask("messages", withMarkAtEnd(toBody("messages", claude, nextTurn(parts()))), "moving");
     expect(row.cache_miss).toBe("provider");
   });
@@ -137,7 +138,7 @@ describe("a session", () => {
     bench.gateway.key = key;
     const free = toBody("chat", gpt, nextTurn(parts()));
     await creditWallet(bench.gateway.store, { accountId, nanodollars: 1_000_000_000, note: "test" });
-    bench.cache.forget();
+    bench.provider.cache.forget();
     const row = await bench.ask("chat", free, "same-name");
     bench.gateway.key = own;
     expect(row.cache_miss).toBe("first_seen");
@@ -148,11 +149,11 @@ describe("the provider's own word", () => {
   test("of Anthropic counts, with its tokens, and stands in the log", async () => {
     const more = { diagnostics: { previous_message_id: "msg_1" } };
     await bench.ask("messages", toBody("messages", claude, parts(), more), "word");
-    bench.cache.forget();
+    bench.provider.cache.forget();
     const diagnostics = { cache_miss_reason: { type: "system_changed", cache_missed_input_tokens: 1234 } };
-    bench.words.diagnostics = diagnostics;
+    bench.provider.words.diagnostics = diagnostics;
     const row = await bench.ask("messages", toBody("messages", claude, nextTurn(parts()), more), "word");
-    expect(bench.seen.at(-1)?.diagnostics).toEqual(more.diagnostics);
+    expect(bench.provider.seen.at(-1)?.diagnostics).toEqual(more.diagnostics);
     expect(bench.lastAnswer.diagnostics).toEqual(diagnostics);
     expect(row).toMatchObject({ cache_miss: "system", cache_miss_place: null, cache_missed_tokens: 1234 });
     expect(row.cache_lost_nanodollars).toBe(1234 * (rates.cacheWrite - rates.cacheRead));
@@ -163,18 +164,18 @@ describe("the provider's own word", () => {
   test("of OpenAI is asked for, comes back, and counts", async () => {
     const more = { prompt_cache_options: { comparison_response_id: "resp_1" } };
     await bench.ask("responses", toBody("responses", gpt, parts()), "word-2");
-    bench.cache.forget();
+    bench.provider.cache.forget();
     const answer = { type: "cache_miss", reason: "text_format_changed", cache_missed_tokens: 2000 };
-    bench.words.prompt_cache_diagnostics = answer;
+    bench.provider.words.prompt_cache_diagnostics = answer;
     const row = await bench.ask("responses", toBody("responses", gpt, nextTurn(parts()), more), "word-2");
-    expect(bench.seen.at(-1)?.prompt_cache_options).toEqual(more.prompt_cache_options);
+    expect(bench.provider.seen.at(-1)?.prompt_cache_options).toEqual(more.prompt_cache_options);
     expect(bench.lastAnswer.prompt_cache_diagnostics).toEqual(answer);
     expect(row).toMatchObject({ cache_miss: "settings", cache_missed_tokens: 2000 });
   });
 
   test("that it cannot tell leaves what the gateway knows", async () => {
     await bench.ask("messages", toBody("messages", claude, parts()), "word-3");
-    bench.words.diagnostics = { cache_miss_reason: { type: "unavailable" } };
+    bench.provider.words.diagnostics = { cache_miss_reason: { type: "unavailable" } };
     const next = nextTurn(parts());
     const row = await bench.ask("messages", toBody("messages", claude, { ...next, tools: ["Other"] }), "word-3");
     expect(row).toMatchObject({ cache_miss: "tools", cache_miss_place: "tools[0]" });

@@ -1,10 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { TurnStore } from "../../../src/contract/index.ts";
 import { openRedisTurns } from "../../../src/ledger/index.ts";
+import { nextTurn, parts, toBody } from "../../support/cache-provider.ts";
 import { redisProgram, startRedis, useRedisServers } from "../../support/redis.ts";
 import { type SlowProxy, startSlowProxy } from "../../support/slow-proxy.ts";
 import { until } from "../../support/until.ts";
-import { type CacheBench, claude, type Json, nextTurn, parts, startCacheBench, toBody } from "./bench.ts";
+import { type CacheBench, claude, type Json, startCacheBench } from "./bench.ts";
 
 useRedisServers();
 const benches: CacheBench[] = [];
@@ -33,7 +34,7 @@ async function startShared(url: string) {
       write: (...turn) => turns.write(...turn),
     };
     // A provider takes longer than Redis.
-    bench.beforeAnswer = async () => await reading;
+    bench.provider.beforeAnswer = async () => await reading;
     Object.assign(app.kernel, { promptTurns: { ...promptTurns, store: watched, secret: 5n } });
     await until(async () => (await turns.read("none")) !== undefined);
     return turns;
@@ -53,7 +54,7 @@ describe.skipIf(redisProgram === null)("turns in Redis", () => {
     await until(async () => (await listKeys()).length === 1);
     first.close();
     const second = await connect();
-    bench.cache.forget();
+    bench.provider.cache.forget();
     expect(await ask(toBody("messages", claude, nextTurn(parts())))).toBe("provider");
     const [key = ""] = await listKeys();
     expect(Number((await redis.command("pttl", key)).trim().slice(1))).toBeGreaterThan(3_500_000);
@@ -83,7 +84,7 @@ describe.skipIf(redisProgram === null)("turns in Redis", () => {
     proxies.push(proxy);
     const { bench, connect } = await startShared(`redis://127.0.0.1:${proxy.port}/0`);
     const turns = await connect();
-    bench.beforeAnswer = undefined;
+    bench.provider.beforeAnswer = undefined;
     const ask = async (turn: number) => {
       const startedAt = performance.now();
       const row = await bench.ask("messages", toBody("messages", claude, parts()), `session-${turn}`);

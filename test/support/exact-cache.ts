@@ -1,4 +1,4 @@
-import type { PromptBlock } from "../../support/prompt-cache.ts";
+import type { PromptBlock } from "./prompt-cache.ts";
 
 const charsPerToken = 4;
 /** A shorter prefix is not kept. */
