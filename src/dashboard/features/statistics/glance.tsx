@@ -154,7 +154,7 @@ function Figures({
   const { requests, errors, refused, first_byte_ms: first, duration_ms: duration } = totals;
   const [reason] = refusals;
   return (
-    <div className="stats is-even">
+    <div className="stats is-four">
       <Stat name="Spend" value={formatUsd(totals.cost_usd)} exact={`$${totals.cost_usd}`}>
         <Change now={Number(totals.cost_usd)} before={Number(previous.cost_usd)} format={formatUsd} />
         list price; {formatUsd(totals.charged_usd)} charged to {isOfAll ? "wallets" : "the wallet"}
