@@ -34,7 +34,7 @@ const common = [
   "duration_ms",
 ] as const;
 /** The effect of prompt caches on the cost of a call. */
-export const cacheColumns = [
+const cacheColumns = [
   "cache_miss",
   "cache_miss_place",
   "cache_missed_tokens",

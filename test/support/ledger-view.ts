@@ -31,6 +31,7 @@ export interface CallRow {
   first_byte_ms: number | null;
   duration_ms: number | null;
   error_code: string | null;
+  cache_miss: string | null;
 }
 
 /** A second look into the database of a running gateway. */

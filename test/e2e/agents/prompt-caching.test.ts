@@ -24,6 +24,13 @@ beforeEach(() => {
   shared.recorder.calls.length = 0;
 });
 
+/** In an agent's session no turn but the first is said to have missed the cache. */
+function expectNoMiss() {
+  const posts = shared.recorder.calls.filter(({ method }) => method === "POST");
+  const misses = posts.map(({ requestId = "" }) => shared.ledger.call(requestId)?.cache_miss);
+  expect(misses).toEqual(misses.map((_, turn) => (turn === 0 ? "first_seen" : null)));
+}
+
 /** Each call costs what the provider reported of it. */
 function expectCharged() {
   const posts = shared.recorder.calls.filter(({ method }) => method === "POST");
@@ -49,6 +56,7 @@ describe("a client that marks nothing reads from its second turn on what a Claud
     expect(cache.shares().length).toBe(toolTurns);
     expect(Math.min(...cache.shares())).toBe(1);
     expectCharged();
+    expectNoMiss();
   });
 
   test("as a client of chat completions, also after a later system message", async () => {
@@ -184,6 +192,7 @@ test("Claude Code's own request is sent to a Claude model as it came", async () 
   const posts = recorder.calls.filter(({ method }) => method === "POST");
   expect(providers.seen.map(({ body }) => body)).toEqual(posts.map(({ text }) => JSON.parse(text)));
   expectCharged();
+  expectNoMiss();
 });
 
 test("a question that is asked once is sent without marks, and nothing is written to a cache", async () => {

@@ -5,7 +5,7 @@ import { type InProcessGateway, startInProcess } from "../../support/in-process.
 
 export type Json = Record<string, unknown>;
 
-export const paths: Readonly<Record<CachedProtocol, string>> = {
+const paths: Readonly<Record<CachedProtocol, string>> = {
   chat: "/chat/completions",
   messages: "/messages",
   responses: "/responses",
