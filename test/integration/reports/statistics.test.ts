@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { sql } from "kysely";
-import { callIdPrefix } from "../../../src/contract/index.ts";
+import { type CacheMissKind, callIdPrefix } from "../../../src/contract/index.ts";
 import { insertAbandoned } from "../../../src/db/call-columns.ts";
 import { type EndedCall, figureColumns, type OpenCall, type Store } from "../../../src/db/index.ts";
 import { verifyLedger } from "../../../src/ledger/index.ts";
@@ -8,6 +8,7 @@ import {
   keepDayLists,
   readFigures,
   readGroups,
+  readLosses,
   readTotals,
   type StatisticsFilter,
   type StatisticsGroup,
@@ -90,6 +91,51 @@ function failing(store: Store, before?: () => void, after?: () => void): Store {
     },
   };
 }
+
+const missed = (kind: CacheMissKind, tokens: number, lostNanodollars: number | undefined): Partial<EndedCall> => ({
+  cache: { miss: { kind, tokens }, lostNanodollars, savedNanodollars: 5 },
+});
+
+describe("misses of prompt caches", () => {
+  test("are summed up by their reason, and what they cost is the same by hours, days and accounts", async () => {
+    const store = await temporaryStore();
+    const { rollup, end } = startProcess(store);
+    await end(
+      endedCall(start, {}, missed("tools", 100, 70)),
+      endedCall(start + 2 * hourMs, { model: "model-2" }, missed("tools", 10, 7)),
+      endedCall(start + hourMs, {}, missed("first_seen", 900, undefined)),
+      endedCall(start + dayMs, { accountId: "acc_2", keyId: "key3" }, missed("provider", 1000, 700)),
+      endedCall(start + dayMs, { accountId: "acc_2", keyId: "key3" }, { cache: { savedNanodollars: 8 } }),
+      endedCall(start + dayMs, { accountId: "acc_2", keyId: "key3" }),
+    );
+    await rollup.flush();
+    const ofTools = { kind: "tools" as const, calls: 2, missedTokens: 110, lostNanodollars: 77 };
+    const ofProvider = { kind: "provider" as const, calls: 1, missedTokens: 1000, lostNanodollars: 700 };
+    const first = { kind: "first_seen" as const, calls: 1, missedTokens: 900, lostNanodollars: 0 };
+    for (const hours of [1, 24] as const) {
+      const starts = Array.from({ length: hours === 24 ? 2 : 48 }, (_, place) => firstHour + place * hours);
+      const losses = (filter: StatisticsFilter) => readLosses(store, { filter, hours, starts });
+      expect(await losses({})).toEqual([ofProvider, ofTools, first]);
+      expect(await losses({ accountId: "acc_1" })).toEqual([ofTools, first]);
+      expect(await losses({ accountId: "acc_1", model: "model-2" })).toEqual([
+        { kind: "tools", calls: 1, missedTokens: 10, lostNanodollars: 7 },
+      ]);
+      expect(await losses({ accountId: "acc_2", status: 500 })).toEqual([]);
+      expect(await totalOf(store, {}, hours)).toMatchObject({
+        requests: 6,
+        cache_missed_tokens: 2010,
+        cache_lost_nanodollars: 777,
+        cache_saved_nanodollars: 28,
+      });
+    }
+    expect((await verifyLedger(store)).differences).toEqual([]);
+    await sql`update usage_rows set cache_lost_nanodollars = 71 where kind = 'miss' and account_id = 'acc_1'
+      and hours = 24 and model = 'model-1' and name = 'tools'`.execute(store.db);
+    expect((await verifyLedger(store)).differences).toEqual([
+      `Misses of acc_1 on day ${start / dayMs}: cache_lost_nanodollars is 78, calls sum to 77`,
+    ]);
+  });
+});
 
 describe("statistics", () => {
   test("sum up calls and refused requests by all that they are asked by, in hours and days", async () => {
