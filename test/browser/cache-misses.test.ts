@@ -37,10 +37,10 @@ describe.skipIf(!hasChromium)("a missed prompt cache", () => {
       expect(await findViolations(page)).toEqual([]);
     }));
 
-  test("is told by the command line in one line", async () => {
+  test("is told by the command line in one line, and by the API", async () => {
     const { stdout } = await dashboard.gateway.run("request", "show", id);
     expect(stdout).toMatch(/cache miss +tools \(tools\[0\]\), \d+ tokens, \$0\.\d+/);
-    const { cache_miss: miss } = await dashboard.gateway.cli<{ cache_miss: object }>("request", "show", id);
+    const { cache_miss: miss } = await (await dashboard.gateway.ask(`/key/requests/${id}`)).json();
     expect(miss).toMatchObject({ kind: "tools", place: "tools[0]", lost_usd: expect.stringMatching(/^0\.\d+$/) });
   });
 });

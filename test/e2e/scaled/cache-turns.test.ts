@@ -25,7 +25,7 @@ describe.skipIf(!canShare)("a session that a balancer spreads over two gateways"
       });
       expect(response.status).toBe(200);
       const id = response.headers.get("x-request-id") ?? "";
-      const { cache_miss: miss } = await gateway.cli<{ cache_miss: { kind: string } | null }>("request", "show", id);
+      const { cache_miss: miss } = await (await gateway.ask(`/key/requests/${id}`)).json();
       misses.push(miss?.kind ?? null);
     }
     expect(misses).toEqual(["first_seen", null, "provider"]);
