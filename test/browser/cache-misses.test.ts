@@ -33,7 +33,10 @@ describe.skipIf(!hasChromium)("a missed prompt cache", () => {
       await seeHeading(page, "Usage");
       const lost = page.locator(".stat", { hasText: "Lost to cache misses" });
       await lost.getByText(/\$0\.\d+ by changed tools/).waitFor();
-      await page.locator(".stat", { hasText: "Saved by caches" }).getByText(/^\$0\.\d+$/).waitFor();
+      await page
+        .locator(".stat", { hasText: "Saved by caches" })
+        .getByText(/^\$0\.\d+$/)
+        .waitFor();
       expect(await findViolations(page)).toEqual([]);
     }));
 
