@@ -1,8 +1,8 @@
 import type { Capability, ErrorCode, Ledger, Meters, TurnStore } from "../contract/index.ts";
 import type { AnswerUsage } from "../provider/index.ts";
 import type { Attempt, ClientCall, ExchangeAnswer, ExchangeRequest, ModelRun, RunBounds } from "./call.ts";
-import type { PromptCaching } from "./prompt-caching.ts";
 import type { KeyedHash } from "./prompt-cache/keyed-hash.bun.ts";
+import type { PromptCaching } from "./prompt-caching.ts";
 import type { Registry } from "./routing/registry.ts";
 import type { Network } from "./upstream/network.ts";
 
