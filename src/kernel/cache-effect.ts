@@ -31,12 +31,8 @@ const conversationIdLength = 6;
  * others for five minutes.
  */
 const lifetimeSeconds = { longer: 1800, default: 300 };
-const tokensMinDefault = 1024;
-
-/** The shortest prompt that the model's provider keeps, in tokens. */
-function getCacheTokensMin(_model: Model): number {
-  return tokensMinDefault;
-}
+/** The shortest prompt that a provider keeps, in tokens, where the row does not say it. */
+const cacheTokensMinDefault = 1024;
 
 /** Rows whose provider reports what it read from its cache. Some leave the figure out where that is nothing. */
 const reporting = new WeakSet<Model>();
@@ -125,7 +121,7 @@ export class PromptWatch {
       readTokens: sumOf(meters, readMeters),
       model: hash(model.id, secret),
       route: hash(route, secret),
-      tokensMin: getCacheTokensMin(model),
+      tokensMin: model.cacheTokensMin ?? cacheTokensMinDefault,
     };
   }
 
