@@ -1,4 +1,5 @@
 export { describeRequest, describeRequestDetail, readDetail } from "./describe-request.ts";
+export { describeSession } from "./describe-session.ts";
 export { type CallsWanted, exportCalls, exportEnds, type WrittenCall } from "./export-calls.ts";
 export { type MeasureQuery, type Measures, measureCalls, readUsedModels } from "./measure.ts";
 export { RefusalLog, refusalsOfAccountMax } from "./refusal-log.ts";
@@ -20,6 +21,19 @@ export {
   statusForms,
 } from "./requests.ts";
 export { UsageRollup } from "./rollup.ts";
+export {
+  type AgentBill,
+  agentsMax,
+  otherAgents,
+  type RunningAgent,
+  readAgentUsage,
+  readBranch,
+  readSessionBill,
+  type SessionBill,
+  type SessionBranch,
+  type SessionFigures,
+} from "./session-bill.ts";
+export type { SessionQuery } from "./session-rows.ts";
 export { readMonthlyStatement, readStatement, type StatementLine } from "./statement.ts";
 export {
   type FiguresByHour,
@@ -43,6 +57,7 @@ export {
   sumFigures,
 } from "./statistics.ts";
 export {
+  createBuckets,
   type DaySpan,
   periods,
   type RecordedUsage,
@@ -51,6 +66,7 @@ export {
   readUsageRows,
   recordedUsage,
   spanDaysMax,
+  sumUsage,
   type UsageBucket,
   type UsageByModel,
   type UsageFigures,
