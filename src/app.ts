@@ -14,9 +14,9 @@ import { type ContentLog, openContentLog } from "./content-log/index.ts";
 import { createNetworkList } from "./contract/index.ts";
 import { createStoredResponses, embeddedNodeId, type NodeReport, type Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/deps.ts";
-import { EndedBranches } from "./http/lifecycle/ended-branches.ts";
 import { MemoryAccountant } from "./http/memory/call-memory.ts";
 import { createHttp } from "./http/server.ts";
+import { EndedBranches } from "./http/sessions/ended-branches.ts";
 import { SseHeartbeat } from "./http/sse/sse-stream.bun.ts";
 import {
   createSignIn,

@@ -9,8 +9,8 @@ import type { remoteCalls } from "../ledger/index.ts";
 import type { createCheckout, Payments } from "../payments/index.ts";
 import type { OperatorCatalogueEditor, PluginSnapshot, Providers, SecretBox } from "../providers/index.ts";
 import type { RefusalLog, UsageRollup } from "../reports/index.ts";
-import type { EndedBranches } from "./lifecycle/ended-branches.ts";
 import type { MemoryAccountant } from "./memory/call-memory.ts";
+import type { EndedBranches } from "./sessions/ended-branches.ts";
 import type { SseHeartbeat } from "./sse/sse-stream.bun.ts";
 
 /** The modules that the HTTP side uses; `app.ts` wires them. */

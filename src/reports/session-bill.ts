@@ -1,4 +1,4 @@
-/** What a session cost, by the agents that made its calls: the sum of its entries is the sum of the session in the ledger. */
+/** The cost of a session by the agents that made its calls. The sum of the entries is the sum of the session in the ledger. */
 import type { Store } from "../db/index.ts";
 import { type AgentTree, toAgentTree, walkTree } from "./agent-tree.ts";
 import { readRunningCalls, readSessionRows, type SessionQuery, type SessionRow, sessionSums } from "./session-rows.ts";
@@ -134,7 +134,7 @@ export async function readBranch(
 }
 
 interface AgentSums {
-  /** By the first of its calls. */
+  /** The one that the first of its calls named. */
   readonly parent: string | undefined;
   running: number;
   firstAt: number;

@@ -7,7 +7,7 @@ import { usageColumns } from "../contract/index.ts";
 import { type Store, sumsOf, toPayerNumber } from "../db/index.ts";
 import { pause } from "./pause.ts";
 
-/** Whose session it is. The same name in another account, or for `keyId` of another key, is another session. */
+/** A session of an account, or with `keyId` the calls of one key in it. The same name in another account is another session. */
 export interface SessionQuery {
   readonly accountId: string;
   readonly session: string;

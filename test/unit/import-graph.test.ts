@@ -121,6 +121,7 @@ const inner: Readonly<Record<string, readonly string[]>> = {
   http: [
     "memory",
     "sse",
+    "sessions",
     "deps.ts",
     "lifecycle",
     "forms",

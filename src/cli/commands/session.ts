@@ -66,12 +66,12 @@ export const sessionEnd = defineCommand({
       async ({ store, accounts }) => {
         const { id: accountId } = await expectAccount(accounts, flags.account);
         const branch = { accountId, session, agent: flags.agent };
-        const found = await readBranch(store, branch);
-        if (found === undefined) {
+        const live = await readBranch(store, branch);
+        if (live === undefined) {
           if (flags.agent === undefined) throw unknownSession(session);
           throw new GatewayError("not_found", `No call of this session named the agent ${flags.agent}`);
         }
-        const { running } = found;
+        const { running } = live;
         const { refusedUntil } = await endBranch(store, { by: commandLine, branch, running }, () => now);
         return { session, account: accountId, agent: flags.agent ?? null, calls: running, refused_until: refusedUntil };
       },

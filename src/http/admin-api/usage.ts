@@ -437,7 +437,7 @@ function readByAgent({ groups, accountIds = [], keyIds, models, session }: Span)
     throw invalid("project_ids", "Costs by agent are of one session of one project; name that project");
   }
   return async ({ store }, { hours }, starts) => {
-    const wanted = new Set(starts);
+    const buckets = new Set(starts);
     const rows = await readAgentUsage(store, { accountId, session });
     if (rows === undefined) throw invalid("session", "The session has too many calls to tell its agents apart");
     return rows
@@ -449,7 +449,7 @@ function readByAgent({ groups, accountIds = [], keyIds, models, session }: Span)
         keyId: "",
         model: "",
       }))
-      .filter(({ hour }) => wanted.has(hour));
+      .filter(({ hour }) => buckets.has(hour));
   };
 }
 

@@ -136,7 +136,8 @@ async function readSums(
   const { group, session } = query;
   if (session !== undefined) {
     const usage = await readAgentUsage(store, { accountId, session });
-    if (usage === undefined) throw invalidParameter("session", "The session has too many calls to tell its agents apart");
+    if (usage === undefined)
+      throw invalidParameter("session", "The session has too many calls to tell its agents apart");
     const sums = sumUsage(createBuckets(query.period, query), usage);
     return { sums, grouped: sums };
   }

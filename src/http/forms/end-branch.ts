@@ -4,8 +4,8 @@ import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { readBranch } from "../../reports/index.ts";
 import { type Branch, type EndedBranch, endBranch } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { requestsOf, runningOf } from "../lifecycle/ended-branches.ts";
 import { formBody } from "../lifecycle/validate.ts";
+import { requestsOf, runningOf } from "../sessions/ended-branches.ts";
 import { unknownSession } from "./session-json.ts";
 
 /** The body of a request that ends a session, or a branch of it. */
@@ -32,14 +32,14 @@ export async function endBranchOf(
   const { store, endedBranches, loadShedder, now } = deps;
   const isStorable = !`${session.session}${agent ?? ""}`.includes("\0");
   const query = { ...session, agent };
-  const found = isStorable ? await readBranch(store, query, requestsOf(runningOf(loadShedder, session))) : undefined;
-  if (found === undefined) {
+  const live = isStorable ? await readBranch(store, query, requestsOf(runningOf(loadShedder, session))) : undefined;
+  if (live === undefined) {
     if (agent === undefined) throw unknownSession(session.session);
     throw new GatewayError("not_found", `No call of this session named the agent ${quoteValue(agent)}`, {
       param: "agent",
     });
   }
-  const ended = await endBranch(store, { by, branch: query, running: found.running }, now);
+  const ended = await endBranch(store, { by, branch: query, running: live.running }, now);
   await endedBranches.load();
-  return { ...ended, running: found.running };
+  return { ...ended, running: live.running };
 }

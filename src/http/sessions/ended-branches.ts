@@ -4,7 +4,7 @@ import type { ClientCall, LoadShedder } from "../../kernel/index.ts";
 import { readBranch } from "../../reports/index.ts";
 import { type Branch, type EndedBranch, listEndedBranches } from "../../tenants/index.ts";
 
-/** What was ended of a session. */
+/** The parts of a session that were ended. */
 interface EndedSession {
   /** All of it, until then; 0: only some of its agents. */
   wholeUntil: number;
@@ -14,7 +14,7 @@ interface EndedSession {
   readonly spared: Set<string>;
 }
 
-/** Who makes a call. */
+/** The names of a call. */
 type CallNames = {
   readonly caller: { readonly accountId: string };
   readonly session?: string | undefined;
@@ -62,7 +62,7 @@ export class EndedBranches {
     if (agent === undefined) return;
     const until = ended.agents.get(agent) ?? untilOfParent(ended, agent, parentAgent);
     if (until === undefined || until <= now) return;
-    // What an ended agent has started is below it, and so is what that starts.
+    // An agent that an ended one has started is below it, and so are those that it starts.
     if (ended.agents.size < agentsMax) ended.agents.set(agent, until);
     throw endedError({ session, agent }, until);
   }
@@ -97,9 +97,9 @@ export class EndedBranches {
     }
     // It is refused from now on, what is below it once that is found.
     ended.agents.set(agent, refusedUntil);
-    const found = await readBranch(this.#store, branch, requestsOf(runningOf(this.#loadShedder, branch)));
-    for (const below of found?.agents ?? []) if (ended.agents.size < agentsMax) ended.agents.set(below, refusedUntil);
-    for (const spared of found?.spared ?? []) ended.spared.add(spared);
+    const below = await readBranch(this.#store, branch, requestsOf(runningOf(this.#loadShedder, branch)));
+    for (const name of below?.agents ?? []) if (ended.agents.size < agentsMax) ended.agents.set(name, refusedUntil);
+    for (const spared of below?.spared ?? []) ended.spared.add(spared);
     const isEnded = ({ request }: ClientCall) => {
       const { agent: name, parentAgent } = request;
       if (name === undefined) return false;
