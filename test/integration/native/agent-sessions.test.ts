@@ -3,6 +3,7 @@ import { builtIns } from "../../../plugins/index.ts";
 import { commandLine } from "../../../src/audit/index.ts";
 import { createAdminKey } from "../../../src/keys/index.ts";
 import { randomBelow } from "../../support/random.ts";
+import { enterAs } from "../../support/session-cookie.ts";
 import { until } from "../../support/until.ts";
 import { makeBench } from "../cli/fixture.ts";
 import { claude, eventsOf, gpt, type NativeBench, type Seen, startNative } from "./fixture.ts";
@@ -415,6 +416,42 @@ describe("a session", () => {
   });
 });
 
+describe("usage and costs", () => {
+  test("by agent are those of one session alone, in buckets that add up to its bill", async () => {
+    const session = crypto.randomUUID();
+    for (const agent of [undefined, "a", "b", "a"]) {
+      await ask("Hi", { "session-id": session, ...(agent && { "x-modelgate-agent": agent }) });
+    }
+    await bench.gateway.ledger.untilSettled();
+    const { cost_usd: cost } = await billOf(session);
+    const cookie = await enterAs(bench.gateway.store, { accountId, role: "member" }, Date.now());
+    const usageBy = async (query: string) => {
+      const response = await fetch(`${bench.gateway.baseUrl}/usage?${query}`, { headers: { cookie } });
+      return { status: response.status, json: await response.json() };
+    };
+    const { status, json } = await usageBy(`group_by=agent&session=${session}`);
+    const { by_agent: agents, ...totals } = json.totals;
+    expect([status, totals.requests, totals.cost_usd]).toEqual([200, 4, cost]);
+    expect(agents.map(({ agent, requests }: Record<string, unknown>) => [agent, requests])).toEqual([
+      ["", 1],
+      ["a", 2],
+      ["b", 1],
+    ]);
+    expect(json.data.reduce((sum: number, bucket: Figures) => sum + toNano(bucket.cost_usd), 0)).toBe(toNano(cost));
+    expect((await usageBy("group_by=agent")).json.error.param).toBe("session");
+    expect((await usageBy(`group_by=model&session=${session}`)).json.error.param).toBe("session");
+    const start = Math.floor(Date.now() / 1000) - 3600;
+    for (const [query, param] of [
+      [`group_by=agent&project_ids=${accountId}`, "session"],
+      [`group_by=agent&session=${session}`, "project_ids"],
+      [`group_by=agent,line_item&session=${session}&project_ids=${accountId}`, "group_by"],
+    ] as const) {
+      const refused = await send(`/organization/costs?start_time=${start}&${query}`);
+      expect([query, refused.status, refused.json.error.param]).toEqual([query, 400, param]);
+    }
+  });
+});
+
 describe("a branch that is ended", () => {
   /** A session whose agents each run a call: the session itself, a, b below a, c below b, and d. */
   async function runAll(session: string) {
@@ -458,7 +495,9 @@ describe("a branch that is ended", () => {
     const bill = await billOf(session);
     expect(bill.agents.filter(({ running }) => running > 0).map(({ agent }) => agent)).toEqual([null, "d"]);
     expect(bill.calls).toBe(3);
-    for (const { agent, charged_usd: usd, errors, calls: count } of bill.agents.filter((each) => (each.calls ?? 0) > 0)) {
+    for (const { agent, charged_usd: usd, errors, calls: count } of bill.agents.filter(
+      (each) => (each.calls ?? 0) > 0,
+    )) {
       // The prompt was read, and a word was said.
       expect([agent, errors, count, Number(usd) > 0]).toEqual([agent, 1, 1, true]);
     }

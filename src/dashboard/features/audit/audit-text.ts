@@ -197,6 +197,7 @@ export const auditGroups: readonly (readonly [
     },
   ],
   ["call", "Calls", { end: "Running call ended" }],
+  ["session", "Sessions of agents", { end: "Session or agent ended" }],
   ["admin_key", "Admin keys", { create: "Admin key created", revoke: "Admin key revoked" }],
   ["service_account", "Service accounts", { create: "Service account created", delete: "Service account deleted" }],
   ["budget", "Budgets", { create: "Budget created", change: "Budget changed", delete: "Budget deleted" }],
