@@ -24,7 +24,6 @@ export { UsageRollup } from "./rollup.ts";
 export {
   type AgentBill,
   agentsMax,
-  otherAgents,
   type RunningAgent,
   readAgentUsage,
   readBranch,

@@ -7,7 +7,7 @@ import { type ModelUsage, type UsageFigures, usageFigures } from "./usage.ts";
 /** Agents of a session that are counted apart: the first ones. */
 export const agentsMax = 500;
 /** Stands for the agents that are too many; no agent can be called so. */
-export const otherAgents = "*";
+const otherAgents = "*";
 /** API keys of a session that are counted apart: the first ones. */
 const keysMax = 100;
 /** Agents whose place in the tree is looked at to find what is below one of them. */

@@ -6,7 +6,7 @@ import { type Administrator, createAudited } from "../audit/index.ts";
 import type { Database, Store, TransactionScope } from "../db/index.ts";
 
 /** For how long calls of an ended branch are refused. */
-export const branchRefusedMs = 10 * 60_000;
+const branchRefusedMs = 10 * 60_000;
 
 /** Ended branches of an account that are kept; the oldest make room. */
 const branchesMax = 100;
